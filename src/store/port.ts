@@ -1,0 +1,92 @@
+/**
+ * The durable log of every room, and who owns it. The poller may only append, rooms may only follow; so
+ * nothing reaches a viewer that is not durable. Every implementation passes the same contract suite.
+ */
+import type { RoomEnd } from "../protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
+
+/** A room as the store holds it. Kept are the cursors from `floor` (exclusive) to `head` (inclusive). */
+export interface RoomRecord {
+  videoId: string;
+  /** Where the room's cursors began: the first message ever had `base + 1`. From the clock, at the room's birth. */
+  base: number;
+  floor: number;
+  head: number;
+  /** Where the poller stands, as JSON text that only the poller reads; null before the first append. */
+  checkpoint: string | null;
+  /** Wall time of the last append, milliseconds since 1970; null before the first. */
+  checkpointAt: number | null;
+  /** Null while the room is open. */
+  end: RoomEnd | null;
+  endedAt: number | null;
+}
+
+/** Proof of ownership: an append or finish under an epoch that is no longer the room's is refused. */
+export interface Claim {
+  videoId: string;
+  epoch: number;
+}
+
+export interface Store {
+  /**
+   * Makes the caller the room's owner under a new epoch. An unknown room is born with base, floor and head at
+   * the wall clock's milliseconds; a finished one is open again and goes on with its cursors (its checkpoint stays).
+   */
+  claim(videoId: string): Promise<RoomRecord & Claim>;
+
+  /**
+   * Appends in order, under cursors `expectedHead + 1`, `+ 2`, …, what the room does not hold yet (by id), and
+   * moves the checkpoint in the same commit. Durable when it resolves; resolves to what was added, which
+   * may be nothing. Rejects with `StoreError` "fenced" (nothing stored: epoch or head has moved, or the room
+   * is finished) or "unavailable" (outcome unknown: read the room, then append the same again).
+   */
+  append(
+    claim: Claim,
+    expectedHead: number,
+    messages: readonly EncodedMessage[],
+    checkpoint: string,
+  ): Promise<StoredMessage[]>;
+
+  /** Closes the room for good or until the next claim. Rejects as `append` does; finishing twice is "fenced". */
+  finish(claim: Claim, end: RoomEnd): Promise<void>;
+
+  /** At most `limit` messages after cursor `after`, in order; starts at the floor where `after` lies below it. */
+  read(videoId: string, after: number, limit: number): Promise<StoredMessage[]>;
+
+  room(videoId: string): Promise<RoomRecord | undefined>;
+
+  /** Open rooms whose checkpoint is not older than `since` (wall milliseconds): what a restart takes up. */
+  openRooms(since: number): Promise<RoomRecord[]>;
+
+  /**
+   * Everything after cursor `after`, in batches, as it becomes durable: consecutive cursors without a gap; the
+   * last value is the room's end, if it ends. Waits while there is nothing, and while the store is
+   * unavailable. Returns when the signal aborts. Many may follow one room.
+   */
+  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd>;
+
+  /** Resolves if the store can answer now, else rejects with `StoreError` "unavailable". */
+  check(): Promise<void>;
+
+  /** Waits for what was begun, then lets go of everything. */
+  close(): Promise<void>;
+}
+
+export interface Retention {
+  /**
+   * One bounded step of forgetting what was stored before `before` (wall milliseconds): deletes at most
+   * `limit` messages, oldest first, and raises their rooms' floor in the same commit; a finished room of which nothing is
+   * left goes whole. Resolves to the number of messages deleted; fewer than `limit` means done.
+   */
+  prune(before: number, limit: number): Promise<number>;
+}
+
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly kind: "fenced" | "unavailable";
+
+  constructor(kind: StoreError["kind"], message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.kind = kind;
+  }
+}
