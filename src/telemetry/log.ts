@@ -7,7 +7,7 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export function createLog(level: LogLevel): Logger {
-  const base = undefined; // no pid and host name on each line
+  const base = null; // no pid and host name on each line
   if (!process.stdout.isTTY) return pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime });
   return pino({ level, base, transport: { target: "pino-pretty", options: { translateTime: "HH:MM:ss" } } });
 }
