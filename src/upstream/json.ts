@@ -32,3 +32,8 @@ export function dig(value: unknown, ...path: readonly (string | number)[]): unkn
   }
   return here;
 }
+
+/** The object without its undefined values: what is not known is an absent key, never a key without a value. */
+export function present<T extends object>(value: { [K in keyof T]: T[K] | undefined }): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, held]) => held !== undefined)) as Partial<T>;
+}

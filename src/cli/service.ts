@@ -1,0 +1,59 @@
+/** The service put together: store, upstream, rooms and HTTP, started in this order and stopped in the reverse. */
+import { isIPv6 } from "node:net";
+import type { Clock } from "../clock.ts";
+import { createServer } from "../http/server.ts";
+import { Rooms } from "../rooms/rooms.ts";
+import { openStore } from "../store/open.ts";
+import { runRetention } from "../store/retention.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { UpstreamCalls } from "../upstream/calls.ts";
+import { Gate } from "../upstream/gate.ts";
+import { LiveChat } from "../upstream/live-chat.ts";
+import type { Config } from "./config.ts";
+
+export interface Service {
+  /** Where it listens, without a trailing slash. */
+  url: string;
+  /** Ends it gracefully: no new viewers, everything durable, every stream ended cleanly. */
+  stop(): Promise<void>;
+}
+
+/** Rejects with an error whose message is one clear line, where the store cannot be opened or the port is taken. */
+export async function startService(config: Config, clock: Clock, telemetry: Telemetry): Promise<Service> {
+  const store = await openStore(config.storeUrl, clock, telemetry.log);
+  const gate = new Gate(config.gate, clock, telemetry);
+  const calls = new UpstreamCalls(config.upstream, gate, clock, telemetry);
+  const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
+  const rooms = new Rooms({
+    store,
+    liveChat,
+    clock,
+    telemetry,
+    settings: config.rooms,
+    cooldownLeftMs: () => gate.cooldownLeftMs,
+  });
+  const app = await createServer(rooms, telemetry);
+  const retention = new AbortController();
+
+  const stop = async () => {
+    retention.abort();
+    // Listening ends first; open streams go on until the rooms end them.
+    const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
+    await rooms.stop();
+    await calls.close();
+    app.server.closeAllConnections();
+    await Promise.all([closed, app.close()]);
+    await store.close();
+  };
+  try {
+    await rooms.resume();
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  void runRetention(store, config.retentionDays, clock, telemetry.log, retention.signal);
+  const address = app.server.address();
+  const port = typeof address === "object" && address ? address.port : config.port;
+  return { url: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`, stop };
+}

@@ -1,0 +1,89 @@
+/** Every failure of a request as the one JSON shape, whoever noticed it: a route, the validator, Fastify or Node. */
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type ErrorCode, ERRORS, RelayError } from "../protocol/errors.ts";
+import type { Logger } from "../telemetry/log.ts";
+
+const METHODS = ["GET", "HEAD", "POST"] as const;
+
+/** What Fastify itself finds wrong, by its code. */
+const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["UNSUPPORTED_MEDIA_TYPE", "The body must be application/json."],
+  FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "The body is too large."],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ["INVALID_REQUEST", "body: must not be empty."],
+  FST_ERR_BAD_URL: ["INVALID_REQUEST", "url: not a valid path."],
+};
+
+/** What Node's parser finds wrong before there is a request, by its code. */
+const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
+  HPE_HEADER_OVERFLOW: ["HEADERS_TOO_LARGE", "The URL and headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["REQUEST_TIMEOUT", "The request did not arrive in time."],
+};
+
+export function answerErrors(app: FastifyInstance, log: Logger): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const known = toRelayError(error);
+    if (known.code === "INTERNAL") log.error({ err: error, route: request.routeOptions.url }, "a request failed");
+    return answer(known, reply);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = METHODS.filter((method) => app.hasRoute({ method, url: pathOf(request) }));
+    if (allowed.length > 0) {
+      const allow = ["OPTIONS", ...allowed].join(", ");
+      reply.header("allow", allow);
+      throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not served here; ${allow} are.`);
+    }
+    throw new RelayError("NOT_FOUND", "There is nothing at this path.");
+  });
+}
+
+/** For requests that Fastify refuses before any hook, the CORS one included, has run. */
+export function answerUnroutable(error: FastifyError, reply: FastifyReply): void {
+  answer(toRelayError(error), reply.header("access-control-allow-origin", "*"));
+}
+
+function answer(error: RelayError, reply: FastifyReply): FastifyReply {
+  if (error.retryAfterMs !== undefined) {
+    reply.header("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
+  }
+  return reply.code(error.status).send(error.body);
+}
+
+function toRelayError(error: FastifyError): RelayError {
+  if (error instanceof RelayError) return error;
+  const finding = error.validation?.[0];
+  if (finding) {
+    const field = finding.instancePath.slice(1).replaceAll("/", ".") || missingField(finding.params);
+    const where = field || error.validationContext || "request";
+    return new RelayError("INVALID_REQUEST", `${where}: ${finding.message ?? "is not valid"}.`);
+  }
+  const [code, message] = FASTIFY_ERRORS[error.code] ?? [];
+  if (code && message) return new RelayError(code, message);
+  if (error.statusCode === 400) return new RelayError("INVALID_REQUEST", "body: not valid JSON.");
+  return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", { cause: error });
+}
+
+function missingField(params: Record<string, unknown>): string {
+  const { requiredProperties, missingProperty } = params;
+  if (Array.isArray(requiredProperties)) return String(requiredProperties[0]);
+  return typeof missingProperty === "string" ? missingProperty : "";
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.replace(/[?#].*/s, "");
+}
+
+/** Answers, on the bare socket, what Node could not parse as a request. */
+export function answerUnparseable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const [code, message] = PARSER_ERRORS[error.code ?? ""] ?? ["INVALID_REQUEST" as const, "This is not valid HTTP/1.1."];
+  const body = JSON.stringify({ code, message });
+  const head = [
+    `HTTP/1.1 ${ERRORS[code].status} ${code}`,
+    "Content-Type: application/json; charset=utf-8",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Access-Control-Allow-Origin: *",
+    "Connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+}

@@ -1,0 +1,29 @@
+/** `/healthz`, `/readyz` and `/metrics`: what an operator's machinery asks, outside the versioned API. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { FastifyInstance } from "fastify";
+import type { Rooms } from "../rooms/rooms.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+
+/** A loop that is late by this much keeps viewers waiting: better to send new ones elsewhere. */
+const UNSOUND_LAG_MS = 1000;
+
+export function healthRoutes(app: FastifyInstance, rooms: Rooms, telemetry: Telemetry): void {
+  const lag = monitorEventLoopDelay({ resolution: 20 });
+  lag.enable();
+  app.addHook("onClose", async () => void lag.disable());
+
+  app.get("/healthz", async () => ({ status: "alive" }));
+
+  app.get("/readyz", async (_request, reply) => {
+    const lagMs = lag.percentile(99) / 1e6;
+    lag.reset();
+    const reasons = await rooms.unreadiness();
+    if (lagMs > UNSOUND_LAG_MS) reasons.push(`the event loop is ${Math.round(lagMs)} ms late`);
+    return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });
+  });
+
+  app.get("/metrics", async (_request, reply) => {
+    reply.type(telemetry.registry.contentType);
+    return telemetry.registry.metrics();
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
+ * chat, by desertion or with the service.
+ */
+import type { RoomEnd } from "../protocol/chat.ts";
+import { backfillCursor } from "../protocol/cursor.ts";
+import { encodeMessage } from "../protocol/message.ts";
+import type { Claim, RoomRecord } from "../store/port.ts";
+import type { LiveChat } from "../upstream/live-chat.ts";
+import { Appender } from "./appender.ts";
+import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
+import { Poller, type PollerSettings, waitAfter } from "./poller.ts";
+import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
+
+const RELEASED: RoomEnd = { state: "released", reason: "room released" };
+/** A release that the store cannot take is given up: the next claim settles it. */
+const RELEASE_LIMIT_MS = 5000;
+
+export interface OwnedRoomParts extends RoomParts {
+  liveChat: LiveChat;
+  settings: RoomSettings & PollerSettings;
+}
+
+export class OwnedRoom {
+  readonly room: Room;
+  readonly #appender: Appender;
+  readonly #windDown = new AbortController();
+  readonly #stop = new AbortController();
+  readonly #polling: Promise<void>;
+  readonly #following: Promise<void>;
+
+  /**
+   * Bootstraps the chat, claims the room and makes the backlog durable. Viewers that waited for it begin where
+   * `startFor` says. Rejects as `LiveChat.bootstrap` does, and with `StoreError`.
+   */
+  static async bootstrap(
+    videoId: string,
+    parts: OwnedRoomParts,
+    signal: AbortSignal,
+  ): Promise<{ owned: OwnedRoom; startFor: StartFor }> {
+    const { liveChat, store, clock, telemetry, settings } = parts;
+    const turn = { lane: "caller", dueAt: clock.monotonic(), inCooldown: "refuse", signal } as const;
+    const { page, pair, first } = await liveChat.bootstrap(videoId, turn);
+    const { chatType, credentials } = page;
+    const checkpoint = { chatType, pair, credentials, continuation: first.continuation ?? null };
+    const claim = await store.claim(videoId);
+    const messages = [...page.messages, ...first.messages].map(encodeMessage);
+    const added = await store.append(claim, claim.head, messages, encodeCheckpoint(checkpoint));
+    // What the page held is history; where it held nothing, the first answer is.
+    const history = new Set((page.messages.length > 0 ? page : first).messages.map((message) => message.id));
+    const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
+    const waitMs = waitAfter(first, checkpoint, settings);
+    const owned = new OwnedRoom(claim, claim.head, claim.head + added.length, checkpoint, waitMs, parts);
+    telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
+    return {
+      owned,
+      // Of a replay nothing is history to whoever opened it.
+      startFor: (range, backfill) =>
+        chatType === "liveChatReplayRenderer" ? range.floor : backfillCursor(range, historyEnd, backfill),
+    };
+  }
+
+  /** Goes on from the checkpoint of a room that was open when the service stopped. Rejects with `StoreError`. */
+  static async resume(record: RoomRecord, checkpoint: Checkpoint, parts: OwnedRoomParts): Promise<OwnedRoom> {
+    const claim = await parts.store.claim(record.videoId);
+    parts.telemetry.roomResumed(record.videoId, claim.head);
+    return new OwnedRoom(claim, claim.head, claim.head, checkpoint, 0, parts);
+  }
+
+  private constructor(
+    claim: Claim,
+    followFrom: number,
+    head: number,
+    checkpoint: Checkpoint,
+    waitMs: number,
+    parts: OwnedRoomParts,
+  ) {
+    const { store, clock, telemetry } = parts;
+    this.room = new Room(claim.videoId, checkpoint.chatType, followFrom, parts);
+    this.#appender = new Appender(store, claim, head, clock, telemetry);
+    const poller = new Poller(claim.videoId, checkpoint, waitMs, { ...parts, appender: this.#appender });
+    this.#following = this.room.follow();
+    this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);
+  }
+
+  /** Resolves when the room's end has reached it; rejects where poller or follower cannot go on. */
+  async over(): Promise<void> {
+    await Promise.all([this.#polling, this.#following]);
+  }
+
+  /** Stops polling because nobody watches, and closes the room in the store. */
+  async release(): Promise<void> {
+    this.room.finish(RELEASED);
+    this.#windDown.abort();
+    this.#stop.abort();
+    await this.#polling;
+    await this.#appender.finish(RELEASED, AbortSignal.timeout(RELEASE_LIMIT_MS));
+  }
+
+  /** Lets the poll in hand become durable, for at most `limitMs`; the room stays open in the store. */
+  async windDown(limitMs: number): Promise<void> {
+    this.#windDown.abort();
+    const limit = setTimeout(() => this.#stop.abort(), limitMs);
+    await this.#polling.catch(() => {}); // whatever it was, the service is stopping
+    clearTimeout(limit);
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
+ * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
+ */
+import type { Clock } from "../clock.ts";
+import type { ErrorCode } from "../protocol/errors.ts";
+import { RelayError } from "../protocol/errors.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { UpstreamError } from "../upstream/errors.ts";
+import type { Turn } from "../upstream/gate.ts";
+import type { ChatBatch, LiveChat } from "../upstream/live-chat.ts";
+import type { Appender } from "./appender.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+
+// [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
+const DEFAULT_WAIT_MS = 1000;
+/** A live answer fuller than this means that the upstream's window is overflowing: poll sooner. */
+const FULL_PAGE_ACTIONS = 75;
+
+export interface PollerSettings {
+  // [spec] Poll at the interval the upstream requests, clamped to 500 ms to 15 s.
+  pollMinMs: number;
+  pollMaxMs: number;
+  /** The failure in a row that stops the room. */
+  maxFailures: number;
+}
+
+export interface PollerParts {
+  liveChat: LiveChat;
+  appender: Appender;
+  settings: PollerSettings;
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
+/** How long to wait before the next step, or that there is none. */
+type Next = { waitMs: number } | "over";
+
+export class Poller {
+  readonly #videoId: string;
+  readonly #parts: PollerParts;
+  #checkpoint: Checkpoint;
+  #waitMs: number;
+  /** Failures in a row. */
+  #failures = 0;
+  /** Whether the present token's line has brought an answer: only then is its expiry no failure. */
+  #answered = true;
+  #mustReopen: string | undefined;
+
+  /** `waitMs`: before the first poll, as `waitAfter` gives it for the answer that led to the checkpoint. */
+  constructor(videoId: string, checkpoint: Checkpoint, waitMs: number, parts: PollerParts) {
+    this.#videoId = videoId;
+    this.#checkpoint = checkpoint;
+    this.#waitMs = waitMs;
+    this.#parts = parts;
+  }
+
+  /**
+   * Polls until the room's end is in the store. `windDown` lets the step in hand finish and then stops; `stop`
+   * cuts that short. Rejects with `StoreError` "fenced" when the room has another owner.
+   */
+  async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    try {
+      let next: Next = { waitMs: this.#waitMs };
+      while (next !== "over") {
+        const { continuation } = this.#checkpoint;
+        // [spec] Upstream returns no next continuation token | Chat over
+        if (continuation === null) {
+          await this.#end(stop);
+          return;
+        }
+        const dueAt: number = clock.monotonic() + next.waitMs;
+        await clock.sleep(next.waitMs, windDown);
+        const turn = { lane: "poll", dueAt, everyMs: this.#waitMs, inCooldown: "wait", signal: stop } as const;
+        next = await this.#step(turn, continuation);
+      }
+    } catch (error) {
+      if (!windDown.aborted && !stop.aborted) throw error;
+    }
+  }
+
+  async #step(turn: Turn, continuation: string): Promise<Next> {
+    try {
+      if (this.#mustReopen !== undefined) return await this.#reopen(turn, this.#mustReopen);
+      const { pair, credentials, chatType } = this.#checkpoint;
+      const answer = await this.#parts.liveChat.poll({ pair, credentials, continuation }, turn);
+      if (answer.kind === "batch") return await this.#take(answer, turn.signal);
+      if (chatType === "liveChatReplayRenderer") return await this.#end(turn.signal);
+      return await this.#lost("an answer without chat", turn.signal);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      switch (error.fault) {
+        case "throttled":
+          return { waitMs: 0 }; // the gate holds the next call until its cooldown is over
+        case "expired":
+        case "denied":
+          return await this.#lost(error.message, turn.signal);
+        case "unusable":
+          return await this.#failed("UPSTREAM_ERROR", error.message, turn.signal);
+      }
+    }
+  }
+
+  async #take(batch: ChatBatch, signal: AbortSignal): Promise<Next> {
+    this.#failures = 0;
+    this.#answered = true;
+    await this.#append({ continuation: batch.continuation ?? null }, batch.messages, signal);
+    this.#waitMs = waitAfter(batch, this.#checkpoint, this.#parts.settings);
+    return { waitMs: this.#waitMs };
+  }
+
+  /** The token is no longer good: a new page gives another. Expiry again before any answer is a failure. */
+  async #lost(why: string, signal: AbortSignal): Promise<Next> {
+    this.#mustReopen = why;
+    if (!this.#answered) return this.#failed("UPSTREAM_ERROR", why, signal);
+    this.#answered = false;
+    return { waitMs: 0 };
+  }
+
+  async #reopen(turn: Turn, why: string): Promise<Next> {
+    const { liveChat, telemetry } = this.#parts;
+    try {
+      const page = await liveChat.open(this.#videoId, turn, this.#checkpoint.credentials);
+      if (page.chatType !== this.#checkpoint.chatType) return await this.#end(turn.signal);
+      const { continuation, credentials } = page;
+      await this.#append({ continuation, credentials }, page.messages, turn.signal);
+    } catch (error) {
+      if (!(error instanceof RelayError)) throw error;
+      if (error.code === "NO_LIVE_CHAT") return this.#end(turn.signal);
+      return this.#failed(error.code, error.message, turn.signal);
+    }
+    this.#mustReopen = undefined;
+    telemetry.roomReopened(this.#videoId, why);
+    return { waitMs: 0 };
+  }
+
+  async #failed(code: ErrorCode, why: string, signal: AbortSignal): Promise<Next> {
+    const { appender, clock, settings, telemetry } = this.#parts;
+    this.#failures += 1;
+    telemetry.pollFailed(this.#videoId, this.#failures, why);
+    if (this.#failures >= settings.maxFailures) {
+      const message = `The chat could not be read ${this.#failures} times in a row: ${why}`;
+      await appender.finish({ state: "failed", error: { code, message } }, signal);
+      return "over";
+    }
+    const backoffMs = Math.min(settings.pollMaxMs, settings.pollMinMs * 2 ** this.#failures);
+    return { waitMs: backoffMs * (0.5 + clock.random() / 2) };
+  }
+
+  async #end(signal: AbortSignal): Promise<"over"> {
+    await this.#parts.appender.finish({ state: "ended", reason: "no more continuations" }, signal);
+    return "over";
+  }
+
+  async #append(moved: Partial<Checkpoint>, messages: ChatBatch["messages"], signal: AbortSignal): Promise<void> {
+    const checkpoint = { ...this.#checkpoint, ...moved };
+    await this.#parts.appender.append(messages, checkpoint, signal);
+    this.#checkpoint = checkpoint;
+  }
+}
+
+/** Milliseconds from an answer to the next poll. */
+export function waitAfter(
+  batch: Pick<ChatBatch, "timeoutMs" | "actionCount">,
+  { chatType }: Pick<Checkpoint, "chatType">,
+  { pollMinMs, pollMaxMs }: PollerSettings,
+): number {
+  const isReplay = chatType === "liveChatReplayRenderer";
+  const asked = batch.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_WAIT_MS);
+  const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
+  if (isReplay || batch.actionCount <= FULL_PAGE_ACTIONS) return clamped;
+  return Math.max(pollMinMs, (clamped * FULL_PAGE_ACTIONS) / batch.actionCount);
+}

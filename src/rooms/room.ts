@@ -1,0 +1,233 @@
+/**
+ * One video's chat for all who watch it: follows the room's log in the store and hands each new batch to its
+ * viewers. It knows nothing of polling; whoever owns the poller is told when nobody has watched for the
+ * grace time.
+ */
+import type { Clock } from "../clock.ts";
+import type { ChatType, Init, RoomEnd } from "../protocol/chat.ts";
+import { backfillCursor, type CursorRange, resumeCursor } from "../protocol/cursor.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { messageFrame } from "../protocol/frame.ts";
+import { type Store, StoreError } from "../store/port.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { type Chunk, Tail } from "./tail.ts";
+import { Viewer, type Watched } from "./viewer.ts";
+
+/** Messages in one read of the store for a viewer below the tail. */
+const PAGE_MESSAGES = 100;
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 5000;
+
+export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
+/** `ended`, `released` and `failed` are final. */
+export type RoomState = (typeof ROOM_STATES)[number];
+
+export interface RoomSettings {
+  /** How long a room without viewers lingers. */
+  graceMs: number;
+  keepaliveMs: number;
+  /** How long a viewer may take nothing of what was written. */
+  stallMs: number;
+}
+
+/** What a connection asks for. */
+export interface Wanted {
+  videoId: string;
+  lastEventId: number | undefined;
+  backfill: number;
+  withDetails: boolean;
+}
+
+/** A viewer with its place in a room, not yet writing. */
+export interface Seat {
+  viewer: Viewer;
+  init: Init;
+}
+
+/** Where a viewer without a cursor to resume from begins. */
+export type StartFor = (range: CursorRange, backfill: number) => number;
+
+export interface RoomParts {
+  store: Store;
+  clock: Clock;
+  telemetry: Telemetry;
+  settings: RoomSettings;
+}
+
+export class Room implements Watched {
+  readonly videoId: string;
+  readonly chatType: ChatType;
+  readonly tail: Tail;
+  readonly #parts: RoomParts;
+  readonly #viewers = new Set<Viewer>();
+  readonly #pages = new Map<string, Promise<Chunk>>();
+  readonly #closed = new AbortController();
+  #range: Promise<CursorRange> | undefined;
+  #state: RoomState = "polling";
+  #end: RoomEnd | undefined;
+  #lingering: AbortController | undefined;
+  #keepaliveDueAt: number;
+  /** Called once, when nobody has watched for the grace time. */
+  onDeserted: (() => void) | undefined;
+
+  /** A room whose log is known to reach up to cursor `head`. */
+  constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
+    this.videoId = videoId;
+    this.chatType = chatType;
+    this.tail = new Tail(head);
+    this.#parts = parts;
+    this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
+  }
+
+  get state(): RoomState {
+    return this.#state;
+  }
+
+  get end(): RoomEnd | undefined {
+    return this.#end;
+  }
+
+  get viewerCount(): number {
+    return this.#viewers.size;
+  }
+
+  now(): number {
+    return this.#parts.clock.monotonic();
+  }
+
+  /** Relays the log from the tail's head on. Resolves when the room is over or closed. */
+  async follow(): Promise<void> {
+    const { signal } = this.#closed;
+    for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
+      if (Array.isArray(next)) this.tail.push(next);
+      else this.finish(next);
+      for (const viewer of this.#viewers) viewer.pump();
+    }
+  }
+
+  /** The room is over: viewers are told once they have everything. */
+  finish(end: RoomEnd): void {
+    this.#end = end;
+    this.#state = end.state;
+    this.#lingering?.abort();
+  }
+
+  /**
+   * Takes a viewer in. `startFor` says where one without a cursor to resume from begins. Rejects with
+   * `RelayError` STORE_UNAVAILABLE.
+   */
+  async enter(wanted: Wanted, startFor: StartFor = recentOf): Promise<Seat> {
+    const viewer = new Viewer(this, wanted.withDetails);
+    this.#viewers.add(viewer);
+    this.#stay();
+    try {
+      const range = await this.#currentRange();
+      // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
+      const cursor = resumeCursor(range, wanted.lastEventId) ?? startFor(range, wanted.backfill);
+      return { viewer, init: { videoId: this.videoId, chatType: this.chatType, cursor } };
+    } catch (error) {
+      viewer.leave();
+      if (!(error instanceof StoreError)) throw error;
+      throw new RelayError("STORE_UNAVAILABLE", "The store cannot be read; try again shortly.", { cause: error });
+    }
+  }
+
+  leave(viewer: Viewer): void {
+    this.#viewers.delete(viewer);
+    this.lingerIfDeserted();
+  }
+
+  // [spec] Last viewer disconnects | Room lingers for about 90 seconds
+  lingerIfDeserted(): void {
+    if (this.#viewers.size > 0 || this.#state !== "polling") return;
+    this.#state = "lingering";
+    this.#lingering = new AbortController();
+    this.#parts.clock.sleep(this.#parts.settings.graceMs, this.#lingering.signal).then(
+      () => this.onDeserted?.(),
+      () => {}, // a viewer came back, or the room is over
+    );
+  }
+
+  /** Due keepalives, and an end to viewers that take nothing. */
+  tick(): void {
+    const { keepaliveMs, stallMs } = this.#parts.settings;
+    const keepaliveDue = this.now() >= this.#keepaliveDueAt;
+    if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
+    for (const viewer of this.#viewers) {
+      if (keepaliveDue) viewer.keepalive();
+      if (viewer.stalledMs < stallMs) continue;
+      this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor);
+      viewer.drop();
+    }
+  }
+
+  /** All its viewers, for an orderly end of the service. */
+  get viewers(): ReadonlySet<Viewer> {
+    return this.#viewers;
+  }
+
+  /** Stops following; viewers still attached are let go. */
+  close(): void {
+    this.#closed.abort();
+    this.#lingering?.abort();
+    for (const viewer of this.#viewers) viewer.hangUp();
+  }
+
+  broken(error: unknown): void {
+    if (!this.#closed.signal.aborted) this.#parts.telemetry.roomBroken(this.videoId, error);
+  }
+
+  /** Reads of one place that coincide are one read: after a restart many viewers resume from the same cursor. */
+  page(after: number, withDetails: boolean): Promise<Chunk> {
+    const key = `${after} ${withDetails}`;
+    let page = this.#pages.get(key);
+    if (!page) {
+      page = this.#readPage(after, withDetails).finally(() => this.#pages.delete(key));
+      this.#pages.set(key, page);
+    }
+    return page;
+  }
+
+  async #readPage(after: number, withDetails: boolean): Promise<Chunk> {
+    const { store, clock, telemetry } = this.#parts;
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
+      try {
+        const messages = await store.read(this.videoId, after, PAGE_MESSAGES);
+        const next = messages.at(-1)?.cursor ?? this.tail.floor;
+        if (next - after !== messages.length) await this.#expectPruned(after, next - messages.length);
+        return { bytes: Buffer.from(messages.map((m) => messageFrame(m, withDetails)).join("")), next };
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        telemetry.storeFailed("read", error, retryMs);
+        await clock.sleep(retryMs, this.#closed.signal);
+      }
+    }
+  }
+
+  /** A page that does not follow on is right only where pruning has just overtaken the reader. */
+  async #expectPruned(after: number, skippedTo: number): Promise<void> {
+    const record = await this.#parts.store.room(this.videoId);
+    if ((record?.floor ?? 0) >= skippedTo) return;
+    throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${this.videoId}`);
+  }
+
+  /** Shared while a read is on its way, as viewers come in waves. */
+  #currentRange(): Promise<CursorRange> {
+    this.#range ??= this.#parts.store
+      .room(this.videoId)
+      .then((record) => record ?? { base: this.tail.head, floor: this.tail.head, head: this.tail.head })
+      .finally(() => {
+        this.#range = undefined;
+      });
+    return this.#range;
+  }
+
+  #stay(): void {
+    if (this.#state !== "lingering") return;
+    this.#lingering?.abort();
+    this.#state = "polling";
+  }
+}
+
+/** Where a viewer begins in a room that is already open: so many messages back. */
+const recentOf: StartFor = (range, backfill) => backfillCursor(range, range.head, backfill);

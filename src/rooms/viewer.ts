@@ -1,0 +1,141 @@
+/**
+ * One connection to a room: a cursor, not a queue. `pump()` writes what follows the cursor, from the store below
+ * the tail's floor and from the tail above it, until the socket is full or nothing is left; so backfill,
+ * resume, live and slow reading are the same code, and a slow viewer holds one chunk at most.
+ */
+import type { Writable } from "node:stream";
+import type { Init, RoomEnd } from "../protocol/chat.ts";
+import { endFrame, initFrame, KEEPALIVE_FRAME, RETRY_FRAME } from "../protocol/frame.ts";
+import type { Chunk, Tail } from "./tail.ts";
+
+/** What a viewer needs of its room. */
+export interface Watched {
+  readonly videoId: string;
+  readonly tail: Tail;
+  /** Set once the room is over: viewers that have everything are told, and closed. */
+  readonly end: RoomEnd | undefined;
+  /** Messages after a cursor below the tail's floor. */
+  page(after: number, withDetails: boolean): Promise<Chunk>;
+  /** Milliseconds on a clock that never jumps. */
+  now(): number;
+  leave(viewer: Viewer): void;
+  /** A read that broke the store's contract: the viewer cannot go on. */
+  broken(error: unknown): void;
+}
+
+const KEEPALIVE = Buffer.from(KEEPALIVE_FRAME);
+
+export class Viewer {
+  readonly #room: Watched;
+  readonly #withDetails: boolean;
+  #cursor = 0;
+  #sink: Writable | undefined;
+  /** What it waits for before it may write again; undefined while it is up to date or writing. */
+  #waitsFor: "drain" | "page" | undefined;
+  #stalledSince: number | undefined;
+
+  constructor(room: Watched, withDetails: boolean) {
+    this.#room = room;
+    this.#withDetails = withDetails;
+  }
+
+  /** The cursor of the last message written. */
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  /** Begins the stream on an open response: the frames before history, then everything after the init cursor. */
+  start(sink: Writable, init: Init): void {
+    this.#sink = sink;
+    this.#cursor = init.cursor;
+    sink.on("drain", () => {
+      this.#stalledSince = undefined;
+      if (this.#waitsFor !== "drain") return;
+      this.#waitsFor = undefined;
+      this.pump();
+    });
+    sink.on("error", () => sink.destroy()); // a connection that breaks is a viewer that leaves
+    sink.on("close", () => this.leave());
+    this.#write(Buffer.from(RETRY_FRAME + initFrame(init)));
+    this.pump();
+  }
+
+  /** Writes what there is to write; called whenever there may be more, or room for more. */
+  pump(): void {
+    const { tail } = this.#room;
+    while (this.#sink && !this.#waitsFor) {
+      if (this.#cursor < tail.floor) return this.#readPage();
+      const chunk = tail.chunk(this.#cursor, this.#withDetails);
+      if (!chunk) return this.#finishIfOver();
+      this.#send(chunk);
+    }
+  }
+
+  /** A comment that keeps idle connections from being reaped; a viewer that still has bytes to take needs none. */
+  keepalive(): void {
+    if (this.#sink && this.#waitsFor !== "drain") this.#write(KEEPALIVE);
+  }
+
+  /** For how long it has not taken what was written, in milliseconds. */
+  get stalledMs(): number {
+    return this.#stalledSince === undefined ? 0 : this.#room.now() - this.#stalledSince;
+  }
+
+  /** Ends the stream without an `end` frame: the client is to reconnect and resume. */
+  hangUp(): void {
+    const sink = this.#detach();
+    sink?.end();
+  }
+
+  /** Cuts the connection, whatever it still had to take. */
+  drop(): void {
+    const sink = this.#detach();
+    sink?.destroy();
+  }
+
+  leave(): void {
+    this.#detach();
+  }
+
+  #detach(): Writable | undefined {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    this.#room.leave(this);
+    return sink;
+  }
+
+  #readPage(): void {
+    this.#waitsFor = "page";
+    this.#room.page(this.#cursor, this.#withDetails).then(
+      (chunk) => {
+        if (this.#waitsFor === "page") this.#waitsFor = undefined;
+        if (this.#sink) this.#send(chunk);
+        this.pump();
+      },
+      (error: unknown) => {
+        this.#room.broken(error);
+        this.drop();
+      },
+    );
+  }
+
+  #send({ bytes, next }: Chunk): void {
+    if (next <= this.#cursor) throw new Error(`a chunk after ${this.#cursor} that leads to ${next}`);
+    this.#cursor = next;
+    this.#write(bytes);
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#sink?.write(bytes) !== false) return;
+    this.#waitsFor = "drain";
+    this.#stalledSince ??= this.#room.now();
+  }
+
+  // [spec] `event: end` | at most once | Terminal; body closes.
+  #finishIfOver(): void {
+    const { end } = this.#room;
+    if (!end) return;
+    const sink = this.#detach();
+    sink?.end(endFrame(end));
+  }
+}

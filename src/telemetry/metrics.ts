@@ -1,0 +1,86 @@
+/** Every metric of the service, declared once, on a registry of its own. Units are in the names. */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  return {
+    registry,
+    viewers: new Gauge({ name: "relay_viewers", help: "Viewers attached to rooms", registers }),
+    rooms: new Gauge({ name: "relay_rooms", help: "Rooms by state", labelNames: ["state"], registers }),
+    messages: new Counter({
+      name: "relay_messages_total",
+      help: "Messages made durable",
+      registers,
+    }),
+    upstreamCalls: new Counter({
+      name: "relay_upstream_calls_total",
+      help: "Upstream calls by client, endpoint or path, and outcome",
+      labelNames: ["client", "endpoint", "outcome"],
+      registers,
+    }),
+    upstreamCallSeconds: new Histogram({
+      name: "relay_upstream_call_duration_seconds",
+      help: "Time from the start of an upstream call to its complete answer",
+      labelNames: ["client", "endpoint"],
+      buckets: SECONDS,
+      registers,
+    }),
+    callLateness: new Histogram({
+      name: "relay_gate_lateness_seconds",
+      help: "How long after its due time a call started, cooldowns aside",
+      labelNames: ["lane"],
+      buckets: SECONDS,
+      registers,
+    }),
+    gateQueue: new Gauge({ name: "relay_gate_queue", help: "Upstream calls that wait for their turn", registers }),
+    gateCooldown: new Gauge({
+      name: "relay_gate_cooldown_seconds",
+      help: "Time left until upstream calls start again after throttling",
+      registers,
+    }),
+    throttled: new Counter({
+      name: "relay_upstream_throttled_total",
+      help: "Cooldowns begun or extended",
+      registers,
+    }),
+    failedPolls: new Counter({
+      name: "relay_failed_polls_total",
+      help: "Polls that failed, throttling not counted",
+      registers,
+    }),
+    appendSeconds: new Histogram({
+      name: "relay_append_duration_seconds",
+      help: "Time for a batch to become durable",
+      buckets: SECONDS,
+      registers,
+    }),
+    appendMessages: new Histogram({
+      name: "relay_append_messages",
+      help: "New messages in a batch",
+      buckets: COUNTS,
+      registers,
+    }),
+    storeFailures: new Counter({
+      name: "relay_store_failures_total",
+      help: "Store operations that failed",
+      registers,
+    }),
+    viewersDropped: new Counter({
+      name: "relay_viewers_dropped_total",
+      help: "Viewers disconnected because they made no progress",
+      registers,
+    }),
+    actionsDropped: new Counter({
+      name: "relay_dropped_actions_total",
+      help: "Upstream actions that became no message, by kind and reason",
+      labelNames: ["kind", "reason"],
+      registers,
+    }),
+  };
+}

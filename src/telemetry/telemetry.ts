@@ -1,0 +1,136 @@
+/**
+ * What happens in the service, event by event: each has one method, which writes the log line and moves the
+ * metrics. No call site knows a metric's name. Ids go into the log, few labels on the metrics; never a token, a
+ * key or a viewer's address in either.
+ */
+import type { RoomEnd } from "../protocol/chat.ts";
+import type { Logger } from "./log.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+
+/** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
+const MAX_KINDS = 200;
+
+/** Why actions of one kind became no message. */
+export interface DroppedActions {
+  reason: "unknown" | "broken" | "silent";
+  count: number;
+  /** The first of them as JSON, shortened. */
+  sample: string;
+}
+
+export class Telemetry {
+  readonly log: Logger;
+  readonly #metrics: Metrics = createMetrics();
+  readonly #kindsSeen = new Set<string>();
+
+  constructor(log: Logger) {
+    this.log = log;
+  }
+
+  get registry(): Metrics["registry"] {
+    return this.#metrics.registry;
+  }
+
+  /** Told whatever the log's level: with port 0 there is no other way to learn the address. */
+  listening(url: string): void {
+    this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
+  }
+
+  /** Reads the gate's queue and cooldown whenever metrics are collected. */
+  watchGate(gate: { queued(): number; cooldownLeftMs(): number }): void {
+    collect(this.#metrics.gateQueue, (gauge) => gauge.set(gate.queued()));
+    collect(this.#metrics.gateCooldown, (gauge) => gauge.set(gate.cooldownLeftMs() / 1000));
+  }
+
+  /** Reads the rooms' states and viewers whenever metrics are collected. */
+  watchRooms(rooms: { byState(): Record<string, number>; viewers(): number }): void {
+    collect(this.#metrics.viewers, (gauge) => gauge.set(rooms.viewers()));
+    collect(this.#metrics.rooms, (gauge) => {
+      for (const [state, count] of Object.entries(rooms.byState())) gauge.set({ state }, count);
+    });
+  }
+
+  callStarted(lane: string, lateMs: number): void {
+    this.#metrics.callLateness.observe({ lane }, lateMs / 1000);
+  }
+
+  /** An upstream call begins; the function returned is told its outcome. */
+  upstreamCall(labels: { client: string; endpoint: string }): (outcome: string) => void {
+    const stop = this.#metrics.upstreamCallSeconds.startTimer(labels);
+    return (outcome) => {
+      stop();
+      this.#metrics.upstreamCalls.inc({ ...labels, outcome });
+      if (outcome !== "ok") this.log.debug({ ...labels, outcome }, "upstream call failed");
+    };
+  }
+
+  throttled(cooldownMs: number, kind: string): void {
+    this.#metrics.throttled.inc();
+    this.log.warn({ cooldownMs: Math.round(cooldownMs), kind }, "throttled by the upstream: all calls pause");
+  }
+
+  pollsLate(lateMs: number, roomsCarried: number): void {
+    this.log.warn(
+      { lateMs: Math.round(lateMs), roomsCarried },
+      "polls start late: more rooms than the spacing of upstream calls can carry",
+    );
+  }
+
+  actionsDropped(dropped: ReadonlyMap<string, DroppedActions>): void {
+    for (const [kind, { reason, count, sample }] of dropped) {
+      const seen = this.#kindsSeen.has(kind);
+      const named = seen || this.#kindsSeen.size < MAX_KINDS;
+      this.#metrics.actionsDropped.inc({ kind: named ? kind : "other", reason }, count);
+      if (seen || !named) continue;
+      this.#kindsSeen.add(kind);
+      if (reason !== "silent") this.log.warn({ kind, reason, sample }, "an upstream action was not relayed");
+    }
+  }
+
+  roomOpened(videoId: string, facts: { chatType: string; client: string; endpoint: string; cursor: number }): void {
+    this.log.info({ videoId, ...facts }, "room opened");
+  }
+
+  roomResumed(videoId: string, cursor: number): void {
+    this.log.info({ videoId, cursor }, "room resumed from its checkpoint");
+  }
+
+  roomReopened(videoId: string, why: string): void {
+    this.log.info({ videoId, why }, "room re-bootstrapped");
+  }
+
+  roomClosed(videoId: string, end: RoomEnd): void {
+    if (end.state === "failed") this.log.error({ videoId, ...end.error }, "room failed");
+    else this.log.info({ videoId, reason: end.reason }, `room ${end.state}`);
+  }
+
+  roomBroken(videoId: string, error: unknown): void {
+    this.log.error({ videoId, err: error }, "room broken: its viewers are let go and may resume");
+  }
+
+  pollFailed(videoId: string, failures: number, why: string): void {
+    this.#metrics.failedPolls.inc();
+    this.log.warn({ videoId, failures, why }, "poll failed");
+  }
+
+  appended(messages: number, ms: number): void {
+    this.#metrics.appendSeconds.observe(ms / 1000);
+    this.#metrics.appendMessages.observe(messages);
+    this.#metrics.messages.inc(messages);
+  }
+
+  storeFailed(what: string, error: unknown, retryInMs: number): void {
+    this.#metrics.storeFailures.inc();
+    const why = error instanceof Error ? error.message : String(error);
+    this.log.error({ what, why, retryInMs: Math.round(retryInMs) }, "the store failed: polling pauses");
+  }
+
+  viewerDropped(videoId: string, cursor: number): void {
+    this.#metrics.viewersDropped.inc();
+    this.log.info({ videoId, cursor }, "viewer dropped: it took nothing for too long");
+  }
+}
+
+function collect<G extends object>(gauge: G, read: (gauge: G) => void): void {
+  Object.assign(gauge, { collect: () => read(gauge) });
+}

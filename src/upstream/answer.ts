@@ -1,0 +1,149 @@
+/**
+ * What an upstream answer means, as one reading for rooms, polls and bootstraps alike: a batch, a silent
+ * answer, or an `UpstreamError` with its fault. Judged by structure, never by display text, except for the
+ * words by which an error object says that it is about a quota.
+ */
+import { UpstreamError } from "./errors.ts";
+import { asArray, asNumber, asObject, asString, dig, type JsonObject } from "./json.ts";
+import type { UpstreamAnswer } from "./transport.ts";
+
+/** One answer with chat in it. */
+export interface Batch {
+  kind: "batch";
+  /** The next token; undefined when the chat is over. */
+  continuation: string | undefined;
+  /** The wait that the upstream asks for; undefined where it names none. */
+  timeoutMs: number | undefined;
+  /** Raw actions, as they came. */
+  actions: readonly unknown[];
+}
+
+/** HTTP 200 with a `responseContext` but no chat and no error: the chat may be over. */
+export interface Silence {
+  kind: "silence";
+}
+
+/** Longer ones have never been seen; a bound on what is stored and sent back. */
+const MAX_TOKEN_LENGTH = 16_384;
+const MAX_NESTING = 200;
+
+/** Reads the answer to a chat call. Throws `UpstreamError`. */
+export function readChatAnswer(answer: UpstreamAnswer): Batch | Silence {
+  const body = parseObject(answer.text);
+  const error = body && errorIn(body);
+  throwIfThrottled(answer, error);
+  if (answer.status === 200) {
+    if (error) throw new UpstreamError("expired", wordsOf(error));
+    if (body) return readBody(body);
+    throw new UpstreamError("unusable", "HTTP 200 without a JSON object");
+  }
+  const words = `HTTP ${answer.status}${error ? `: ${wordsOf(error)}` : ""}`;
+  if (answer.status === 400 && asString(dig(error, "status")) === "INVALID_ARGUMENT") {
+    throw new UpstreamError("expired", words);
+  }
+  throw new UpstreamError(answer.status === 403 || answer.status === 404 ? "denied" : "unusable", words);
+}
+
+/**
+ * Throws `UpstreamError` "throttled" for a quota signal, whatever the status: HTTP 429, an error object that
+ * speaks of a quota, a captcha page in place of the answer.
+ */
+export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): void {
+  if (answer.status !== 429 && !isQuotaSignal(error) && !isCaptcha(answer)) return;
+  throw new UpstreamError("throttled", "the upstream is throttling this server", {
+    retryAfterMs: retryAfterMs(answer),
+  });
+}
+
+function readBody(outer: JsonObject): Batch | Silence {
+  // Old answers come wrapped in `response`.
+  const body = outer.continuationContents === undefined ? (asObject(outer.response) ?? outer) : outer;
+  const contents = asObject(body.continuationContents);
+  if (!contents) {
+    if (asObject(body.responseContext)) return { kind: "silence" };
+    throw new UpstreamError("unusable", "HTTP 200 without any known content");
+  }
+  const chat = asObject(contents.liveChatContinuation);
+  const actions = asArray(chat?.actions) ?? [];
+  return { kind: "batch", ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0), actions };
+}
+
+/**
+ * The next continuation among those offered. `playerSeek…` is for seeking, and `reload…` without any action
+ * says that the stream has ended; every other kind, known or new, goes on.
+ */
+function nextIn(
+  continuations: readonly unknown[],
+  hasActions: boolean,
+): { continuation: string | undefined; timeoutMs: number | undefined } {
+  for (const offered of continuations) {
+    for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
+      if (kind === "playerSeekContinuationData" || (kind === "reloadContinuationData" && !hasActions)) continue;
+      const continuation = asString(dig(data, "continuation"));
+      if (!continuation) continue;
+      if (continuation.length > MAX_TOKEN_LENGTH) {
+        throw new UpstreamError("unusable", "a continuation token of absurd length");
+      }
+      const timeoutMs = asNumber(dig(data, "timeoutMs"));
+      return { continuation, timeoutMs: timeoutMs !== undefined && timeoutMs >= 0 ? timeoutMs : undefined };
+    }
+  }
+  return { continuation: undefined, timeoutMs: undefined };
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  if (!/^\s*\{/.test(text) || nestsTooDeep(text)) return undefined;
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Real answers nest some 30 deep; one made to exhaust the stack of whoever walks it is refused unread. */
+function nestsTooDeep(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === 0x5c) i++;
+      else if (c === 0x22) inString = false;
+    } else if (c === 0x22) inString = true;
+    else if (c === 0x7b || c === 0x5b) {
+      if (++depth > MAX_NESTING) return true;
+    } else if (c === 0x7d || c === 0x5d) depth--;
+  }
+  return false;
+}
+
+/** The error object: `error` today, `responseContext.errors` in old answers. */
+function errorIn(body: JsonObject): JsonObject | undefined {
+  return asObject(body.error) ?? asObject(dig(body, "responseContext", "errors"));
+}
+
+function isQuotaSignal(error: JsonObject | undefined): boolean {
+  if (!error) return false;
+  if (asNumber(error.code) === 429) return true;
+  const words = JSON.stringify(error).slice(0, 10_000);
+  return /RESOURCE_EXHAUSTED|quota|rate.?limit|too many requests/i.test(words);
+}
+
+/** A redirect to the captcha host, or its page in place of the answer. A page with chat in it may say anything. */
+function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
+  if (status >= 300 && status < 400) return /^https?:\/\/[^/]*google\.[^/]+\/sorry/.test(header("location") ?? "");
+  if (!/^\s*</.test(text) || text.includes("ytInitialData")) return false;
+  return /g-recaptcha|id=["']?captcha-form|unusual traffic from your computer/i.test(text);
+}
+
+/** `Retry-After` in seconds or as a date; undefined where it names no time to come. */
+function retryAfterMs({ header, receivedAt }: UpstreamAnswer): number | undefined {
+  const named = header("retry-after") ?? "";
+  const ms = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) * 1000 : Date.parse(named) - receivedAt;
+  return ms > 0 ? ms : undefined;
+}
+
+function wordsOf(error: JsonObject): string {
+  const words = asString(error.message) ?? asString(dig(error, "error", 0, "code")) ?? "an error object";
+  return words.replaceAll(/<[^>]*>/g, "").slice(0, 200);
+}

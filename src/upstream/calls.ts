@@ -1,0 +1,118 @@
+/**
+ * The calls that the service makes to the upstream's main host: pages and chat. Each goes through the gate and
+ * comes back read or as an `UpstreamError`; redirects are followed by hand, and never to a foreign host.
+ */
+import type { Clock } from "../clock.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { type Batch, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
+import { type ChatCall, CLIENTS, COMMON_HEADERS, chatRequest } from "./clients.ts";
+import { UpstreamError } from "./errors.ts";
+import type { Gate, Turn } from "./gate.ts";
+import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./transport.ts";
+
+/** A chat answer is small; waiting longer loses more than trying again. */
+const CHAT_DEADLINE_MS = 8000;
+/** Watch pages are large. */
+const PAGE_DEADLINE_MS = 15_000;
+const MAX_REDIRECTS = 5;
+
+/** The specification's three upstream hosts, as base URLs without a trailing slash. */
+export interface UpstreamHosts {
+  main: string;
+  music: string;
+  mobile: string;
+}
+
+export class UpstreamCalls {
+  readonly #hosts: UpstreamHosts;
+  readonly #gate: Gate;
+  readonly #transport: Transport;
+  readonly #telemetry: Telemetry;
+
+  constructor(hosts: UpstreamHosts, gate: Gate, clock: Clock, telemetry: Telemetry) {
+    this.#hosts = hosts;
+    this.#gate = gate;
+    this.#transport = new Transport(clock);
+    this.#telemetry = telemetry;
+  }
+
+  /**
+   * The text of a page or script of the main host, `path` with its query. Rejects with `UpstreamError` "throttled"
+   * or "unusable".
+   */
+  async page(path: string, turn: Turn): Promise<string> {
+    const kind = path.replace(/\?.*/, "");
+    let url = new URL(path, this.#hosts.main);
+    for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
+      const request: UpstreamRequest = {
+        method: "GET",
+        url: url.href,
+        headers: {
+          ...COMMON_HEADERS,
+          "user-agent": CLIENTS.WEB.userAgent,
+          origin: this.#hosts.main,
+          referer: `${this.#hosts.main}/`,
+        },
+        deadlineMs: PAGE_DEADLINE_MS,
+      };
+      const answer = await this.#send(kind, {}, request, turn, (answer) => {
+        throwIfThrottled(answer);
+        return answer;
+      });
+      if (answer.status === 200) return answer.text;
+      if (answer.status < 300 || answer.status > 399) {
+        throw new UpstreamError("unusable", `${kind}: HTTP ${answer.status}`);
+      }
+      url = this.#redirected(url, answer.header("location"));
+    }
+    throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`);
+  }
+
+  /** One chat call, read. Rejects with `UpstreamError` of any fault. */
+  chat(call: ChatCall, turn: Turn): Promise<Batch | Silence> {
+    const request = { ...chatRequest(this.#hosts.main, call), deadlineMs: CHAT_DEADLINE_MS };
+    return this.#send(call.pair.endpoint, call.pair, request, turn, readChatAnswer);
+  }
+
+  async close(): Promise<void> {
+    this.#gate.close();
+    await this.#transport.close();
+  }
+
+  #send<T>(
+    kind: string,
+    labels: { client?: string; endpoint?: string },
+    request: UpstreamRequest,
+    turn: Turn,
+    read: (answer: UpstreamAnswer) => T,
+  ): Promise<T> {
+    const key = `${request.method} ${request.url} ${request.body ?? ""}`;
+    const run = async (signal: AbortSignal): Promise<T> => {
+      const called = this.#telemetry.upstreamCall({ client: "none", endpoint: kind, ...labels });
+      try {
+        const value = read(await this.#transport.send(request, signal));
+        called("ok");
+        return value;
+      } catch (error) {
+        called(error instanceof UpstreamError ? error.fault : "aborted");
+        throw error;
+      }
+    };
+    return this.#gate.call({ ...turn, key, kind, run });
+  }
+
+  /** Where a redirect leads, if that is one of the upstream's own hosts. */
+  #redirected(from: URL, location: string | undefined): URL {
+    const to = location === undefined ? null : URL.parse(location, from);
+    if (!to) throw new UpstreamError("unusable", "a redirect to nowhere");
+    const known = Object.values(this.#hosts).some((host) => new URL(host).origin === to.origin);
+    if (known) return to;
+    if (/^consent\./.test(to.hostname)) {
+      throw new UpstreamError("unusable", "the upstream asks for consent to cookies (a redirect to its consent host)");
+    }
+    if (/^accounts\./.test(to.hostname)) {
+      throw new UpstreamError("unusable", "the upstream asks to sign in (a redirect to its sign-in host)");
+    }
+    throw new UpstreamError("unusable", `a redirect to a foreign host (${to.hostname.slice(0, 100)})`);
+  }
+}

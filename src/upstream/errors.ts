@@ -1,0 +1,24 @@
+/** How a call to the upstream can fail, as one closed list: what a room, a poll or a bootstrap does follows from the fault. */
+
+export type Fault =
+  /** The upstream throttles this server: everything pauses. */
+  | "throttled"
+  /** The continuation is no longer accepted: spent, stale or made up. */
+  | "expired"
+  /** HTTP 403 or 404: the chat may be gone. */
+  | "denied"
+  /** No usable answer: network, timeout, server error, a body that makes no sense, a redirect to a foreign host. */
+  | "unusable";
+
+export class UpstreamError extends Error {
+  override readonly name = "UpstreamError";
+  readonly fault: Fault;
+  /** What the upstream asked to wait (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(fault: Fault, message: string, options: { retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.fault = fault;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
