@@ -26,7 +26,11 @@ export const SETTINGS = {
   RELAY_PORT: setting("8080", "port to listen on (0: any free one, printed)", integer(0, 65_535)),
   RELAY_STORE: setting("sqlite:./data/relay.db", "`sqlite:<path>`, or `memory:` (forgets at exit)", text),
   RELAY_UPSTREAM_URL: setting("https://www.youtube.com", "main upstream host, as a base URL", baseUrl),
-  RELAY_UPSTREAM_MUSIC_URL: setting("https://music.youtube.com", "music upstream host, as a base URL", baseUrl),
+  RELAY_UPSTREAM_MUSIC_URL: setting(
+    "https://music.youtube.com",
+    "music upstream host, as a base URL",
+    baseUrl,
+  ),
   RELAY_UPSTREAM_MOBILE_URL: setting("https://m.youtube.com", "mobile upstream host, as a base URL", baseUrl),
   RELAY_GATE_SPACING_MS: setting("250", "least time between the starts of two upstream calls", ms(0)),
   RELAY_GATE_CONCURRENCY: setting("4", "most upstream calls in flight", integer(1, 1000)),
@@ -54,7 +58,11 @@ export const SETTINGS = {
     "most viewers at once; over it `503 CAPACITY`; lowered to what the limit of open files allows",
     integer(1, 10_000_000),
   ),
-  RELAY_CHAT_VIEW: setting("all", "`all` messages, or the upstream's `top` selection", oneOf(["all", "top"] as const)),
+  RELAY_CHAT_VIEW: setting(
+    "all",
+    "`all` messages, or the upstream's `top` selection",
+    oneOf(["all", "top"] as const),
+  ),
   RELAY_TIMEZONE: setting("UTC", "zone of the time shown with live messages, an IANA name", timezone),
   RELAY_RETENTION_DAYS: setting("30", "older messages are forgotten; fractions allowed, 0 keeps all", days),
   RELAY_LOG_LEVEL: setting("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
@@ -85,7 +93,10 @@ export class ConfigError extends Error {
 
 /** `--grace-ms` for RELAY_GRACE_MS. */
 export function flagOf(name: string): string {
-  return name.replace(/^RELAY_/, "").toLowerCase().replaceAll("_", "-");
+  return name
+    .replace(/^RELAY_/, "")
+    .toLowerCase()
+    .replaceAll("_", "-");
 }
 
 /**
@@ -116,7 +127,7 @@ function parseFlags(args: readonly string[], flags: readonly string[]): Record<s
 /** Checks every text. Throws `ConfigError`, naming the setting. */
 export function toConfig(texts: Texts): Config {
   const names = Object.keys(SETTINGS) as SettingName[];
-  const v = Object.fromEntries(names.map((name) => [name, valueOf(name, texts[name])])) as Values;
+  const v = Object.fromEntries(names.map((name) => [name, checkedValue(name, texts[name])])) as Values;
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
     throw new ConfigError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
   }
@@ -150,7 +161,7 @@ export function toConfig(texts: Texts): Config {
   };
 }
 
-function valueOf(name: SettingName, text: string): unknown {
+function checkedValue(name: SettingName, text: string): unknown {
   try {
     return SETTINGS[name].read(text);
   } catch (error) {

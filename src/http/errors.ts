@@ -1,7 +1,7 @@
 /** Every failure of a request as the one JSON shape, whoever noticed it: a route, the validator, Fastify or Node. */
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, ERRORS, RelayError } from "../protocol/errors.ts";
+import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
 
 const METHODS = ["GET", "HEAD", "POST"] as const;
@@ -23,7 +23,8 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
 export function answerErrors(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const known = toRelayError(error);
-    if (known.code === "INTERNAL") log.error({ err: error, route: request.routeOptions.url }, "a request failed");
+    if (known.code === "INTERNAL")
+      log.error({ err: error, route: request.routeOptions.url }, "a request failed");
     return answer(known, reply);
   });
   app.setNotFoundHandler((request, reply) => {
@@ -60,7 +61,9 @@ function toRelayError(error: FastifyError): RelayError {
   const [code, message] = FASTIFY_ERRORS[error.code] ?? [];
   if (code && message) return new RelayError(code, message);
   if (error.statusCode === 400) return new RelayError("INVALID_REQUEST", "body: not valid JSON.");
-  return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", { cause: error });
+  return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", {
+    cause: error,
+  });
 }
 
 function missingField(params: Record<string, unknown>): string {
@@ -76,7 +79,10 @@ function pathOf(request: FastifyRequest): string {
 /** Answers, on the bare socket, what Node could not parse as a request. */
 export function answerUnparseable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const [code, message] = PARSER_ERRORS[error.code ?? ""] ?? ["INVALID_REQUEST" as const, "This is not valid HTTP/1.1."];
+  const [code, message] = PARSER_ERRORS[error.code ?? ""] ?? [
+    "INVALID_REQUEST" as const,
+    "This is not valid HTTP/1.1.",
+  ];
   const body = JSON.stringify({ code, message });
   const head = [
     `HTTP/1.1 ${ERRORS[code].status} ${code}`,

@@ -18,7 +18,7 @@ const STREAM_HEADERS = {
 export function streamRoute(app: FastifyInstance, rooms: Rooms): void {
   app.get<{ Querystring: StreamQuery }>(
     "/v1/stream",
-    { schema: { querystring: StreamQuery } },
+    { schema: { querystring: StreamQuery }, exposeHeadRoute: false },
     async (request, reply) => {
       const { videoId, backfill: backfillText, details } = request.query;
       const backfill = backfillFrom(backfillText);

@@ -72,7 +72,13 @@ export class Poller {
         }
         const dueAt: number = clock.monotonic() + next.waitMs;
         await clock.sleep(next.waitMs, windDown);
-        const turn = { lane: "poll", dueAt, everyMs: this.#waitMs, inCooldown: "wait", signal: stop } as const;
+        const turn = {
+          lane: "poll",
+          dueAt,
+          everyMs: this.#waitMs,
+          inCooldown: "wait",
+          signal: stop,
+        } as const;
         next = await this.#step(turn, continuation);
       }
     } catch (error) {
@@ -153,7 +159,11 @@ export class Poller {
     return "over";
   }
 
-  async #append(moved: Partial<Checkpoint>, messages: ChatBatch["messages"], signal: AbortSignal): Promise<void> {
+  async #append(
+    moved: Partial<Checkpoint>,
+    messages: ChatBatch["messages"],
+    signal: AbortSignal,
+  ): Promise<void> {
     const checkpoint = { ...this.#checkpoint, ...moved };
     await this.#parts.appender.append(messages, checkpoint, signal);
     this.#checkpoint = checkpoint;

@@ -6,11 +6,10 @@
 import type { Clock } from "../clock.ts";
 import type { ChatType, Init, RoomEnd } from "../protocol/chat.ts";
 import { backfillCursor, type CursorRange, resumeCursor } from "../protocol/cursor.ts";
-import { RelayError } from "../protocol/errors.ts";
 import { messageFrame } from "../protocol/frame.ts";
 import { type Store, StoreError } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type Chunk, Tail } from "./tail.ts";
+import { assemble, type Chunk, Tail } from "./tail.ts";
 import { Viewer, type Watched } from "./viewer.ts";
 
 /** Messages in one read of the store for a viewer below the tail. */
@@ -114,7 +113,7 @@ export class Room implements Watched {
 
   /**
    * Takes a viewer in. `startFor` says where one without a cursor to resume from begins. Rejects with
-   * `RelayError` STORE_UNAVAILABLE.
+   * `StoreError`.
    */
   async enter(wanted: Wanted, startFor: StartFor = recentOf): Promise<Seat> {
     const viewer = new Viewer(this, wanted.withDetails);
@@ -127,8 +126,7 @@ export class Room implements Watched {
       return { viewer, init: { videoId: this.videoId, chatType: this.chatType, cursor } };
     } catch (error) {
       viewer.leave();
-      if (!(error instanceof StoreError)) throw error;
-      throw new RelayError("STORE_UNAVAILABLE", "The store cannot be read; try again shortly.", { cause: error });
+      throw error;
     }
   }
 
@@ -193,9 +191,13 @@ export class Room implements Watched {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       try {
         const messages = await store.read(this.videoId, after, PAGE_MESSAGES);
-        const next = messages.at(-1)?.cursor ?? this.tail.floor;
-        if (next - after !== messages.length) await this.#expectPruned(after, next - messages.length);
-        return { bytes: Buffer.from(messages.map((m) => messageFrame(m, withDetails)).join("")), next };
+        const last = messages.at(-1)?.cursor ?? this.tail.floor;
+        const before = last - messages.length;
+        if (before !== after) await this.#expectPruned(after, before);
+        return assemble(
+          before,
+          messages.map((message) => Buffer.from(messageFrame(message, withDetails))),
+        );
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         telemetry.storeFailed("read", error, retryMs);

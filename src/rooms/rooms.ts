@@ -74,16 +74,12 @@ export class Rooms {
    */
   async enter(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
     if (this.#stopped.signal.aborted) throw stopping();
-    if (this.viewerCount >= this.#parts.settings.maxViewers) throw atCapacity("Too many viewers are connected.");
-    const open = this.#open.get(wanted.videoId);
-    if (open) return open.room.enter(wanted);
+    if (this.viewerCount >= this.#parts.settings.maxViewers)
+      throw atCapacity("Too many viewers are connected.");
     try {
-      const { room, startFor } = await this.#waitFor(wanted.videoId, signal);
-      return await room.enter(wanted, startFor);
+      return await this.#enterOrOpen(wanted, signal);
     } catch (error) {
       signal.throwIfAborted();
-      const seat = isNoChat(error) && (await this.#enterArchive(wanted));
-      if (seat) return seat;
       throw this.#toRelayError(error);
     }
   }
@@ -128,6 +124,19 @@ export class Rooms {
     for (const room of rooms) room.close();
   }
 
+  async #enterOrOpen(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
+    const open = this.#open.get(wanted.videoId);
+    if (open) return open.room.enter(wanted);
+    try {
+      const { room, startFor } = await this.#waitFor(wanted.videoId, signal);
+      return await room.enter(wanted, startFor);
+    } catch (error) {
+      const seat = isNoChat(error) && (await this.#enterArchive(wanted));
+      if (seat) return seat;
+      throw error;
+    }
+  }
+
   /** One opening for all who wait, however many they are; it goes on when one of them leaves. */
   async #waitFor(videoId: string, signal: AbortSignal): Promise<Opened> {
     let opening = this.#opening.get(videoId);
@@ -164,10 +173,7 @@ export class Rooms {
       this.#retire(owned);
       this.#releasing.set(
         room.videoId,
-        released.finally(() => {
-          room.close();
-          this.#releasing.delete(room.videoId);
-        }),
+        released.finally(() => this.#releasing.delete(room.videoId)),
       );
     };
     owned.over().then(
@@ -193,7 +199,8 @@ export class Rooms {
   #retire(owned: OwnedRoom): void {
     if (this.#open.get(owned.room.videoId) !== owned) return;
     this.#open.delete(owned.room.videoId);
-    this.#retired.add(owned.room);
+    if (owned.room.viewerCount > 0) this.#retired.add(owned.room);
+    else owned.room.close();
   }
 
   /** A replay that was read to its end not long ago: its opener is sent all of it, as of any replay. */
@@ -202,7 +209,9 @@ export class Rooms {
     if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
     if (record.endedAt < this.#parts.clock.now() - REPLAY_KEPT_MS) return undefined;
     const room = this.#archive(record);
-    return room?.chatType === "liveChatReplayRenderer" ? { room, startFor: (range) => range.floor } : undefined;
+    return room?.chatType === "liveChatReplayRenderer"
+      ? { room, startFor: (range) => range.floor }
+      : undefined;
   }
 
   /** The chat is gone, but a viewer that holds a cursor of its room gets what follows. */
@@ -253,7 +262,9 @@ export class Rooms {
   #toRelayError(error: unknown): unknown {
     if (this.#stopped.signal.aborted) return stopping();
     if (error instanceof StoreError) {
-      return new RelayError("STORE_UNAVAILABLE", "The store does not answer; try again shortly.", { cause: error });
+      return new RelayError("STORE_UNAVAILABLE", "The store does not answer; try again shortly.", {
+        cause: error,
+      });
     }
     if (!(error instanceof UpstreamError)) return error;
     if (error.fault === "throttled") {

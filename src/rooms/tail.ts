@@ -65,24 +65,29 @@ export class Tail {
     const key = `${after} ${withDetails}`;
     const shared = this.#shared.get(key);
     if (shared) return shared;
-    const chunk = this.#assemble(after, withDetails);
+    const chunk = assemble(after, this.#frameBytes(after, withDetails));
     if (this.#shared.size < MAX_SHARED_CHUNKS) this.#shared.set(key, chunk);
     return chunk;
   }
 
-  #assemble(after: number, withDetails: boolean): Chunk {
-    const parts: Buffer[] = [];
-    let size = 0;
+  *#frameBytes(after: number, withDetails: boolean): Iterable<Buffer> {
     for (let i = after - this.floor; i < this.#frames.length; i++) {
       const frame = this.#frames[i];
-      if (!frame) break;
-      const bytes = withDetails ? detailed(frame) : frame.plain;
-      if (parts.length > 0 && size + bytes.length > CHUNK_BYTES) break;
-      parts.push(bytes);
-      size += bytes.length;
+      if (frame) yield withDetails ? detailed(frame) : frame.plain;
     }
-    return { bytes: Buffer.concat(parts, size), next: after + parts.length };
   }
+}
+
+/** As many of the frames as fit into one chunk, the first of them in any case; the first follows cursor `after`. */
+export function assemble(after: number, frames: Iterable<Buffer>): Chunk {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for (const bytes of frames) {
+    if (parts.length > 0 && size + bytes.length > CHUNK_BYTES) break;
+    parts.push(bytes);
+    size += bytes.length;
+  }
+  return { bytes: Buffer.concat(parts, size), next: after + parts.length };
 }
 
 function detailed(frame: Frame): Buffer {

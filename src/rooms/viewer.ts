@@ -62,13 +62,23 @@ export class Viewer {
 
   /** Writes what there is to write; called whenever there may be more, or room for more. */
   pump(): void {
-    const { tail } = this.#room;
     while (this.#sink && !this.#waitsFor) {
-      if (this.#cursor < tail.floor) return this.#readPage();
-      const chunk = tail.chunk(this.#cursor, this.#withDetails);
-      if (!chunk) return this.#finishIfOver();
-      this.#send(chunk);
+      const next = this.#following();
+      if (!next) break;
+      this.#send(next);
     }
+  }
+
+  /** The next chunk from memory. Undefined where it has to be read first, or where there is none: then the room may be over. */
+  #following(): Chunk | undefined {
+    const { tail } = this.#room;
+    if (this.#cursor < tail.floor) {
+      this.#readPage();
+      return undefined;
+    }
+    const chunk = tail.chunk(this.#cursor, this.#withDetails);
+    if (!chunk) this.#finishIfOver();
+    return chunk;
   }
 
   /** A comment that keeps idle connections from being reaped; a viewer that still has bytes to take needs none. */

@@ -38,7 +38,11 @@ export function createMetrics() {
       buckets: SECONDS,
       registers,
     }),
-    gateQueue: new Gauge({ name: "relay_gate_queue", help: "Upstream calls that wait for their turn", registers }),
+    gateQueue: new Gauge({
+      name: "relay_gate_queue",
+      help: "Upstream calls that wait for their turn",
+      registers,
+    }),
     gateCooldown: new Gauge({
       name: "relay_gate_cooldown_seconds",
       help: "Time left until upstream calls start again after throttling",

@@ -87,7 +87,10 @@ export class Telemetry {
     }
   }
 
-  roomOpened(videoId: string, facts: { chatType: string; client: string; endpoint: string; cursor: number }): void {
+  roomOpened(
+    videoId: string,
+    facts: { chatType: string; client: string; endpoint: string; cursor: number },
+  ): void {
     this.log.info({ videoId, ...facts }, "room opened");
   }
 

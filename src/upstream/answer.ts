@@ -78,7 +78,8 @@ function nextIn(
 ): { continuation: string | undefined; timeoutMs: number | undefined } {
   for (const offered of continuations) {
     for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
-      if (kind === "playerSeekContinuationData" || (kind === "reloadContinuationData" && !hasActions)) continue;
+      if (kind === "playerSeekContinuationData" || (kind === "reloadContinuationData" && !hasActions))
+        continue;
       const continuation = asString(dig(data, "continuation"));
       if (!continuation) continue;
       if (continuation.length > MAX_TOKEN_LENGTH) {
@@ -131,7 +132,8 @@ function isQuotaSignal(error: JsonObject | undefined): boolean {
 
 /** A redirect to the captcha host, or its page in place of the answer. A page with chat in it may say anything. */
 function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
-  if (status >= 300 && status < 400) return /^https?:\/\/[^/]*google\.[^/]+\/sorry/.test(header("location") ?? "");
+  if (status >= 300 && status < 400)
+    return /^https?:\/\/[^/]*google\.[^/]+\/sorry/.test(header("location") ?? "");
   if (!/^\s*</.test(text) || text.includes("ytInitialData")) return false;
   return /g-recaptcha|id=["']?captcha-form|unusual traffic from your computer/i.test(text);
 }

@@ -108,7 +108,10 @@ export class UpstreamCalls {
     const known = Object.values(this.#hosts).some((host) => new URL(host).origin === to.origin);
     if (known) return to;
     if (/^consent\./.test(to.hostname)) {
-      throw new UpstreamError("unusable", "the upstream asks for consent to cookies (a redirect to its consent host)");
+      throw new UpstreamError(
+        "unusable",
+        "the upstream asks for consent to cookies (a redirect to its consent host)",
+      );
     }
     if (/^accounts\./.test(to.hostname)) {
       throw new UpstreamError("unusable", "the upstream asks to sign in (a redirect to its sign-in host)");

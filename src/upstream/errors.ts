@@ -16,7 +16,11 @@ export class UpstreamError extends Error {
   /** What the upstream asked to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(fault: Fault, message: string, options: { retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+  constructor(
+    fault: Fault,
+    message: string,
+    options: { retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.fault = fault;
     this.retryAfterMs = options.retryAfterMs;

@@ -169,8 +169,8 @@ export class Gate {
       if (!flight) return;
       const now = this.#clock.monotonic();
       const waitMs = Math.max(this.#lastStartAt + this.#settings.spacingMs, this.#cooldownUntil) - now;
-      if (waitMs > 0) return this.#arm(waitMs);
-      this.#start(flight, now);
+      if (waitMs > 0) this.#arm(waitMs);
+      else this.#start(flight, now);
     }
   }
 
@@ -207,7 +207,8 @@ export class Gate {
           for (const waiter of flight.waiters) waiter.resolve(value);
         },
         (error: unknown) => {
-          if (error instanceof UpstreamError && error.fault === "throttled") this.#coolDown(flight, now, error);
+          if (error instanceof UpstreamError && error.fault === "throttled")
+            this.#coolDown(flight, now, error);
           for (const waiter of flight.waiters) waiter.reject(error);
         },
       )
@@ -229,7 +230,8 @@ export class Gate {
     // Calls that were in flight together are told of one and the same throttling: only the first one counts.
     const goesOn = startedAt >= this.#cooldownBeganAt;
     const doubled = Math.min(COOLDOWN_CEILING_MS, this.#settings.cooldownMs * 2 ** this.#strikes);
-    const named = error.retryAfterMs === undefined ? undefined : Math.min(error.retryAfterMs, RETRY_AFTER_CEILING_MS);
+    const named =
+      error.retryAfterMs === undefined ? undefined : Math.min(error.retryAfterMs, RETRY_AFTER_CEILING_MS);
     if (!goesOn && named === undefined) return;
     const until = now + (named ?? doubled);
     if (goesOn) {

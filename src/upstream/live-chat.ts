@@ -169,7 +169,11 @@ export class LiveChat {
 
 /** A replay is read from its beginning; a live chat goes on from where its token stands. */
 function startOf({ chatType, credentials, continuation }: OpenChat): Omit<ChatCall, "pair"> {
-  return { credentials, continuation, ...(chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {}) };
+  return {
+    credentials,
+    continuation,
+    ...(chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {}),
+  };
 }
 
 function complete({ apiKey, clientVersion, ...rest }: FoundCredentials): Credentials | undefined {

@@ -1,0 +1,124 @@
+/**
+ * The chat that a popout or watch page holds: its kind, the continuation to read it on from, and the actions
+ * that the page already shows; or in words why it holds none. Pure reading, bounded whatever the page holds.
+ */
+import type { ChatType } from "../protocol/chat.ts";
+import { initialData } from "./initial-data.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "./json.ts";
+import { whyNoChat } from "./no-chat.ts";
+
+export type ChatPage =
+  | { chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] } }
+  /** `why`: a short sentence without a full stop. */
+  | { chat: undefined; why: string };
+
+/** The last is how a page that was asked for by a continuation names it. */
+const CHAT_KEYS: ReadonlySet<string> = new Set([
+  "liveChatRenderer",
+  "liveChatReplayRenderer",
+  "liveChatContinuation",
+]);
+
+/** Reads the page of a video. `view`: all messages, or the upstream's selection of them. Never throws. */
+export function readChatPage(html: string, videoId: string, view: "all" | "top"): ChatPage {
+  const data = initialData(html);
+  for (const [key, renderer] of data ? objectsNamed(data, CHAT_KEYS) : []) {
+    const first = firstContinuation(renderer);
+    if (!first) continue;
+    const isReplay =
+      key === "liveChatReplayRenderer" ||
+      renderer.isReplay === true ||
+      first.kind === "liveChatReplayContinuationData";
+    return {
+      chat: {
+        chatType: isReplay ? "liveChatReplayRenderer" : "liveChatRenderer",
+        continuation: otherView(renderer, videoId, view) ?? first.token,
+        actions: asArray(renderer.actions) ?? [],
+      },
+    };
+  }
+  return { chat: undefined, why: whyNoChat(html, data) };
+}
+
+/** The first one to go on with, whatever its kind; `playerSeek…` is for seeking alone. */
+function firstContinuation(renderer: JsonObject): { kind: string; token: string } | undefined {
+  for (const offered of asArray(renderer.continuations) ?? []) {
+    for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
+      const token = tokenIn(data);
+      if (token !== undefined && kind !== "playerSeekContinuationData") return { kind, token };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The token of the wanted view where that is not the one that the page shows, from the page's view menu: its
+ * first item is the selection, its second all messages (the titles are translated). Watch pages hold dead ones
+ * there, which are short and do not name the video: undefined.
+ */
+function otherView(renderer: JsonObject, videoId: string, view: "all" | "top"): string | undefined {
+  const menu = dig(renderer, "header", "liveChatHeaderRenderer", "viewSelector", "sortFilterSubMenuRenderer");
+  const [top, all] = asArray(dig(menu, "subMenuItems")) ?? [];
+  if (view === "top" && dig(all, "selected") !== true) return undefined;
+  const continuation = asObject(dig(view === "all" ? all : top, "continuation"));
+  const token = Object.values(continuation ?? {})
+    .map(tokenIn)
+    .find((found) => found !== undefined);
+  return token !== undefined && namesVideo(token, videoId) ? token : undefined;
+}
+
+/** Printable ASCII of a length that a request can carry. */
+function tokenIn(data: unknown): string | undefined {
+  const token = asString(dig(data, "continuation"));
+  return token !== undefined && /^[\x21-\x7e]{1,8192}$/.test(token) ? token : undefined;
+}
+
+/** How deep base64 in base64 is looked into: today's tokens hold the id two levels down, a popout's of 2020 three. */
+const TOKEN_LEVELS = 3;
+
+/**
+ * Whether a continuation token holds the id of this video: it is base64 of binary fields, some of which are
+ * base64 again. A field's length byte can look like a digit of it, so each run is read from four places.
+ */
+export function namesVideo(token: string, videoId: string): boolean {
+  let texts = [token];
+  for (let level = 0; level < TOKEN_LEVELS; level++) {
+    if (texts.some((text) => text.includes(videoId))) return true;
+    texts = texts.flatMap(decodedRuns);
+  }
+  return texts.some((text) => text.includes(videoId));
+}
+
+/** Padding, be it `=` or `%3D`, ends a run and is not missed. */
+function decodedRuns(text: string): string[] {
+  const runs = text.match(/[\w+/-]{16,}/g) ?? [];
+  return runs.flatMap((run) =>
+    [0, 1, 2, 3].map((skipped) => Buffer.from(run.slice(skipped), "base64url").toString("latin1")),
+  );
+}
+
+/** Real pages have some ten thousand objects, up to 35 deep. */
+const MAX_OBJECTS = 200_000;
+const MAX_DEPTH = 100;
+
+/** The objects that stand under one of the names anywhere in the data, the outermost first. */
+function* objectsNamed(
+  data: JsonObject,
+  names: ReadonlySet<string>,
+): Generator<[name: string, found: JsonObject]> {
+  let level: object[] = [data];
+  let seen = 0;
+  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
+    const below: object[] = [];
+    for (const holder of level) {
+      if (++seen > MAX_OBJECTS) return;
+      for (const [name, held] of Object.entries(holder)) {
+        if (typeof held !== "object" || held === null) continue;
+        below.push(held);
+        const object = asObject(held);
+        if (object && names.has(name)) yield [name, object];
+      }
+    }
+    level = below;
+  }
+}

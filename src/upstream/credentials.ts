@@ -1,0 +1,101 @@
+/**
+ * The credentials with which the upstream's own web client calls it, as its scripts and pages carry them. Each
+ * source gives what it has; only values of the right form count.
+ */
+import { asArray, asString, dig, present } from "./json.ts";
+import { unescaped } from "./script-object.ts";
+
+export interface Credentials {
+  apiKey: string;
+  clientVersion: string;
+  /** Names the anonymous visitor that pages and chat calls come from. */
+  visitorData?: string;
+}
+
+export type FoundCredentials = Partial<Credentials>;
+
+const FORMS: Record<keyof Credentials, RegExp> = {
+  apiKey: /^[\w-]{10,100}$/,
+  clientVersion: /^\d[\d.]{0,39}$/,
+  visitorData: /^[\x21-\x7e]{1,2048}$/,
+};
+
+/** The configuration's names for each, the best first. */
+const NAMES: Record<keyof Credentials, RegExp[]> = {
+  apiKey: [setting("INNERTUBE_API_KEY")],
+  clientVersion: [setting("INNERTUBE_CLIENT_VERSION"), setting("INNERTUBE_CONTEXT_CLIENT_VERSION")],
+  visitorData: [setting("VISITOR_DATA"), setting("visitorData")],
+};
+
+/** From the settings in a script such as `sw.js`, which most of the time is a stub without any. */
+export function credentialsInServiceWorker(js: string): FoundCredentials {
+  return present<FoundCredentials>({
+    apiKey: settingIn(js, "apiKey"),
+    clientVersion: settingIn(js, "clientVersion"),
+    visitorData: settingIn(js, "visitorData"),
+  });
+}
+
+/**
+ * From `sw.js_data`: `)]}'`, then arrays in which only the place says what a value is. The configuration is
+ * `[0][2]`: `[[device…], api key]`, with the visitor at 13 and the client version at 16 of the device.
+ */
+export function credentialsInServiceWorkerData(text: string): FoundCredentials {
+  const configuration = dig(parsed(text.slice(Math.max(0, text.indexOf("[")))), 0, 2);
+  return present<FoundCredentials>({
+    apiKey: ofForm("apiKey", dig(configuration, 1)),
+    clientVersion: ofForm("clientVersion", dig(configuration, 0, 16)),
+    visitorData: ofForm("visitorData", dig(configuration, 0, 13)),
+  });
+}
+
+/** From all `ytcfg.set(…)` calls of a page together. */
+export function credentialsInPage(html: string): FoundCredentials {
+  return credentialsInServiceWorker(configurationScripts(html));
+}
+
+/**
+ * The page's scripts from their first `ytcfg.set(` on. Elsewhere in a page anyone's words can stand, and they
+ * must not pass for settings.
+ */
+function configurationScripts(html: string): string {
+  const scripts: string[] = [];
+  for (let start = html.indexOf("ytcfg.set("); start >= 0; ) {
+    const end = html.indexOf("</script", start);
+    scripts.push(html.slice(start, end < 0 ? html.length : end));
+    start = end < 0 ? -1 : html.indexOf("ytcfg.set(", end);
+  }
+  return scripts.join("\n");
+}
+
+/** Matches `"NAME": "value"`, `NAME:'value'` and `set('NAME', 'value')`; the value is group 3, its escapes unresolved. */
+function setting(name: string): RegExp {
+  return new RegExp(
+    `(?<![\\w$])(["']?)${name}\\1\\s*[:,]\\s*(["'])((?:(?!\\2)[^\\\\\\r\\n]|\\\\.){1,4096})\\2`,
+    "g",
+  );
+}
+
+/** The first value of the right form: the configuration stands above all that others could have written. */
+function settingIn(script: string, field: keyof Credentials): string | undefined {
+  for (const name of NAMES[field]) {
+    for (const match of script.matchAll(name)) {
+      const value = ofForm(field, unescaped(match[3] ?? ""));
+      if (value !== undefined) return value;
+    }
+  }
+  return undefined;
+}
+
+function ofForm(field: keyof Credentials, value: unknown): string | undefined {
+  const text = asString(value);
+  return text !== undefined && FORMS[field].test(text) ? text : undefined;
+}
+
+function parsed(json: string): readonly unknown[] | undefined {
+  try {
+    return asArray(JSON.parse(json));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What viewers pay for: messages and stickers. Their amount stays the upstream's own text; what it means, the
+ * colours and the tier that these tell are details.
+ */
+import type { Colors } from "../../protocol/message.ts";
+import { imageAddress } from "../address.ts";
+import { readAmount } from "../amount.ts";
+import { hexColor, tierOf } from "../color.ts";
+import { dig, type JsonObject, present } from "../json.ts";
+import { labelOf, partsOf, wordsOf } from "../text.ts";
+import { chatItem, type Own } from "./chat-item.ts";
+import type { Reader } from "./reader.ts";
+
+/** Under which keys a renderer has which colour. */
+type ColorKeys = Readonly<Partial<Record<keyof Colors, string>>>;
+
+const MESSAGE_COLORS: ColorKeys = {
+  header: "headerBackgroundColor",
+  headerText: "headerTextColor",
+  body: "bodyBackgroundColor",
+  bodyText: "bodyTextColor",
+  author: "authorNameTextColor",
+  timestamp: "timestampColor",
+};
+/** A sticker's header is the chip that shows the amount. */
+const STICKER_COLORS: ColorKeys = {
+  header: "moneyChipBackgroundColor",
+  headerText: "moneyChipTextColor",
+  body: "backgroundColor",
+  author: "authorNameTextColor",
+};
+
+export const superchat: Reader = (item, moment) =>
+  chatItem(item, moment, {
+    type: "superchat",
+    parts: partsOf(dig(item, "message")),
+    ...paymentOf(item, MESSAGE_COLORS),
+  });
+
+export const supersticker: Reader = (item, moment) => {
+  const payment = paymentOf(item, STICKER_COLORS);
+  const label = labelOf(dig(item, "sticker"));
+  const url = imageAddress(dig(item, "sticker"));
+  const sticker = url === undefined ? { label } : { label, url };
+  return chatItem(item, moment, {
+    type: "supersticker",
+    parts: label === "" ? [] : [{ kind: "text", text: label }],
+    ...payment,
+    details: { ...payment.details, sticker },
+  });
+};
+
+function paymentOf(item: JsonObject, keys: ColorKeys): Required<Pick<Own, "amount" | "color" | "details">> {
+  const amount = wordsOf(dig(item, "purchaseAmountText"), 100);
+  const colors = present<Colors>(
+    Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, hexColor(dig(item, key))])),
+  );
+  return {
+    amount,
+    color: colors.body ?? colors.header ?? "",
+    details: {
+      amount: amount === "" ? undefined : readAmount(amount),
+      tier: tierOf(colors.header),
+      colors: Object.keys(colors).length > 0 ? colors : undefined,
+    },
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * The upstream's text in its three forms (`runs`, `simpleText`, a view model's `content`) as message parts or
+ * as plain words. Bounded whatever comes, and cut between characters, never within one.
+ */
+import type { Part } from "../protocol/message.ts";
+import { imageAddress, linkAddress } from "./address.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "./json.ts";
+
+const MAX_MESSAGE_LENGTH = 10_000;
+const MAX_PARTS = 500;
+/** For names, labels and headers, in UTF-16 units. */
+const MAX_WORDS_LENGTH = 500;
+
+/** One part for each run that shows something, up to 500 parts and 10,000 UTF-16 units in all. */
+export function partsOf(text: unknown): Part[] {
+  const parts: Part[] = [];
+  let room = MAX_MESSAGE_LENGTH;
+  for (const run of runsOf(text)) {
+    const part = partOf(run);
+    if (!part) continue;
+    if (parts.length === MAX_PARTS || room === 0) break;
+    if (part.text.length > room) {
+      const text = cut(part.text, room);
+      // Half a shortcut names nothing.
+      if (part.kind !== "emoji" && text !== "") parts.push({ ...part, text });
+      break;
+    }
+    parts.push(part);
+    room -= part.text.length;
+  }
+  return parts;
+}
+
+/** A message's text: its parts' texts joined. */
+export function joined(parts: readonly Part[]): string {
+  return parts.map((part) => part.text).join("");
+}
+
+/** The plain words of a text, shortened; "" where there are none. */
+export function wordsOf(text: unknown, maxLength = MAX_WORDS_LENGTH): string {
+  return cut(joined(partsOf(text)), maxLength);
+}
+
+/** A bare string, shortened; "" where there is none. */
+export function shortened(value: unknown, maxLength = MAX_WORDS_LENGTH): string {
+  return cut(asString(value) ?? "", maxLength);
+}
+
+/** The words that the upstream gives to those who cannot see: an image's or a badge's label. */
+export function labelOf(labelled: unknown): string {
+  return shortened(dig(labelled, "accessibility", "accessibilityData", "label"));
+}
+
+/** At most `maxLength` UTF-16 units, one less where the last would be half a character. */
+export function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const last = text.charCodeAt(maxLength - 1);
+  const splitsCharacter = last >= 0xd800 && last <= 0xdbff;
+  return text.slice(0, splitsCharacter ? maxLength - 1 : maxLength);
+}
+
+function runsOf(text: unknown): readonly unknown[] {
+  const runs = asArray(dig(text, "runs"));
+  if (runs) return runs;
+  const whole = asString(dig(text, "simpleText")) ?? asString(dig(text, "content"));
+  return whole === undefined ? [] : [{ text: whole }];
+}
+
+function partOf(run: unknown): Part | undefined {
+  const emoji = asObject(dig(run, "emoji"));
+  if (emoji) return emojiPart(emoji);
+  const text = asString(dig(run, "text"));
+  if (!text) return undefined;
+  const url = linkAddress(dig(run, "navigationEndpoint"));
+  return url === undefined ? { kind: "text", text } : { kind: "link", text, url };
+}
+
+/** A standard emoji's id is the character itself, a custom one's `<channel>/<name>`. */
+function emojiPart(emoji: JsonObject): Part | undefined {
+  const id = asString(dig(emoji, "emojiId")) ?? "";
+  const custom = dig(emoji, "isCustomEmoji") === true || /^UC[\w-]+\//.test(id);
+  const shortcut = asArray(dig(emoji, "shortcuts"))?.map(asString).find(Boolean) ?? "";
+  const label = labelOf(dig(emoji, "image"));
+  const text = custom ? shortcut || label : id || label || shortcut;
+  const url = imageAddress(dig(emoji, "image"));
+  if (url === undefined) return text === "" ? undefined : { kind: "emoji", text, custom };
+  return { kind: "emoji", text, url, custom };
+}

@@ -1,0 +1,108 @@
+/**
+ * Reduces what people paste (an id, or any usual form of a video's address) to the 11-character video id.
+ * Permissive in form, strict in host and length: nothing is truncated, nothing is looked up.
+ */
+import { RelayError } from "../protocol/errors.ts";
+
+const MAX_INPUT_LENGTH = 2048;
+const ID = /^[\w-]{11}$/;
+/** Has no place for a user name, an escaped or bracketed host, or a backslash: those are not read at all. */
+const ADDRESS =
+  /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;
+const APP_LINK = /^vnd\.youtube:(?:\/\/)?([\w-]*)(?:[?#/].*)?$/is;
+
+const HOSTS: ReadonlySet<string> = new Set([
+  "youtube.com",
+  "www.youtube.com",
+  "m.youtube.com",
+  "music.youtube.com",
+  "gaming.youtube.com",
+  "studio.youtube.com",
+  "youtubekids.com",
+  "www.youtubekids.com",
+  "youtube-nocookie.com",
+  "www.youtube-nocookie.com",
+  "youtube.googleapis.com",
+]);
+/** Hosts on which the path itself is the id. */
+const SHORT_HOSTS: ReadonlySet<string> = new Set(["youtu.be", "www.youtu.be", "y2u.be", "www.y2u.be"]);
+
+/** Where an address holds the id, by the first segment of its path. */
+interface Place {
+  /** In the next segment. */
+  segment?: true;
+  /** In the parameter `v`, of the query or of a fragment. */
+  parameter?: true;
+  /** In another address, which is the value of this parameter. */
+  link?: string;
+}
+
+const PLACES: ReadonlyMap<string, Place> = new Map([
+  ["", { parameter: true }],
+  ["watch", { segment: true, parameter: true }],
+  ["watch_popup", { parameter: true }],
+  ["live_chat", { parameter: true }],
+  ["live_chat_replay", { parameter: true }],
+  ["live", { segment: true }],
+  ["shorts", { segment: true }],
+  ["embed", { segment: true }],
+  ["v", { segment: true }],
+  ["e", { segment: true }],
+  ["w", { segment: true }],
+  ["video", { segment: true }],
+  ["attribution_link", { link: "u" }],
+  ["oembed", { link: "url" }],
+  ["redirect", { link: "q" }],
+]);
+
+/** Segments that look like ids, but name a player without a video of its own. */
+const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
+
+/** The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID, which says what is accepted. */
+export function parseVideoId(input: string): string {
+  if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
+  const text = input.trim().replaceAll("&amp;", "&");
+  if (ID.test(text)) return text;
+  const id = APP_LINK.exec(text)?.[1] ?? idInAddress(text, true);
+  if (id === undefined) throw refusal("is an address that names no video");
+  if (!ID.test(id)) throw refusal("holds an id that is not of 11 characters of A-Z a-z 0-9 _ -");
+  return id;
+}
+
+function idInAddress(address: string, mayLinkOn: boolean): string | undefined {
+  const match = ADDRESS.exec(address);
+  if (!match) throw refusal("is neither a video id of 11 characters nor the address of a video");
+  const [, host = "", path = "", query = "", fragment = ""] = match;
+  const isShort = SHORT_HOSTS.has(host.toLowerCase());
+  if (!isShort && !HOSTS.has(host.toLowerCase()))
+    throw refusal("is an address on a host that is not YouTube's");
+
+  const [first = "", second] = path.split("/").filter((segment) => segment !== "");
+  const place = PLACES.get(first);
+  if (!place) return isShort ? first : undefined;
+  const parameters = new URLSearchParams(query);
+  if (place.segment && second !== undefined) return NOT_IDS.has(second) ? undefined : second;
+  if (place.link !== undefined) return mayLinkOn ? idInLink(parameters.get(place.link)) : undefined;
+  return (parameters.get("v") ?? idInFragment(fragment, mayLinkOn)) || undefined;
+}
+
+/** The old sites put the page into the fragment: `#!v=…`, `#/watch?v=…`. */
+function idInFragment(fragment: string, mayLinkOn: boolean): string | null | undefined {
+  const page = fragment.replace(/^!/, "");
+  if (page.startsWith("/")) return mayLinkOn ? idInLink(page) : undefined;
+  return new URLSearchParams(page).get("v");
+}
+
+function idInLink(link: string | null): string | undefined {
+  if (!link) return undefined;
+  return idInAddress(/^\/(?!\/)/.test(link) ? `https://www.youtube.com${link}` : link, false);
+}
+
+function refusal(what: string): RelayError {
+  return new RelayError(
+    "INVALID_VIDEO_ID",
+    `videoId ${what}. Accepted are the 11-character video id, or the address of a video or of its chat on youtube.com: ` +
+      "watch?v=ID, youtu.be/ID, /live/ID, /shorts/ID, /embed/ID, live_chat?v=ID, studio.youtube.com/video/ID. " +
+      "Addresses of channels and playlists do not name a video.",
+  );
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  credentialsInPage,
+  credentialsInServiceWorker,
+  credentialsInServiceWorkerData,
+} from "../src/upstream/credentials.ts";
+import { noRecordings, recordedText } from "./support/recorded.ts";
+
+const KEY = "made-up-key_0123456789";
+const VERSION = "2.20260101.01.00";
+const VISITOR = "CgtNYWRlVXA%3D";
+
+test("reads key and version in a service worker, however it is spaced and quoted", () => {
+  for (const script of [
+    `ytcfg.set({"INNERTUBE_API_KEY":"${KEY}","INNERTUBE_CLIENT_VERSION":"${VERSION}"})`,
+    `ytcfg.set({ 'INNERTUBE_API_KEY' : '${KEY}',\n 'INNERTUBE_CONTEXT_CLIENT_VERSION' : '${VERSION}' })`,
+    `x={INNERTUBE_API_KEY: "${KEY}", INNERTUBE_CLIENT_VERSION: '${VERSION}'}`,
+  ]) {
+    assert.deepEqual(credentialsInServiceWorker(script), { apiKey: KEY, clientVersion: VERSION }, script);
+  }
+});
+
+test("a stub, an empty body and a page of words give nothing", () => {
+  for (const script of [
+    "",
+    "self.registration.unregister()",
+    "INNERTUBE_API_KEY",
+    '{"INNERTUBE_API_KEY":null}',
+  ]) {
+    assert.deepEqual(credentialsInServiceWorker(script), {});
+    assert.deepEqual(credentialsInPage(script), {});
+    assert.deepEqual(credentialsInServiceWorkerData(script), {});
+  }
+});
+
+test("a value of the wrong form is passed over for the next of the right one", () => {
+  const script = `set({"INNERTUBE_API_KEY":"short","INNERTUBE_CLIENT_VERSION":"2.0 beta","VISITOR_DATA":"a b"})
+    set({"INNERTUBE_API_KEY":"${"k".repeat(101)}","INNERTUBE_CONTEXT_CLIENT_VERSION":"${VERSION}"})
+    set({"INNERTUBE_API_KEY":"${KEY}","SEND_VISITOR_DATA":true,"EOM_VISITOR_DATA":"other",EOM_VISITOR_DATA:"other"})`;
+  assert.deepEqual(credentialsInServiceWorker(script), { apiKey: KEY, clientVersion: VERSION });
+});
+
+test("the positional form is read by place, each value by its form", () => {
+  const device: unknown[] = Array.from({ length: 20 }, () => null);
+  device[13] = VISITOR;
+  device[16] = VERSION;
+  const body = (configuration: unknown): string => `)]}'\n${JSON.stringify([[null, null, configuration]])}`;
+  assert.deepEqual(credentialsInServiceWorkerData(body([device, KEY])), {
+    apiKey: KEY,
+    clientVersion: VERSION,
+    visitorData: VISITOR,
+  });
+  assert.deepEqual(credentialsInServiceWorkerData(body([device.with(16, 7).with(13, {}), [KEY]])), {});
+  for (const odd of [null, [], "x", [[]], [null, null]]) {
+    assert.deepEqual(credentialsInServiceWorkerData(body(odd)), {});
+  }
+});
+
+test("merges all settings of a page, also those that are no JSON", () => {
+  const page = `<script>ytcfg.set({"OTHER":{"a":[1]},"INNERTUBE_API_KEY":"${KEY}"});</script>
+    <script>ytcfg.set('INNERTUBE_CLIENT_VERSION', '${VERSION}');</script>
+    <script>ytcfg.set({CSI: 'youtube', "TIMING": {a: '0x1'}, VISITOR_DATA: "CgtNYWRlVXA\\u0025\\x33D",});</script>`;
+  assert.deepEqual(credentialsInPage(page), { apiKey: KEY, clientVersion: VERSION, visitorData: VISITOR });
+});
+
+test("what people write in a page does not pass for settings", () => {
+  const title = `'INNERTUBE_API_KEY':'somebodys-own-key'`;
+  const settings = `<script>ytcfg.set({"INNERTUBE_CLIENT_VERSION":"${VERSION}"});</script>`;
+  const data = `<script>var ytInitialData = ${JSON.stringify({ contents: title })};</script>`;
+  assert.deepEqual(credentialsInPage(data + settings + data), { clientVersion: VERSION });
+
+  const cunning = data.replace("'INNERTUBE", "ytcfg.set('INNERTUBE");
+  const real = `<script>ytcfg.set({"INNERTUBE_API_KEY":"${KEY}"});</script>`;
+  assert.equal(credentialsInPage(real + cunning).apiKey, KEY);
+});
+
+test("two megabytes of broken settings are read in linear time", { timeout: 10_000 }, () => {
+  for (const piece of [
+    "ytcfg.set(",
+    `ytcfg.set({"INNERTUBE_API_KEY":"`,
+    `ytcfg.set(INNERTUBE_API_KEY:'VISITOR_DATA: "`,
+  ]) {
+    assert.deepEqual(credentialsInPage(piece.repeat(2_000_000 / piece.length)), {});
+  }
+});
+
+test("reads recorded service workers and pages", { skip: noRecordings }, () => {
+  const apiKey = "recorded-key-03-xxxxxxxxxxxxxxxxxxxxxxx";
+  const full = credentialsInServiceWorker(recordedText("pages/sw.full-2026.js"));
+  assert.deepEqual(full, { apiKey, clientVersion: "2.20260612.01.00" });
+  assert.deepEqual(credentialsInServiceWorker(recordedText("pages/sw.stub-2026.js")), {});
+
+  const page = credentialsInPage(recordedText("pages/watch-replay-2021.html"));
+  assert.deepEqual(page, {
+    apiKey,
+    clientVersion: "2.20211124.00.00",
+    visitorData: "Cgt4b2xLa2FjZmhaWSjP8YONBg%3D%3D",
+  });
+  const { clientVersion, visitorData } = credentialsInPage(recordedText("pages/watch-live-2026.html"));
+  assert.equal(clientVersion, "2.20260213.01.00");
+  assert.match(visitorData ?? "", /^CgtFakxtTDdj.*%3D$/);
+});

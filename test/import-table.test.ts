@@ -1,0 +1,84 @@
+/** Holds the folders of `src/` to the floors of ARCHITECTURE.md: what each may import, and nothing else. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, it } from "node:test";
+import { parseSync } from "oxc-parser";
+
+const ROOT = join(import.meta.dirname, "..");
+const SRC = join(ROOT, "src");
+const MAX_LINES = 350;
+
+/** The folders that each folder may import beside itself. `clock.ts` is open to all. */
+const FLOORS: Record<string, readonly string[]> = {
+  protocol: [],
+  telemetry: ["protocol"],
+  simulator: [],
+  upstream: ["protocol", "telemetry"],
+  store: ["protocol", "telemetry"],
+  rooms: ["protocol", "telemetry", "upstream", "store"],
+  http: ["protocol", "telemetry", "upstream", "rooms"],
+  cli: ["protocol", "telemetry", "simulator", "upstream", "store", "rooms", "http"],
+};
+
+const files = globSync("**/*.ts", { cwd: SRC });
+
+/** The modules that a file imports, dynamically too. */
+function importsOf(file: string): string[] {
+  const source = readFileSync(join(SRC, file), "utf8");
+  const { module, errors } = parseSync(file, source);
+  assert.deepEqual(errors, [], file);
+  const dynamic = module.dynamicImports.map(({ moduleRequest: at }) =>
+    source.slice(at.start + 1, at.end - 1),
+  );
+  const exported = module.staticExports.flatMap(({ entries }) =>
+    entries.map((entry) => entry.moduleRequest?.value),
+  );
+  return [...module.staticImports.map((found) => found.moduleRequest.value), ...exported, ...dynamic].filter(
+    (name): name is string => name !== undefined,
+  );
+}
+
+const folderOf = (file: string): string => (file.includes("/") ? (file.split("/")[0] ?? "") : "");
+
+describe("the import table", () => {
+  it("knows every folder of src", () => {
+    assert.deepEqual(new Set(files.map(folderOf)), new Set(["", ...Object.keys(FLOORS)]));
+  });
+
+  for (const [folder, allowed] of Object.entries(FLOORS)) {
+    it(`${folder} imports ${allowed.join(", ") || "no other folder"}`, () => {
+      for (const file of files.filter((name) => folderOf(name) === folder)) {
+        for (const name of importsOf(file).filter((found) => found.startsWith("."))) {
+          const target = relative(SRC, join(SRC, dirname(file), name));
+          const floor = folderOf(target);
+          const open = floor === folder || allowed.includes(floor) || target === "clock.ts";
+          assert.ok(open, `${file} must not import ${target}`);
+        }
+      }
+    });
+  }
+
+  it("lets the protocol and the simulator use nothing but themselves and Node", () => {
+    for (const file of files.filter((name) => ["protocol", "simulator"].includes(folderOf(name)))) {
+      const foreign = importsOf(file).filter((name) => !name.startsWith(".") && !name.startsWith("node:"));
+      assert.deepEqual(foreign, [], file);
+    }
+  });
+
+  it("is what ARCHITECTURE.md says", () => {
+    const architecture = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
+    for (const [folder, allowed] of Object.entries(FLOORS)) {
+      const row = new RegExp(`^${folder}/ +(.*?) {2,}`, "m").exec(architecture)?.[1];
+      const listed = { [folder]: row === "–" ? [] : row === "everything" ? allowed : row?.split(" ") };
+      assert.deepEqual(listed, { [folder]: allowed });
+    }
+  });
+});
+
+it(`keeps every file of src within ${MAX_LINES} lines`, () => {
+  for (const file of files) {
+    const lines = readFileSync(join(SRC, file), "utf8").split("\n").length - 1;
+    assert.ok(lines <= MAX_LINES, `${file} has ${lines} lines`);
+  }
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { initialData, playerResponse } from "../src/upstream/initial-data.ts";
+import { noRecordings, recordedText } from "./support/recorded.ts";
+
+const DATA = { contents: { said: 'a } and a { in "quotes", a backslash \\, the end };</script>' } };
+const JSON_TEXT = JSON.stringify(DATA);
+
+test("finds the data behind each form of its name", () => {
+  for (const opening of [
+    "var ytInitialData = ",
+    "ytInitialData=",
+    'window["ytInitialData"] = ',
+    "window['ytInitialData']=",
+    "window[ 'ytInitialData' ]  =\n  ",
+  ]) {
+    assert.deepEqual(initialData(`<script>${opening}${JSON_TEXT};</script>`), DATA, opening);
+  }
+});
+
+test("reads on past quotes, braces and script ends within strings", () => {
+  const tricky = { contents: ['\\"', "\\\\", '{"', "};", "</script>", "\\u007b", "'", "\u2028"] };
+  assert.deepEqual(
+    initialData(`ytInitialData = ${JSON.stringify(tricky)};var after = {"contents":1}`),
+    tricky,
+  );
+});
+
+test("takes the first candidate that is JSON and has contents", () => {
+  const page = [
+    "if (window.ytInitialData) use(ytInitialData);",
+    "ytInitialData = null;",
+    "ytInitialData = [1];",
+    "ytInitialData = {contents: 'a script object'};",
+    'ytInitialData = {"contents": 1,};',
+    'ytInitialData = {"responseContext": {}};',
+    'ytInitialData = {"continuationContents": 7};',
+    'ytInitialData = {"contents": 8};',
+  ].join("\n");
+  assert.deepEqual(initialData(page), { continuationContents: 7 });
+});
+
+test("a candidate that never ends does not hide the next one", () => {
+  assert.deepEqual(initialData(`ytInitialData = {"never": " closed; ytInitialData = ${JSON_TEXT}`), DATA);
+});
+
+test("resolves the escapes of the mobile site's string form", () => {
+  const data = { contents: `it's "é" \\ \n / 😀 {}` };
+  const escaped = JSON.stringify(data).replaceAll(/[^ \w]/g, (sign) => {
+    if (sign === "\\") return "\\\\";
+    if (sign === "'") return "\\'";
+    if (sign === "/") return "\\/";
+    const code = sign.charCodeAt(0).toString(16);
+    return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
+  });
+  assert.match(escaped, /^\\x7b\\x22contents/);
+  assert.deepEqual(initialData(`var ytInitialData = '${escaped}';`), data);
+  assert.deepEqual(initialData(`var ytInitialData = "${escaped}";`), data);
+});
+
+test("a page without data has none", () => {
+  for (const page of [
+    "",
+    "<html></html>",
+    "ytInitialData",
+    "ytInitialData =",
+    "ytInitialData = {",
+    "ytInitialData = '",
+  ]) {
+    assert.equal(initialData(page), undefined, page);
+    assert.equal(playerResponse(page), undefined, page);
+  }
+});
+
+test("keys named like an object's own machinery stay data", () => {
+  const data = initialData('ytInitialData = {"__proto__": {"contents": 1}, "constructor": 2}');
+  assert.equal(data, undefined);
+  assert.equal(({} as Record<string, unknown>).contents, undefined);
+});
+
+const TWO_MEGABYTES = 2_000_000;
+const filled = (piece: string): string => piece.repeat(TWO_MEGABYTES / piece.length);
+const HOSTILE: Record<string, string> = {
+  "objects that never end": filled("ytInitialData = {"),
+  "strings that never end": filled('ytInitialData = {"'),
+  "literals that end at once": filled("ytInitialData = '"),
+  "literals of escapes": `ytInitialData = '${filled("\\x7b")}'`,
+  "a name and spaces": `ytInitialData${filled(" ")}`,
+  "small objects": filled('ytInitialData = {"a":1};'),
+  "deep objects": `ytInitialData = ${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`,
+  "deep arrays": `ytInitialData = {"a":${"[".repeat(900_000)}${"]".repeat(900_000)}}`,
+};
+
+for (const [what, page] of Object.entries(HOSTILE)) {
+  // Quadratic reading of such a page takes minutes; linear reading some hundredths of a second.
+  test(`two megabytes of ${what} are read in linear time`, { timeout: 10_000 }, () => {
+    assert.equal(initialData(page), undefined);
+  });
+}
+
+test("reads recorded watch pages and their players", { skip: noRecordings }, () => {
+  const statuses: Record<string, string> = {
+    "watch-live-2026.html": "OK",
+    "watch-replay-2021.html": "OK",
+    "watch-no-chat-2026.html": "UNPLAYABLE",
+  };
+  for (const [page, status] of Object.entries(statuses)) {
+    const html = recordedText(`pages/${page}`);
+    assert.ok(Object.hasOwn(initialData(html)?.contents ?? {}, "twoColumnWatchNextResults"), page);
+    const playability = playerResponse(html)?.playabilityStatus;
+    assert.equal((playability as { status?: unknown }).status, status, page);
+  }
+});

@@ -1,0 +1,18 @@
+/**
+ * Recorded upstream bodies. They lie beside the project and are no part of it; where they are missing, the tests
+ * of them are skipped.
+ */
+import { existsSync, readFileSync } from "node:fs";
+
+const ROOT = new URL("../../../shared/recorded/", import.meta.url);
+
+/** For a test's `skip`: the reason where there are no recordings, else false. */
+export const noRecordings: string | false = existsSync(ROOT) ? false : "no recordings beside this checkout";
+
+export function recordedText(name: string): string {
+  return readFileSync(new URL(name, ROOT), "utf8");
+}
+
+export function recordedJson(name: string): unknown {
+  return JSON.parse(recordedText(name));
+}

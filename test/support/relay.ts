@@ -1,0 +1,75 @@
+/** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
+import {
+  type Config,
+  readSettings,
+  type SETTINGS,
+  type SettingName,
+  toConfig,
+} from "../../src/cli/config.ts";
+import { type Service, startService } from "../../src/cli/service.ts";
+import { systemClock } from "../../src/clock.ts";
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+
+/** Fast enough for tests, in the product's own proportions. */
+const FAST: Partial<Record<SettingName, string>> = {
+  RELAY_PORT: "0",
+  RELAY_STORE: "memory:",
+  RELAY_GATE_SPACING_MS: "1",
+  RELAY_POLL_MIN_MS: "5",
+  RELAY_POLL_MAX_MS: "200",
+  RELAY_GRACE_MS: "60000",
+  RELAY_COOLDOWN_MS: "100",
+};
+
+export interface TestRelay extends AsyncDisposable {
+  url: string;
+  upstream: Simulator;
+  telemetry: Telemetry;
+  service: Service;
+}
+
+export interface TestRelayOptions {
+  settings?: Partial<Record<SettingName, string>>;
+  simulator?: SimulatorOptions;
+  /** Goes on with an upstream that outlives this relay. */
+  upstream?: Simulator;
+  telemetry?: Telemetry;
+  stallMs?: number;
+}
+
+export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
+  const { texts } = readSettings([], {});
+  const config = toConfig({ ...texts, ...FAST, ...settings });
+  return { ...config, upstream: upstream.urls };
+}
+
+/** The settings of `testConfig` as environment variables, for a relay in a process of its own. */
+export function testEnvironment(upstream: Simulator, settings: TestRelayOptions["settings"] = {}) {
+  return {
+    ...FAST,
+    RELAY_UPSTREAM_URL: upstream.urls.main,
+    RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
+    RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
+    ...settings,
+  } satisfies Partial<Record<keyof typeof SETTINGS, string>>;
+}
+
+export async function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+  const upstream = options.upstream ?? (await startSimulator(options.simulator));
+  const telemetry = options.telemetry ?? new Telemetry(silentLog);
+  const config = testConfig(upstream, options.settings);
+  if (options.stallMs !== undefined) config.rooms.stallMs = options.stallMs;
+  const service = await startService(config, systemClock, telemetry);
+  return {
+    url: service.url,
+    upstream,
+    telemetry,
+    service,
+    async [Symbol.asyncDispose]() {
+      await service.stop();
+      if (!options.upstream) await upstream.close();
+    },
+  };
+}
