@@ -1,0 +1,194 @@
+/**
+ * The bodies of the two chat endpoints: batches of a live chat and of a replay, the five ways in which a chat
+ * ends, and the error objects. Shapes as recorded; knows no tokens and no state.
+ */
+import type { JsonObject } from "./json.ts";
+import type { Random } from "./random.ts";
+
+/** One HTTP answer before it meets a socket. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/**
+ * How the upstream says that a chat is over: only a continuation to reload; only one to seek; no
+ * continuations, the list missing or empty; an answer without any chat in it.
+ */
+export type EndShape =
+  | "reload-only"
+  | "seek-only"
+  | "continuations-absent"
+  | "continuations-empty"
+  | "no-contents";
+
+/** Who asked, as the answer repeats it. */
+export interface Caller {
+  client: string;
+  clientVersion: string;
+}
+
+export function json(status: number, body: JsonObject): Answer {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=UTF-8" },
+    body: JSON.stringify(body),
+  };
+}
+
+export function html(status: number, body: string): Answer {
+  return { status, headers: { "content-type": "text/html; charset=utf-8" }, body };
+}
+
+/** What Google's front end says of each status. */
+const errors: Record<number, { status: string; reason: string; message: string }> = {
+  400: { status: "INVALID_ARGUMENT", reason: "badRequest", message: "Request contains an invalid argument." },
+  403: { status: "PERMISSION_DENIED", reason: "forbidden", message: "The caller does not have permission" },
+  404: { status: "NOT_FOUND", reason: "notFound", message: "Requested entity was not found." },
+  429: {
+    status: "RESOURCE_EXHAUSTED",
+    reason: "rateLimitExceeded",
+    message: "Resource has been exhausted (e.g. check quota).",
+  },
+  500: { status: "INTERNAL", reason: "backendError", message: "Internal error encountered." },
+  503: { status: "UNAVAILABLE", reason: "backendError", message: "The service is currently unavailable." },
+};
+
+/** The error object of a code; an unlisted code is told as an internal error. */
+export function errorObject(code: number): JsonObject {
+  const { status, reason, message } = errors[code] ?? {
+    status: "INTERNAL",
+    reason: "backendError",
+    message: "",
+  };
+  return { error: { code, message, errors: [{ message, domain: "global", reason }], status } };
+}
+
+/** How errors were told before 2022: beside the response context, with status 200. */
+export const oldErrorObject: JsonObject = {
+  responseContext: {
+    errors: {
+      error: [
+        {
+          domain: "gdata.CoreErrorDomain",
+          code: "INVALID_VALUE",
+          location: "continuation",
+          locationType: "other",
+        },
+      ],
+    },
+  },
+};
+
+export function responseContext(caller: Caller, random: Random, call = "GetLiveChat"): JsonObject {
+  const { client, clientVersion } = caller;
+  return {
+    serviceTrackingParams: [
+      {
+        service: "CSI",
+        params: [
+          { key: "c", value: client },
+          { key: "cver", value: clientVersion },
+          { key: "yt_li", value: "0" },
+          { key: `${call}_rid`, value: `0x${random.bytes(8).toString("hex")}` },
+        ],
+      },
+      { service: "GFEEDBACK", params: [{ key: "logged_in", value: "0" }] },
+      { service: "GUIDED_HELP", params: [{ key: "logged_in", value: "0" }] },
+      {
+        service: "ECATCHER",
+        params: [
+          { key: "client.version", value: clientVersion },
+          { key: "client.name", value: client },
+        ],
+      },
+    ],
+    mainAppWebResponseContext: { loggedOut: true, trackingParam: `kx_${random.text(18)}` },
+    webResponseContextExtensionData: { hasDecorated: true },
+  };
+}
+
+export function trackingParams(random: Random): string {
+  return `CAEQ${random.text(18)}`;
+}
+
+/** The continuation of a live chat. `timeoutMs` null asks for no wait. */
+export function liveContinuation(
+  key: "invalidation" | "timed",
+  videoId: string,
+  token: string,
+  timeoutMs: number | null,
+  random: Random,
+): JsonObject {
+  const wait = timeoutMs === null ? {} : { timeoutMs };
+  const tail = { ...wait, continuation: token, clickTrackingParams: trackingParams(random) };
+  if (key === "timed") return { timedContinuationData: tail };
+  const invalidationId = {
+    objectSource: 1056,
+    objectId: Buffer.from(`chat~${videoId}`).toString("base64url"),
+    topic: `chat~${videoId}`,
+    subscribeToGcmTopics: true,
+    protoCreationTimestampMs: "1767225600000",
+  };
+  return { invalidationContinuationData: { invalidationId, ...tail } };
+}
+
+export function reloadContinuation(token: string, random: Random): JsonObject {
+  return { reloadContinuationData: { continuation: token, clickTrackingParams: trackingParams(random) } };
+}
+
+/** The two continuations of a replay's page: the next page, and one for seeking. */
+export function replayContinuations(token: string, seekToken: string, untilLastMs: number): JsonObject[] {
+  return [
+    { liveChatReplayContinuationData: { timeUntilLastMessageMsec: untilLastMs, continuation: token } },
+    { playerSeekContinuationData: { continuation: seekToken } },
+  ];
+}
+
+/** A batch. Without actions the key is missing, as on the real wire. */
+export function batch(
+  caller: Caller,
+  random: Random,
+  continuations: readonly JsonObject[] | undefined,
+  actions: readonly JsonObject[],
+): JsonObject {
+  return {
+    responseContext: responseContext(caller, random),
+    trackingParams: trackingParams(random),
+    continuationContents: {
+      liveChatContinuation: {
+        ...(continuations && { continuations }),
+        ...(actions.length > 0 && { actions }),
+        trackingParams: trackingParams(random),
+      },
+    },
+  };
+}
+
+/** The last answer of a chat. `token` is what a shape with a continuation carries. */
+export function ending(
+  shape: EndShape,
+  caller: Caller,
+  random: Random,
+  token: string,
+  actions: readonly JsonObject[],
+): JsonObject {
+  switch (shape) {
+    case "reload-only":
+      return batch(caller, random, [reloadContinuation(token, random)], actions);
+    case "seek-only":
+      return batch(caller, random, [{ playerSeekContinuationData: { continuation: token } }], actions);
+    case "continuations-absent":
+      return batch(caller, random, undefined, actions);
+    case "continuations-empty":
+      return batch(caller, random, [], actions);
+    case "no-contents":
+      return { responseContext: responseContext(caller, random), trackingParams: trackingParams(random) };
+  }
+}
+
+/** What a chat endpoint, and the popout page, say where there is no chat. */
+export function noChatMessage(text: string, random: Random): JsonObject {
+  return { messageRenderer: { text: { runs: [{ text }] }, trackingParams: trackingParams(random) } };
+}

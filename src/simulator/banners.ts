@@ -1,0 +1,91 @@
+/** What stands above a chat's items: banners (pinned, raid, summary), tickers and chips. */
+import type { Item, Origin } from "./items.ts";
+import type { JsonObject } from "./json.ts";
+import type { Random } from "./random.ts";
+import * as words from "./words.ts";
+
+function banner(actionId: string, type: string, contents: JsonObject, header?: JsonObject): JsonObject {
+  const shown = {
+    ...(header && { header }),
+    contents,
+    actionId,
+    targetId: "live-chat-banner",
+    isStackable: true,
+  };
+  const liveChatBannerRenderer = { ...shown, bannerType: `LIVE_CHAT_BANNER_TYPE_${type}` };
+  return { addBannerToLiveChatCommand: { bannerRenderer: { liveChatBannerRenderer } } };
+}
+
+/** A message pinned by the named one, under a banner id of its own. */
+export function pinned(actionId: string, { key, renderer }: Item, by: string): JsonObject {
+  const header = { icon: { iconType: "KEEP" }, text: { runs: [{ text: "Pinned by " }, { text: by }] } };
+  return banner(actionId, "PINNED_MESSAGE", { [key]: renderer }, { liveChatBannerHeaderRenderer: header });
+}
+
+/** Viewers who come from another stream, or who are sent to one. */
+export function raid({ id, author }: Origin, random: Random): JsonObject {
+  const outgoing = random.chance(0.5);
+  const name = { text: author.name, bold: true };
+  const runs = outgoing
+    ? [{ text: "Don't miss out! People are going to watch something from " }, name]
+    : [name, { text: " and their viewers just joined. Say hello!" }];
+  const command = outgoing
+    ? { watchEndpoint: { videoId: random.text(9).slice(0, 11) } }
+    : { urlEndpoint: { url: "https://support.google.com/youtube/answer/10359590?hl=en" } };
+  const buttonRenderer = { text: { runs: [{ text: outgoing ? "Go now" : "Learn more" }] }, command };
+  const renderer = {
+    bannerMessage: { runs },
+    authorPhoto: author.photo,
+    inlineActionButton: { buttonRenderer },
+  };
+  return banner(id, "CROSS_CHANNEL_REDIRECT", { liveChatBannerRedirectRenderer: renderer });
+}
+
+export function summary({ id }: Origin, random: Random): JsonObject {
+  const said = { text: `Viewers say: ${random.pick(words.phrases)}` };
+  const runs = [{ text: "Chat summary", bold: true }, { text: "\n" }, said];
+  const renderer = { liveChatSummaryId: id, chatSummary: { runs }, icon: { iconType: "SPARK" } };
+  return banner(id, "CHAT_SUMMARY", { liveChatBannerChatSummaryRenderer: renderer });
+}
+
+/** Which ticker repeats which item; members and gifts share one. */
+const tickerKeys: Record<string, string> = {
+  liveChatPaidMessageRenderer: "liveChatTickerPaidMessageItemRenderer",
+  liveChatPaidStickerRenderer: "liveChatTickerPaidStickerItemRenderer",
+};
+
+/** A ticker repeats an item under the same id; its copy of a gift has neither id nor time. */
+export function ticker({ key, renderer }: Item): JsonObject {
+  const { id, timestampUsec, ...anonymous } = renderer;
+  const gift = key === "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer";
+  const copy = gift ? anonymous : { id, timestampUsec, ...anonymous };
+  const item = {
+    id,
+    ...(renderer.purchaseAmountText !== undefined && { amount: renderer.purchaseAmountText }),
+    ...(tickerKeys[key] === undefined && { detailText: { simpleText: gift ? "Gifts" : "Member" } }),
+    startBackgroundColor: renderer.bodyBackgroundColor ?? 0xff0f9d58,
+    endBackgroundColor: renderer.headerBackgroundColor ?? 0xff0b8043,
+    durationSec: 290,
+    fullDurationSec: 300,
+    authorExternalChannelId: renderer.authorExternalChannelId,
+    showItemEndpoint: { showLiveChatItemEndpoint: { renderer: { [key]: copy } } },
+  };
+  const name = tickerKeys[key] ?? "liveChatTickerSponsorItemRenderer";
+  return { addLiveChatTickerItemAction: { item: { [name]: item }, durationSec: "290" } };
+}
+
+export function goalChip({ id }: Origin): JsonObject {
+  const model = { id, initialTickerText: { content: "Goal" }, a11yLabel: "See the goal" };
+  return {
+    showCreatorGoalTickerChipCommand: {
+      creatorGoalTickerChip: { liveChatTickerCreatorGoalViewModel: model },
+    },
+  };
+}
+
+export function tooltip(): JsonObject {
+  const text = { runs: [{ text: "Pinned messages are shown here" }] };
+  return {
+    showLiveChatTooltipCommand: { tooltip: { tooltipRenderer: { targetId: "live-chat-banner", text } } },
+  };
+}

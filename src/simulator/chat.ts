@@ -1,0 +1,321 @@
+/**
+ * One video's chat as the upstream keeps it: what was said, who may read it with which token, and what its pages
+ * and endpoints answer. The scenario can be changed at any time; a strict token is good for one answer.
+ */
+import type { Clock } from "../clock.ts";
+import type { Answer, Caller, EndShape } from "./answers.ts";
+import * as answers from "./answers.ts";
+import { Generator } from "./generator.ts";
+import { at, type JsonObject } from "./json.ts";
+import { ChatLog, type Entry, identify } from "./log.ts";
+import type { PageContent } from "./pages.ts";
+import { Random } from "./random.ts";
+import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } from "./recording.ts";
+import { asReplay, bare } from "./replay.ts";
+import type { HostName } from "./requests.ts";
+import {
+  defaultScenario,
+  type Endpoint,
+  isAbsent,
+  type Pair,
+  pageLength,
+  type Scenario,
+  tokenKind,
+} from "./scenario.ts";
+import type { Grant, TokenBook } from "./tokens.ts";
+
+/** A call to one of the chat endpoints. */
+export interface ChatCall extends Caller {
+  host: HostName;
+  endpoint: Endpoint;
+  token: string;
+  /** The player's place in the video, where the call names one. */
+  playerOffsetMs?: number;
+}
+
+/** What a chat needs of the simulator that holds it. */
+export interface ChatContext {
+  clock: Clock;
+  tokens: TokenBook;
+  seed: number;
+  /** Aborts when the simulator closes. */
+  signal: AbortSignal;
+}
+
+/** What a token's reader is due. */
+interface Due {
+  actions: JsonObject[];
+  /** Where the reader stands afterwards. */
+  next: number;
+  /** Nothing is left to read. */
+  over: boolean;
+  /** Time in the video from here to the chat's last action. */
+  untilLastMs: number;
+  /** The whole answer, where it was recorded. */
+  body?: JsonObject;
+}
+
+export class Chat {
+  readonly videoId: string;
+  readonly #context: ChatContext;
+  readonly #random: Random;
+  readonly #generator: Generator;
+  readonly #channelId: string;
+  readonly #startedAt: number;
+  readonly #log = new ChatLog();
+  readonly #pages = new Map<string, RecordedPage>();
+  #scenario: Scenario;
+  #end: { shape: EndShape; lastWords: boolean } | undefined;
+  /** What was played so far of recorded answers; positions then count answers, and every page starts at the first. */
+  #script: Moment[] | undefined;
+  #speed = 1;
+
+  constructor(videoId: string, scenario: Partial<Scenario>, context: ChatContext) {
+    this.videoId = videoId;
+    this.#context = context;
+    this.#random = new Random(context.seed, videoId);
+    this.#channelId = `UC${this.#random.text(17).slice(0, 22)}`;
+    this.#startedAt = context.clock.monotonic();
+    this.#scenario = { ...defaultScenario, ...scenario };
+    this.#generator = new Generator(new Random(context.seed, `${videoId} actions`), this.#channelId);
+  }
+
+  /** All that was said, in order: what a reader who misses nothing is given. Live, not a copy. */
+  get ledger(): readonly Readonly<Entry>[] {
+    return this.#log.entries;
+  }
+
+  /** Says so many generated actions, or the given raw ones; returns their ids in order. */
+  say(what: number | readonly JsonObject[]): string[] {
+    const { clock } = this.#context;
+    const { kinds } = this.#scenario;
+    const actions =
+      typeof what === "number"
+        ? Array.from({ length: what }, () => this.#generator.next(clock.now(), kinds))
+        : [...what];
+    this.#script?.push({ atMs: 0, actions });
+    return actions.flatMap((action) => this.#append(action));
+  }
+
+  /** Says generated actions at a rate until stopped, or until the simulator closes. */
+  speak(perSecond: number): { stop(): void } {
+    const { clock, signal } = this.#context;
+    const stop = new AbortController();
+    const from = clock.monotonic();
+    let said = 0;
+    this.#inBackground(AbortSignal.any([signal, stop.signal]), async (stopped) => {
+      while (!stopped.aborted) {
+        await clock.sleep(Math.max(1000 / perSecond, 50), stopped);
+        const due = Math.floor(((clock.monotonic() - from) * perSecond) / 1000) - said;
+        this.say(due);
+        said += due;
+      }
+    });
+    return { stop: () => stop.abort() };
+  }
+
+  /**
+   * Plays a recording: a replay is there at once, a live chat comes in the recorded rhythm, `speed` times as fast.
+   * Recorded answers are given one by one, as they lie but for their tokens, unless the chat is of the other kind.
+   */
+  play(recording: Recording, speed: number): void {
+    const asRecorded = recording.kind === tokenKind(this.#scenario.kind);
+    this.#speed = speed;
+    for (const page of recording.pages) {
+      this.#pages.set(page.on, page);
+      for (const action of page.actions) this.#append(action);
+    }
+    if (asRecorded && recording.moments.some(({ body }) => body)) this.#script = [];
+    const play = (moment: Moment): void => {
+      for (const action of moment.actions) this.#append(action, moment.atMs);
+      this.#script?.push(moment);
+    };
+    if (this.#scenario.kind === "replay") {
+      recording.moments.forEach(play);
+      return;
+    }
+    const { clock, signal } = this.#context;
+    this.#inBackground(signal, async () => {
+      const from = clock.monotonic();
+      for (const moment of recording.moments) {
+        const waitMs = moment.atMs / speed - (clock.monotonic() - from);
+        if (waitMs > 0) await clock.sleep(waitMs, signal);
+        play(moment);
+      }
+    });
+  }
+
+  /**
+   * Ends a live chat. What was said and not yet read comes first, in answers of its own, or with `lastWords`
+   * in the last answer itself. The pages hold no chat from now on.
+   */
+  end(shape: EndShape, { lastWords = false } = {}): void {
+    this.#end = { shape, lastWords };
+  }
+
+  /** Refuses every token handed out so far; a fresh page gives good ones. */
+  expireTokens(): void {
+    this.#context.tokens.revoke(this.videoId);
+  }
+
+  /** Changes the scenario. A new kind reopens an ended chat; between live and replay the tokens expire. */
+  change(scenario: Partial<Scenario>): void {
+    const before = tokenKind(this.#scenario.kind);
+    this.#scenario = { ...this.#scenario, ...scenario };
+    if (scenario.kind === undefined) return;
+    this.#end = undefined;
+    if (before !== tokenKind(scenario.kind)) this.expireTokens();
+  }
+
+  /** What a page of this chat shows, with fresh tokens. */
+  page(on: "popout" | "watch"): PageContent {
+    const { kind, foundOn, overlap, initialData, replayRenderer, onlyInAll } = this.#scenario;
+    const frame = { videoId: this.videoId, initialData, kind, random: this.#random };
+    if (isAbsent(kind)) return { ...frame, absent: kind };
+    if (this.#end) return { ...frame, absent: "disabled" };
+    const recorded = this.#pages.get(on);
+    if (recorded) return { ...frame, recorded: this.#admit(recorded) };
+    if (this.#pages.size > 0 || (foundOn !== "both" && foundOn !== on)) return { ...frame, absent: "none" };
+    const replay = kind === "replay";
+    const length = on === "watch" || this.#script ? 0 : pageLength(this.#scenario);
+    const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
+    // A watch page holds no actions: its reader is given them with the first answer.
+    const behind = on === "watch" ? Math.max(pageLength(this.#scenario), overlap) : overlap;
+    const position = replay ? shown.length : Math.max(0, this.#log.head - behind);
+    const token = (view: Grant["view"]): string => this.#mint(this.#script ? 0 : position, view);
+    return {
+      ...frame,
+      chat: {
+        token: token("top"),
+        views: { top: token("top"), all: token("all") },
+        renderer: replay ? replayRenderer : "liveChatRenderer",
+        actions: this.#written(shown.filter(({ action }) => !onlyInAll(action))),
+        timeoutMs: this.#scenario.timeoutMs,
+        continuation: this.#scenario.continuation,
+        untilLastMs: this.#untilLastMs(shown),
+      },
+    };
+  }
+
+  /** Takes a good token and gives what makes its answer: a strict one is of no use to anybody else meanwhile. */
+  accept(call: ChatCall, grant: Grant): () => Answer {
+    const refusal = this.#refusal(call, grant);
+    if (refusal) return () => refusal;
+    const { tokens } = this.#context;
+    const strict = this.#scenario.tokens === "strict";
+    if (strict) tokens.spend(call.token);
+    return () => {
+      const { body, ended } = this.#answer(call, grant);
+      // An end has no successor: whoever lost it may ask again.
+      if (strict && ended) tokens.admit(call.token, grant);
+      return answers.json(200, body);
+    };
+  }
+
+  #refusal(call: ChatCall, grant: Grant): Answer | undefined {
+    const { kind, works } = this.#scenario;
+    if (kind === "private") return answers.json(403, answers.errorObject(403));
+    if (kind === "unavailable") return answers.json(404, answers.errorObject(404));
+    if (isAbsent(kind)) return this.#silence(call);
+    const own: Pair[] = [{ endpoint: kind === "replay" ? "get_live_chat_replay" : "get_live_chat" }];
+    const fits = ({ client, host, endpoint }: Pair): boolean =>
+      (client ?? call.client) === call.client &&
+      (host ?? call.host) === call.host &&
+      (endpoint ?? call.endpoint) === call.endpoint;
+    if (!(works ?? own).some(fits)) return answers.json(400, answers.errorObject(400));
+    return grant.position === Number.POSITIVE_INFINITY ? this.#silence(call) : undefined;
+  }
+
+  /** The answer to one who asks on where the chat is gone: no continuation contents, but a message. */
+  #silence(call: ChatCall): Answer {
+    const contents = answers.noChatMessage("Chat is disabled for this live stream.", this.#random);
+    return answers.json(200, { responseContext: answers.responseContext(call, this.#random), contents });
+  }
+
+  #answer(call: ChatCall, grant: Grant): { body: JsonObject; ended: boolean } {
+    const { kind, timeoutMs, continuation, end: replayEnd } = this.#scenario;
+    const random = this.#random;
+    const due = this.#script ? this.#nextMoment(this.#script, grant) : this.#nextActions(call, grant);
+    if (due.body) {
+      const mint = (seeks: boolean): string => this.#mint(seeks ? 0 : due.next, grant.view, seeks);
+      return { body: withTokens(due.body, mint, this.#speed), ended: !hasNext(due.body) };
+    }
+    const end = kind === "replay" ? { shape: replayEnd, lastWords: false } : this.#end;
+    if (end && (due.over || end.lastWords)) {
+      const seeks = end.shape === "seek-only";
+      const token = this.#mint(seeks ? 0 : Number.POSITIVE_INFINITY, grant.view, seeks);
+      return { body: answers.ending(end.shape, call, random, token, due.actions), ended: true };
+    }
+    const next = this.#mint(due.next, grant.view);
+    const continuations =
+      kind === "replay"
+        ? answers.replayContinuations(next, this.#mint(0, grant.view, true), due.untilLastMs)
+        : [answers.liveContinuation(continuation, this.videoId, next, timeoutMs, random)];
+    return { body: answers.batch(call, random, continuations, due.actions), ended: false };
+  }
+
+  #nextActions(call: ChatCall, grant: Grant): Due {
+    const { kind, pageSize, onlyInAll } = this.#scenario;
+    const replay = kind === "replay";
+    const offsetMs = call.playerOffsetMs ?? (grant.seeks ? 0 : undefined);
+    const position = replay && offsetMs !== undefined ? this.#log.positionAt(offsetMs) : grant.position;
+    const read = replay
+      ? this.#log.from(position, pageSize)
+      : this.#log.held(position, this.#context.clock.monotonic(), this.#scenario);
+    const seen = grant.view === "all" ? read : read.filter(({ action }) => !onlyInAll(action));
+    return {
+      actions: this.#written(seen),
+      next: replay ? position + read.length : this.#log.head,
+      over: read.length === 0,
+      untilLastMs: this.#untilLastMs(read),
+    };
+  }
+
+  #nextMoment(script: readonly Moment[], { position }: Grant): Due {
+    const moment = script[position];
+    const due = { actions: moment?.actions ?? [], over: !moment, untilLastMs: 0 };
+    return { ...due, next: moment ? position + 1 : position, ...(moment?.body && { body: moment.body }) };
+  }
+
+  /** Adds an action, or each of those in a replay's; returns their ids. */
+  #append(action: JsonObject, recordedMs?: number): string[] {
+    const { kind, spacingMs, forget, overlap } = this.#scenario;
+    const now = this.#context.clock.monotonic();
+    const last = this.#log.entries.at(-1);
+    const due =
+      kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
+    const offsetMs = Number(at(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? recordedMs ?? due);
+    const entries = bare(action).map((inner) => ({ ...identify(inner), action: inner, at: now, offsetMs }));
+    for (const entry of entries) this.#log.append(entry);
+    if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));
+    return entries.map(({ id }) => id);
+  }
+
+  /** A recorded page, whose own tokens are good from now on. */
+  #admit({ content, tokens, actions }: RecordedPage): string | JsonObject {
+    const kind = tokenKind(this.#scenario.kind);
+    const position = this.#script ? 0 : actions.length;
+    const grant = { videoId: this.videoId, kind, view: "all", position } as const;
+    for (const token of tokens) this.#context.tokens.admit(token, grant);
+    return content;
+  }
+
+  #written(entries: readonly Entry[]): JsonObject[] {
+    return this.#scenario.kind === "replay" ? entries.map(asReplay) : entries.map(({ action }) => action);
+  }
+
+  #untilLastMs(page: readonly Entry[]): number {
+    return (this.#log.entries.at(-1)?.offsetMs ?? 0) - (page.at(-1)?.offsetMs ?? 0);
+  }
+
+  #mint(position: number, view: Grant["view"], seeks = false): string {
+    const grant = { videoId: this.videoId, kind: tokenKind(this.#scenario.kind), view, position, seeks };
+    return this.#context.tokens.mint(grant, this.#channelId, this.#context.clock.now());
+  }
+
+  #inBackground(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): void {
+    work(signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+}

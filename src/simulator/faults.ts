@@ -1,0 +1,171 @@
+/**
+ * Faults that a caller orders: which requests they meet, how often, and what each kind does to an exchange.
+ * A fault that fails before the answer is made leaves the request's token good; one that loses a made answer
+ * (`lost`, `truncated`) has spent it.
+ */
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../clock.ts";
+import { type Answer, errorObject, html, json, oldErrorObject } from "./answers.ts";
+import type { JsonObject } from "./json.ts";
+import type { RequestKind } from "./requests.ts";
+
+/** What goes wrong. */
+export type Failure =
+  | keyof typeof bodies
+  | keyof typeof connections
+  /** Any status; without a body, the upstream's usual one for it. Header names as they are to be sent. */
+  | { status: number; headers?: Record<string, string>; body?: string | JsonObject }
+  /** The right answer, this much later. */
+  | { delayMs: number }
+  /** The right answer, in pieces. */
+  | { drip: { bytes: number; everyMs: number } }
+  | { redirect: string; status?: number };
+
+export interface FaultOrder {
+  on: RequestKind;
+  videoId?: string;
+  /** How many requests it meets; may be infinite. */
+  times: number;
+  as: Failure;
+}
+
+/** An ordered fault. */
+export interface Fault {
+  /** How many requests it has met. */
+  readonly fired: number;
+  /** Meets no further request. */
+  cancel(): void;
+}
+
+/** One request as a fault sees it. */
+export interface Exchange {
+  response: ServerResponse;
+  /** Takes the request's token out of use, and gives what makes the answer. */
+  accept(): () => Answer;
+  /** True where errors are JSON, as at the chat endpoints. */
+  api: boolean;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/** Wrong bodies with status 200. */
+const bodies = {
+  /** An error object that is a quota signal. */
+  quota: json(200, errorObject(429)),
+  /** An error object that is none. */
+  "invalid-argument": json(200, errorObject(400)),
+  /** The older form of an error object. */
+  "response-errors": json(200, oldErrorObject),
+  html: html(
+    200,
+    "<!DOCTYPE html><html><head><title>YouTube</title></head><body>Something went wrong</body></html>",
+  ),
+  captcha: html(
+    200,
+    "<!DOCTYPE html><html><head><title>Sorry...</title></head><body><h1>We're sorry...</h1>" +
+      "<p>Our systems have detected unusual traffic from your computer network.</p>" +
+      '<form id="captcha-form" action="index" method="post"><div id="recaptcha" class="g-recaptcha"></div></form>' +
+      "</body></html>",
+  ),
+  empty: { ...json(200, {}), body: "" },
+  null: { ...json(200, {}), body: "null" },
+  array: { ...json(200, {}), body: "[]" },
+  object: json(200, {}),
+  "no-contents": json(200, { responseContext: { serviceTrackingParams: [] }, trackingParams: "CAAQ0b4B" }),
+} satisfies Record<string, Answer>;
+
+/** Broken connections. */
+const connections = {
+  /** Reset before any byte; no answer was made. */
+  reset: ({ response }) => void response.socket?.resetAndDestroy(),
+  /** Reset before any byte, but the answer was made. */
+  lost: ({ response, accept }) => {
+    accept()();
+    response.socket?.resetAndDestroy();
+  },
+  /** Half of the answer, then the end of the connection. */
+  truncated: ({ response, accept }) => {
+    const { status, headers, body } = accept()();
+    const bytes = Buffer.from(body);
+    response.writeHead(status, { ...headers, "content-length": bytes.length });
+    response.write(bytes.subarray(0, bytes.length / 2), () => response.socket?.destroy());
+  },
+  /** No answer, ever; the connection stays open. */
+  silent: () => undefined,
+} satisfies Record<string, (exchange: Exchange) => void>;
+
+interface Order extends FaultOrder, Fault {
+  fired: number;
+}
+
+export class Faults {
+  readonly #orders = new Set<Order>();
+
+  order(order: FaultOrder): Fault {
+    const placed: Order = { ...order, fired: 0, cancel: () => void this.#orders.delete(placed) };
+    this.#orders.add(placed);
+    return placed;
+  }
+
+  /** What shall go wrong with this request, if anything; the oldest order that fits is met first. */
+  meet(kind: RequestKind, videoId: string | undefined): Failure | undefined {
+    for (const order of this.#orders) {
+      if (order.on !== kind || (order.videoId !== undefined && order.videoId !== videoId)) continue;
+      if (order.fired >= order.times) continue;
+      order.fired += 1;
+      return order.as;
+    }
+    return undefined;
+  }
+}
+
+export function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  const bytes = Buffer.from(body);
+  response.writeHead(status, { ...headers, "content-length": bytes.length });
+  response.end(bytes);
+}
+
+/** Carries a fault out. Rejects when the simulator closes meanwhile. */
+export async function fail(failure: Failure, exchange: Exchange): Promise<void> {
+  const { response, api, clock, signal } = exchange;
+  if (typeof failure === "string") {
+    if (failure in bodies) send(response, bodies[failure as keyof typeof bodies]);
+    else connections[failure as keyof typeof connections](exchange);
+  } else if ("redirect" in failure) {
+    send(response, { ...html(failure.status ?? 302, ""), headers: { location: failure.redirect } });
+  } else if ("status" in failure) {
+    const usual = api ? json(failure.status, errorObject(failure.status)) : errorPage(failure.status);
+    const { body = usual.body } = failure;
+    const answer = typeof body === "string" ? { ...usual, body } : json(failure.status, body);
+    send(response, { ...answer, headers: { ...answer.headers, ...failure.headers } });
+  } else if ("delayMs" in failure) {
+    const answer = exchange.accept();
+    await clock.sleep(failure.delayMs, signal);
+    send(response, answer());
+  } else {
+    await drip(response, exchange.accept()(), failure.drip, clock, signal);
+  }
+}
+
+export function errorPage(status: number): Answer {
+  return html(
+    status,
+    `<!DOCTYPE html><html lang=en><title>Error ${status}!!1</title><p><b>${status}.</b></p></html>`,
+  );
+}
+
+async function drip(
+  response: ServerResponse,
+  { status, headers, body }: Answer,
+  { bytes: step, everyMs }: { bytes: number; everyMs: number },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const bytes = Buffer.from(body);
+  response.writeHead(status, { ...headers, "content-length": bytes.length });
+  for (let offset = 0; offset < bytes.length && !response.destroyed; offset += step) {
+    response.write(bytes.subarray(offset, offset + step));
+    await clock.sleep(everyMs, signal);
+  }
+  response.end();
+}

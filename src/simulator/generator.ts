@@ -1,0 +1,203 @@
+/**
+ * Generated chat actions, every kind that the wire has in about its real proportion, from a seed: the same seed
+ * gives the same ids and contents (times apart). Actions hang together: deletions, replacements and tickers are of
+ * items said before, a poll opens, moves and closes, what is pinned is taken down.
+ */
+import { type Author, iconBadge, newAuthor } from "./author.ts";
+import * as banners from "./banners.ts";
+import type { Item, Origin } from "./items.ts";
+import * as items from "./items.ts";
+import type { JsonObject } from "./json.ts";
+import { Poll } from "./poll.ts";
+import type { Random } from "./random.ts";
+
+/** A kind of action: its share in ten thousand, and how one is made. */
+interface Recipe {
+  share: number;
+  make(stage: Stage, origin: Origin, random: Random): JsonObject;
+}
+
+const recipes = {
+  text: { share: 8780, make: (stage, origin, random) => stage.add(items.text(origin, random), origin) },
+  paid: { share: 250, make: (stage, origin, random) => stage.show(items.paid(origin, random), origin) },
+  sticker: { share: 60, make: (stage, origin, random) => stage.show(items.sticker(origin, random), origin) },
+  membership: {
+    share: 120,
+    make: (stage, origin, random) => stage.show(items.membership(origin, random), origin),
+  },
+  milestone: {
+    share: 80,
+    make: (stage, origin, random) => stage.show(items.milestone(origin, random), origin),
+  },
+  upgrade: { share: 10, make: (stage, origin, random) => stage.show(items.upgrade(origin, random), origin) },
+  gift: { share: 30, make: (stage, origin, random) => stage.show(items.gift(origin, random), origin) },
+  redemption: {
+    share: 120,
+    make: (stage, origin, random) => stage.add(items.redemption(origin, random, stage.someone()), origin),
+  },
+  jewels: { share: 60, make: (stage, origin, random) => stage.add(items.jewels(origin, random), origin) },
+  placeholder: { share: 50, make: (stage, origin) => stage.add(items.placeholder(origin), origin) },
+  mode: { share: 5, make: (stage, origin) => stage.add(items.modeChange(origin), origin) },
+  engagement: { share: 15, make: (stage, origin) => stage.add(items.houseRules(origin), origin) },
+  ticker: {
+    share: 200,
+    make: (stage, origin, random) => banners.ticker(stage.shown() ?? items.paid(origin, random)),
+  },
+  poll: { share: 40, make: (stage, origin) => stage.pollStep(origin) },
+  banner: { share: 20, make: (stage, origin) => stage.pinOrUnpin(origin) },
+  raid: { share: 5, make: (_, origin, random) => banners.raid(origin, random) },
+  summary: { share: 5, make: (_, origin, random) => banners.summary(origin, random) },
+  deletion: { share: 70, make: (stage, _, random) => deletion(stage, random) },
+  authorDeletion: { share: 30, make: (stage, _, random) => authorDeletion(stage, random) },
+  replacement: { share: 30, make: (stage, origin, random) => replacement(stage, origin, random) },
+  goal: { share: 5, make: (_, origin) => banners.goalChip(origin) },
+  tooltip: { share: 5, make: banners.tooltip },
+  unknown: { share: 10, make: (stage, origin, random) => unknown(stage, origin, random) },
+} satisfies Record<string, Recipe>;
+
+/** The name of a kind of action. */
+export type Species = keyof typeof recipes;
+
+const allSpecies = Object.keys(recipes) as Species[];
+
+export class Generator {
+  readonly #random: Random;
+  readonly #stage: Stage;
+  #usec = 0;
+
+  /** `channelId` is the channel that streams. */
+  constructor(random: Random, channelId: string) {
+    this.#random = random;
+    this.#stage = new Stage(random, channelId);
+  }
+
+  /** The next action, as of `nowMs` (wall time), of one of the given kinds in their proportion, or of any. */
+  next(nowMs: number, among: readonly Species[] = allSpecies): JsonObject {
+    this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
+    const usec = String(this.#usec);
+    const origin = { id: items.writeId(this.#random), author: this.#stage.someone(), usec };
+    const recipe: Recipe = recipes[this.#draw(among)];
+    const action = recipe.make(this.#stage, origin, this.#random);
+    const clickTrackingParams = `CAEQl98B${this.#random.text(18)}`;
+    return this.#random.chance(0.8) ? { clickTrackingParams, ...action } : action;
+  }
+
+  #draw(among: readonly Species[]): Species {
+    let ticket = this.#random.next() * among.reduce((sum, name) => sum + recipes[name].share, 0);
+    for (const name of among) {
+      ticket -= recipes[name].share;
+      if (ticket < 0) return name;
+    }
+    return among[0] ?? "text";
+  }
+}
+
+const mostAuthors = 500;
+const mostRecent = 50;
+
+/** Who is in the chat, and what of it can still be named: all that one action has to know of those before. */
+class Stage {
+  readonly #random: Random;
+  readonly #owner: Author;
+  readonly #authors: Author[] = [];
+  readonly #recent: { id: string; channelId: string }[] = [];
+  readonly #shown: Item[] = [];
+  #poll: Poll | undefined;
+  #pinned: string | undefined;
+
+  constructor(random: Random, channelId: string) {
+    this.#random = random;
+    this.#owner = { ...newAuthor(random), channelId, badges: [iconBadge("OWNER", "Owner")] };
+  }
+
+  get ownerName(): string {
+    return this.#owner.name;
+  }
+
+  someone(): Author {
+    if (this.#random.chance(0.005)) return this.#owner;
+    const known = this.#authors[this.#random.below(mostAuthors)];
+    if (known) return known;
+    const author = newAuthor(this.#random);
+    if (this.#random.chance(0.02)) author.badges.unshift(iconBadge("MODERATOR", "Moderator"));
+    this.#authors.push(author);
+    return author;
+  }
+
+  add({ key, renderer }: Item, { id, author }: Origin): JsonObject {
+    this.#recent.push({ id, channelId: author.channelId });
+    if (this.#recent.length > mostRecent) this.#recent.shift();
+    return { addChatItemAction: { item: { [key]: renderer }, clientId: `C${this.#random.text(19)}` } };
+  }
+
+  /** Adds an item that a ticker may repeat. */
+  show(item: Item, origin: Origin): JsonObject {
+    this.#shown.push(item);
+    if (this.#shown.length > mostRecent) this.#shown.shift();
+    return this.add(item, origin);
+  }
+
+  /** The item to be repeated next. */
+  shown(): Item | undefined {
+    return this.#shown.pop();
+  }
+
+  /** An item that was said, to be deleted or replaced; before the first one, an id that nobody has seen. */
+  target(): { id: string; channelId: string } {
+    const recent = this.#recent[this.#random.below(Math.max(1, this.#recent.length))];
+    return recent ?? { id: items.writeId(this.#random), channelId: this.someone().channelId };
+  }
+
+  pollStep(origin: Origin): JsonObject {
+    this.#poll ??= new Poll(origin.id, this.#owner.name, this.#random);
+    const action = this.#poll.step();
+    if (action) return action;
+    const result = items.engagement(origin, "POLL", this.#poll.result());
+    this.#poll = undefined;
+    return this.add(result, origin);
+  }
+
+  pinOrUnpin(origin: Origin): JsonObject {
+    const targetActionId = this.#pinned;
+    if (targetActionId !== undefined) {
+      this.#pinned = undefined;
+      return { removeBannerForLiveChatCommand: { targetActionId } };
+    }
+    this.#pinned = items.writeId(this.#random);
+    const item = items.text({ ...origin, author: this.#owner }, this.#random);
+    return banners.pinned(this.#pinned, item, this.#owner.name);
+  }
+}
+
+/** Older and newer forms of the same. */
+function deletion(stage: Stage, random: Random): JsonObject {
+  const targetItemId = stage.target().id;
+  if (random.chance(0.5)) return { removeChatItemAction: { targetItemId } };
+  const runs = random.chance(0.5)
+    ? [{ text: "[message retracted]" }]
+    : [{ text: "Message deleted by " }, { text: stage.ownerName, bold: true }, { text: "." }];
+  return { markChatItemAsDeletedAction: { deletedStateMessage: { runs }, targetItemId } };
+}
+
+function authorDeletion(stage: Stage, random: Random): JsonObject {
+  const externalChannelId = stage.target().channelId;
+  if (random.chance(0.5)) return { removeChatItemByAuthorAction: { externalChannelId } };
+  const deletedStateMessage = { runs: [{ text: "[message deleted]" }] };
+  return { markChatItemsByAuthorAsDeletedAction: { deletedStateMessage, externalChannelId } };
+}
+
+function replacement(stage: Stage, { author, usec }: Origin, random: Random): JsonObject {
+  const { id, channelId } = stage.target();
+  const origin = { author: { ...author, channelId }, usec, id };
+  const { key, renderer } = random.chance(0.3) ? items.placeholder(origin) : items.text(origin, random);
+  return { replaceChatItemAction: { targetItemId: id, replacementItem: { [key]: renderer } } };
+}
+
+/** What the upstream will bring tomorrow: an action, or an item, of a kind that nobody knows. */
+function unknown(stage: Stage, origin: Origin, random: Random): JsonObject {
+  const renderer = { id: origin.id, timestampUsec: origin.usec };
+  if (random.chance(0.5)) return stage.add({ key: "liveChatFutureItemRenderer", renderer }, origin);
+  return {
+    showLiveChatFutureThingCommand: { futureThingRenderer: { id: origin.id, title: { simpleText: "?" } } },
+  };
+}

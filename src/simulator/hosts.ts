@@ -1,0 +1,150 @@
+/**
+ * The simulator's three hosts as plain HTTP servers. Each request is recorded, meets the faults that were
+ * ordered for it, and is else answered by what its path asks for.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Clock } from "../clock.ts";
+import { type Answer, errorObject, json } from "./answers.ts";
+import type { ChatCall } from "./chat.ts";
+import { errorPage, type Faults, fail, send } from "./faults.ts";
+import { at, isObject, type JsonObject, parseObject } from "./json.ts";
+import type { HostName, RequestKind, RequestLog, RequestRecord } from "./requests.ts";
+import type { Endpoint } from "./scenario.ts";
+
+/** The requests that are answered with a page or a script. */
+export type PageKind = "sw.js" | "sw.js_data" | "popout" | "watch";
+
+/** What answers a request that no fault met. */
+export interface Site {
+  page(kind: PageKind, videoId: string): Answer;
+  /** Takes the call's token out of use and gives what makes the answer. */
+  accept(call: ChatCall): () => Answer;
+  /** The video that a token belongs to. */
+  videoOf(token: string): string | undefined;
+}
+
+export interface HostContext {
+  site: Site;
+  faults: Faults;
+  log: RequestLog;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+export interface Host {
+  /** Base URL without a slash at the end. */
+  url: string;
+  /** Destroys all sockets at once. */
+  close(): Promise<void>;
+}
+
+/** A longer body is read to its end, dropped, and answered 413. */
+const mostBodyBytes = 1024 * 1024;
+
+const getKinds: Record<string, RequestKind> = {
+  "/sw.js": "sw.js",
+  "/sw.js_data": "sw.js_data",
+  "/live_chat": "popout",
+  "/watch": "watch",
+};
+
+const postKinds: Record<string, RequestKind> = {
+  "/youtubei/v1/live_chat/get_live_chat": "get_live_chat",
+  "/youtubei/v1/live_chat/get_live_chat_replay": "get_live_chat_replay",
+};
+
+/** Listens on 127.0.0.1; port 0 takes a free one. */
+export async function startHost(name: HostName, port: number, context: HostContext): Promise<Host> {
+  const server = createServer((request, response) => {
+    serve(name, request, response, context).catch(() => response.destroy());
+  });
+  // A client that reuses a connection must not meet its idle end: only ordered faults break connections.
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${address.port}`, close: () => close(server) };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+async function serve(
+  host: HostName,
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: HostContext,
+): Promise<void> {
+  const { log, clock, faults, signal } = context;
+  const path = request.url ?? "/";
+  const url = new URL(path, "http://upstream.invalid");
+  const method = request.method ?? "GET";
+  const kind = (method === "POST" ? postKinds : getKinds)[url.pathname] ?? "other";
+  const record: RequestRecord = { at: clock.monotonic(), host, kind, method, path, headers: request.headers };
+  log.arrive(record);
+  response.once("close", () => {
+    log.finish(record, clock.monotonic(), response.headersSent ? response.statusCode : undefined);
+  });
+  const body = await readBody(request);
+  if (body === undefined) return send(response, errorPage(413));
+  const api = kind === "get_live_chat" || kind === "get_live_chat_replay";
+  const call = api ? readCall(host, kind, body, record, context.site) : undefined;
+  const shown = url.searchParams.get("v");
+  if (!api && shown !== null) record.videoId = shown;
+  log.received(record);
+  const accept = (): (() => Answer) => {
+    if (kind === "other") return () => errorPage(404);
+    if (kind === "get_live_chat" || kind === "get_live_chat_replay") {
+      return call ? context.site.accept(call) : () => json(400, errorObject(400));
+    }
+    return () => context.site.page(kind, shown ?? "");
+  };
+  const failure = faults.meet(kind, record.videoId);
+  if (failure) return fail(failure, { response, accept, api, clock, signal });
+  send(response, accept()());
+}
+
+/** Reads a chat call's body into its record; `undefined` where it is not a call that has an answer. */
+function readCall(
+  host: HostName,
+  endpoint: Endpoint,
+  text: string,
+  record: RequestRecord,
+  site: Site,
+): ChatCall | undefined {
+  record.body = text;
+  const body: JsonObject = parseObject(text) ?? {};
+  const client = at(body, "context", "client");
+  const { clientName, clientVersion } = isObject(client) ? client : {};
+  const token = body.continuation;
+  if (typeof clientName === "string") record.client = clientName;
+  if (typeof clientVersion === "string") record.clientVersion = clientVersion;
+  if (typeof token === "string") {
+    record.continuation = token;
+    const videoId = site.videoOf(token);
+    if (videoId !== undefined) record.videoId = videoId;
+  }
+  if (typeof clientName !== "string" || typeof clientVersion !== "string" || typeof token !== "string")
+    return undefined;
+  const offset = Number(at(body, "currentPlayerState", "playerOffsetMs") ?? Number.NaN);
+  const seek = Number.isFinite(offset) ? { playerOffsetMs: offset } : {};
+  return { host, endpoint, client: clientName, clientVersion, token, ...seek };
+}
+
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
+    size += bytes.length;
+    if (size <= mostBodyBytes) chunks.push(bytes);
+  }
+  return size <= mostBodyBytes ? Buffer.concat(chunks).toString() : undefined;
+}

@@ -1,0 +1,5 @@
+/** The simulated upstream: all that a caller needs to start one and to drive it. */
+export type { EndShape } from "./answers.ts";
+export type { Failure } from "./faults.ts";
+export { realisticHold } from "./scenario.ts";
+export { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";

@@ -1,0 +1,253 @@
+/**
+ * The renderers of a chat's items, as the wire writes them: one function for each that a viewer is shown. Who says
+ * it and when, the caller decides; what it says is drawn from the words.
+ */
+import { type Author, memberBadge, thumbnails } from "./author.ts";
+import type { JsonObject } from "./json.ts";
+import type { Random } from "./random.ts";
+import { writeRuns } from "./runs.ts";
+import * as words from "./words.ts";
+
+/** An item and the renderer's key: what `item` holds. */
+export interface Item {
+  key: string;
+  renderer: JsonObject;
+}
+
+/** What every item has of its writer and its time. */
+export interface Origin {
+  author: Author;
+  /** Microseconds since 1970, as text. */
+  usec: string;
+  id: string;
+}
+
+/** An id as the upstream writes one: a small message in base64, sometimes a longer one with escaped padding. */
+export function writeId(random: Random): string {
+  const part = random.text(20).slice(0, 26);
+  if (!random.chance(0.1)) return Buffer.from(`\n\x1c\n\x1a${part}`, "latin1").toString("base64");
+  const client = random.text(21).slice(0, 27);
+  return Buffer.from(`\n\x39\n\x1a${part}\x12\x1b${client}`, "latin1")
+    .toString("base64")
+    .replaceAll("=", "%3D");
+}
+
+function base({ author, usec, id }: Origin, random: Random): JsonObject {
+  return {
+    id,
+    timestampUsec: usec,
+    authorName: { simpleText: author.name },
+    authorPhoto: author.photo,
+    authorExternalChannelId: author.channelId,
+    ...(author.badges.length > 0 && { authorBadges: author.badges }),
+    contextMenuEndpoint: {
+      commandMetadata: { webCommandMetadata: { ignoreNavigation: true } },
+      liveChatItemContextMenuEndpoint: { params: random.text(18) },
+    },
+    contextMenuAccessibility: { accessibilityData: { label: "Chat actions" } },
+    trackingParams: `CAEQl98B${random.text(15)}`,
+  };
+}
+
+export function text(origin: Origin, random: Random, runs = writeRuns(random)): Item {
+  const renderer: JsonObject = { message: { runs }, ...base(origin, random) };
+  // A deleted account's message has no name.
+  if (random.chance(0.002)) delete renderer.authorName;
+  return { key: "liveChatTextMessageRenderer", renderer };
+}
+
+/** A price in one of the seven tiers, most often a cheap one. */
+function price(random: Random): { amount: string; tier: (typeof words.tiers)[number] } {
+  const index = Math.floor(random.next() ** 2 * words.tiers.length);
+  const tier = words.tiers[index] ?? words.tiers[0];
+  const { prefix, decimals, unit } = random.pick(words.currencies);
+  const value = tier.from * unit + random.below(Math.max(1, Math.floor(tier.from * unit * 0.5)));
+  const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return { amount: `${prefix}${value.toLocaleString("en-US", format)}`, tier };
+}
+
+export function paid(origin: Origin, random: Random): Item {
+  const { amount, tier } = price(random);
+  return {
+    key: "liveChatPaidMessageRenderer",
+    renderer: {
+      ...base(origin, random),
+      purchaseAmountText: { simpleText: amount },
+      ...(random.chance(0.85) && { message: { runs: writeRuns(random) } }),
+      headerBackgroundColor: tier.header,
+      headerTextColor: tier.text,
+      bodyBackgroundColor: tier.body,
+      bodyTextColor: tier.text,
+      authorNameTextColor: tier.author,
+      timestampColor: 0x80000000,
+      isV2Style: true,
+      textInputBackgroundColor: 0x33ffffff,
+    },
+  };
+}
+
+export function sticker(origin: Origin, random: Random): Item {
+  const { amount, tier } = price(random);
+  const label = random.pick(words.stickers);
+  return {
+    key: "liveChatPaidStickerRenderer",
+    renderer: {
+      ...base(origin, random),
+      sticker: {
+        ...thumbnails(`//lh3.googleusercontent.com/${random.text(24)}=s`, 104, 208),
+        accessibility: { accessibilityData: { label } },
+      },
+      moneyChipBackgroundColor: tier.header,
+      moneyChipTextColor: tier.text,
+      purchaseAmountText: { simpleText: amount },
+      stickerDisplayWidth: 104,
+      stickerDisplayHeight: 104,
+      backgroundColor: tier.body,
+      authorNameTextColor: tier.author,
+      isV2Style: true,
+    },
+  };
+}
+
+function asMember(origin: Origin, random: Random): Origin {
+  return { ...origin, author: { ...origin.author, badges: [memberBadge(random)] } };
+}
+
+/** A new member; the sentence is a plain text or runs. */
+export function membership(origin: Origin, random: Random): Item {
+  const level = random.pick(words.levels);
+  const runs = [{ text: "Welcome to " }, { text: level }, { text: "!" }];
+  const headerSubtext = random.chance(0.2) ? { simpleText: "New member" } : { runs };
+  return {
+    key: "liveChatMembershipItemRenderer",
+    renderer: { ...base(asMember(origin, random), random), headerSubtext },
+  };
+}
+
+export function upgrade(origin: Origin, random: Random): Item {
+  const runs = [{ text: "Upgraded membership to " }, { text: random.pick(words.levels) }, { text: "!" }];
+  return {
+    key: "liveChatMembershipItemRenderer",
+    renderer: { ...base(asMember(origin, random), random), headerSubtext: { runs } },
+  };
+}
+
+export function milestone(origin: Origin, random: Random): Item {
+  const headerPrimaryText = {
+    runs: [{ text: "Member for " }, { text: String(2 + random.below(40)) }, { text: " months" }],
+  };
+  const said = random.chance(0.8) ? { message: { runs: writeRuns(random) } } : { empty: true };
+  return {
+    key: "liveChatMembershipItemRenderer",
+    renderer: {
+      ...base(asMember(origin, random), random),
+      headerPrimaryText,
+      headerSubtext: { simpleText: random.pick(words.levels) },
+      ...said,
+    },
+  };
+}
+
+export function gift({ author, usec, id }: Origin, random: Random): Item {
+  const runs = ["Sent ", random.pick(["1", "5", "10", "50"]), " ", "Simulated", " gift memberships"];
+  return {
+    key: "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer",
+    renderer: {
+      id,
+      timestampUsec: usec,
+      authorExternalChannelId: author.channelId,
+      header: {
+        liveChatSponsorshipsHeaderRenderer: {
+          authorName: { simpleText: author.name },
+          authorPhoto: author.photo,
+          primaryText: { runs: runs.map((run) => ({ text: run, bold: true })) },
+          authorBadges: [memberBadge(random)],
+          image: {
+            thumbnails: [
+              {
+                url: "https://www.gstatic.com/youtube/img/sponsorships/sponsorships_gift_purchase_announcement_artwork.png",
+              },
+            ],
+          },
+        },
+      },
+    },
+  };
+}
+
+export function redemption(origin: Origin, random: Random, giver: Author): Item {
+  const runs = [
+    { text: "received a gift membership by ", italics: true },
+    { text: giver.name, bold: true, italics: true },
+  ];
+  return {
+    key: "liveChatSponsorshipsGiftRedemptionAnnouncementRenderer",
+    renderer: { message: { runs }, ...base(origin, random) },
+  };
+}
+
+/** A gift of jewels: no channel, no time, and a name that ends in a space. */
+export function jewels({ author, id }: Origin, random: Random): Item {
+  const name = random.pick(words.gifts);
+  const content = random.chance(0.5)
+    ? `sent ${name}`
+    : `sent ${name} for ${10 * (1 + random.below(20))} Jewels`;
+  const sources = [320, 640].map((size) => ({
+    url: `//www.gstatic.com/youtube/img/pdg/gift/assets/gift.png=w${size}`,
+    width: size,
+    height: size,
+  }));
+  return {
+    key: "giftMessageViewModel",
+    renderer: {
+      text: { content, styleRuns: [{ startIndex: 0, length: content.length }] },
+      authorName: { content: `${author.name} `, styleRuns: [{ startIndex: 0, length: author.name.length }] },
+      id,
+      authorAvatar: {
+        avatarViewModel: { image: { sources: author.photo.thumbnails }, avatarImageSize: "AVATAR_SIZE_XS" },
+      },
+      giftImage: { sources },
+      giftImageA11yLabel: `${author.name} sent a gift, ${name}`,
+      rendererContext: {
+        loggingContext: {
+          loggingDirectives: { trackingParams: random.text(18), visibility: { types: "12" } },
+        },
+      },
+    },
+  };
+}
+
+export function placeholder({ id, usec }: Origin): Item {
+  return { key: "liveChatPlaceholderItemRenderer", renderer: { id, timestampUsec: usec } };
+}
+
+/** A notice of the site; `POLL` is the icon of a poll's result. Some carry no time. */
+export function engagement({ id, usec }: Origin, iconType: string, runs: JsonObject[]): Item {
+  const time = iconType === "POLL" ? {} : { timestampUsec: usec };
+  return {
+    key: "liveChatViewerEngagementMessageRenderer",
+    renderer: { id, ...time, icon: { iconType }, message: { runs } },
+  };
+}
+
+export function modeChange({ id, usec }: Origin): Item {
+  return {
+    key: "liveChatModeChangeMessageRenderer",
+    renderer: {
+      id,
+      timestampUsec: usec,
+      icon: { iconType: "SLOW_MODE" },
+      text: { runs: [{ text: "Slow mode is on", bold: true }] },
+      subtext: {
+        runs: [
+          { text: "Send a message every ", italics: true },
+          { text: "60 seconds", italics: true },
+        ],
+      },
+    },
+  };
+}
+
+export function houseRules(origin: Origin): Item {
+  return engagement(origin, "YOUTUBE_ROUND", [{ text: "Be kind, and keep what is private private." }]);
+}

@@ -1,0 +1,263 @@
+/**
+ * The HTML pages that hold a chat: the popout and the watch page, with the configuration calls and the initial
+ * data that the real ones carry, or with what they say where there is no chat.
+ */
+import {
+  type Answer,
+  html,
+  liveContinuation,
+  noChatMessage,
+  reloadContinuation,
+  responseContext,
+  trackingParams,
+} from "./answers.ts";
+import type { JsonObject } from "./json.ts";
+import type { Random } from "./random.ts";
+import type { AbsentKind, ChatKind } from "./scenario.ts";
+import { deadToken, type Grant } from "./tokens.ts";
+
+/** What a page shows of a video. */
+export interface PageContent {
+  videoId: string;
+  kind: ChatKind;
+  /** How the initial data is written: as an object, or as a quoted and escaped string. */
+  initialData: "plain" | "escaped";
+  random: Random;
+  /** Why the page holds no chat. */
+  absent?: AbsentKind;
+  chat?: PageChat;
+  /** A recorded page: HTML as it lies, or the initial data that a page is made around. */
+  recorded?: string | JsonObject;
+}
+
+/** A chat on a page. */
+interface PageChat {
+  token: string;
+  /** The tokens of the view menu. */
+  views: Record<Grant["view"], string>;
+  renderer: "liveChatRenderer" | "liveChatReplayRenderer";
+  actions: readonly JsonObject[];
+  timeoutMs: number | null;
+  continuation: "invalidation" | "timed";
+  untilLastMs: number;
+}
+
+/** What the pages tell of the site. */
+export interface Credentials {
+  apiKey: string;
+  clientVersion: string;
+  visitorData: string;
+  /** False leaves key and version out of the pages. */
+  onPages: boolean;
+}
+
+/** What each page says without a chat; a `bar` is the text in the place of the chat. */
+const absences: Record<AbsentKind, { bar?: string; popout: string; status: string; reason?: string }> = {
+  none: { popout: "Live chat is not available for this video.", status: "OK" },
+  disabled: {
+    bar: "Chat is disabled for this live stream.",
+    popout: "Chat is disabled for this live stream.",
+    status: "OK",
+  },
+  "members-only": {
+    bar: "Chat is disabled for this live stream.",
+    popout: "Sorry, live chat is currently unavailable",
+    status: "UNPLAYABLE",
+    reason: "Join this channel to get access to members-only content.",
+  },
+  private: {
+    popout: "Sorry, live chat is currently unavailable",
+    status: "LOGIN_REQUIRED",
+    reason: "Private video",
+  },
+  unavailable: {
+    popout: "Sorry, live chat is currently unavailable",
+    status: "ERROR",
+    reason: "Video unavailable",
+  },
+};
+
+/** A page of a video. */
+export function chatPage(on: "popout" | "watch", content: PageContent, credentials: Credentials): Answer {
+  const { recorded } = content;
+  if (typeof recorded === "string") return html(200, recorded);
+  if (recorded) return frame(credentials, content, 'window["ytInitialData"]', recorded, "");
+  return (on === "popout" ? popoutPage : watchPage)(content, credentials);
+}
+
+function popoutPage(content: PageContent, credentials: Credentials): Answer {
+  const { chat, random, absent = "none" } = content;
+  const contents = chat
+    ? { [chat.renderer]: popoutChat(content, chat) }
+    : noChatMessage(absences[absent].popout, random);
+  const data = {
+    responseContext: responseContext({ client: "WEB", clientVersion: credentials.clientVersion }, random),
+    contents,
+    trackingParams: trackingParams(random),
+  };
+  return frame(credentials, content, 'window["ytInitialData"]', data, "");
+}
+
+function watchPage(content: PageContent, credentials: Credentials): Answer {
+  const { chat, random, videoId, kind, absent = "none" } = content;
+  const { bar, status, reason } = chat ? { status: "OK" } : absences[absent];
+  const text = { runs: [{ text: bar }] };
+  const messageBar = {
+    availabilityMessage: { messageRenderer: { text, trackingParams: trackingParams(random) } },
+  };
+  const barRenderer = bar && { conversationBarRenderer: messageBar };
+  const conversationBar = chat ? { [chat.renderer]: watchChat(content, chat) } : barRenderer;
+  const data = {
+    responseContext: responseContext(
+      { client: "WEB", clientVersion: credentials.clientVersion },
+      random,
+      "GetWatchNext",
+    ),
+    contents: {
+      twoColumnWatchNextResults: {
+        results: {},
+        secondaryResults: {},
+        ...(conversationBar && { conversationBar }),
+      },
+    },
+    currentVideoEndpoint: { watchEndpoint: { videoId } },
+    trackingParams: trackingParams(random),
+  };
+  const offline =
+    kind === "upcoming"
+      ? { status: "LIVE_STREAM_OFFLINE", reason: "This live event will begin soon." }
+      : undefined;
+  const player = {
+    playabilityStatus: offline ?? { status, ...(reason && { reason }) },
+    videoDetails: { videoId, isLiveContent: true, ...(kind === "live" && { isLive: true }) },
+  };
+  const before = `<script>var ytInitialPlayerResponse = ${scriptJson(player)};var meta = document.createElement('meta');</script>`;
+  return frame(credentials, content, "var ytInitialData", data, before);
+}
+
+function popoutChat({ videoId, kind, random }: PageContent, chat: PageChat): JsonObject {
+  const replay = kind === "replay";
+  const continuation = replay
+    ? {
+        liveChatReplayContinuationData: {
+          timeUntilLastMessageMsec: chat.untilLastMs,
+          continuation: chat.token,
+        },
+      }
+    : liveContinuation(chat.continuation, videoId, chat.token, chat.timeoutMs, random);
+  return {
+    continuations: [continuation],
+    ...(chat.actions.length > 0 && { actions: chat.actions }),
+    actionPanel: {
+      liveChatMessageInputRenderer: {
+        inputField: {},
+        sendButton: { buttonRenderer: { icon: { iconType: "SEND" } } },
+      },
+    },
+    itemList: {
+      liveChatItemListRenderer: { maxItemsToDisplay: 250, enablePauseChatKeyboardShortcuts: false },
+    },
+    header: { liveChatHeaderRenderer: { viewSelector: viewSelector(chat.views, random, replay) } },
+    ticker: { liveChatTickerRenderer: { sentinel: true } },
+    trackingParams: trackingParams(random),
+    emojis: [],
+    clientMessages: { genericError: { runs: [{ text: "Error, try again." }] } },
+    ...(replay && { isReplay: true }),
+  };
+}
+
+function watchChat({ kind, random }: PageContent, chat: PageChat): JsonObject {
+  const replay = kind === "replay";
+  const dead = replay ? "replay" : "live";
+  const views = { top: deadToken(dead, "top"), all: deadToken(dead, "all") };
+  return {
+    continuations: [reloadContinuation(chat.token, random)],
+    header: { liveChatHeaderRenderer: { viewSelector: viewSelector(views, random, replay) } },
+    trackingParams: trackingParams(random),
+    clientMessages: { genericError: { runs: [{ text: "Error, try again." }] } },
+    ...(replay && { isReplay: true }),
+    initialDisplayState: "LIVE_CHAT_DISPLAY_STATE_EXPANDED",
+  };
+}
+
+function viewSelector(views: PageChat["views"], random: Random, replay: boolean): JsonObject {
+  const suffix = replay ? " replay" : "";
+  const item = (title: string, token: string, selected: boolean): JsonObject => ({
+    title,
+    selected,
+    continuation: reloadContinuation(token, random),
+    accessibility: { accessibilityData: { label: title } },
+    trackingParams: trackingParams(random),
+  });
+  const subMenuItems = [
+    item(`Top chat${suffix}`, views.top, true),
+    item(`Live chat${suffix}`, views.all, false),
+  ];
+  return { sortFilterSubMenuRenderer: { subMenuItems, trackingParams: trackingParams(random) } };
+}
+
+/** The page itself: several `ytcfg.set` calls, of which one is no JSON, then the initial data. */
+function frame(
+  { apiKey, clientVersion, visitorData, onPages }: Credentials,
+  { initialData }: Pick<PageContent, "initialData">,
+  variable: string,
+  data: JsonObject,
+  before: string,
+): Answer {
+  const client = { hl: "en", gl: "US", visitorData, clientName: "WEB", clientVersion, platform: "DESKTOP" };
+  const config = {
+    CLIENT_CANARY_STATE: "none",
+    DEVICE: "cbr=Chrome&ceng=WebKit&cplatform=DESKTOP",
+    ...(onPages && {
+      INNERTUBE_API_KEY: apiKey,
+      INNERTUBE_API_VERSION: "v1",
+      INNERTUBE_CLIENT_NAME: "WEB",
+      INNERTUBE_CLIENT_VERSION: clientVersion,
+      INNERTUBE_CONTEXT: { client, user: { lockedSafetyMode: false } },
+      INNERTUBE_CONTEXT_CLIENT_NAME: 1,
+      INNERTUBE_CONTEXT_CLIENT_VERSION: clientVersion,
+    }),
+    LOGGED_IN: false,
+    VISITOR_DATA: visitorData,
+  };
+  const value = initialData === "plain" ? scriptJson(data) : escapedJson(data);
+  return html(
+    200,
+    `<!DOCTYPE html><html lang="en"><head><title>YouTube</title><script nonce="s1mul4t0r">${ytcfg}` +
+      `ytcfg.set('EMERGENCY_BASE_URL', '\\/error_204?t\\x3djserror\\x26level\\x3dERROR');</script>` +
+      `<script nonce="s1mul4t0r">ytcfg.set(${attributeJson(config)});</script></head><body>${before}` +
+      `<script nonce="s1mul4t0r">ytcfg.set("initialInnerWidth",window.innerWidth);</script>` +
+      `<script nonce="s1mul4t0r">${variable} = ${value};</script>` +
+      `<script nonce="s1mul4t0r">ytcfg.set({"CSI_SERVICE_NAME": 'youtube', "TIMING_INFO": {"yt_ad": '1',}})</script>` +
+      "</body></html>",
+  );
+}
+
+export const ytcfg =
+  "var ytcfg={d:function(){return ytcfg.data_||(ytcfg.data_={})},get:function(k,o){return k in ytcfg.d()?ytcfg.d()[k]:o}," +
+  "set:function(){var a=arguments;if(a.length>1)ytcfg.d()[a[0]]=a[1];else for(var k in a[0])ytcfg.d()[k]=a[0][k]}};\n";
+
+/** JSON inside a script: no `<`, so nothing in it can end the script. */
+function scriptJson(data: JsonObject): string {
+  return JSON.stringify(data).replaceAll("<", "\\u003c");
+}
+
+/** JSON as the configuration is written, with every character of HTML escaped. */
+function attributeJson(data: JsonObject): string {
+  return JSON.stringify(data).replace(
+    /[<>&='\u2028]/g,
+    (character) => `\\u${code(character).padStart(4, "0")}`,
+  );
+}
+
+/** JSON in a single-quoted string with hex escapes. */
+function escapedJson(data: JsonObject): string {
+  const text = JSON.stringify(data).replace(/[\\"'{}[\]<>&=/]/g, (character) =>
+    character === "\\" ? "\\\\" : `\\x${code(character).padStart(2, "0")}`,
+  );
+  return `'${text}'`;
+}
+
+function code(character: string): string {
+  return character.charCodeAt(0).toString(16);
+}

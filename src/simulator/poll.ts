@@ -1,0 +1,83 @@
+/** A poll as the wire tells it: opened, updated some times while votes come in, closed, and its result told. */
+import type { JsonObject } from "./json.ts";
+import type { Random } from "./random.ts";
+import * as words from "./words.ts";
+
+export class Poll {
+  readonly #id: string;
+  readonly #channel: string;
+  readonly #question: string;
+  readonly #votes: { text: string; count: number }[];
+  readonly #random: Random;
+  #updatesLeft: number;
+  #state: "new" | "open" | "closed" = "new";
+
+  constructor(id: string, channel: string, random: Random) {
+    this.#id = id;
+    this.#channel = channel;
+    this.#random = random;
+    this.#question = random.pick(words.questions);
+    this.#votes = random.pick(words.answers).map((text) => ({ text, count: 0 }));
+    this.#updatesLeft = 2 + random.below(3);
+  }
+
+  /** The next action; none when it is closed and only its result is left to tell. */
+  step(): JsonObject | undefined {
+    if (this.#state === "closed") return undefined;
+    if (this.#state === "new") {
+      this.#state = "open";
+      return this.#open();
+    }
+    if (this.#updatesLeft > 0) {
+      this.#updatesLeft -= 1;
+      for (const vote of this.#votes) vote.count += this.#random.below(400);
+      return { updateLiveChatPollAction: { pollToUpdate: { pollRenderer: this.#renderer(true) } } };
+    }
+    this.#state = "closed";
+    return { closeLiveChatActionPanelAction: { targetPanelId: this.#id, skipOnDismissCommand: true } };
+  }
+
+  /** The runs of the notice that tells the result. */
+  result(): JsonObject[] {
+    const lines = this.#votes.flatMap(({ text, count }) => [
+      { text: "\n" },
+      { text: `${text} (${Math.round(this.#ratio(count) * 100)}%)` },
+    ]);
+    return [{ text: this.#question, bold: true }, ...lines];
+  }
+
+  #open(): JsonObject {
+    const contents = { pollRenderer: this.#renderer(false) };
+    const panel = { contents, id: this.#id, targetId: "live-chat-action-panel" };
+    return { showLiveChatActionPanelAction: { panelToShow: { liveChatActionPanelRenderer: panel } } };
+  }
+
+  #total(): number {
+    return this.#votes.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  #ratio(count: number): number {
+    return count / Math.max(1, this.#total());
+  }
+
+  #renderer(counted: boolean): JsonObject {
+    const choices = this.#votes.map(({ text, count }) => {
+      const ratio = this.#ratio(count);
+      const shown = { voteRatio: ratio, votePercentage: { simpleText: `${Math.round(ratio * 100)}%` } };
+      return { text: { runs: [{ text }] }, selected: false, ...(counted && shown) };
+    });
+    const parts = [
+      this.#channel,
+      " • ",
+      "1 minute ago",
+      " • ",
+      `${this.#total().toLocaleString("en-US")} votes`,
+    ];
+    const header = {
+      pollQuestion: { runs: [{ text: this.#question }] },
+      metadataText: { runs: parts.map((text) => ({ text })) },
+      liveChatPollType: "LIVE_CHAT_POLL_TYPE_CREATOR",
+    };
+    return { choices, liveChatPollId: this.#id, header: { pollHeaderRenderer: header } };
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Recorded chats, read from files and folders: whole answers of the chat endpoints, lists of actions, single
+ * actions, yt-dlp's `.live_chat.json`, and pages as HTML or as initial data. Files are taken in the order of their
+ * names; what holds no chat is passed over.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { at, isObject, type JsonObject } from "./json.ts";
+import { bare } from "./replay.ts";
+
+/** What was recorded together: one answer, one list of actions, or one line. */
+export interface Moment {
+  /** Milliseconds on the recording's own clock. */
+  atMs: number;
+  actions: JsonObject[];
+  /** The whole answer, where one was recorded. */
+  body?: JsonObject;
+}
+
+/** A page to be served as it lies. */
+export interface RecordedPage {
+  on: "popout" | "watch";
+  /** HTML, or the initial data that a page is to be made around. */
+  content: string | JsonObject;
+  /** The full continuation tokens in it. */
+  tokens: string[];
+  actions: JsonObject[];
+}
+
+export interface Recording {
+  kind: "live" | "replay";
+  moments: Moment[];
+  pages: RecordedPage[];
+}
+
+/** What a file may hold. */
+type Content = Moment | RecordedPage;
+
+/** Between moments that name no time. */
+const usualGapMs = 1000;
+/** Recordings of different days lie in one folder; nobody waits for the next day. */
+const longestGapMs = 10_000;
+
+/** Reads files and folders. Rejects where nothing in them is of a chat. */
+export async function readRecording(paths: readonly string[]): Promise<Recording> {
+  const files: string[] = [];
+  for (const path of paths) {
+    const folder = (await stat(path)).isDirectory();
+    files.push(...(folder ? (await readdir(path)).sort().map((name) => join(path, name)) : [path]));
+  }
+  const contents: Content[] = [];
+  for (const file of files) {
+    if (![".json", ".jsonl", ".html"].includes(extname(file))) continue;
+    const text = await readFile(file, "utf8");
+    contents.push(...(extname(file) === ".html" ? htmlPage(text) : jsonContents(text)));
+  }
+  const pages = contents.filter((content) => "tokens" in content);
+  const moments = contents.filter((content) => "atMs" in content);
+  if (contents.length === 0) throw new Error(`nothing of a chat is recorded in ${paths.join(", ")}`);
+  const replay = moments.some(isOfReplay) || pages.some(({ tokens }) => tokens[0]?.startsWith("op2w0w"));
+  return { kind: replay ? "replay" : "live", moments: inOrder(moments), pages };
+}
+
+/** What a body says after itself: whether a next answer can be asked for. */
+export function hasNext(body: JsonObject): boolean {
+  const next = ["invalidationContinuationData", "timedContinuationData", "liveChatReplayContinuationData"];
+  return continuations(body).some((continuation) => next.some((key) => isObject(continuation[key])));
+}
+
+/** A copy of a recorded answer with a token of the caller's in each of its continuations. */
+export function withTokens(body: JsonObject, mint: (seeks: boolean) => string, speed: number): JsonObject {
+  const copy = structuredClone(body);
+  for (const continuation of continuations(copy)) {
+    for (const [key, data] of Object.entries(continuation)) {
+      if (!isObject(data)) continue;
+      data.continuation = mint(key === "playerSeekContinuationData");
+      if (typeof data.timeoutMs === "number") data.timeoutMs = Math.round(data.timeoutMs / speed);
+    }
+  }
+  return copy;
+}
+
+function chatOf(body: JsonObject): unknown {
+  return at(body.response ?? body, "continuationContents", "liveChatContinuation");
+}
+
+function continuations(body: JsonObject): JsonObject[] {
+  const list = at(chatOf(body), "continuations");
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+function isOfReplay({ actions, body }: Moment): boolean {
+  const keys = body ? continuations(body).flatMap(Object.keys) : [];
+  return (
+    keys.includes("liveChatReplayContinuationData") ||
+    actions.some((action) => isObject(action.replayChatItemAction))
+  );
+}
+
+/** An answer that ends its chat is played last, and time only goes on. */
+function inOrder(moments: readonly Moment[]): Moment[] {
+  const isLast = ({ body }: Moment): boolean => body !== undefined && !hasNext(body);
+  const ordered = [...moments.filter((moment) => !isLast(moment)), ...moments.filter(isLast)];
+  let recordedMs: number | undefined;
+  let playedMs = 0;
+  return ordered.map((moment, index) => {
+    const gapMs = moment.atMs - (recordedMs ?? moment.atMs);
+    if (index > 0)
+      playedMs += Number.isFinite(gapMs) ? Math.min(Math.max(gapMs, 0), longestGapMs) : usualGapMs;
+    if (Number.isFinite(moment.atMs)) recordedMs = moment.atMs;
+    return { ...moment, atMs: playedMs };
+  });
+}
+
+function jsonContents(text: string): Content[] {
+  const lines = text.startsWith("{") ? text.split("\n") : [];
+  if (lines.length > 1 && parse(lines[0] ?? "") !== undefined)
+    return lines.flatMap((line) => jsonContent(parse(line)));
+  return jsonContent(parse(text));
+}
+
+function jsonContent(value: unknown): Content[] {
+  if (Array.isArray(value)) {
+    const actions = value.filter(isObject).filter(isAction);
+    return actions.length > 0 ? [{ atMs: timeOf(actions), actions }] : [];
+  }
+  if (!isObject(value)) return [];
+  const chat = chatOf(value);
+  if (isObject(chat)) {
+    const actions = actionsOf(chat);
+    return [{ atMs: timeOf(actions), actions, body: value }];
+  }
+  if (isObject(value.contents)) return [page(value, JSON.stringify(value), value)];
+  if (!isAction(value)) return [];
+  // A live chat's line is written like a replay's, with this mark.
+  const actions = value.isLive === true ? bare(value) : [value];
+  return [{ atMs: timeOf([value]), actions }];
+}
+
+function htmlPage(text: string): Content[] {
+  return text.includes("ytInitialData") ? [page(text, text, undefined)] : [];
+}
+
+function page(content: string | JsonObject, text: string, data: JsonObject | undefined): RecordedPage {
+  const found = text.matchAll(/"continuation":"((?:0ofMyA|op2w0w)[^"]{100,})"/g);
+  const tokens = [...found].flatMap(([, token]) => token ?? []);
+  const on = text.includes('"twoColumnWatchNextResults"') ? "watch" : "popout";
+  const contents = at(data, "contents");
+  const chat = at(contents, "liveChatRenderer") ?? at(contents, "liveChatReplayRenderer");
+  return { on, content, tokens, actions: isObject(chat) ? actionsOf(chat) : [] };
+}
+
+function actionsOf(chat: JsonObject): JsonObject[] {
+  return Array.isArray(chat.actions) ? chat.actions.filter(isObject) : [];
+}
+
+function isAction(value: JsonObject): boolean {
+  return Object.keys(value).some((key) => /(?:Action|Command)$/.test(key) && isObject(value[key]));
+}
+
+/** When the last of the actions was said: by its place in the video, or by its own time; else not a number. */
+function timeOf(actions: readonly JsonObject[]): number {
+  const times = actions.flatMap((action) => {
+    const offset = at(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? action.videoOffsetTimeMsec;
+    if (offset !== undefined) return Number(offset);
+    return bare(action).map((inner) => {
+      const [item] = Object.values(at(inner, "addChatItemAction", "item") ?? {}).filter(isObject);
+      return Number(item?.timestampUsec || Number.NaN) / 1000;
+    });
+  });
+  return times.filter(Number.isFinite).reduce((last, time) => Math.max(last, time), Number.NEGATIVE_INFINITY);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+/** An action as a replay shows it, wrapped with its place in the video, and as it was when live, bare. */
+import { at, isObject, type JsonObject } from "./json.ts";
+import { identify } from "./log.ts";
+
+/** Wraps an action with its place in the video; an item is told it as text, too. */
+export function asReplay({ action, offsetMs }: { action: JsonObject; offsetMs: number }): JsonObject {
+  return {
+    replayChatItemAction: { actions: [stamped(action, offsetMs)], videoOffsetTimeMsec: String(offsetMs) },
+  };
+}
+
+/** The time in the video as a viewer reads it: `m:ss`, `h:mm:ss`, with a minus before the start. */
+function offsetText(offsetMs: number): string {
+  const seconds = Math.floor(Math.abs(offsetMs) / 1000);
+  const sign = offsetMs < 0 ? "-" : "";
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const tail = String(seconds % 60).padStart(2, "0");
+  if (hours === 0) return `${sign}${minutes}:${tail}`;
+  return `${sign}${hours}:${String(minutes).padStart(2, "0")}:${tail}`;
+}
+
+/** What has no wall time is given no text; what was recorded with one keeps it. */
+function stamped(action: JsonObject, offsetMs: number): JsonObject {
+  const { kind } = identify(action);
+  const added = action.addChatItemAction;
+  const item = at(added, "item", kind);
+  if (!isObject(added) || !isObject(item) || item.timestampUsec === undefined) return action;
+  const timed = { timestampText: { simpleText: offsetText(offsetMs) }, ...item };
+  return { ...action, addChatItemAction: { ...added, item: { [kind]: timed } } };
+}
+
+/** The actions in a replay's action; a bare one is its own. */
+export function bare(action: JsonObject): JsonObject[] {
+  const inner = at(action, "replayChatItemAction", "actions");
+  return Array.isArray(inner) ? inner.filter(isObject) : [action];
+}

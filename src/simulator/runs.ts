@@ -1,0 +1,70 @@
+/** What somebody writes, as runs of text, links and emoji. */
+import { thumbnails } from "./author.ts";
+import type { JsonObject } from "./json.ts";
+import type { Random } from "./random.ts";
+import * as words from "./words.ts";
+
+/** Mostly a phrase, at times with emoji, a link, or text that looks like markup. */
+export function writeRuns(random: Random): JsonObject[] {
+  const kind = random.next();
+  const phrase = { text: random.pick(words.phrases) };
+  if (kind < 0.7) return [phrase];
+  if (kind < 0.8) return [phrase, standardEmoji(random)];
+  if (kind < 0.87) return [customEmoji(random), customEmoji(random), { text: " " }, phrase];
+  if (kind < 0.9) return [standardEmoji(random)];
+  if (kind < 0.93) return [{ text: "see " }, link(random)];
+  if (kind < 0.94) return [phrase, { text: "", bold: true }, { text: "!", bold: true, italics: true }];
+  if (kind < 0.95) return [{ text: "and " }, watchLink(random)];
+  return [{ text: random.pick(words.traps) }];
+}
+
+function standardEmoji(random: Random): JsonObject {
+  const [emojiId, shortcut] = random.pick(words.standardEmoji);
+  const image = {
+    thumbnails: [
+      { url: `https://fonts.gstatic.com/s/e/notoemoji/15.1/${emojiId.codePointAt(0)?.toString(16)}/72.png` },
+    ],
+    accessibility: { accessibilityData: { label: emojiId } },
+  };
+  // Some carry no shortcuts at all.
+  return { emoji: { emojiId, ...(random.chance(0.7) && { shortcuts: [shortcut] }), image } };
+}
+
+function customEmoji(random: Random): JsonObject {
+  const name = random.pick(words.customEmoji);
+  const image = {
+    ...thumbnails(`https://yt3.ggpht.com/${random.text(20)}=w`, 24, 48),
+    accessibility: { accessibilityData: { label: name } },
+  };
+  const emojiId = `UCsimulatedChannel000000/${random.text(20)}`;
+  return {
+    emoji: {
+      emojiId,
+      shortcuts: [`:_${name}:`, `:${name}:`],
+      searchTerms: [name],
+      image,
+      isCustomEmoji: true,
+    },
+  };
+}
+
+function link(random: Random): JsonObject {
+  const target = random.pick(words.links);
+  const url = `https://www.youtube.com/redirect?event=live_chat&redir_token=${random.text(40)}&q=${encodeURIComponent(target)}`;
+  const urlEndpoint = { url, target: "TARGET_NEW_WINDOW", nofollow: true };
+  const commandMetadata = {
+    webCommandMetadata: { url, webPageType: "WEB_PAGE_TYPE_UNKNOWN", rootVe: 83769 },
+  };
+  return { text: target.slice(0, 30), navigationEndpoint: { commandMetadata, urlEndpoint } };
+}
+
+function watchLink(random: Random): JsonObject {
+  const videoId = random.text(9).slice(0, 11);
+  const commandMetadata = {
+    webCommandMetadata: { url: `/watch?v=${videoId}`, webPageType: "WEB_PAGE_TYPE_WATCH", rootVe: 3832 },
+  };
+  return {
+    text: `https://www.youtube.com/watch?v=${videoId}`,
+    navigationEndpoint: { commandMetadata, watchEndpoint: { videoId, nofollow: true } },
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * A simulated upstream: three HTTP hosts that serve the chats which the caller drives, fail in the ways that the
+ * caller orders, and tell what they were asked. It shares no code with the service that reads it.
+ */
+import { type Clock, systemClock } from "../clock.ts";
+import { type Answer, errorObject, json } from "./answers.ts";
+import { Chat, type ChatCall } from "./chat.ts";
+import { type Fault, type FaultOrder, Faults } from "./faults.ts";
+import { type Host, type PageKind, type Site, startHost } from "./hosts.ts";
+import { type Credentials, chatPage } from "./pages.ts";
+import { Random } from "./random.ts";
+import { readRecording } from "./recording.ts";
+import { type Awaited, type HostName, type RequestKind, RequestLog, type RequestRecord } from "./requests.ts";
+import type { Scenario } from "./scenario.ts";
+import { TokenBook, videoIdIn } from "./tokens.ts";
+import { serviceWorker, serviceWorkerData, type WorkerForm } from "./worker.ts";
+
+export interface SimulatorOptions {
+  /** Makes ids, tokens and generated chats repeat; 1 by default. */
+  seed?: number;
+  clock?: Clock;
+  /** 0, the default, takes a free port. */
+  ports?: Partial<Record<HostName, number>>;
+  /** What `/sw.js` is; `full` by default. */
+  serviceWorker?: WorkerForm;
+  /** What `/sw.js_data` is; `full` by default. */
+  serviceWorkerData?: "full" | "broken";
+  /** Whether the pages tell key and version; true by default. */
+  pageCredentials?: boolean;
+  /** How many requests are remembered at least; 20,000 by default. */
+  keepRequests?: number;
+}
+
+/** How a recording is played; what is left out of the scenario is a live chat's or a replay's usual. */
+interface PlayOptions extends Partial<Omit<Scenario, "kind">> {
+  /** Live or replay; as it was recorded by default. */
+  as?: "live" | "replay";
+  /** How many times faster than recorded a live chat goes, its waits too; may be infinite. 1 by default. */
+  speed?: number;
+}
+
+export interface Simulator extends AsyncDisposable {
+  /** Base URLs without a slash at the end. */
+  readonly urls: Readonly<Record<HostName, string>>;
+  /** The key and version that it tells; may be replaced while it runs. */
+  readonly credentials: Credentials;
+  /** The remembered requests, oldest first. Live, not a copy. */
+  readonly requests: readonly Readonly<RequestRecord>[];
+  /** The most requests that were in flight at once at each host. */
+  readonly peakInFlight: Readonly<Record<HostName, number>>;
+  /** Opens the chat of a video; a chat that it had before is replaced. */
+  chat(videoId: string, scenario?: Partial<Scenario>): Chat;
+  /**
+   * Opens a chat that plays recorded files or folders. A recorded page names its own video: open it under that
+   * id. Rejects where nothing of a chat is recorded there.
+   */
+  play(videoId: string, path: string | readonly string[], options?: PlayOptions): Promise<Chat>;
+  /** Orders a fault for the next requests that it fits. */
+  fault(order: FaultOrder): Fault;
+  /** Resolves, with their records, once so many requests have come. */
+  requested(kind: RequestKind, awaited?: Awaited): Promise<RequestRecord[]>;
+  /** Destroys every socket and stops every chat at once. */
+  close(): Promise<void>;
+}
+
+/** Starts the three hosts on 127.0.0.1; rejects where a port is taken. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const upstream = new Upstream(options);
+  try {
+    await upstream.listen(options.ports ?? {});
+    return upstream;
+  } catch (error) {
+    await upstream.close();
+    throw error;
+  }
+}
+
+class Upstream implements Simulator, Site {
+  readonly urls: Record<HostName, string> = { main: "", music: "", mobile: "" };
+  readonly credentials: Credentials;
+  readonly #options: SimulatorOptions;
+  readonly #seed: number;
+  readonly #clock: Clock;
+  readonly #tokens: TokenBook;
+  readonly #log: RequestLog;
+  readonly #faults = new Faults();
+  readonly #chats = new Map<string, Chat>();
+  readonly #hosts: Host[] = [];
+  readonly #closed = new AbortController();
+
+  constructor(options: SimulatorOptions) {
+    const { seed = 1, clock = systemClock, keepRequests = 20_000, pageCredentials = true } = options;
+    const random = new Random(seed);
+    this.#options = options;
+    this.#seed = seed;
+    this.#clock = clock;
+    this.#tokens = new TokenBook(random);
+    this.#log = new RequestLog(keepRequests);
+    this.credentials = {
+      apiKey: `AIzaSy${random.text(24)}A`,
+      clientVersion: "2.20260612.01.00",
+      visitorData: `Cgt${random.text(21)}%3D%3D`,
+      onPages: pageCredentials,
+    };
+  }
+
+  get requests(): readonly RequestRecord[] {
+    return this.#log.records;
+  }
+
+  get peakInFlight(): Readonly<Record<HostName, number>> {
+    return this.#log.peakInFlight;
+  }
+
+  async listen(ports: Partial<Record<HostName, number>>): Promise<void> {
+    const { signal } = this.#closed;
+    const context = { site: this, faults: this.#faults, log: this.#log, clock: this.#clock, signal };
+    for (const name of ["main", "music", "mobile"] as const) {
+      const host = await startHost(name, ports[name] ?? 0, context);
+      this.#hosts.push(host);
+      this.urls[name] = host.url;
+    }
+  }
+
+  chat(videoId: string, scenario: Partial<Scenario> = {}): Chat {
+    this.#tokens.revoke(videoId);
+    const chat = this.#newChat(videoId, scenario);
+    this.#chats.set(videoId, chat);
+    return chat;
+  }
+
+  async play(videoId: string, path: string | readonly string[], options: PlayOptions = {}): Promise<Chat> {
+    const { as, speed = 1, ...scenario } = options;
+    const recording = await readRecording(typeof path === "string" ? [path] : path);
+    const chat = this.chat(videoId, { ...scenario, kind: as ?? recording.kind });
+    chat.play(recording, speed);
+    return chat;
+  }
+
+  fault(order: FaultOrder): Fault {
+    return this.#faults.order(order);
+  }
+
+  requested(kind: RequestKind, awaited: Awaited = {}): Promise<RequestRecord[]> {
+    return this.#log.requested(kind, awaited, this.#clock.monotonic());
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.all(this.#hosts.map((host) => host.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  page(kind: PageKind, videoId: string): Answer {
+    if (kind === "sw.js") return serviceWorker(this.#options.serviceWorker ?? "full", this.credentials);
+    if (kind === "sw.js_data")
+      return serviceWorkerData(this.#options.serviceWorkerData ?? "full", this.credentials);
+    const chat = this.#chats.get(videoId) ?? this.#newChat(videoId, { kind: "unavailable" });
+    return chatPage(kind, chat.page(kind), this.credentials);
+  }
+
+  accept(call: ChatCall): () => Answer {
+    const grant = this.#tokens.find(call.token);
+    const chat = grant && this.#chats.get(grant.videoId);
+    return chat ? chat.accept(call, grant) : () => json(400, errorObject(400));
+  }
+
+  videoOf(token: string): string | undefined {
+    return this.#tokens.find(token)?.videoId ?? videoIdIn(token);
+  }
+
+  #newChat(videoId: string, scenario: Partial<Scenario>): Chat {
+    const { signal } = this.#closed;
+    return new Chat(videoId, scenario, {
+      clock: this.#clock,
+      tokens: this.#tokens,
+      seed: this.#seed,
+      signal,
+    });
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Continuation tokens. Each is a protobuf message in url-safe base64 with the layout of the real ones, down to
+ * the nested message that names the video, and no two are alike. The book knows which are good: a token that it
+ * does not hold is spent, revoked or made up, and all three are refused alike.
+ */
+import type { Random } from "./random.ts";
+
+/** What a token entitles to. */
+export interface Grant {
+  videoId: string;
+  kind: "live" | "replay";
+  /** The selection it reads: `top` leaves out what the chat's scenario says, `all` nothing. */
+  view: "top" | "all";
+  /** Where in the chat its reader stands; infinite after the end. */
+  position: number;
+  /** Reads from the time that the request names, as the token for seeking does. */
+  seeks?: boolean;
+}
+
+type Field = readonly [number: number, value: number | bigint | string | Buffer | readonly Field[]];
+
+/** Outer field, and the one that carries the view, by kind. */
+const layouts = { live: { root: 119_693_434, view: 16 }, replay: { root: 156_074_452, view: 14 } } as const;
+const viewFlags = { top: 4, all: 1 } as const;
+
+/** Above this many good tokens the oldest are forgotten: pages hand out more of them than are ever used. */
+const mostTokens = 100_000;
+
+export class TokenBook {
+  readonly #random: Random;
+  readonly #good = new Map<string, Grant>();
+  #minted = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** A new good token. `nowMs` is wall time. */
+  mint(grant: Grant, channelId: string, nowMs: number): string {
+    this.#minted += 1;
+    const usec = BigInt(Math.trunc(nowMs)) * 1000n + BigInt(this.#minted);
+    const token = escapePadding(base64(encode(layout(grant, channelId, usec, this.#random.bytes(12)))));
+    this.admit(token, grant);
+    return token;
+  }
+
+  /** Makes a token good, whoever wrote it: one that a recorded page brings, or one whose use led nowhere. */
+  admit(token: string, grant: Grant): void {
+    this.#good.delete(token);
+    this.#good.set(token, grant);
+    if (this.#good.size <= mostTokens) return;
+    for (const oldest of this.#good.keys()) {
+      this.#good.delete(oldest);
+      return;
+    }
+  }
+
+  find(token: string): Grant | undefined {
+    return this.#good.get(token);
+  }
+
+  spend(token: string): void {
+    this.#good.delete(token);
+  }
+
+  /** Refuses every token of the video from now on. */
+  revoke(videoId: string): void {
+    for (const [token, grant] of this.#good) if (grant.videoId === videoId) this.#good.delete(token);
+  }
+}
+
+/** The short token in a watch page's view menu: it names no video and is refused when sent. */
+export function deadToken(kind: Grant["kind"], view: Grant["view"]): string {
+  const { root, view: viewField } = layouts[kind];
+  const choice: Field[] = [
+    [1, viewFlags[view]],
+    [3, 0],
+    [4, 0],
+    [5, 1],
+  ];
+  const inner: Field[] = [
+    [3, ""],
+    [6, 1],
+    [viewField, choice],
+    [21, 1],
+  ];
+  return base64(encode([[root, inner]]));
+}
+
+/** The video that a token names, good or not. */
+export function videoIdIn(token: string): string | undefined {
+  const root = decode(fromBase64(token));
+  const inner = root.get(layouts.live.root) ?? root.get(layouts.replay.root);
+  const named = inner && decode(inner).get(3);
+  if (!named) return undefined;
+  return /\v([\w-]{11})/.exec(fromBase64(named.toString("latin1")).toString("latin1"))?.[1];
+}
+
+function layout(grant: Grant, channelId: string, usec: bigint, nonce: Buffer): Field[] {
+  const { root, view } = layouts[grant.kind];
+  const target: Field[] = [
+    [
+      1,
+      [
+        [
+          5,
+          [
+            [1, channelId],
+            [2, grant.videoId],
+          ],
+        ],
+      ],
+    ],
+    [3, [[48_687_757, [[1, grant.videoId]]]]],
+    [4, 1],
+    [6, 0],
+  ];
+  const position = Number.isFinite(grant.position) ? BigInt(Math.max(0, grant.position)) : 0n;
+  return [
+    [
+      root,
+      [
+        [3, escapePadding(base64(encode(target)))],
+        [5, grant.kind === "live" ? usec : position],
+        [6, 0],
+        [8, 1],
+        [
+          view,
+          [
+            [1, viewFlags[grant.view]],
+            [3, 2],
+            [4, 0],
+          ],
+        ],
+        [20, usec],
+        [23, nonce],
+      ],
+    ],
+  ];
+}
+
+function encode(fields: readonly Field[]): Buffer {
+  const parts: Buffer[] = [];
+  for (const [number, value] of fields) {
+    if (typeof value === "number" || typeof value === "bigint") {
+      parts.push(varint(BigInt(number) << 3n), varint(BigInt(value)));
+      continue;
+    }
+    const bytes = Buffer.isBuffer(value)
+      ? value
+      : typeof value === "string"
+        ? Buffer.from(value)
+        : encode(value);
+    parts.push(varint((BigInt(number) << 3n) | 2n), varint(BigInt(bytes.length)), bytes);
+  }
+  return Buffer.concat(parts);
+}
+
+function varint(value: bigint): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest > 127n) {
+    bytes.push(Number(rest & 127n) | 128);
+    rest >>= 7n;
+  }
+  bytes.push(Number(rest));
+  return Buffer.from(bytes);
+}
+
+/** The length-delimited fields of a message; stops without complaint where the bytes are none. */
+function decode(bytes: Buffer): Map<number, Buffer> {
+  const fields = new Map<number, Buffer>();
+  let offset = 0;
+  const read = (): number => {
+    let value = 0;
+    for (let scale = 1; offset < bytes.length; scale *= 128) {
+      const byte = bytes[offset] ?? 0;
+      offset += 1;
+      value += (byte & 127) * scale;
+      if (byte < 128) break;
+    }
+    return value;
+  };
+  while (offset < bytes.length) {
+    const tag = read();
+    const size = read();
+    if (tag % 8 === 0) continue;
+    if (tag % 8 !== 2) break;
+    fields.set(Math.floor(tag / 8), bytes.subarray(offset, offset + size));
+    offset += size;
+  }
+  return fields;
+}
+
+function base64(bytes: Buffer): string {
+  return bytes.toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+}
+
+function fromBase64(text: string): Buffer {
+  return Buffer.from(text.replaceAll("%3D", ""), "base64url");
+}
+
+function escapePadding(text: string): string {
+  return text.replaceAll("=", "%3D");
+}
