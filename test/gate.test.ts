@@ -15,7 +15,7 @@ interface Wish {
   lane?: Lane;
   dueAt?: number;
   everyMs?: number;
-  inCooldown?: "wait" | "refuse";
+  patienceMs?: number;
   signal?: AbortSignal;
   /** How long the call takes. */
   takesMs?: number;
@@ -36,7 +36,7 @@ function bench(settings: Partial<GateSettings> = {}, telemetry = new Telemetry(s
       kind: "poll",
       lane: "poll",
       dueAt: clock.monotonic(),
-      inCooldown: "wait",
+      patienceMs: Number.POSITIVE_INFINITY,
       signal: new AbortController().signal,
       ...turn,
       run: async (signal) => {
@@ -217,12 +217,27 @@ describe("upstream throttling: every room pauses", () => {
   it("refuses, at once and while they wait, callers that will not sit it out", async () => {
     const { clock, call } = bench();
     const hit = assert.rejects(call("hit", { fails: throttled() }));
-    const queued = assert.rejects(call("queued", { inCooldown: "refuse" }), isThrottled);
+    const queued = assert.rejects(call("queued", { patienceMs: 0 }), isThrottled);
     await clock.advance(10);
     await Promise.all([hit, queued]);
-    await assert.rejects(call("late", { inCooldown: "refuse" }), (error: UpstreamError) => {
+    await assert.rejects(call("late", { patienceMs: 0 }), (error: UpstreamError) => {
       return isThrottled(error) && error.retryAfterMs === 30_000;
     });
+  });
+});
+
+describe("a call that sits out so long a cooldown and no longer", () => {
+  it("waits for a shorter one, and is refused by a longer one, also while it waits", async () => {
+    const { clock, call } = bench();
+    const short = assert.rejects(call("short", { fails: throttled(50_000) }));
+    await clock.advance(10);
+    await short;
+    const patient = call("patient", { patienceMs: 60_000, dueAt: -1 });
+    const waits = assert.rejects(call("waits", { patienceMs: 60_000, dueAt: 1 }), isThrottled);
+    const long = assert.rejects(call("long", { fails: throttled(70_000), dueAt: 0 }));
+    await clock.advance(51_000);
+    assert.equal(await patient, "patient");
+    await Promise.all([long, waits]);
   });
 });
 

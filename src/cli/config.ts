@@ -2,10 +2,12 @@
  * The settings, in one table: name, default, meaning and how each is read. `readSettings` takes their texts from
  * flags and environment, `toConfig` turns texts into a checked configuration; neither touches the process.
  */
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import type { HttpSettings } from "../http/server.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
-import type { UpstreamHosts } from "../upstream/calls.ts";
+import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
 import type { GateSettings } from "../upstream/gate.ts";
 import type { ReadingSettings } from "../upstream/live-chat.ts";
 
@@ -63,6 +65,26 @@ export const SETTINGS = {
     "`all` messages, or the upstream's `top` selection",
     oneOf(["all", "top"] as const),
   ),
+  RELAY_CLIENTS_FILE: setting(
+    "",
+    'JSON file that replaces versions and user agents of upstream clients: `{"ANDROID": {"version": "21.30.1"}}`',
+    clientsFile,
+  ),
+  RELAY_MAX_VIEWERS_PER_ADDRESS: setting(
+    "0",
+    "most viewers of one address (of IPv6 one /64 network); over it `503 CAPACITY`; 0: no limit",
+    integer(0, 10_000_000),
+  ),
+  RELAY_TRUST_PROXY: setting(
+    "0",
+    "how many proxies stand in front and name the viewer's address in `X-Forwarded-For`; 0: none is believed",
+    integer(0, 10),
+  ),
+  RELAY_CALLER_POLLING: setting(
+    "on",
+    "`off` withdraws `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
+    onOff,
+  ),
   RELAY_TIMEZONE: setting("UTC", "zone of the time shown with live messages, an IANA name", timezone),
   RELAY_RETENTION_DAYS: setting("30", "older messages are forgotten; fractions allowed, 0 keeps all", days),
   RELAY_LOG_LEVEL: setting("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
@@ -78,9 +100,11 @@ export interface Config {
   /** `sqlite:<path>` or `memory:` */
   storeUrl: string;
   upstream: UpstreamHosts;
+  clients: ClientTable;
   gate: GateSettings;
   rooms: RoomsSettings;
   reading: ReadingSettings;
+  http: HttpSettings;
   /** 0 keeps all. */
   retentionDays: number;
   logLevel: LogLevel;
@@ -140,6 +164,7 @@ export function toConfig(texts: Texts): Config {
       music: v.RELAY_UPSTREAM_MUSIC_URL,
       mobile: v.RELAY_UPSTREAM_MOBILE_URL,
     },
+    clients: v.RELAY_CLIENTS_FILE,
     gate: {
       spacingMs: v.RELAY_GATE_SPACING_MS,
       concurrency: v.RELAY_GATE_CONCURRENCY,
@@ -156,6 +181,11 @@ export function toConfig(texts: Texts): Config {
       maxViewers: v.RELAY_MAX_VIEWERS,
     },
     reading: { chatView: v.RELAY_CHAT_VIEW, timezone: v.RELAY_TIMEZONE },
+    http: {
+      callerPolling: v.RELAY_CALLER_POLLING,
+      maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
+      trustedProxies: v.RELAY_TRUST_PROXY,
+    },
     retentionDays: v.RELAY_RETENTION_DAYS,
     logLevel: v.RELAY_LOG_LEVEL,
   };
@@ -203,6 +233,19 @@ function oneOf<const T extends string>(allowed: readonly T[]) {
     if (found === undefined) throw new Error(`one of ${allowed.join(", ")}`);
     return found;
   };
+}
+
+function clientsFile(path: string): ClientTable {
+  if (path === "") return CLIENTS;
+  try {
+    return clientTable(JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    throw new Error(`a readable JSON file of clients (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+function onOff(value: string): boolean {
+  return oneOf(["on", "off"] as const)(value) === "on";
 }
 
 function baseUrl(value: string): string {

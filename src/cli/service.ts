@@ -22,17 +22,10 @@ export interface Service {
 export async function startService(config: Config, clock: Clock, telemetry: Telemetry): Promise<Service> {
   const store = await openStore(config.storeUrl, clock, telemetry.log);
   const gate = new Gate(config.gate, clock, telemetry);
-  const calls = new UpstreamCalls(config.upstream, gate, clock, telemetry);
+  const calls = new UpstreamCalls(config.upstream, config.clients, gate, clock, telemetry);
   const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
-  const rooms = new Rooms({
-    store,
-    liveChat,
-    clock,
-    telemetry,
-    settings: config.rooms,
-    cooldownLeftMs: () => gate.cooldownLeftMs,
-  });
-  const app = await createServer(rooms, telemetry);
+  const rooms = new Rooms({ store, liveChat, clock, telemetry, settings: config.rooms });
+  const app = await createServer({ rooms, liveChat, telemetry }, config.http);
   const retention = new AbortController();
 
   const stop = async () => {

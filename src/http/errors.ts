@@ -3,6 +3,8 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { UpstreamError } from "../upstream/errors.ts";
+import { ofFault } from "./fault-codes.ts";
 
 const METHODS = ["GET", "HEAD", "POST"] as const;
 
@@ -20,11 +22,17 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ["REQUEST_TIMEOUT", "The request did not arrive in time."],
 };
 
-export function answerErrors(app: FastifyInstance, log: Logger): void {
-  app.setErrorHandler((error: FastifyError, request, reply) => {
+/** `cooldownLeftMs`: for how long the upstream's throttling still lasts. */
+export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: () => number): void {
+  app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
+    const { config, url: route } = request.routeOptions;
+    if (error instanceof UpstreamError && config.faultCodes) {
+      return answer(ofFault(error, config.faultCodes, cooldownLeftMs()), reply);
+    }
     const known = toRelayError(error);
-    if (known.code === "INTERNAL")
-      log.error({ err: error, route: request.routeOptions.url }, "a request failed");
+    // Whoever has hung up is not told, and what was cut short because of that is no failure.
+    if (known.code === "INTERNAL" && !reply.raw.destroyed)
+      log.error({ err: error, route }, "a request failed");
     return answer(known, reply);
   });
   app.setNotFoundHandler((request, reply) => {
@@ -50,7 +58,7 @@ function answer(error: RelayError, reply: FastifyReply): FastifyReply {
   return reply.code(error.status).send(error.body);
 }
 
-function toRelayError(error: FastifyError): RelayError {
+function toRelayError(error: Partial<FastifyError> & Error): RelayError {
   if (error instanceof RelayError) return error;
   const finding = error.validation?.[0];
   if (finding) {
@@ -58,7 +66,7 @@ function toRelayError(error: FastifyError): RelayError {
     const where = field || error.validationContext || "request";
     return new RelayError("INVALID_REQUEST", `${where}: ${finding.message ?? "is not valid"}.`);
   }
-  const [code, message] = FASTIFY_ERRORS[error.code] ?? [];
+  const [code, message] = FASTIFY_ERRORS[error.code ?? ""] ?? [];
   if (code && message) return new RelayError(code, message);
   if (error.statusCode === 400) return new RelayError("INVALID_REQUEST", "body: not valid JSON.");
   return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", {

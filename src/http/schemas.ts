@@ -1,25 +1,249 @@
-/** The requests' schemas: what validates them, types them and describes them. */
+/** The wire's schemas: what validates requests, types handlers and describes the API, all from one place. */
 import { type Static, Type } from "typebox";
+import { BACKFILL_CEILING, BACKFILL_DEFAULT } from "../protocol/cursor.ts";
+import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 
 /** Longest text of a video id or URL that is looked at. */
 const MAX_VIDEO_ID_INPUT = 2048;
 
+const VideoIdInput = Type.String({
+  maxLength: MAX_VIDEO_ID_INPUT,
+  description: "Full video URL or bare 11-character id.",
+  examples: ["dQw4w9WgXcQ", "https://youtu.be/dQw4w9WgXcQ"],
+});
+const VideoId = Type.String({ pattern: "^[A-Za-z0-9_-]{11}$", description: "The resolved 11-character id." });
+const ChatType = Type.Enum(["liveChatRenderer", "liveChatReplayRenderer"], {
+  description: "A live chat, or a finished stream's replay.",
+});
+const Endpoint = Type.Enum([...ENDPOINTS], { description: "The upstream endpoint." });
+const DetailsWanted = Type.Boolean({ default: false, description: "Whether messages carry `details`." });
+const TimeoutMs = Type.Number({
+  minimum: 0,
+  description: "Suggested wait before the next poll, in milliseconds.",
+});
+
+const Part = Type.Union(
+  [
+    Type.Object({ kind: Type.Literal("text"), text: Type.String() }),
+    Type.Object({ kind: Type.Literal("link"), text: Type.String(), url: Type.String() }),
+    Type.Object({
+      kind: Type.Literal("emoji"),
+      text: Type.String(),
+      url: Type.Optional(Type.String()),
+      custom: Type.Boolean(),
+    }),
+  ],
+  { description: "One run of the text." },
+);
+
+export const Message = Type.Object(
+  {
+    type: Type.String({ description: "`chat` for ordinary messages." }),
+    id: Type.String({ description: "Opaque message id, unique in its room; not the cursor." }),
+    timestamp: Type.String({ description: "Display time." }),
+    author: Type.String(),
+    message: Type.String({ description: "The parts' texts joined." }),
+    amount: Type.String({ description: "As the upstream shows it; empty where nothing was paid." }),
+    color: Type.String({ pattern: "^(#[0-9a-f]{6})?$", description: "`#rrggbb`, or empty." }),
+    parts: Type.Array(Part),
+    details: Type.Optional(
+      Type.Object(
+        {},
+        { additionalProperties: true, description: "With `details=true`: what else the type has." },
+      ),
+    ),
+  },
+  { $id: "Message", additionalProperties: false },
+);
+const MessageRef = Type.Ref("Message#");
+
+export const ErrorBody = Type.Object(
+  {
+    code: Type.Enum(Object.keys(ERRORS)),
+    message: Type.String({ description: "What is wrong, and what to do; for people." }),
+  },
+  { $id: "Error", additionalProperties: false },
+);
+
 export const StreamQuery = Type.Object({
-  videoId: Type.String({
-    maxLength: MAX_VIDEO_ID_INPUT,
-    description: "Full video URL or bare 11-character id.",
-  }),
+  videoId: VideoIdInput,
   // Text, as a query's values are: which texts are numbers is the protocol's rule, not a validator's coercion.
   backfill: Type.Optional(
     Type.String({
       maxLength: 400,
-      description: "How many recent messages to prime the connection with: 0 to 500, by default 50.",
+      description: `How many recent messages to prime the connection with, a number: 0 to ${BACKFILL_CEILING}, by default ${BACKFILL_DEFAULT}.`,
+      examples: ["100"],
     }),
   ),
-  details: Type.Optional(
-    Type.Union([Type.Literal("true"), Type.Literal("false")], {
-      description: "Whether messages carry `details`.",
+  details: Type.Optional(Type.Enum(["true", "false"], { description: "Whether messages carry `details`." })),
+});
+export type StreamQuery = Static<typeof StreamQuery>;
+
+export const StreamHeaders = Type.Object({
+  "last-event-id": Type.Optional(
+    Type.String({ description: "The last cursor received; what is no cursor counts as absent." }),
+  ),
+});
+
+export const SessionRequest = Type.Object(
+  {
+    videoId: VideoIdInput,
+    includeInitial: Type.Optional(
+      Type.Boolean({ default: true, description: "Include the backlog already there in `messages`." }),
+    ),
+    details: Type.Optional(DetailsWanted),
+  },
+  { examples: [{ videoId: "dQw4w9WgXcQ", includeInitial: true }] },
+);
+export type SessionRequest = Static<typeof SessionRequest>;
+
+export const SessionResponse = Type.Object({
+  videoId: VideoId,
+  chatType: ChatType,
+  client: Type.Enum(Object.keys(CLIENTS), { description: "The upstream client that worked." }),
+  host: Type.String({ description: "The upstream host that it talks to, as a URL." }),
+  endpoint: Endpoint,
+  apiKey: Type.String(),
+  webVersion: Type.String(),
+  token: Type.String({ description: "The first continuation token." }),
+  timeoutMs: TimeoutMs,
+  messages: Type.Array(MessageRef),
+});
+
+// [spec] `webVersion`: required when `client` is `WEB`; ignored for other clients
+export const PollRequest = Type.Object(
+  {
+    token: Type.String({
+      pattern: "^[\\x20-\\x7e]+$",
+      maxLength: 8192,
+      description: "Continuation token of the previous response.",
+    }),
+    client: Type.String({ maxLength: 100, description: "Client label of the session.", examples: ["WEB"] }),
+    endpoint: Endpoint,
+    apiKey: Type.String({ pattern: "^[A-Za-z0-9_-]{10,100}$", description: "API key of the session." }),
+    webVersion: Type.Optional(
+      Type.Unknown({ description: "Client version of the session: digits and points. Only for `WEB`." }),
+    ),
+    details: Type.Optional(DetailsWanted),
+  },
+  {
+    if: { properties: { client: { const: "WEB" } }, required: ["client"] },
+    then: {
+      required: ["webVersion"],
+      properties: { webVersion: { type: "string", pattern: "^[0-9.]{1,40}$" } },
+    },
+    examples: [
+      {
+        token: "0ofMyAPiARp8Q2c4…",
+        client: "WEB",
+        endpoint: "get_live_chat",
+        apiKey: "AIzaSyExampleExampleExample",
+        webVersion: "2.20260612.01.00",
+      },
+    ],
+  },
+);
+export type PollRequest = Static<typeof PollRequest>;
+
+export const PollResponse = Type.Object({
+  token: Type.Union([Type.String(), Type.Null()], {
+    description: "Next continuation token; null when the chat has ended.",
+  }),
+  timeoutMs: TimeoutMs,
+  messages: Type.Array(MessageRef),
+});
+
+export const ProbeRequest = Type.Object(
+  { videoId: VideoIdInput },
+  { examples: [{ videoId: "dQw4w9WgXcQ" }] },
+);
+export type ProbeRequest = Static<typeof ProbeRequest>;
+
+export const ProbeResponse = Type.Object({
+  videoId: VideoId,
+  rows: Type.Array(
+    Type.Object({
+      label: Type.Enum(Object.keys(CLIENTS)),
+      endpoint: Endpoint,
+      ok: Type.Boolean({ description: "Whether the attempt returned a parseable chat response." }),
+      actions: Type.Integer({ minimum: 0, description: "Count of raw chat actions; 0 when `ok` is false." }),
+      error: Type.Union([Type.String(), Type.Null()], { description: "The upstream's failure, or null." }),
     }),
   ),
 });
-export type StreamQuery = Static<typeof StreamQuery>;
+
+// [spec] Errors: endpoints. Beside these, any of them can answer METHOD_NOT_ALLOWED and the like.
+const ERRORS_OF = {
+  "/v1/stream": [
+    "INVALID_REQUEST",
+    "INVALID_VIDEO_ID",
+    "NO_LIVE_CHAT",
+    "RATE_LIMITED",
+    "SW_JS_FAILED",
+    "NO_WORKING_CLIENT",
+    "CAPACITY",
+    "STORE_UNAVAILABLE",
+  ],
+  "/v1/sessions": [
+    "INVALID_REQUEST",
+    "INVALID_VIDEO_ID",
+    "NO_LIVE_CHAT",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "SW_JS_FAILED",
+    "NO_WORKING_CLIENT",
+    "UPSTREAM_ERROR",
+  ],
+  "/v1/poll": [
+    "INVALID_REQUEST",
+    "TOKEN_EXPIRED",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "UNKNOWN_CLIENT",
+    "UPSTREAM_ERROR",
+  ],
+  "/v1/probe": [
+    "INVALID_REQUEST",
+    "INVALID_VIDEO_ID",
+    "NO_LIVE_CHAT",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "RATE_LIMITED",
+    "SW_JS_FAILED",
+  ],
+} as const satisfies Record<string, readonly ErrorCode[]>;
+
+/** The answers of an endpoint by status: its success, and each error that the specification's table gives it. */
+export function answers(path: keyof typeof ERRORS_OF, success: object): Record<number, object> {
+  const byStatus = Map.groupBy<number, ErrorCode>(ERRORS_OF[path], (code) => ERRORS[code].status);
+  const errors = [...byStatus].map(([status, codes]) => {
+    const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
+    const content = { "application/json": { schema: Type.Ref("Error#"), examples } };
+    return [status, { description: codes.join(" or "), content }];
+  });
+  return { 200: success, ...Object.fromEntries(errors) };
+}
+
+/** A success in JSON. */
+export function json(description: string, schema: object): object {
+  return { description, content: { "application/json": { schema } } };
+}
+
+/** A success as a stream of frames. */
+export const StreamResponse = {
+  description:
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; at last `end` ({reason}) or `error` ({code, message}).",
+  content: {
+    "text/event-stream": {
+      schema: Type.String(),
+      example: [
+        "retry: 3000\n\n",
+        'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
+        'id: 1795163753064\nevent: message\ndata: {"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}\n\n',
+        ": keepalive\n\n",
+        'event: end\ndata: {"reason":"no more continuations"}\n\n',
+      ].join(""),
+    },
+  },
+};

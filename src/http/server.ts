@@ -1,44 +1,103 @@
-/** The HTTP face of the service: routes, validation, CORS, limits, and its own start and stop. */
+/** The HTTP face of the service: routes, validation, CORS and the limits of a request. */
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { nestsDeeper } from "../upstream/json.ts";
+import type { LiveChat } from "../upstream/live-chat.ts";
+import { AddressLimit } from "./address-limit.ts";
 import { answerErrors, answerUnparseable, answerUnroutable } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
+import { describeApi } from "./openapi.ts";
+import { pollRoute } from "./poll.ts";
+import { probeRoute } from "./probe.ts";
+import { sessionsRoute } from "./sessions.ts";
 import { streamRoute } from "./stream.ts";
 
-/** URL and headers together. */
-const MAX_HEADER_BYTES = 16 * 1024;
+/** URL and headers together, and each of them. */
+const MAX_HEAD_BYTES = 16 * 1024;
+const MAX_URL_LENGTH = 8 * 1024;
+const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
+const MAX_BODY_NESTING = 20;
 /** A request whose headers take longer is no browser's. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 /** How often Node looks for requests that are late. */
 const TIMEOUT_CHECK_MS = 1000;
 
-export async function createServer(rooms: Rooms, telemetry: Telemetry): Promise<FastifyInstance> {
+export interface HttpSettings {
+  /** Whether `/v1/sessions` and `/v1/poll`, which hand out credentials, are served. */
+  callerPolling: boolean;
+  /** Infinite: no limit. */
+  maxViewersPerAddress: number;
+  /** How many proxies in front are believed when they name a caller's address. */
+  trustedProxies: number;
+}
+
+interface Served {
+  rooms: Rooms;
+  liveChat: LiveChat;
+  telemetry: Telemetry;
+}
+
+export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
+  const { rooms, liveChat, telemetry } = served;
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
+    trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: answerUnparseable,
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
-      maxHeaderSize: MAX_HEADER_BYTES,
+      maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      requireHostHeader: false, // Node's own refusal would not be JSON
     },
     // A query's value is the text that was sent: nothing is coerced, a field that occurs twice is refused.
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply),
   });
-  answerErrors(app, telemetry.log);
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  app.setSerializerCompiler(() => JSON.stringify);
+  answerErrors(app, telemetry.log, () => liveChat.cooldownLeftMs);
   await app.register(cors, {
     origin: "*",
     methods: ["GET", "HEAD", "POST"],
     allowedHeaders: ["Content-Type", "Last-Event-ID", "Cache-Control"],
     exposedHeaders: ["Retry-After"],
+    strictPreflight: false,
   });
-  streamRoute(app, rooms);
+  boundRequests(app);
+  await describeApi(app);
+  streamRoute(app, rooms, new AddressLimit(settings.maxViewersPerAddress));
+  if (settings.callerPolling) {
+    sessionsRoute(app, liveChat);
+    pollRoute(app, liveChat);
+  }
+  probeRoute(app, liveChat);
   healthRoutes(app, rooms, telemetry);
   return app;
+}
+
+/** What a request may be at most, and that its body is JSON or nothing. */
+function boundRequests(app: FastifyInstance): void {
+  app.addHook("onRequest", async ({ raw }) => {
+    if ((raw.url?.length ?? 0) <= MAX_URL_LENGTH && raw.rawHeaders.length <= 2 * MAX_HEADERS) return;
+    throw new RelayError(
+      "HEADERS_TOO_LARGE",
+      `The URL is longer than ${MAX_URL_LENGTH}, or there are over ${MAX_HEADERS} headers.`,
+    );
+  });
+  const parseJson = app.getDefaultJsonParser("remove", "remove");
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
+    if (nestsDeeper(body, MAX_BODY_NESTING)) {
+      done(new RelayError("INVALID_REQUEST", `body: nests deeper than ${MAX_BODY_NESTING}.`));
+      return;
+    }
+    void parseJson(request, body, done);
+  });
 }

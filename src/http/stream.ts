@@ -5,7 +5,10 @@ import { backfillFrom, lastEventIdFrom } from "../protocol/cursor.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { parseVideoId } from "../upstream/video-id.ts";
-import { StreamQuery } from "./schemas.ts";
+import type { AddressLimit } from "./address-limit.ts";
+import { FAULT_CODES } from "./fault-codes.ts";
+import { hangUpSignal } from "./hang-up.ts";
+import { answers, StreamHeaders, StreamQuery, StreamResponse } from "./schemas.ts";
 
 // [spec] Success response headers
 const STREAM_HEADERS = {
@@ -15,42 +18,41 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-export function streamRoute(app: FastifyInstance, rooms: Rooms): void {
+export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: AddressLimit): void {
   app.get<{ Querystring: StreamQuery }>(
     "/v1/stream",
-    { schema: { querystring: StreamQuery }, exposeHeadRoute: false },
+    {
+      exposeHeadRoute: false,
+      config: { faultCodes: FAULT_CODES.stream },
+      schema: {
+        summary: "Subscribe to a video's chat",
+        querystring: StreamQuery,
+        headers: StreamHeaders,
+        response: answers("/v1/stream", StreamResponse),
+      },
+    },
     async (request, reply) => {
       const { videoId, backfill: backfillText, details } = request.query;
       const backfill = backfillFrom(backfillText);
       if (backfill === undefined) throw new RelayError("INVALID_REQUEST", "backfill: must be a number.");
-
-      const response = reply.raw;
-      // A body is not asked for; left unread it would keep the end of the connection from being noticed.
-      request.raw.resume();
-      const gone = new AbortController();
-      const onClose = () => gone.abort();
-      response.once("close", onClose);
-
-      const lastEventId = lastEventIdFrom(request.headers["last-event-id"]?.toString());
       const wanted = {
         videoId: parseVideoId(videoId),
         backfill,
-        lastEventId,
+        lastEventId: lastEventIdFrom(request.headers["last-event-id"]?.toString()),
         withDetails: details === "true",
       };
-      let seat: Awaited<ReturnType<Rooms["enter"]>>;
-      try {
-        seat = await rooms.enter(wanted, gone.signal);
-      } catch (error) {
-        // Nobody is left to be told.
-        if (gone.signal.aborted) return reply.hijack();
-        throw error;
-      }
+      // A body is not asked for; left unread it would keep the end of the connection from being noticed.
+      request.raw.resume();
+      const gone = hangUpSignal(reply.raw);
+      reply.raw.once("close", addresses.take(request.ip));
+      const { viewer, init } = await rooms.enter(wanted, gone);
       reply.hijack();
-      if (gone.signal.aborted) return seat.viewer.leave();
-      response.off("close", onClose);
-      response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
-      seat.viewer.start(response, seat.init);
+      if (gone.aborted) {
+        viewer.leave();
+        return;
+      }
+      reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
+      viewer.start(reply.raw, init);
     },
   );
 }

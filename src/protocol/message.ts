@@ -117,6 +117,12 @@ export function encodeMessage(message: Message): EncodedMessage {
   return { id: message.id, body: JSON.stringify(eightFields), details: JSON.stringify(details) };
 }
 
+/** The message as a reader gets it: with its details only when it asked for them. */
+export function messageFor(message: Message, withDetails: boolean): Message | Omit<Message, "details"> {
+  const { details, ...eightFields } = message;
+  return withDetails ? message : eightFields;
+}
+
 /** The JSON text that a reader gets: the eight fields, with `details` as a ninth when it asked for them. */
 export function messageJson(message: EncodedMessage, withDetails: boolean): string {
   return withDetails ? `${message.body.slice(0, -1)},"details":${message.details}}` : message.body;

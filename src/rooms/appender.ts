@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import { encodeMessage, type Message } from "../protocol/message.ts";
+import { encodeMessage, type Message, type StoredMessage } from "../protocol/message.ts";
 import { type Claim, type Store, StoreError } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
@@ -12,36 +12,51 @@ import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 10_000;
 
+/** What an append needs beside its batch. */
+export interface AppenderParts {
+  store: Store;
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
+/** One attempt, measured: resolves to the messages that are new. Rejects as `Store.append` does. */
+export async function append(
+  { store, clock, telemetry }: AppenderParts,
+  claim: Claim,
+  head: number,
+  messages: readonly Message[],
+  checkpoint: Checkpoint,
+): Promise<StoredMessage[]> {
+  const began = clock.monotonic();
+  const added = await store.append(claim, head, messages.map(encodeMessage), encodeCheckpoint(checkpoint));
+  const types = new Map(messages.map(({ id, type }) => [id, type]));
+  const addedTypes = added.map(({ id }) => types.get(id) ?? "");
+  telemetry.appended(addedTypes, clock.monotonic() - began);
+  return added;
+}
+
 export class Appender {
-  readonly #store: Store;
+  readonly #parts: AppenderParts;
   readonly #claim: Claim;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
   #head: number;
 
-  constructor(store: Store, claim: Claim, head: number, clock: Clock, telemetry: Telemetry) {
-    this.#store = store;
+  constructor(parts: AppenderParts, claim: Claim, head: number) {
+    this.#parts = parts;
     this.#claim = claim;
     this.#head = head;
-    this.#clock = clock;
-    this.#telemetry = telemetry;
   }
 
   /** Durable when it resolves. Rejects with `StoreError` "fenced", or the signal's reason. */
   async append(messages: readonly Message[], checkpoint: Checkpoint, signal: AbortSignal): Promise<void> {
-    const encoded = messages.map(encodeMessage);
-    const where = encodeCheckpoint(checkpoint);
     await this.#untilDone("append", signal, async () => {
-      const began = this.#clock.monotonic();
-      const added = await this.#store.append(this.#claim, this.#head, encoded, where);
+      const added = await append(this.#parts, this.#claim, this.#head, messages, checkpoint);
       this.#head += added.length;
-      this.#telemetry.appended(added.length, this.#clock.monotonic() - began);
     });
   }
 
   /** Closes the room in the store. Rejects as `append` does. */
   finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    return this.#untilDone("finish", signal, () => this.#store.finish(this.#claim, end));
+    return this.#untilDone("finish", signal, () => this.#parts.store.finish(this.#claim, end));
   }
 
   async #untilDone(what: string, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
@@ -50,9 +65,9 @@ export class Appender {
         return await act();
       } catch (error) {
         if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
-        this.#telemetry.storeFailed(what, error, retryMs);
+        this.#parts.telemetry.storeFailed(what, error, retryMs);
       }
-      await this.#clock.sleep(retryMs, signal);
+      await this.#parts.clock.sleep(retryMs, signal);
       if (await this.#isDone()) return;
     }
   }
@@ -60,7 +75,7 @@ export class Appender {
   /** After an outcome that is not known: takes up the head as it is, and tells whether the room was closed. */
   async #isDone(): Promise<boolean> {
     try {
-      const record = await this.#store.room(this.#claim.videoId);
+      const record = await this.#parts.store.room(this.#claim.videoId);
       if (record) this.#head = record.head;
       return record !== undefined && record.end !== null;
     } catch {

@@ -1,6 +1,6 @@
 /** Where a poller stands, as it is stored with every batch: enough to go on after a restart without a bootstrap. */
 import type { ChatType } from "../protocol/chat.ts";
-import { CLIENTS, type ClientLabel, ENDPOINTS, type Endpoint, type Pair } from "../upstream/clients.ts";
+import { ENDPOINTS, type Endpoint, isClientLabel, type Pair } from "../upstream/clients.ts";
 import type { Credentials } from "../upstream/credentials.ts";
 import { asObject, asString } from "../upstream/json.ts";
 
@@ -27,7 +27,7 @@ export function decodeCheckpoint(text: string | null): Checkpoint | undefined {
   const clientVersion = asString(credentials?.clientVersion);
   const visitorData = asString(credentials?.visitorData);
   if (chatType !== "liveChatRenderer" && chatType !== "liveChatReplayRenderer") return undefined;
-  if (!isClient(pair?.client) || !isEndpoint(pair.endpoint)) return undefined;
+  if (!isClientLabel(pair?.client) || !isEndpoint(pair.endpoint)) return undefined;
   if (apiKey === undefined || clientVersion === undefined) return undefined;
   if (continuation !== null && typeof continuation !== "string") return undefined;
   return {
@@ -44,10 +44,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isClient(value: unknown): value is ClientLabel {
-  return typeof value === "string" && Object.hasOwn(CLIENTS, value);
 }
 
 function isEndpoint(value: unknown): value is Endpoint {

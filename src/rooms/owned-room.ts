@@ -4,11 +4,10 @@
  */
 import type { RoomEnd } from "../protocol/chat.ts";
 import { backfillCursor } from "../protocol/cursor.ts";
-import { encodeMessage } from "../protocol/message.ts";
 import type { Claim, RoomRecord } from "../store/port.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
-import { Appender } from "./appender.ts";
-import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
+import { Appender, append } from "./appender.ts";
+import type { Checkpoint } from "./checkpoint.ts";
 import { Poller, type PollerSettings, waitAfter } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
 
@@ -38,14 +37,17 @@ export class OwnedRoom {
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startFor: StartFor }> {
-    const { liveChat, store, clock, telemetry, settings } = parts;
-    const turn = { lane: "caller", dueAt: clock.monotonic(), inCooldown: "refuse", signal } as const;
-    const { page, pair, first } = await liveChat.bootstrap(videoId, turn);
+    const { liveChat, store, telemetry, settings } = parts;
+    const { page, pair, first } = await liveChat.bootstrap(videoId, {
+      lane: "caller",
+      patienceMs: 0,
+      signal,
+    });
     const { chatType, credentials } = page;
     const checkpoint = { chatType, pair, credentials, continuation: first.continuation ?? null };
     const claim = await store.claim(videoId);
-    const messages = [...page.messages, ...first.messages].map(encodeMessage);
-    const added = await store.append(claim, claim.head, messages, encodeCheckpoint(checkpoint));
+    const backlog = [...page.messages, ...first.messages];
+    const added = await append(parts, claim, claim.head, backlog, checkpoint);
     // What the page held is history; where it held nothing, the first answer is.
     const history = new Set((page.messages.length > 0 ? page : first).messages.map((message) => message.id));
     const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
@@ -75,9 +77,8 @@ export class OwnedRoom {
     waitMs: number,
     parts: OwnedRoomParts,
   ) {
-    const { store, clock, telemetry } = parts;
     this.room = new Room(claim.videoId, checkpoint.chatType, followFrom, parts);
-    this.#appender = new Appender(store, claim, head, clock, telemetry);
+    this.#appender = new Appender(parts, claim, head);
     const poller = new Poller(claim.videoId, checkpoint, waitMs, { ...parts, appender: this.#appender });
     this.#following = this.room.follow();
     this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);

@@ -6,14 +6,13 @@ import type { Clock } from "../clock.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { Turn } from "../upstream/gate.ts";
 import type { ChatBatch, LiveChat } from "../upstream/live-chat.ts";
 import type { Appender } from "./appender.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
-// [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
-const DEFAULT_WAIT_MS = 1000;
 /** A live answer fuller than this means that the upstream's window is overflowing: poll sooner. */
 const FULL_PAGE_ACTIONS = 75;
 
@@ -76,10 +75,11 @@ export class Poller {
           lane: "poll",
           dueAt,
           everyMs: this.#waitMs,
-          inCooldown: "wait",
+          patienceMs: Number.POSITIVE_INFINITY,
           signal: stop,
         } as const;
         next = await this.#step(turn, continuation);
+        this.#parts.telemetry.polled(clock.monotonic() - dueAt);
       }
     } catch (error) {
       if (!windDown.aborted && !stop.aborted) throw error;
@@ -177,7 +177,7 @@ export function waitAfter(
   { pollMinMs, pollMaxMs }: PollerSettings,
 ): number {
   const isReplay = chatType === "liveChatReplayRenderer";
-  const asked = batch.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_WAIT_MS);
+  const asked = batch.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
   const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
   if (isReplay || batch.actionCount <= FULL_PAGE_ACTIONS) return clamped;
   return Math.max(pollMinMs, (clamped * FULL_PAGE_ACTIONS) / batch.actionCount);

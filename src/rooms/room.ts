@@ -98,9 +98,11 @@ export class Room implements Watched {
   async follow(): Promise<void> {
     const { signal } = this.#closed;
     for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
+      const durableAt = this.now();
       if (Array.isArray(next)) this.tail.push(next);
       else this.finish(next);
       for (const viewer of this.#viewers) viewer.pump();
+      this.#parts.telemetry.published(this.now() - durableAt);
     }
   }
 
@@ -128,6 +130,10 @@ export class Room implements Watched {
       viewer.leave();
       throw error;
     }
+  }
+
+  sent(bytes: number): void {
+    this.#parts.telemetry.sent(bytes);
   }
 
   leave(viewer: Viewer): void {

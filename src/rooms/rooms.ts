@@ -4,7 +4,6 @@
  */
 import { RelayError } from "../protocol/errors.ts";
 import { type RoomRecord, StoreError } from "../store/port.ts";
-import { UpstreamError } from "../upstream/errors.ts";
 import { decodeCheckpoint } from "./checkpoint.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
@@ -35,8 +34,6 @@ export interface RoomsSettings extends RoomSettings, PollerSettings {
 
 export interface RoomsParts extends OwnedRoomParts {
   settings: RoomsSettings;
-  /** Milliseconds that the upstream's throttling still lasts. */
-  cooldownLeftMs(): number;
 }
 
 /** A room just opened, and where those who waited for it begin. */
@@ -69,8 +66,8 @@ export class Rooms {
   }
 
   /**
-   * Takes a viewer into the room of a video, which is opened if there is none. Rejects with `RelayError`, or with
-   * the signal's reason if the viewer leaves meanwhile.
+   * Takes a viewer into the room of a video, which is opened if there is none. Rejects with `RelayError` (CAPACITY,
+   * STORE_UNAVAILABLE, or what a bootstrap finds), `UpstreamError`, or the signal's reason if the viewer leaves.
    */
   async enter(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
     if (this.#stopped.signal.aborted) throw stopping();
@@ -80,7 +77,11 @@ export class Rooms {
       return await this.#enterOrOpen(wanted, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#toRelayError(error);
+      if (this.#stopped.signal.aborted) throw stopping();
+      if (!(error instanceof StoreError)) throw error;
+      throw new RelayError("STORE_UNAVAILABLE", "The store does not answer; try again shortly.", {
+        cause: error,
+      });
     }
   }
 
@@ -257,21 +258,6 @@ export class Rooms {
     counts.bootstrapping = this.#opening.size;
     for (const { state } of this.#all()) counts[state] += 1;
     return counts;
-  }
-
-  #toRelayError(error: unknown): unknown {
-    if (this.#stopped.signal.aborted) return stopping();
-    if (error instanceof StoreError) {
-      return new RelayError("STORE_UNAVAILABLE", "The store does not answer; try again shortly.", {
-        cause: error,
-      });
-    }
-    if (!(error instanceof UpstreamError)) return error;
-    if (error.fault === "throttled") {
-      const retryAfterMs = this.#parts.cooldownLeftMs();
-      return new RelayError("RATE_LIMITED", "The upstream is throttling this server.", { retryAfterMs });
-    }
-    return new RelayError("NO_LIVE_CHAT", `The video's page could not be loaded: ${error.message}.`);
   }
 }
 

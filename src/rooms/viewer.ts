@@ -19,6 +19,7 @@ export interface Watched {
   /** Milliseconds on a clock that never jumps. */
   now(): number;
   leave(viewer: Viewer): void;
+  sent(bytes: number): void;
   /** A read that broke the store's contract: the viewer cannot go on. */
   broken(error: unknown): void;
 }
@@ -136,6 +137,7 @@ export class Viewer {
   }
 
   #write(bytes: Buffer): void {
+    this.#room.sent(bytes.length);
     if (this.#sink?.write(bytes) !== false) return;
     this.#waitsFor = "drain";
     this.#stalledSince ??= this.#room.now();

@@ -15,7 +15,8 @@ export function createMetrics() {
     rooms: new Gauge({ name: "relay_rooms", help: "Rooms by state", labelNames: ["state"], registers }),
     messages: new Counter({
       name: "relay_messages_total",
-      help: "Messages made durable",
+      help: "Messages made durable, by type",
+      labelNames: ["type"],
       registers,
     }),
     upstreamCalls: new Counter({
@@ -68,6 +69,20 @@ export function createMetrics() {
       name: "relay_append_messages",
       help: "New messages in a batch",
       buckets: COUNTS,
+      registers,
+    }),
+    publishSeconds: new Histogram({
+      name: "relay_publish_delay_seconds",
+      help: "Time from a batch being durable to its last write to a viewer's socket",
+      buckets: SECONDS,
+      registers,
+    }),
+    sentBytes: new Counter({ name: "relay_sent_bytes_total", help: "Bytes written to viewers", registers }),
+    storeBytes: new Gauge({ name: "relay_store_bytes", help: "Size of the store", registers }),
+    pollSeconds: new Histogram({
+      name: "relay_poll_duration_seconds",
+      help: "Time from a poll being due to its batch being durable",
+      buckets: SECONDS,
       registers,
     }),
     storeFailures: new Counter({

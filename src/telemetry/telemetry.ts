@@ -50,6 +50,11 @@ export class Telemetry {
     });
   }
 
+  /** Reads the store's size whenever metrics are collected. */
+  watchStore(sizeBytes: () => Promise<number>): void {
+    collect(this.#metrics.storeBytes, async (gauge) => gauge.set(await sizeBytes()));
+  }
+
   callStarted(lane: string, lateMs: number): void {
     this.#metrics.callLateness.observe({ lane }, lateMs / 1000);
   }
@@ -116,10 +121,24 @@ export class Telemetry {
     this.log.warn({ videoId, failures, why }, "poll failed");
   }
 
-  appended(messages: number, ms: number): void {
+  /** A batch is durable; `types` are those of its new messages. */
+  appended(types: readonly string[], ms: number): void {
     this.#metrics.appendSeconds.observe(ms / 1000);
-    this.#metrics.appendMessages.observe(messages);
-    this.#metrics.messages.inc(messages);
+    this.#metrics.appendMessages.observe(types.length);
+    for (const type of types) this.#metrics.messages.inc({ type });
+  }
+
+  polled(ms: number): void {
+    this.#metrics.pollSeconds.observe(ms / 1000);
+  }
+
+  /** A durable batch has been written to every viewer that could take it. */
+  published(ms: number): void {
+    this.#metrics.publishSeconds.observe(ms / 1000);
+  }
+
+  sent(bytes: number): void {
+    this.#metrics.sentBytes.inc(bytes);
   }
 
   storeFailed(what: string, error: unknown, retryInMs: number): void {
@@ -134,6 +153,6 @@ export class Telemetry {
   }
 }
 
-function collect<G extends object>(gauge: G, read: (gauge: G) => void): void {
+function collect<G extends object>(gauge: G, read: (gauge: G) => void | Promise<void>): void {
   Object.assign(gauge, { collect: () => read(gauge) });
 }

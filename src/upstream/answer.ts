@@ -4,7 +4,7 @@
  * words by which an error object says that it is about a quota.
  */
 import { UpstreamError } from "./errors.ts";
-import { asArray, asNumber, asObject, asString, dig, type JsonObject } from "./json.ts";
+import { asArray, asNumber, asObject, asString, dig, type JsonObject, nestsDeeper } from "./json.ts";
 import type { UpstreamAnswer } from "./transport.ts";
 
 /** One answer with chat in it. */
@@ -23,8 +23,12 @@ export interface Silence {
   kind: "silence";
 }
 
+// [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
+export const DEFAULT_TIMEOUT_MS = 1000;
+
 /** Longer ones have never been seen; a bound on what is stored and sent back. */
 const MAX_TOKEN_LENGTH = 16_384;
+/** Real answers nest some 30 deep; one made to exhaust the stack of whoever walks it is refused unread. */
 const MAX_NESTING = 200;
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
@@ -93,29 +97,12 @@ function nextIn(
 }
 
 function parseObject(text: string): JsonObject | undefined {
-  if (!/^\s*\{/.test(text) || nestsTooDeep(text)) return undefined;
+  if (!/^\s*\{/.test(text) || nestsDeeper(text, MAX_NESTING)) return undefined;
   try {
     return asObject(JSON.parse(text));
   } catch {
     return undefined;
   }
-}
-
-/** Real answers nest some 30 deep; one made to exhaust the stack of whoever walks it is refused unread. */
-function nestsTooDeep(text: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (inString) {
-      if (c === 0x5c) i++;
-      else if (c === 0x22) inString = false;
-    } else if (c === 0x22) inString = true;
-    else if (c === 0x7b || c === 0x5b) {
-      if (++depth > MAX_NESTING) return true;
-    } else if (c === 0x7d || c === 0x5d) depth--;
-  }
-  return false;
 }
 
 /** The error object: `error` today, `responseContext.errors` in old answers. */

@@ -5,7 +5,14 @@
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type Batch, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
-import { type ChatCall, CLIENTS, COMMON_HEADERS, chatRequest } from "./clients.ts";
+import {
+  type ChatCall,
+  type ClientLabel,
+  type ClientTable,
+  COMMON_HEADERS,
+  chatRequest,
+  type UpstreamHosts,
+} from "./clients.ts";
 import { UpstreamError } from "./errors.ts";
 import type { Gate, Turn } from "./gate.ts";
 import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./transport.ts";
@@ -16,21 +23,16 @@ const CHAT_DEADLINE_MS = 8000;
 const PAGE_DEADLINE_MS = 15_000;
 const MAX_REDIRECTS = 5;
 
-/** The specification's three upstream hosts, as base URLs without a trailing slash. */
-export interface UpstreamHosts {
-  main: string;
-  music: string;
-  mobile: string;
-}
-
 export class UpstreamCalls {
   readonly #hosts: UpstreamHosts;
+  readonly #clients: ClientTable;
   readonly #gate: Gate;
   readonly #transport: Transport;
   readonly #telemetry: Telemetry;
 
-  constructor(hosts: UpstreamHosts, gate: Gate, clock: Clock, telemetry: Telemetry) {
+  constructor(hosts: UpstreamHosts, clients: ClientTable, gate: Gate, clock: Clock, telemetry: Telemetry) {
     this.#hosts = hosts;
+    this.#clients = clients;
     this.#gate = gate;
     this.#transport = new Transport(clock);
     this.#telemetry = telemetry;
@@ -49,7 +51,7 @@ export class UpstreamCalls {
         url: url.href,
         headers: {
           ...COMMON_HEADERS,
-          "user-agent": CLIENTS.WEB.userAgent,
+          "user-agent": this.#clients.WEB.userAgent,
           origin: this.#hosts.main,
           referer: `${this.#hosts.main}/`,
         },
@@ -70,8 +72,18 @@ export class UpstreamCalls {
 
   /** One chat call, read. Rejects with `UpstreamError` of any fault. */
   chat(call: ChatCall, turn: Turn): Promise<Batch | Silence> {
-    const request = { ...chatRequest(this.#hosts.main, call), deadlineMs: CHAT_DEADLINE_MS };
+    const request = { ...chatRequest(this.#hosts, this.#clients, call), deadlineMs: CHAT_DEADLINE_MS };
     return this.#send(call.pair.endpoint, call.pair, request, turn, readChatAnswer);
+  }
+
+  /** Milliseconds that a cooldown still lasts. */
+  get cooldownLeftMs(): number {
+    return this.#gate.cooldownLeftMs;
+  }
+
+  /** The base URL of the host that a client talks to. */
+  hostOf(client: ClientLabel): string {
+    return this.#hosts[this.#clients[client].host];
   }
 
   async close(): Promise<void> {

@@ -1,45 +1,189 @@
 /**
- * The upstream clients that this service can speak as. Versions age within months, so they stand here and
- * nowhere else; last checked 2026-07.
+ * The upstream clients that this service can speak as, and the requests that they make. Versions age within
+ * months: they stand here and nowhere else, last checked in July 2026, and a settings file can replace them.
  */
+import { Type } from "typebox";
+import { Value } from "typebox/value";
 import type { Credentials } from "./credentials.ts";
 import type { JsonObject } from "./json.ts";
+
+/** The specification's three upstream hosts, as base URLs without a trailing slash. */
+export interface UpstreamHosts {
+  main: string;
+  music: string;
+  mobile: string;
+}
 
 /** The two endpoints of the chat; which of them answers for a video is found by trying. */
 export const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
 export type Endpoint = (typeof ENDPOINTS)[number];
 
-export type ClientLabel = "WEB" | "TVHTML5";
-
-interface Client {
+/** What the upstream is told of a client, and where. */
+export interface Client {
+  host: keyof UpstreamHosts;
   /** `X-YouTube-Client-Name` */
   id: number;
   name: string;
   /** Null where the version that the upstream names itself is used. */
   pinnedVersion: string | null;
   userAgent: string;
-  /** What else its context says of itself. */
+  /** What else its context says of the client. */
   context: JsonObject;
+  /** The page that an embedded player says it stands on. */
+  embedUrl?: string;
 }
 
-export const CLIENTS: Record<ClientLabel, Client> = {
+const DESKTOP_AGENT =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36";
+const TABLET_AGENT =
+  "Mozilla/5.0 (iPad; CPU OS 16_7_10 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.6 Mobile/15E148 Safari/604.1,gzip(gfe)";
+const TELEVISION_AGENT =
+  "Mozilla/5.0 (ChromiumStylePlatform) Cobalt/25.lts.30.1034943-gold (unlike Gecko), Unknown_TV_Unknown_0/Unknown (Unknown, Unknown)";
+const EMBEDDING_PAGE = "https://www.reddit.com/";
+
+const MWEB: Client = {
+  host: "main",
+  id: 2,
+  name: "MWEB",
+  pinnedVersion: "2.20260708.05.00",
+  userAgent: TABLET_AGENT,
+  context: { platform: "MOBILE", clientFormFactor: "SMALL_FORM_FACTOR" },
+};
+
+// [spec] Client labels tried
+export const CLIENTS = {
+  MWEB,
   WEB: {
+    host: "main",
     id: 1,
     name: "WEB",
     pinnedVersion: null,
-    userAgent:
-      "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36",
-    context: { platform: "DESKTOP", clientFormFactor: "UNKNOWN_FORM_FACTOR" },
+    userAgent: DESKTOP_AGENT,
+    context: { platform: "DESKTOP" },
+  },
+  ANDROID: {
+    host: "main",
+    id: 3,
+    name: "ANDROID",
+    pinnedVersion: "21.26.364",
+    userAgent: "com.google.android.youtube/21.26.364 (Linux; U; Android 11) gzip",
+    context: { androidSdkVersion: 30, osName: "Android", osVersion: "11", platform: "MOBILE" },
+  },
+  IOS: {
+    host: "main",
+    id: 5,
+    name: "IOS",
+    pinnedVersion: "21.26.4",
+    userAgent: "com.google.ios.youtube/21.26.4 (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)",
+    context: {
+      deviceMake: "Apple",
+      deviceModel: "iPhone16,2",
+      osName: "iPhone",
+      osVersion: "18.3.2.22D82",
+      platform: "MOBILE",
+    },
   },
   TVHTML5: {
+    host: "main",
     id: 7,
     name: "TVHTML5",
     pinnedVersion: "7.20260707.07.00",
-    userAgent:
-      "Mozilla/5.0 (ChromiumStylePlatform) Cobalt/25.lts.30.1034943-gold (unlike Gecko), Unknown_TV_Unknown_0/Unknown (Unknown, Unknown)",
+    userAgent: TELEVISION_AGENT,
     context: { platform: "TV" },
   },
-};
+  TVHTML5_SIMPLY_EMBEDDED_PLAYER: {
+    host: "main",
+    id: 85,
+    name: "TVHTML5_SIMPLY_EMBEDDED_PLAYER",
+    pinnedVersion: "2.0",
+    userAgent: TELEVISION_AGENT,
+    context: { platform: "TV", clientScreen: "EMBED" },
+    embedUrl: EMBEDDING_PAGE,
+  },
+  WEB_EMBEDDED_PLAYER: {
+    host: "main",
+    id: 56,
+    name: "WEB_EMBEDDED_PLAYER",
+    pinnedVersion: "2.20260708.00.00",
+    userAgent: DESKTOP_AGENT,
+    context: { platform: "DESKTOP", clientScreen: "EMBED" },
+    embedUrl: EMBEDDING_PAGE,
+  },
+  ANDROID_EMBEDDED_PLAYER: {
+    host: "main",
+    id: 55,
+    name: "ANDROID_EMBEDDED_PLAYER",
+    pinnedVersion: "19.09.37",
+    userAgent: "com.google.android.youtube/19.09.37 (Linux; U; Android 11) gzip",
+    context: { androidSdkVersion: 30, osName: "Android", osVersion: "11", clientScreen: "EMBED" },
+    embedUrl: EMBEDDING_PAGE,
+  },
+  "WEB_REMIX (music)": {
+    host: "music",
+    id: 67,
+    name: "WEB_REMIX",
+    pinnedVersion: "1.20260707.12.00",
+    userAgent: DESKTOP_AGENT,
+    context: { platform: "DESKTOP" },
+  },
+  "MWEB (music)": { ...MWEB, host: "music" },
+  "MWEB (m.youtube)": { ...MWEB, host: "mobile" },
+  ANDROID_VR: {
+    host: "main",
+    id: 28,
+    name: "ANDROID_VR",
+    pinnedVersion: "1.65.10",
+    userAgent:
+      "com.google.android.apps.youtube.vr.oculus/1.65.10 (Linux; U; Android 12L; eureka-user Build/SQ3A.220605.009.A1) gzip",
+    context: {
+      androidSdkVersion: 32,
+      osName: "Android",
+      osVersion: "12L",
+      deviceMake: "Oculus",
+      deviceModel: "Quest 3",
+    },
+  },
+} as const satisfies Record<string, Client>;
+
+export type ClientLabel = keyof typeof CLIENTS;
+
+export function isClientLabel(label: unknown): label is ClientLabel {
+  return typeof label === "string" && Object.hasOwn(CLIENTS, label);
+}
+
+/** The table in use: the one above, unless a settings file replaces some of its facts. */
+export type ClientTable = Readonly<Record<ClientLabel, Client>>;
+
+const Replaced = Type.Object(
+  {
+    version: Type.Optional(Type.String({ pattern: "^[0-9][0-9.]{0,39}$" })),
+    userAgent: Type.Optional(Type.String({ pattern: "^[\\x20-\\x7e]{1,500}$" })),
+  },
+  { additionalProperties: false },
+);
+const ReplacedClients = Type.Record(Type.String(), Replaced);
+
+/**
+ * The table with the facts replaced that a settings file names: `{"ANDROID": {"version": "21.30.1", "userAgent": "…"}}`.
+ * Throws an error that says what is wrong with the file's content.
+ */
+export function clientTable(replaced: unknown): ClientTable {
+  if (!Value.Check(ReplacedClients, replaced)) {
+    const [first] = Value.Errors(ReplacedClients, replaced);
+    throw new Error(`${first?.instancePath || "the file"} ${first?.message ?? "is not as expected"}`);
+  }
+  const table: Record<ClientLabel, Client> = { ...CLIENTS };
+  for (const [label, { version, userAgent }] of Object.entries(replaced)) {
+    if (!isClientLabel(label)) throw new Error(`"${label.slice(0, 100)}" is not a client label`);
+    const client = table[label];
+    table[label] = {
+      ...client,
+      pinnedVersion: version ?? client.pinnedVersion,
+      userAgent: userAgent ?? client.userAgent,
+    };
+  }
+  return table;
+}
 
 // [spec] Try clients in the order `WEB`, then `TVHTML5`; for each, try `get_live_chat` before `get_live_chat_replay`.
 export const BOOTSTRAP_PAIRS: readonly Pair[] = (["WEB", "TVHTML5"] as const).flatMap((client) =>
@@ -64,8 +208,13 @@ export interface ChatCall {
 }
 
 /** The HTTP request of one chat call. */
-export function chatRequest(host: string, { pair, credentials, continuation, playerOffsetMs }: ChatCall) {
-  const client = CLIENTS[pair.client];
+export function chatRequest(
+  hosts: UpstreamHosts,
+  clients: ClientTable,
+  { pair, credentials, continuation, playerOffsetMs }: ChatCall,
+) {
+  const client = clients[pair.client];
+  const host = hosts[client.host];
   const version = client.pinnedVersion ?? credentials.clientVersion;
   const { visitorData } = credentials;
   return {
@@ -75,6 +224,7 @@ export function chatRequest(host: string, { pair, credentials, continuation, pla
       ...COMMON_HEADERS,
       "content-type": "application/json",
       origin: host,
+      referer: `${host}/`,
       "user-agent": client.userAgent,
       "x-youtube-client-name": String(client.id),
       "x-youtube-client-version": version,
@@ -90,6 +240,7 @@ export function chatRequest(host: string, { pair, credentials, continuation, pla
           ...client.context,
           ...(visitorData === undefined ? {} : { visitorData }),
         },
+        ...(client.embedUrl === undefined ? {} : { thirdParty: { embedUrl: client.embedUrl } }),
       },
       continuation,
       ...(playerOffsetMs === undefined

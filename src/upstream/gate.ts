@@ -32,12 +32,12 @@ export type Lane = "caller" | "poll";
 /** How a call queues. */
 export interface Turn {
   lane: Lane;
-  /** When it should start, on the monotonic clock; the past is allowed. */
-  dueAt: number;
+  /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
+  dueAt?: number;
   /** A poll's interval: how often its room calls. */
   everyMs?: number;
-  /** Whether it waits for a cooldown to end or is refused as throttled, at once. */
-  inCooldown: "wait" | "refuse";
+  /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
+  patienceMs: number;
   signal: AbortSignal;
 }
 
@@ -51,7 +51,7 @@ export interface Call<T> extends Turn {
 }
 
 interface Waiter {
-  inCooldown: Turn["inCooldown"];
+  patienceMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -101,17 +101,18 @@ export class Gate {
 
   /**
    * Runs the call when its turn comes. Rejects with what `run` rejects with, with the signal's reason, or with
-   * `UpstreamError` "throttled" where the call refuses to wait for a cooldown.
+   * `UpstreamError` "throttled" where a cooldown is longer than its patience.
    */
   call<T>(call: Call<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (call.signal.aborted) return reject(call.signal.reason);
       if (this.#closed.signal.aborted) return reject(this.#closed.signal.reason);
-      if (call.inCooldown === "refuse" && this.cooldownLeftMs > 0) return reject(this.#refusal());
-      const flight = this.#flights.get(call.key) ?? this.#enqueue(call);
-      flight.dueAt = Math.min(flight.dueAt, call.dueAt);
+      if (this.cooldownLeftMs > call.patienceMs) return reject(this.#refusal());
+      const dueAt = call.dueAt ?? this.#clock.monotonic();
+      const flight = this.#flights.get(call.key) ?? this.#enqueue(call, dueAt);
+      flight.dueAt = Math.min(flight.dueAt, dueAt);
       const waiter: Waiter = {
-        inCooldown: call.inCooldown,
+        patienceMs: call.patienceMs,
         resolve: (value) => {
           call.signal.removeEventListener("abort", onAbort);
           resolve(value as T); // one key, one kind of answer
@@ -136,7 +137,7 @@ export class Gate {
     }
   }
 
-  #enqueue<T>({ key, kind, lane, dueAt, everyMs, run }: Call<T>): Flight {
+  #enqueue<T>({ key, kind, lane, everyMs, run }: Call<T>, dueAt: number): Flight {
     const flight: Flight = {
       key,
       kind,
@@ -245,11 +246,11 @@ export class Gate {
     this.#refuseImpatient();
   }
 
-  /** Ends the wait of every queued call that refuses to sit out a cooldown. */
+  /** Ends the wait of every queued call that will not sit out so long a cooldown. */
   #refuseImpatient(): void {
     for (const flight of [...this.#queues.caller, ...this.#queues.poll]) {
       for (const waiter of flight.waiters) {
-        if (waiter.inCooldown === "refuse") this.#leave(flight, waiter, this.#refusal());
+        if (this.cooldownLeftMs > waiter.patienceMs) this.#leave(flight, waiter, this.#refusal());
       }
     }
   }

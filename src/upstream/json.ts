@@ -37,3 +37,20 @@ export function dig(value: unknown, ...path: readonly (string | number)[]): unkn
 export function present<T extends object>(value: { [K in keyof T]: T[K] | undefined }): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, held]) => held !== undefined)) as Partial<T>;
 }
+
+/** Whether JSON text nests deeper than that, found without parsing it: walking such a value could exhaust the stack. */
+export function nestsDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (inString) {
+      if (c === "\\") i++;
+      else if (c === '"') inString = false;
+    } else if (c === '"') inString = true;
+    else if (c === "{" || c === "[") depth++;
+    else if (c === "}" || c === "]") depth--;
+    if (depth > limit) return true;
+  }
+  return false;
+}

@@ -12,7 +12,7 @@ import { readActions } from "./actions.ts";
 import type { Batch, Silence } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import { type ChatPage, readChatPage } from "./chat-page.ts";
-import { BOOTSTRAP_PAIRS, type ChatCall, type Pair } from "./clients.ts";
+import { BOOTSTRAP_PAIRS, type ChatCall, type ClientLabel, type Pair } from "./clients.ts";
 import {
   type Credentials,
   credentialsInPage,
@@ -110,6 +110,16 @@ export class LiveChat {
     return { chatType, continuation, credentials, messages: this.#read(actions) };
   }
 
+  /** The base URL of the host that a client talks to. */
+  hostOf(client: ClientLabel): string {
+    return this.#calls.hostOf(client);
+  }
+
+  /** Milliseconds that the upstream's throttling still lasts. */
+  get cooldownLeftMs(): number {
+    return this.#calls.cooldownLeftMs;
+  }
+
   /** One batch. Rejects with `UpstreamError` of any fault. */
   async poll(call: ChatCall, turn: Turn): Promise<ChatBatch | Silence> {
     const answer = await this.#calls.chat(call, turn);
@@ -168,7 +178,7 @@ export class LiveChat {
 }
 
 /** A replay is read from its beginning; a live chat goes on from where its token stands. */
-function startOf({ chatType, credentials, continuation }: OpenChat): Omit<ChatCall, "pair"> {
+export function startOf({ chatType, credentials, continuation }: OpenChat): Omit<ChatCall, "pair"> {
   return {
     credentials,
     continuation,

@@ -1,0 +1,46 @@
+/** Counts viewers by address, where one address may only have so many. Addresses are kept while they have viewers. */
+import { isIPv6 } from "node:net";
+import { RelayError } from "../protocol/errors.ts";
+
+const RETRY_MS = 30_000;
+
+export class AddressLimit {
+  readonly #max: number;
+  readonly #viewers = new Map<string, number>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Takes a place; the function returned gives it back. Throws `RelayError` CAPACITY where there is none left. */
+  take(address: string): () => void {
+    const network = networkOf(address);
+    const viewers = (this.#viewers.get(network) ?? 0) + 1;
+    if (viewers > this.#max) {
+      throw new RelayError("CAPACITY", "Too many viewers are connected from this address.", {
+        retryAfterMs: RETRY_MS,
+      });
+    }
+    this.#viewers.set(network, viewers);
+    return () => {
+      const left = (this.#viewers.get(network) ?? 1) - 1;
+      if (left > 0) this.#viewers.set(network, left);
+      else this.#viewers.delete(network);
+    };
+  }
+}
+
+/** One household has one IPv4 address, or one IPv6 network of 64 bits. */
+function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
+  const [start = "", end] = (address.split("%")[0] ?? "").split("::");
+  const head = start.split(":").filter((group) => group !== "");
+  const tail = end?.split(":").filter((group) => group !== "") ?? [];
+  const groups =
+    end === undefined ? head : [...head, ...Array(8 - head.length - tail.length).fill("0"), ...tail];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":");
+}

@@ -1,0 +1,39 @@
+/** `POST /v1/poll`: exchanges a continuation token for the next batch. Opens no room and stores nothing. */
+import type { FastifyInstance } from "fastify";
+import { RelayError } from "../protocol/errors.ts";
+import { messageFor } from "../protocol/message.ts";
+import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
+import { isClientLabel } from "../upstream/clients.ts";
+import type { LiveChat } from "../upstream/live-chat.ts";
+import { FAULT_CODES } from "./fault-codes.ts";
+import { hangUpSignal } from "./hang-up.ts";
+import { answers, json, PollRequest, PollResponse } from "./schemas.ts";
+
+export function pollRoute(app: FastifyInstance, liveChat: LiveChat): void {
+  app.post<{ Body: PollRequest }>(
+    "/v1/poll",
+    {
+      config: { faultCodes: FAULT_CODES.poll },
+      schema: {
+        summary: "Exchange a continuation token for the next batch",
+        body: PollRequest,
+        response: answers("/v1/poll", json("The next batch, often empty.", PollResponse)),
+      },
+    },
+    async (request, reply) => {
+      const { client, endpoint, token, apiKey, webVersion, details = false } = request.body;
+      if (!isClientLabel(client))
+        throw new RelayError("UNKNOWN_CLIENT", "client: is not a known client label.");
+      const credentials = { apiKey, clientVersion: String(webVersion) };
+      const call = { pair: { client, endpoint }, credentials, continuation: token };
+      const turn = { lane: "caller", patienceMs: 0, signal: hangUpSignal(reply.raw) } as const;
+      const answer = await liveChat.poll(call, turn);
+      if (answer.kind === "silence") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
+      return {
+        token: answer.continuation ?? null,
+        timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        messages: answer.messages.map((message) => messageFor(message, details)),
+      };
+    },
+  );
+}

@@ -1,0 +1,51 @@
+/** `POST /v1/sessions`: a bootstrap for a caller that polls by itself. It opens no room and stores nothing. */
+import type { FastifyInstance } from "fastify";
+import { type Message, messageFor } from "../protocol/message.ts";
+import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
+import type { LiveChat } from "../upstream/live-chat.ts";
+import { parseVideoId } from "../upstream/video-id.ts";
+import { FAULT_CODES } from "./fault-codes.ts";
+import { hangUpSignal } from "./hang-up.ts";
+import { answers, json, SessionRequest, SessionResponse } from "./schemas.ts";
+
+export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
+  app.post<{ Body: SessionRequest }>(
+    "/v1/sessions",
+    {
+      config: { faultCodes: FAULT_CODES.sessions },
+      schema: {
+        summary: "Bootstrap a chat for polling by the caller",
+        body: SessionRequest,
+        response: answers("/v1/sessions", json("The chat, ready to be polled.", SessionResponse)),
+      },
+    },
+    async (request, reply) => {
+      const { includeInitial = true, details = false } = request.body;
+      const videoId = parseVideoId(request.body.videoId);
+      const signal = hangUpSignal(reply.raw);
+      const { page, pair, first } = await liveChat.bootstrap(videoId, {
+        lane: "caller",
+        patienceMs: 0,
+        signal,
+      });
+      const initial = includeInitial ? distinct([...page.messages, ...first.messages]) : [];
+      return {
+        videoId,
+        chatType: page.chatType,
+        client: pair.client,
+        host: liveChat.hostOf(pair.client),
+        endpoint: pair.endpoint,
+        apiKey: page.credentials.apiKey,
+        webVersion: page.credentials.clientVersion,
+        // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
+        token: first.continuation ?? page.continuation,
+        timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        messages: initial.map((message) => messageFor(message, details)),
+      };
+    },
+  );
+}
+
+function distinct(messages: readonly Message[]): Message[] {
+  return [...new Map(messages.toReversed().map((message) => [message.id, message])).values()].reverse();
+}

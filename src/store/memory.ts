@@ -1,0 +1,152 @@
+/**
+ * The store without a disk: the same contract for as long as the process lives. For trying things out, and
+ * for tests; what is "durable" here is what a commit would have kept.
+ */
+import type { Clock } from "../clock.ts";
+import type { RoomEnd } from "../protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
+import { assertOwner } from "./fence.ts";
+import { Followers } from "./follow.ts";
+import { type Claim, type Retention, type RoomRecord, type Store, StoreError } from "./port.ts";
+
+interface Room {
+  record: RoomRecord & Claim;
+  /** `messages[0]` has the cursor `floor + 1`. */
+  messages: StoredMessage[];
+  ids: Set<string>;
+}
+
+/** One append's messages: up to cursor `head`, from wherever those before it end. */
+interface Arrival {
+  room: Room;
+  head: number;
+  at: number;
+}
+
+export class MemoryStore implements Store, Retention {
+  readonly #clock: Clock;
+  readonly #rooms = new Map<string, Room>();
+  /** In the order of their commits, all rooms together: what pruning takes from. */
+  readonly #arrivals: Arrival[] = [];
+  readonly #followers: Followers;
+  #closed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#followers = new Followers(this, clock);
+  }
+
+  async claim(videoId: string): Promise<RoomRecord & Claim> {
+    this.#assertOpen();
+    const room = this.#rooms.get(videoId) ?? this.#newRoom(videoId);
+    room.record = { ...room.record, epoch: room.record.epoch + 1, end: null, endedAt: null };
+    return room.record;
+  }
+
+  async append(
+    claim: Claim,
+    expectedHead: number,
+    messages: readonly EncodedMessage[],
+    checkpoint: string,
+  ): Promise<StoredMessage[]> {
+    this.#assertOpen();
+    const room = this.#owned(claim, expectedHead);
+    const added: StoredMessage[] = [];
+    for (const { id, body, details } of messages) {
+      if (room.ids.has(id)) continue;
+      room.ids.add(id);
+      added.push({ id, body, details, cursor: expectedHead + added.length + 1 });
+    }
+    const head = expectedHead + added.length;
+    const at = this.#clock.now();
+    room.record = { ...room.record, head, checkpoint, checkpointAt: at };
+    if (added.length > 0) {
+      room.messages.push(...added);
+      this.#arrivals.push({ room, head, at });
+    }
+    this.#followers.added(claim.videoId, added);
+    return added;
+  }
+
+  async finish(claim: Claim, end: RoomEnd): Promise<void> {
+    this.#assertOpen();
+    const room = this.#owned(claim);
+    room.record = { ...room.record, end, endedAt: this.#clock.now() };
+    this.#followers.finished(claim.videoId, room.record.head, end);
+  }
+
+  async read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
+    this.#assertOpen();
+    const room = this.#rooms.get(videoId);
+    if (!room) return [];
+    const start = Math.max(0, after - room.record.floor);
+    return room.messages.slice(start, start + limit);
+  }
+
+  async room(videoId: string): Promise<RoomRecord | undefined> {
+    this.#assertOpen();
+    return this.#rooms.get(videoId)?.record;
+  }
+
+  async openRooms(since: number): Promise<RoomRecord[]> {
+    this.#assertOpen();
+    return this.#rooms
+      .values()
+      .map(({ record }) => record)
+      .filter(({ end, checkpointAt }) => end === null && checkpointAt !== null && checkpointAt >= since)
+      .toArray();
+  }
+
+  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {
+    return this.#followers.follow(videoId, after, signal);
+  }
+
+  async prune(before: number, limit: number): Promise<number> {
+    this.#assertOpen();
+    let deleted = 0;
+    let done = 0;
+    for (const { room, head, at } of this.#arrivals) {
+      if (at >= before || deleted === limit) break;
+      const { floor } = room.record;
+      const gone = room.messages.splice(0, Math.min(head - floor, limit - deleted));
+      for (const { id } of gone) room.ids.delete(id);
+      room.record = { ...room.record, floor: floor + gone.length };
+      deleted += gone.length;
+      if (room.record.floor === head) done++;
+    }
+    this.#arrivals.splice(0, done);
+    for (const { record } of this.#rooms.values()) {
+      const { videoId, floor, head, endedAt } = record;
+      if (floor === head && endedAt !== null && endedAt < before) this.#rooms.delete(videoId);
+    }
+    return deleted;
+  }
+
+  async check(): Promise<void> {
+    this.#assertOpen();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#followers.close();
+  }
+
+  #newRoom(videoId: string): Room {
+    const born = this.#clock.now();
+    const unread = { checkpoint: null, checkpointAt: null, end: null, endedAt: null };
+    const record = { videoId, epoch: born, base: born, floor: born, head: born, ...unread };
+    const room: Room = { record, messages: [], ids: new Set() };
+    this.#rooms.set(videoId, room);
+    return room;
+  }
+
+  #owned(claim: Claim, expectedHead?: number): Room {
+    const room = this.#rooms.get(claim.videoId);
+    assertOwner(room?.record, claim, expectedHead);
+    return room;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new StoreError("unavailable", "the store is closed");
+  }
+}

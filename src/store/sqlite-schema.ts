@@ -1,0 +1,97 @@
+/**
+ * The store file: whose it is, how it is opened, and its schema as a list of steps. A file of another
+ * program or of a newer schema is refused untouched; an older one is brought up step by step.
+ */
+import { DatabaseSync } from "node:sqlite";
+import { StoreError } from "./port.ts";
+
+/** Marks the file as ours: "lchr". */
+const APPLICATION_ID = 0x6c636872;
+
+/** How long a statement waits for another program that has locked the file, for example to repair it. */
+const BUSY_TIMEOUT_MS = 1000;
+
+/**
+ * Step n takes a file from schema n to n + 1; a step that was released never changes.
+ *
+ * Messages lie in the order of their commits, all rooms together: an append writes at the end of the table,
+ * and pruning deletes from its start without an index by time. A row may be a whole page here. Keyed by
+ * (room, cursor) `without rowid`, which keeps rows above 1 KB in pages of their own, the file was 3.2 times
+ * the size of its messages instead of 1.3. `room` is a small number as it stands in three trees.
+ */
+const STEPS: readonly string[] = [
+  `create table room (
+     key integer primary key,
+     video_id text not null unique,
+     epoch integer not null,
+     base integer not null,
+     floor integer not null,
+     head integer not null,
+     checkpoint text,
+     checkpoint_at integer,
+     ending text,
+     ended_at integer
+   ) strict;
+   create index room_open on room (key) where ended_at is null;
+   create index room_empty on room (ended_at) where floor = head;
+   create table message (
+     seq integer primary key,
+     room integer not null,
+     cursor integer not null,
+     id text not null,
+     body text not null,
+     details text not null,
+     at integer not null,
+     unique (room, cursor),
+     unique (room, id)
+   ) strict;`,
+];
+
+/**
+ * Opens the file, or makes it, with every commit on disk before it returns. Throws `StoreError`
+ * "unavailable" for a file that is not ours, else what SQLite throws.
+ */
+export function openDatabase(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    const version = schemaVersion(database, path);
+    database.exec("pragma journal_mode = wal; pragma synchronous = full;");
+    for (const [index, step] of STEPS.entries()) {
+      if (index >= version) migrate(database, index + 1, step);
+    }
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function schemaVersion(database: DatabaseSync, path: string): number {
+  const refuse = (reason: string) => new StoreError("unavailable", `store ${path} ${reason}`);
+  const version = pragma(database, "user_version");
+  const isEmpty = database.prepare("select 1 from sqlite_schema").get() === undefined;
+  if (pragma(database, "application_id") !== APPLICATION_ID && !(isEmpty && version === 0)) {
+    throw refuse("is a database of another program: name another file");
+  }
+  if (version > STEPS.length) {
+    throw refuse(
+      `has schema ${version}, this program knows ${STEPS.length}: start a newer program, or name another file`,
+    );
+  }
+  return version;
+}
+
+function migrate(database: DatabaseSync, version: number, step: string): void {
+  database.exec("begin immediate");
+  try {
+    database.exec(`${step} pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version};`);
+    database.exec("commit");
+  } catch (error) {
+    if (database.isTransaction) database.exec("rollback");
+    throw error;
+  }
+}
+
+function pragma(database: DatabaseSync, name: "user_version" | "application_id"): number {
+  return Number(database.prepare(`pragma ${name}`).get()?.[name]);
+}

@@ -1,0 +1,108 @@
+/**
+ * The way to the store's thread: calls by name, with an answer each. The calls of one turn of the event loop
+ * are posted together. A thread that dies fails the calls it had, and the next call starts another.
+ */
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { Logger } from "../telemetry/log.ts";
+import { StoreError } from "./port.ts";
+import type { Tables } from "./sqlite-tables.ts";
+import type { Answer, Call, Operation, Order } from "./sqlite-worker.ts";
+
+/** `.ts` from the sources, `.js` once compiled. */
+const WORKER_FILE = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url);
+
+interface Pending {
+  call: Call;
+  resolve: (value: unknown) => void;
+  reject: (error: StoreError) => void;
+}
+
+export class SqliteThread {
+  readonly #path: string;
+  readonly #log: Logger;
+  #worker: Worker | undefined;
+  #lastId = 0;
+  /** Calls of this turn, not yet posted. */
+  #outbox: Pending[] = [];
+  readonly #posted = new Map<number, Pending>();
+  #closed: Promise<void> | undefined;
+
+  constructor(path: string, log: Logger) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /** Rejects with `StoreError`: as the operation does, or "unavailable". */
+  call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>): Promise<ReturnType<Tables[O]>> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (this.#closed !== undefined) {
+      reject(new StoreError("unavailable", "the store is closed"));
+    } else {
+      if (this.#outbox.length === 0) setImmediate(() => this.#post());
+      this.#outbox.push({ call: { id: ++this.#lastId, op, args }, resolve, reject });
+    }
+    return promise as Promise<ReturnType<Tables[O]>>;
+  }
+
+  /** Lets the thread finish what it was given, close the file and exit. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#post();
+    const worker = this.#worker;
+    if (!worker) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    worker.once("exit", () => resolve());
+    worker.postMessage("close" satisfies Order);
+    await promise;
+  }
+
+  #post(): void {
+    if (this.#outbox.length === 0) return;
+    const calls = this.#outbox;
+    this.#outbox = [];
+    for (const pending of calls) this.#posted.set(pending.call.id, pending);
+    try {
+      this.#worker ??= this.#start();
+    } catch (error) {
+      this.#exited(error); // the system has no thread to give
+      return;
+    }
+    this.#worker.postMessage(calls.map(({ call }) => call) satisfies Order);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(WORKER_FILE, { workerData: this.#path });
+    let reason: unknown;
+    worker.on("message", (answers: Answer[]) => {
+      for (const answer of answers) this.#settle(answer);
+    });
+    worker.on("error", (error) => {
+      reason = error;
+    });
+    worker.on("exit", () => this.#exited(reason));
+    return worker;
+  }
+
+  #settle(answer: Answer): void {
+    const pending = this.#posted.get(answer.id);
+    if (!pending) return;
+    this.#posted.delete(answer.id);
+    if ("failure" in answer) pending.reject(new StoreError(answer.failure.kind, answer.failure.message));
+    else pending.resolve(answer.value);
+  }
+
+  /** The outcome of what it still had is unknown: it may have died between a commit and its answer. */
+  #exited(reason: unknown): void {
+    this.#worker = undefined;
+    if (this.#closed !== undefined && this.#posted.size === 0) return;
+    this.#log.error({ err: reason, store: this.#path }, "the store's thread died");
+    const error = new StoreError("unavailable", `the thread of store ${this.#path} died`, reason);
+    for (const { reject } of this.#posted.values()) reject(error);
+    this.#posted.clear();
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * The store's thread: it alone touches the store file. Whatever waits at its port is done together: reads
+ * first, of what is committed, then all writes in one transaction, so that many rooms share one fsync. An
+ * answer to a write is posted after its commit; nothing is reported that is not on disk.
+ */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { FileLock } from "./file-lock.ts";
+import { StoreError } from "./port.ts";
+import { unavailable } from "./sqlite-error.ts";
+import { openDatabase } from "./sqlite-schema.ts";
+import { Tables } from "./sqlite-tables.ts";
+
+export type Operation = keyof Tables;
+
+export interface Call {
+  id: number;
+  op: Operation;
+  args: readonly unknown[];
+}
+
+/** What is posted to the thread: calls, or the wish that it finish what it has and exit. */
+export type Order = readonly Call[] | "close";
+
+export type Answer =
+  | { id: number; value: unknown }
+  | { id: number; failure: Pick<StoreError, "kind" | "message"> };
+
+const READS: ReadonlySet<Operation> = new Set<Operation>(["read", "room", "openRooms"]);
+
+/** Most of either that one round takes, so that neither reads nor writes wait long for the others. */
+const ROUND_READS = 32;
+const ROUND_WRITES = 64;
+
+class SqliteWorker {
+  readonly #path: string;
+  readonly #port: MessagePort;
+  readonly #reads: Call[] = [];
+  readonly #writes: Call[] = [];
+  #closing = false;
+  #lock: FileLock | undefined;
+  #open: { database: DatabaseSync; tables: Tables } | undefined;
+  /** Set by a failure of SQLite: the connection is given up once the round is over. */
+  #isSuspect = false;
+
+  constructor(path: string, port: MessagePort) {
+    this.#path = path;
+    this.#port = port;
+    port.on("message", (order: Order) => {
+      this.#accept(order);
+      this.#work();
+    });
+  }
+
+  #accept(order: Order): void {
+    if (order === "close") this.#closing = true;
+    else for (const call of order) (READS.has(call.op) ? this.#reads : this.#writes).push(call);
+  }
+
+  /** Rounds, until the port is empty too. */
+  #work(): void {
+    do {
+      for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
+        this.#accept(next.message);
+      }
+      this.#answer(this.#reads.splice(0, ROUND_READS).map((call) => this.#read(call)));
+      this.#answer(this.#commit(this.#writes.splice(0, ROUND_WRITES)));
+      if (this.#isSuspect) this.#disconnect();
+    } while (this.#reads.length + this.#writes.length > 0);
+    if (this.#closing) this.#close();
+  }
+
+  #answer(answers: Answer[]): void {
+    if (answers.length > 0) this.#port.postMessage(answers);
+  }
+
+  #read(call: Call): Answer {
+    try {
+      return { id: call.id, value: run(this.#connect().tables, call) };
+    } catch (error) {
+      return { id: call.id, failure: this.#failure(error) };
+    }
+  }
+
+  /** One transaction for the whole group: its answers hold once it is committed, else all have failed. */
+  #commit(group: Call[]): Answer[] {
+    if (group.length === 0) return [];
+    try {
+      const { database, tables } = this.#connect();
+      database.exec("begin immediate");
+      const answers = group.map((call) => this.#write(database, tables, call));
+      database.exec("commit");
+      return answers;
+    } catch (error) {
+      const failure = this.#failure(error);
+      return group.map(({ id }) => ({ id, failure }));
+    }
+  }
+
+  /** One write of a group; if it fails, the others go on. */
+  #write(database: DatabaseSync, tables: Tables, call: Call): Answer {
+    database.exec("savepoint one");
+    try {
+      const value = run(tables, call);
+      database.exec("release one");
+      return { id: call.id, value };
+    } catch (error) {
+      if (!database.isTransaction) throw error; // SQLite itself has undone the whole group
+      database.exec("rollback to one; release one");
+      return { id: call.id, failure: this.#failure(error) };
+    }
+  }
+
+  #failure(error: unknown): Pick<StoreError, "kind" | "message"> {
+    if (!(error instanceof StoreError)) this.#isSuspect = true;
+    const { kind, message } = unavailable(error, this.#path);
+    return { kind, message };
+  }
+
+  /** The open file; opened now if this is the first call, or the last connection was given up. */
+  #connect(): { database: DatabaseSync; tables: Tables } {
+    this.#lock ??= this.#takeLock();
+    if (!this.#open) {
+      const database = openDatabase(this.#path);
+      this.#open = { database, tables: new Tables(database) };
+    }
+    return this.#open;
+  }
+
+  #takeLock(): FileLock {
+    try {
+      mkdirSync(dirname(this.#path), { recursive: true });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new StoreError(
+        "unavailable",
+        `store ${this.#path}: its folder cannot be made (${reason}): name a file in a folder that this user may write`,
+      );
+    }
+    return new FileLock(this.#path);
+  }
+
+  /** Closing undoes a transaction that is still open. */
+  #disconnect(): void {
+    this.#isSuspect = false;
+    this.#open?.database.close();
+    this.#open = undefined;
+  }
+
+  /** Leaves a file that stands alone, unless another program is reading it just now. */
+  #close(): void {
+    try {
+      this.#open?.database.exec("pragma wal_checkpoint(truncate)");
+    } catch {
+      // what is committed stays in the file's log, and is read from there at the next start
+    }
+    this.#disconnect();
+    this.#lock?.release();
+    this.#port.close();
+  }
+}
+
+function run(tables: Tables, { op, args }: Call): unknown {
+  return Reflect.apply(tables[op], tables, args);
+}
+
+if (parentPort) new SqliteWorker(workerData, parentPort);

@@ -1,0 +1,101 @@
+/**
+ * The embedded store: one SQLite file, written by one thread of one process. What an operation does is in
+ * `sqlite-tables.ts`, how commits are grouped in `sqlite-worker.ts`; here calls become promises, and what
+ * was committed becomes hand-overs to the room's followers.
+ */
+import type { Clock } from "../clock.ts";
+import type { RoomEnd } from "../protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
+import type { Logger } from "../telemetry/log.ts";
+import { Followers } from "./follow.ts";
+import type { Claim, Retention, RoomRecord, Store } from "./port.ts";
+import { SqliteThread } from "./sqlite-thread.ts";
+
+export class SqliteStore implements Store, Retention {
+  readonly #clock: Clock;
+  readonly #thread: SqliteThread;
+  readonly #followers: Followers;
+
+  /** `path` is absolute. Nothing is opened before the first call. */
+  constructor(path: string, clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#thread = new SqliteThread(path, log);
+    this.#followers = new Followers(this, clock);
+  }
+
+  claim(videoId: string): Promise<RoomRecord & Claim> {
+    return this.#thread.call("claim", videoId, this.#clock.now());
+  }
+
+  async append(
+    { videoId, epoch }: Claim,
+    expectedHead: number,
+    messages: readonly EncodedMessage[],
+    checkpoint: string,
+  ): Promise<StoredMessage[]> {
+    const claim = { videoId, epoch }; // a claim's room record would be copied to the thread with it
+    const batch = messages.map(wellFormed);
+    const now = this.#clock.now();
+    const call = this.#thread.call("append", claim, expectedHead, batch, checkpoint, now);
+    const indexes = await this.#outcome(videoId, call);
+    const added: StoredMessage[] = [];
+    for (const index of indexes) {
+      const message = batch[index];
+      if (message) added.push({ ...message, cursor: expectedHead + added.length + 1 });
+    }
+    this.#followers.added(videoId, added);
+    return added;
+  }
+
+  async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
+    const call = this.#thread.call("finish", { videoId, epoch }, end, this.#clock.now());
+    this.#followers.finished(videoId, await this.#outcome(videoId, call), end);
+  }
+
+  read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
+    return this.#thread.call("read", videoId, after, limit);
+  }
+
+  room(videoId: string): Promise<RoomRecord | undefined> {
+    return this.#thread.call("room", videoId);
+  }
+
+  openRooms(since: number): Promise<RoomRecord[]> {
+    return this.#thread.call("openRooms", since);
+  }
+
+  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {
+    return this.#followers.follow(videoId, after, signal);
+  }
+
+  prune(before: number, limit: number): Promise<number> {
+    return this.#thread.call("prune", before, limit);
+  }
+
+  check(): Promise<void> {
+    return this.#thread.call("check");
+  }
+
+  async close(): Promise<void> {
+    this.#followers.close();
+    await this.#thread.close();
+  }
+
+  /** A write that fails may have been committed all the same, which then nobody would tell the followers. */
+  async #outcome<T>(videoId: string, call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } catch (error) {
+      this.#followers.doubt(videoId);
+      throw error;
+    }
+  }
+}
+
+/**
+ * Text as SQLite keeps it: UTF-8 has no lone surrogates. Replaced here, so that what is handed over to
+ * followers is what is read later.
+ */
+function wellFormed({ id, body, details }: EncodedMessage): EncodedMessage {
+  return { id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
+}

@@ -1,0 +1,56 @@
+/** Tries every client with every endpoint for one video, one after the other, and says what came of each. */
+import { CLIENTS, type ClientLabel, ENDPOINTS, type Pair } from "./clients.ts";
+import { UpstreamError } from "./errors.ts";
+import { type LiveChat, startOf } from "./live-chat.ts";
+
+/** The longest cooldown that a probe sits out. */
+const PATIENCE_MS = 60_000;
+
+export interface ProbeRow {
+  label: ClientLabel;
+  endpoint: Pair["endpoint"];
+  /** Whether the attempt returned a parseable chat response. */
+  ok: boolean;
+  /** Raw chat actions returned, whatever their schema. */
+  actions: number;
+  error: string | null;
+}
+
+// [spec] Twelve client configurations are each tried against both endpoints
+const PAIRS: readonly Pair[] = (Object.keys(CLIENTS) as ClientLabel[]).flatMap((client) =>
+  ENDPOINTS.map((endpoint) => ({ client, endpoint })),
+);
+
+/**
+ * All attempts use the token of one page. Rejects as `LiveChat.open` does, and with `UpstreamError` "throttled" where
+ * a cooldown lasts longer than a minute; an attempt that fails is a row.
+ */
+export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
+  const turn = { lane: "caller", patienceMs: PATIENCE_MS, signal } as const;
+  const start = startOf(await liveChat.open(videoId, turn));
+  const rows: ProbeRow[] = [];
+  for (const pair of PAIRS) {
+    if (liveChat.cooldownLeftMs > PATIENCE_MS) {
+      throw new UpstreamError(
+        "throttled",
+        "the upstream is throttling this server for longer than a probe waits",
+      );
+    }
+    const attempt = await tried(liveChat.poll({ pair, ...start }, turn));
+    rows.push({ label: pair.client, endpoint: pair.endpoint, ...attempt });
+  }
+  return rows;
+}
+
+async function tried(
+  poll: ReturnType<LiveChat["poll"]>,
+): Promise<Pick<ProbeRow, "ok" | "actions" | "error">> {
+  try {
+    const answer = await poll;
+    if (answer.kind === "batch") return { ok: true, actions: answer.actionCount, error: null };
+    return { ok: false, actions: 0, error: "an answer without chat" };
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    return { ok: false, actions: 0, error: error.message };
+  }
+}
