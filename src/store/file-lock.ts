@@ -16,7 +16,7 @@ export class FileLock {
     const lockPath = `${path}-lock`;
     try {
       this.#database = new DatabaseSync(lockPath, { timeout: 0 });
-      this.#database.exec("begin exclusive");
+      this.#database.exec("pragma journal_mode = memory; begin exclusive"); // no second file beside it
     } catch (error) {
       if (!isBusy(error)) throw unavailable(error, lockPath);
       throw new StoreError(

@@ -38,7 +38,8 @@ export interface Store {
    * Appends in order, under cursors `expectedHead + 1`, `+ 2`, …, what the room does not hold yet (by id), and
    * moves the checkpoint in the same commit. Durable when it resolves; resolves to what was added, which
    * may be nothing. Rejects with `StoreError` "fenced" (nothing stored: epoch or head has moved, or the room
-   * is finished) or "unavailable" (outcome unknown: read the room, then append the same again).
+   * is finished) or "unavailable" (outcome unknown: read the room, then append the same again). Text is kept
+   * as it is, but for lone surrogates, which may become U+FFFD.
    */
   append(
     claim: Claim,
@@ -47,7 +48,10 @@ export interface Store {
     checkpoint: string,
   ): Promise<StoredMessage[]>;
 
-  /** Closes the room for good or until the next claim. Rejects as `append` does; finishing twice is "fenced". */
+  /**
+   * Closes the room for good or until the next claim. Rejects as `append` does; finishing twice is "fenced", so
+   * after an unknown outcome the room tells whether it is finished.
+   */
   finish(claim: Claim, end: RoomEnd): Promise<void>;
 
   /** At most `limit` messages after cursor `after`, in order; starts at the floor where `after` lies below it. */
@@ -60,15 +64,17 @@ export interface Store {
 
   /**
    * Everything after cursor `after`, in batches, as it becomes durable: consecutive cursors without a gap; the
-   * last value is the room's end, if it ends. Waits while there is nothing, and while the store is
-   * unavailable. Returns when the signal aborts. Many may follow one room.
+   * last value is the room's end, if it ends, even where it is claimed again at once. Waits while there is
+   * nothing, and while the store is unavailable. Returns when the signal aborts or the store is closed.
+   * Rejects where the next message was pruned: `after` must not lie below the floor. Many may follow one
+   * room; they are given the same arrays, which nobody may change.
    */
   follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd>;
 
-  /** Resolves if the store can answer now, else rejects with `StoreError` "unavailable". */
+  /** Resolves if the store could take a write now, else rejects with `StoreError` "unavailable". */
   check(): Promise<void>;
 
-  /** Waits for what was begun, then lets go of everything. */
+  /** Waits for what was begun, then lets go of everything; every later call is "unavailable". */
   close(): Promise<void>;
 }
 

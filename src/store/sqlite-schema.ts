@@ -38,10 +38,10 @@ const STEPS: readonly string[] = [
      seq integer primary key,
      room integer not null,
      cursor integer not null,
+     at integer not null,
      id text not null,
      body text not null,
      details text not null,
-     at integer not null,
      unique (room, cursor),
      unique (room, id)
    ) strict;`,

@@ -24,9 +24,9 @@ export interface Call {
 /** What is posted to the thread: calls, or the wish that it finish what it has and exit. */
 export type Order = readonly Call[] | "close";
 
-export type Answer =
-  | { id: number; value: unknown }
-  | { id: number; failure: Pick<StoreError, "kind" | "message"> };
+type Failure = Pick<StoreError, "kind" | "message">;
+
+export type Answer = { id: number; value: unknown } | { id: number; failure: Failure };
 
 const READS: ReadonlySet<Operation> = new Set<Operation>(["read", "room", "openRooms"]);
 
@@ -41,7 +41,8 @@ class SqliteWorker {
   readonly #writes: Call[] = [];
   #closing = false;
   #lock: FileLock | undefined;
-  #open: { database: DatabaseSync; tables: Tables } | undefined;
+  #database: DatabaseSync | undefined;
+  #tables: Tables | undefined;
   /** Set by a failure of SQLite: the connection is given up once the round is over. */
   #isSuspect = false;
 
@@ -113,7 +114,7 @@ class SqliteWorker {
     }
   }
 
-  #failure(error: unknown): Pick<StoreError, "kind" | "message"> {
+  #failure(error: unknown): Failure {
     if (!(error instanceof StoreError)) this.#isSuspect = true;
     const { kind, message } = unavailable(error, this.#path);
     return { kind, message };
@@ -122,11 +123,9 @@ class SqliteWorker {
   /** The open file; opened now if this is the first call, or the last connection was given up. */
   #connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
-    if (!this.#open) {
-      const database = openDatabase(this.#path);
-      this.#open = { database, tables: new Tables(database) };
-    }
-    return this.#open;
+    this.#database ??= openDatabase(this.#path);
+    this.#tables ??= new Tables(this.#database);
+    return { database: this.#database, tables: this.#tables };
   }
 
   #takeLock(): FileLock {
@@ -134,9 +133,10 @@ class SqliteWorker {
       mkdirSync(dirname(this.#path), { recursive: true });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
+      const advice = "name a file in a folder that this user may write";
       throw new StoreError(
         "unavailable",
-        `store ${this.#path}: its folder cannot be made (${reason}): name a file in a folder that this user may write`,
+        `store ${this.#path}: its folder cannot be made (${reason}): ${advice}`,
       );
     }
     return new FileLock(this.#path);
@@ -145,14 +145,15 @@ class SqliteWorker {
   /** Closing undoes a transaction that is still open. */
   #disconnect(): void {
     this.#isSuspect = false;
-    this.#open?.database.close();
-    this.#open = undefined;
+    this.#database?.close();
+    this.#database = undefined;
+    this.#tables = undefined;
   }
 
   /** Leaves a file that stands alone, unless another program is reading it just now. */
   #close(): void {
     try {
-      this.#open?.database.exec("pragma wal_checkpoint(truncate)");
+      this.#database?.exec("pragma wal_checkpoint(truncate)");
     } catch {
       // what is committed stays in the file's log, and is read from there at the next start
     }

@@ -1,0 +1,314 @@
+/**
+ * What every store keeps, as tests: `storeContract` runs them against one implementation. A new store is
+ * right when it passes them unchanged.
+ */
+import assert from "node:assert/strict";
+import { describe, type TestContext, test } from "node:test";
+import type { Clock } from "../src/clock.ts";
+import { followContract } from "./store-contract-follow.ts";
+import { ownershipContract } from "./store-contract-ownership.ts";
+import { pruneContract } from "./store-contract-prune.ts";
+import { message, messages, readAll, stored } from "./support/store-reading.ts";
+import {
+  BORN_MS,
+  type FullStore,
+  isFenced,
+  isUnavailable,
+  type NewSubject,
+  OTHER,
+  OVER,
+  ROOM,
+  wallAt,
+} from "./support/store-subject.ts";
+
+/** Opens one store for a test, which it is closed with. `reopen` is there if what it held survives a close. */
+export type OpenForTest = (
+  t: TestContext,
+  clock: Clock,
+) => Promise<{ store: FullStore; reopen?: () => Promise<FullStore> }>;
+
+export function storeContract(name: string, open: OpenForTest, persists: boolean): void {
+  const subject: NewSubject = async (t) => {
+    const wall = wallAt(BORN_MS);
+    const { store, reopen = () => Promise.reject(new Error("it does not persist")) } = await open(t, wall);
+    return { store, wall, reopen };
+  };
+  describe(`${name}: the log`, () => logContract(subject));
+  describe(`${name}: text`, () => textContract(subject));
+  describe(`${name}: ownership`, () => ownershipContract(subject));
+  describe(`${name}: followers`, () => followContract(subject));
+  describe(`${name}: pruning`, () => pruneContract(subject));
+  describe(`${name}: closing`, () => closeContract(subject));
+  describe(`${name}: reopened`, { skip: persists ? false : "it does not persist" }, () =>
+    reopenContract(subject),
+  );
+}
+
+function logContract(subject: NewSubject): void {
+  test("a new room is empty and open, and begins at the clock's milliseconds", async (t) => {
+    const { store } = await subject(t);
+    assert.equal(await store.room(ROOM), undefined);
+    const { epoch, ...record } = await store.claim(ROOM);
+    assert.ok(Number.isSafeInteger(epoch));
+    assert.deepEqual(record, {
+      videoId: ROOM,
+      base: BORN_MS,
+      floor: BORN_MS,
+      head: BORN_MS,
+      checkpoint: null,
+      checkpointAt: null,
+      end: null,
+      endedAt: null,
+    });
+    assert.deepEqual(await readAll(store, ROOM), []);
+  });
+
+  test("messages get dense cursors in their order, and are read as they were appended", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const first = await store.append(claim, BORN_MS, messages(["c", "a"]), "one");
+    const second = await store.append(claim, BORN_MS + 2, messages(["b"]), "two");
+    assert.deepEqual([...first, ...second], stored(BORN_MS, ["c", "a", "b"]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["c", "a", "b"]));
+  });
+
+  test("an id is added once, within a batch and across batches, and burns no cursor", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.append(claim, BORN_MS, messages(["a", "b", "a", "c", "b"]), "");
+    const added = await store.append(claim, BORN_MS + 3, messages(["c", "d", "a", "d", "e"]), "");
+    assert.deepEqual(added, stored(BORN_MS + 3, ["d", "e"]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b", "c", "d", "e"]));
+  });
+
+  test("the first message of an id stays, whatever a later one says", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.append(claim, BORN_MS, messages(["a"]), "");
+    await store.append(claim, BORN_MS + 1, [{ id: "a", body: '{"id":"other"}', details: "{}" }], "");
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a"]));
+  });
+
+  test("rooms know nothing of each other's ids, cursors and owners", async (t) => {
+    const { store, wall } = await subject(t);
+    const claim = await store.claim(ROOM);
+    wall.nowMs += 5;
+    const other = await store.claim(OTHER);
+    const one = store.append(claim, BORN_MS, messages(["a", "b"]), "one");
+    const two = store.append(other, BORN_MS + 5, messages(["b", "a"]), "two");
+    await Promise.all([one, two]);
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"]));
+    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 5, ["b", "a"]));
+  });
+
+  test("an append that adds nothing moves the checkpoint", async (t) => {
+    const { store, wall } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.append(claim, BORN_MS, messages(["a"]), "one");
+    wall.nowMs += 1000;
+    assert.deepEqual(await store.append(claim, BORN_MS + 1, [], "two"), []);
+    const room = await store.room(ROOM);
+    assert.equal(room?.head, BORN_MS + 1);
+    assert.equal(room?.checkpoint, "two");
+    assert.equal(room?.checkpointAt, BORN_MS + 1000);
+  });
+
+  test("a checkpoint is seen with its batch, never without it", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const appends = (async () => {
+      for (let head = BORN_MS; head < BORN_MS + 300; head += 3) {
+        await store.append(claim, head, messages([head, head + 1, head + 2]), `${head + 3}`);
+      }
+      return "done" as const;
+    })();
+    let looks = 0;
+    while ((await Promise.race([appends, store.room(ROOM)])) !== "done") {
+      const room = await store.room(ROOM);
+      if (room?.checkpoint) assert.equal(Number(room.checkpoint), room.head);
+      looks++;
+    }
+    assert.ok(looks > 3, `only ${looks} looks`);
+  });
+
+  test("an append of unknown outcome is repeated after a look at the room, and adds what is missing", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one");
+    await assert.rejects(store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one"), isFenced);
+    const head = (await store.room(ROOM))?.head ?? 0;
+    assert.deepEqual(await store.append(claim, head, messages(["a", "b", "c"]), "one"), []);
+    assert.deepEqual(await store.append(claim, head, messages(["b", "c", "d"]), "two"), stored(head, ["d"]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b", "c", "d"]));
+  });
+
+  test("a read starts after its cursor, keeps to its limit, and is empty beyond the head", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const all = await store.append(claim, BORN_MS, messages([...Array(1200).keys()]), "");
+    assert.deepEqual(await store.read(ROOM, BORN_MS, 500), all.slice(0, 500));
+    assert.deepEqual(await store.read(ROOM, BORN_MS + 700, 10_000), all.slice(700));
+    assert.deepEqual(await store.read(ROOM, 0, 1), all.slice(0, 1));
+    assert.deepEqual(await store.read(ROOM, BORN_MS, 0), []);
+    assert.deepEqual(await store.read(ROOM, BORN_MS + 1200, 10), []);
+    assert.deepEqual(await store.read(ROOM, BORN_MS + 9999, 10), []);
+    assert.deepEqual(await store.read(OTHER, 0, 10), []);
+  });
+
+  test("open rooms are those not finished, with a checkpoint no older than asked for", async (t) => {
+    const { store, wall } = await subject(t);
+    await store.claim("never-begun");
+    const names = ["r-old", "r-edge", "r-finished", "r-young"];
+    for (const name of names) {
+      wall.nowMs += 100;
+      const claim = await store.claim(name);
+      await store.append(claim, claim.head, [], name);
+      if (name === "r-finished") await store.finish(claim, OVER);
+    }
+    const open = await store.openRooms(BORN_MS + 200);
+    assert.deepEqual(open.map(({ videoId, checkpoint }) => [videoId, checkpoint]).sort(), [
+      ["r-edge", "r-edge"],
+      ["r-young", "r-young"],
+    ]);
+  });
+}
+
+function textContract(subject: NewSubject): void {
+  test("ids are opaque: quotes, NUL, letter case and likeness make no difference", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const ids = [
+      "a'b",
+      'a"b',
+      "a;--",
+      "%",
+      "_",
+      "a\0b",
+      "a\0c",
+      "a",
+      "A",
+      "a ",
+      "",
+      "é",
+      "e\u0301",
+      "1",
+      "01",
+      "1.0",
+    ];
+    assert.deepEqual(await store.append(claim, BORN_MS, messages(ids), ""), stored(BORN_MS, ids));
+    assert.deepEqual(await store.append(claim, BORN_MS + ids.length, messages(ids), ""), []);
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ids));
+  });
+
+  test("text comes back to the letter, in any script", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const texts = [
+      "\u0000",
+      "😀👩‍👩‍👧",
+      "漢字かな",
+      "שלום",
+      "\u2028\u2029\ufeff\uffff",
+      "\r\n\t",
+      "'; drop table room; --",
+    ];
+    const batch = texts.map((text, index) => ({
+      id: `t${index}`,
+      body: text,
+      details: JSON.stringify({ text }),
+    }));
+    await store.append(claim, BORN_MS, batch, texts.join());
+    const back = await readAll(store, ROOM);
+    assert.deepEqual(
+      back.map(({ cursor: _, ...text }) => text),
+      batch,
+    );
+    assert.equal((await store.room(ROOM))?.checkpoint, texts.join());
+  });
+
+  test("a lone surrogate harms nothing beside it, and is read as it was handed over", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const odd = { id: "x\ud83dy", body: '{"a":"\udc00"}', details: '{"\ud800":1}' };
+    const added = await store.append(claim, BORN_MS, [message("before"), odd, message("after")], "");
+    assert.equal(added.length, 3);
+    assert.deepEqual(await readAll(store, ROOM), added);
+    assert.deepEqual(added[0], { ...message("before"), cursor: BORN_MS + 1 });
+    assert.deepEqual(added[2], { ...message("after"), cursor: BORN_MS + 3 });
+    assert.deepEqual(await store.append(claim, BORN_MS + 3, [odd], ""), []);
+  });
+
+  test("messages of 100 KB are kept whole", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const batch = [1, 2, 3].map((n) => ({
+      id: `${n}`,
+      body: `${n}`.repeat(100_000),
+      details: "é".repeat(100_000),
+    }));
+    const added = await store.append(claim, BORN_MS, batch, "");
+    assert.deepEqual(await readAll(store, ROOM), added);
+    assert.deepEqual(
+      added.map(({ cursor: _, ...text }) => text),
+      batch,
+    );
+  });
+}
+
+function closeContract(subject: NewSubject): void {
+  test("what was begun before a close is done, and what comes after it is unavailable", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const begun = [
+      store.append(claim, BORN_MS, messages(["a"]), ""),
+      store.append(claim, BORN_MS + 1, messages(["b"]), ""),
+      store.read(ROOM, 0, 10),
+    ];
+    await Promise.all([store.close(), store.close()]);
+    await Promise.all(begun);
+    await store.close();
+    await assert.rejects(store.check(), isUnavailable);
+    await assert.rejects(store.append(claim, BORN_MS + 2, messages(["c"]), ""), isUnavailable);
+    await assert.rejects(store.read(ROOM, 0, 10), isUnavailable);
+    await assert.rejects(store.claim(ROOM), isUnavailable);
+  });
+
+  test("a store that is open answers", async (t) => {
+    const { store } = await subject(t);
+    await store.check();
+  });
+}
+
+function reopenContract(subject: NewSubject): void {
+  test("rooms, messages, ids, owners and ends are what they were", async (t) => {
+    const { store, wall, reopen } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
+    await store.finish(await store.claim(OTHER), OVER);
+    const before = [await store.room(ROOM), await store.room(OTHER)];
+    await store.close();
+
+    wall.nowMs += 1000;
+    const again = await reopen();
+    assert.deepEqual([await again.room(ROOM), await again.room(OTHER)], before);
+    assert.deepEqual(await readAll(again, ROOM), stored(BORN_MS, ["a", "b"]));
+    const added = await again.append(claim, BORN_MS + 2, messages(["b", "c", "a"]), "two");
+    assert.deepEqual(added, stored(BORN_MS + 2, ["c"]));
+    assert.equal((await again.claim(ROOM)).epoch, claim.epoch + 1);
+    await assert.rejects(again.append(claim, BORN_MS + 3, [], ""), isFenced);
+  });
+
+  test("a store that is closed and opened many times stays dense", async (t) => {
+    const subjectNow = await subject(t);
+    let { store } = subjectNow;
+    const ids: string[] = [];
+    for (let round = 0; round < 5; round++) {
+      const claim = await store.claim(ROOM);
+      ids.push(`${round}a`, `${round}b`);
+      await store.append(claim, claim.head, messages(ids), `${round}`);
+      await store.close();
+      store = await subjectNow.reopen();
+    }
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ids));
+  });
+}

@@ -1,0 +1,175 @@
+/** What the embedded store does when its thread, its disk or its process is taken away. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import type { Worker } from "node:worker_threads";
+import { type Clock, systemClock } from "../src/clock.ts";
+import { StoreProcess } from "./support/store-process.ts";
+import { followed, messages, readAll, settled, stored } from "./support/store-reading.ts";
+import {
+  BORN_MS,
+  isUnavailable,
+  OVER,
+  openFor,
+  ROOM,
+  temporaryFolder,
+  wallAt,
+} from "./support/store-subject.ts";
+
+/** The thread that the store starts next. */
+async function nextThread(): Promise<Worker> {
+  const [worker] = await once(process, "worker");
+  return worker;
+}
+
+const PRLIMIT = "prlimit";
+const canLimit = spawnSync(PRLIMIT, ["--version"]).status === 0;
+
+test("a process that is killed loses nothing that it acknowledged, ten times over", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const rooms = ["room-one", "room-two", "room-three"];
+  for (let round = 0; round < 10; round++) {
+    const writer = new StoreProcess(t, path, rooms);
+    for (let lines = 1 + Math.floor(Math.random() * 150); lines > 0; lines--) await writer.line("added");
+    await writer.kill();
+    await writer.drain();
+    assert.ok(writer.heads.size > 0);
+    const store = await openFor(t, `sqlite:${path}`);
+    await writer.assertKeptBy(store);
+    await store.close();
+  }
+});
+
+test("a disk that takes no more is unavailable, and once it does again nothing is missing", {
+  skip: canLimit ? false : "prlimit is not installed",
+}, async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const writer = new StoreProcess(t, path, ["room-one", "room-two"], [PRLIMIT, "--fsize=300000:unlimited"]);
+  for (let failures = 0; failures < 6; failures++) assert.ok(await writer.line("unavailable"));
+  const before = new Map(writer.heads);
+  spawnSync(PRLIMIT, ["--pid", `${writer.child.pid}`, "--fsize=unlimited:unlimited"]);
+  for (const [videoId, head] of before) {
+    while ((writer.heads.get(videoId) ?? 0) < head + 100) assert.ok(await writer.line("added"));
+  }
+  await writer.kill();
+  await writer.drain();
+  await writer.assertKeptBy(await openFor(t, `sqlite:${path}`));
+});
+
+test("a file that another program has locked for writing is read, and its writes are unavailable until it is free", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const claim = await store.claim(ROOM);
+  await store.append(claim, BORN_MS, messages(["a"]), "");
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.exec("begin immediate");
+  await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable);
+  assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a"]));
+  other.exec("rollback");
+  assert.deepEqual(await store.append(claim, BORN_MS + 1, messages(["b"]), ""), stored(BORN_MS + 1, ["b"]));
+});
+
+test("what was committed although its append failed reaches the followers, once", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const claim = await store.claim(ROOM);
+  const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
+  const first = items.next();
+  await store.append(claim, BORN_MS, messages(["a"]), "");
+  await first;
+  const second = items.next();
+  await settled(store);
+
+  // The commit that lost its answer: made behind the store's back, with the file locked after it.
+  const [b] = stored(BORN_MS + 1, ["b"]);
+  assert.ok(b);
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other
+    .prepare("insert into message (room, cursor, id, body, details, at) select key, ?, ?, ?, ?, 0 from room")
+    .run(b.cursor, b.id, b.body, b.details);
+  other.exec("update room set head = head + 1; begin immediate");
+  await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable);
+  assert.deepEqual(await second, { done: false, value: [b] });
+
+  other.exec("rollback");
+  const { head = 0 } = (await store.room(ROOM)) ?? {};
+  assert.deepEqual(await store.append(claim, head, messages(["b"]), ""), []);
+  const third = items.next();
+  await store.finish(claim, OVER);
+  assert.deepEqual(await third, { done: false, value: OVER });
+});
+
+test("a thread that dies fails what it had as unavailable; repeating it loses and doubles nothing", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  let thread = nextThread();
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const claim = await store.claim(ROOM);
+  const following = followed(store, ROOM, BORN_MS);
+  let head = BORN_MS;
+  let failures = 0;
+  for (let n = 0; n < 60; n++) {
+    const batch = messages([n, n + 1, n + 2]);
+    const outcome = store.append(claim, head, batch, `${n}`);
+    if (n % 10 === 5) {
+      const dying = await thread;
+      thread = nextThread();
+      for (let turns = 0; turns < n / 10; turns++) await turn();
+      await dying.terminate();
+    }
+    try {
+      head += (await outcome).length;
+    } catch (error) {
+      assert.ok(isUnavailable(error), String(error));
+      failures++;
+      head = (await store.room(ROOM))?.head ?? 0;
+      head += (await store.append(claim, head, batch, `${n}`)).length;
+    }
+  }
+  assert.ok(failures > 0);
+  await store.finish(claim, OVER);
+  const expected = stored(BORN_MS, [...Array(62).keys()]);
+  assert.deepEqual(await readAll(store, ROOM), expected);
+  assert.deepEqual((await following).messages, expected);
+});
+
+test("a follower waits longer and longer for a store that is unavailable, and goes on where it was", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const waits: number[] = [];
+  let waited = () => {};
+  const clock: Clock = {
+    ...systemClock,
+    now: () => BORN_MS,
+    sleep: async (ms) => {
+      waits.push(ms);
+      waited();
+      await turn();
+    },
+  };
+  const starting = nextThread();
+  const store = await openFor(t, `sqlite:${path}`, clock);
+  const claim = await store.claim(ROOM);
+  await store.append(claim, BORN_MS, messages(["a", "b"]), "");
+  await (await starting).terminate();
+  const thief = new DatabaseSync(`${path}-lock`);
+  thief.exec("begin exclusive");
+
+  const following = followed(store, ROOM, BORN_MS + 1);
+  await assert.rejects(store.append(claim, BORN_MS + 2, [], ""), /in use by another process/);
+  await assert.rejects(store.check(), isUnavailable);
+  while (waits.length < 8) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waited = resolve;
+    await promise;
+  }
+  thief.close();
+  await store.append(claim, BORN_MS + 2, messages(["c"]), "");
+  await store.finish(claim, OVER);
+  assert.deepEqual((await following).messages, stored(BORN_MS + 1, ["b", "c"]));
+  assert.deepEqual(waits.slice(0, 8), [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+});

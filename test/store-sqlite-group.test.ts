@@ -1,0 +1,85 @@
+/** That writes which wait together share one commit, counted in the file's own log. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { messages, readAll, stored } from "./support/store-reading.ts";
+import { BORN_MS, isUnavailable, openFor, temporaryFolder, wallAt } from "./support/store-subject.ts";
+
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+
+/** Commits in a write-ahead log since its last restart, by SQLite's file format: a frame that ends one says so. */
+async function commits(path: string): Promise<number> {
+  const log = await readFile(`${path}-wal`);
+  const frameBytes = FRAME_HEADER_BYTES + log.readUInt32BE(8);
+  const salt = log.subarray(16, 24);
+  let count = 0;
+  for (let at = HEADER_BYTES; at + frameBytes <= log.length; at += frameBytes) {
+    if (!log.subarray(at + 8, at + 16).equals(salt)) break; // left over from before the restart
+    if (log.readUInt32BE(at + 4) > 0) count++;
+  }
+  return count;
+}
+
+test("an append that fails midway is undone alone, and the others of its group are kept", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const rooms = ["one", "two", "three"];
+  const claims = await Promise.all(rooms.map((room) => store.claim(room)));
+  const tool = new DatabaseSync(path); // stays open, so that the log that is counted stays too
+  t.after(() => tool.close());
+  tool.exec(`create trigger no_poison before insert on message when new.id = 'poison'
+    begin select raise(abort, 'poison'); end`);
+
+  const batches = [["a"], ["b", "poison", "c"], ["d"]];
+  const before = await commits(path);
+  const appends = claims.map((claim, n) => store.append(claim, BORN_MS, messages(batches[n] ?? []), "moved"));
+  const outcomes = await Promise.allSettled(appends);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled"],
+  );
+  assert.equal((await commits(path)) - before, 1);
+  assert.deepEqual(await readAll(store, "one"), stored(BORN_MS, ["a"]));
+  assert.deepEqual(await readAll(store, "two"), []);
+  assert.equal((await store.room("two"))?.checkpoint, null);
+  assert.deepEqual(await readAll(store, "three"), stored(BORN_MS, ["d"]));
+});
+
+test("a commit that fails fails its whole group, keeps nothing of it, and does not hinder the next", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const claims = await Promise.all(["one", "two"].map((room) => store.claim(room)));
+  const tool = new DatabaseSync(path);
+  t.after(() => tool.close());
+  tool.exec(`create table parent (x primary key);
+    create table child (x references parent (x) deferrable initially deferred);
+    create trigger orphan before insert on message when new.id = 'poison'
+    begin insert into child values (1); end`);
+
+  const group = claims.map((claim, n) => store.append(claim, BORN_MS, messages([n ? "poison" : "a"]), ""));
+  for (const { status, reason } of (await Promise.allSettled(group)) as PromiseRejectedResult[]) {
+    assert.equal(status, "rejected");
+    assert.ok(isUnavailable(reason), String(reason));
+  }
+  assert.deepEqual(await readAll(store, "one"), []);
+  for (const claim of claims) await store.append(claim, BORN_MS, messages(["b"]), "");
+  assert.deepEqual(await readAll(store, "one"), stored(BORN_MS, ["b"]));
+  assert.deepEqual(await readAll(store, "two"), stored(BORN_MS, ["b"]));
+});
+
+test("appends that wait together share one commit, and one by one they have one each", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const rooms = [...Array(50).keys()].map((n) => `room-${n}`);
+  const claims = await Promise.all(rooms.map((room) => store.claim(room)));
+
+  const before = await commits(path);
+  await Promise.all(claims.map((claim) => store.append(claim, BORN_MS, messages(["a", "b"]), "")));
+  assert.equal((await commits(path)) - before, 1);
+  for (const claim of claims) await store.append(claim, BORN_MS + 2, messages(["c"]), "");
+  assert.equal((await commits(path)) - before, 1 + claims.length);
+  for (const room of rooms) assert.deepEqual(await readAll(store, room), stored(BORN_MS, ["a", "b", "c"]));
+});

@@ -1,0 +1,12 @@
+/** The embedded store keeps the stores' contract. What is special to a file is in the tests beside this one. */
+import { join } from "node:path";
+import { type OpenForTest, storeContract } from "./store-contract.ts";
+import { openFor, temporaryFolder } from "./support/store-subject.ts";
+
+const open: OpenForTest = async (t, clock) => {
+  const url = `sqlite:${join(await temporaryFolder(t), "new", "relay.db")}`;
+  const reopen = () => openFor(t, url, clock);
+  return { store: await reopen(), reopen };
+};
+
+storeContract("sqlite store", open, true);

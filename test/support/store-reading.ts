@@ -1,0 +1,66 @@
+/** How tests fill a store and read it: made-up messages, all of a room, a follower's sequence. */
+import { setImmediate as turn } from "node:timers/promises";
+import type { RoomEnd } from "../../src/protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../../src/protocol/message.ts";
+import type { Store } from "../../src/store/port.ts";
+
+/** A message whose text follows from its id, so that a changed one is seen. */
+export function message(id: string): EncodedMessage {
+  return { id, body: JSON.stringify({ id, message: `says ${id}` }), details: JSON.stringify({ of: id }) };
+}
+
+export function messages(ids: readonly (string | number)[]): EncodedMessage[] {
+  return ids.map((id) => message(String(id)));
+}
+
+/** What a room holds if these ids were added to it after cursor `after`. */
+export function stored(after: number, ids: readonly (string | number)[]): StoredMessage[] {
+  return messages(ids).map((each, index) => ({ ...each, cursor: after + 1 + index }));
+}
+
+export async function readAll(store: Store, videoId: string): Promise<StoredMessage[]> {
+  const all: StoredMessage[] = [];
+  for (let after = 0; ; after = all.at(-1)?.cursor ?? after) {
+    const page = await store.read(videoId, after, 1000);
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
+}
+
+/** When what was begun before has been answered: a follower that finds nothing to read has begun to wait. */
+export async function settled(store: Store): Promise<void> {
+  for (let answers = 0; answers < 4; answers++) await store.room("nobody's room");
+}
+
+/** What one follower was given. */
+export interface Followed {
+  messages: StoredMessage[];
+  /** Sizes of the batches that it came in. */
+  batches: number[];
+  end: RoomEnd | undefined;
+}
+
+/**
+ * Follows until the room's end, the signal, or `count` messages. `pauseTurns`: turns of the event loop that
+ * this reader takes over each batch.
+ */
+export async function followed(
+  store: Store,
+  videoId: string,
+  after: number,
+  options: { signal?: AbortSignal; count?: number; pauseTurns?: number } = {},
+): Promise<Followed> {
+  const { signal = new AbortController().signal, count = Infinity, pauseTurns = 0 } = options;
+  const seen: Followed = { messages: [], batches: [], end: undefined };
+  for await (const item of store.follow(videoId, after, signal)) {
+    if (!Array.isArray(item)) {
+      seen.end = item;
+      continue;
+    }
+    seen.messages.push(...item);
+    seen.batches.push(item.length);
+    for (let turns = 0; turns < pauseTurns; turns++) await turn();
+    if (seen.messages.length >= count) break;
+  }
+  return seen;
+}

@@ -1,0 +1,53 @@
+/** What a test of a store starts from: a store of its own, a wall clock, and the names that the tests share. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { type Clock, systemClock } from "../../src/clock.ts";
+import type { RoomEnd } from "../../src/protocol/chat.ts";
+import { openStore } from "../../src/store/open.ts";
+import { type Retention, type Store, StoreError } from "../../src/store/port.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+
+export type FullStore = Store & Retention;
+
+/** `reopen` gives the same store anew after a close. */
+interface Subject {
+  store: FullStore;
+  wall: Wall;
+  reopen: () => Promise<FullStore>;
+}
+export type NewSubject = (t: TestContext) => Promise<Subject>;
+
+export const ROOM = "dQw4w9WgXcQ";
+export const OTHER = "-_0aZ9aaaaa";
+export const BORN_MS = 1_700_000_000_000;
+export const RELEASED: RoomEnd = { state: "released", reason: "room released" };
+export const OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
+
+export const isFenced = (error: unknown) => error instanceof StoreError && error.kind === "fenced";
+export const isUnavailable = (error: unknown) => error instanceof StoreError && error.kind === "unavailable";
+
+/** A wall clock that the test moves; all else is the system's. */
+export interface Wall extends Clock {
+  nowMs: number;
+}
+
+export function wallAt(nowMs: number): Wall {
+  const wall: Wall = { ...systemClock, nowMs, now: () => wall.nowMs };
+  return wall;
+}
+
+/** A folder that goes with the test. */
+export async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "relay-store-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Opens a store that is closed with the test. */
+export async function openFor(t: TestContext, url: string, clock: Clock = systemClock): Promise<FullStore> {
+  const store = await openStore(url, clock, silentLog);
+  t.after(() => store.close());
+  return store;
+}
