@@ -115,6 +115,15 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     assert.equal(starts.length, 2);
   });
 
+  it("is a new call when it is asked for again in the moment that the first is answered, or has failed", async () => {
+    const { clock, call, starts } = bench();
+    const again = call("same").then(() => call("same"));
+    const failed = call("other", { fails: new UpstreamError("unusable", "no") }).catch(() => call("other"));
+    await clock.advance(2000);
+    assert.deepEqual(await Promise.all([again, failed]), ["same", "other"]);
+    assert.equal(starts.length, 4);
+  });
+
   it("goes on for the others when one who asked gives up, and stops when all have", async () => {
     const { clock, call, aborted } = bench();
     const impatient = new AbortController();

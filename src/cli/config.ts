@@ -195,7 +195,7 @@ function checkedValue(name: SettingName, text: string): unknown {
   try {
     return SETTINGS[name].read(text);
   } catch (error) {
-    const must = error instanceof Error ? error.message : error;
+    const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     throw new ConfigError(`${name}: must be ${must}, not "${text.slice(0, 100)}"`);
   }
 }

@@ -35,7 +35,12 @@ export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: 
       log.error({ err: error, route }, "a request failed");
     return answer(known, reply);
   });
-  app.setNotFoundHandler((request, reply) => {
+}
+
+/** Refuses what no route serves before its body is looked at. To be called after CORS, which answers preflights. */
+export function refuseUnserved(app: FastifyInstance): void {
+  app.addHook("onRequest", async (request, reply) => {
+    if (!request.is404) return;
     const allowed = METHODS.filter((method) => app.hasRoute({ method, url: pathOf(request) }));
     if (allowed.length > 0) {
       const allow = ["OPTIONS", ...allowed].join(", ");

@@ -24,7 +24,8 @@ export function pollRoute(app: FastifyInstance, liveChat: LiveChat): void {
       const { client, endpoint, token, apiKey, webVersion, details = false } = request.body;
       if (!isClientLabel(client))
         throw new RelayError("UNKNOWN_CLIENT", "client: is not a known client label.");
-      const credentials = { apiKey, clientVersion: String(webVersion) };
+      // The schema demands one of WEB; whatever others send there is ignored.
+      const credentials = { apiKey, clientVersion: typeof webVersion === "string" ? webVersion : "" };
       const call = { pair: { client, endpoint }, credentials, continuation: token };
       const turn = { lane: "caller", patienceMs: 0, signal: hangUpSignal(reply.raw) } as const;
       const answer = await liveChat.poll(call, turn);

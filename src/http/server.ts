@@ -7,7 +7,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { nestsDeeper } from "../upstream/json.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { AddressLimit } from "./address-limit.ts";
-import { answerErrors, answerUnparseable, answerUnroutable } from "./errors.ts";
+import { answerErrors, answerUnparseable, answerUnroutable, refuseUnserved } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
 import { pollRoute } from "./poll.ts";
@@ -71,6 +71,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     strictPreflight: false,
   });
   boundRequests(app);
+  refuseUnserved(app);
   await describeApi(app);
   streamRoute(app, rooms, new AddressLimit(settings.maxViewersPerAddress));
   if (settings.callerPolling) {

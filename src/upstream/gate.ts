@@ -159,8 +159,7 @@ export class Gate {
     waiter.reject(reason);
     if (flight.waiters.size > 0) return;
     this.#queues[flight.lane].delete(flight);
-    // A newcomer must not join a flight that is being aborted.
-    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
+    this.#forget(flight); // a newcomer must not join what is being aborted
     flight.abort.abort(reason);
   }
 
@@ -200,24 +199,30 @@ export class Gate {
     const lateMs = Math.max(0, now - Math.max(flight.dueAt, this.#cooldownUntil));
     this.#telemetry.callStarted(flight.lane, lateMs);
     if (flight.everyMs !== undefined && lateMs > LATE_MS) this.#warnLate(now, lateMs, flight.everyMs);
-    flight
-      .run(flight.abort.signal)
-      .then(
-        (value) => {
-          if (flight.kind === this.#throttledKind) this.#strikes = 0;
-          for (const waiter of flight.waiters) waiter.resolve(value);
-        },
-        (error: unknown) => {
-          if (error instanceof UpstreamError && error.fault === "throttled")
-            this.#coolDown(flight, now, error);
-          for (const waiter of flight.waiters) waiter.reject(error);
-        },
-      )
-      .finally(() => {
-        this.#inFlight -= 1;
-        if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
-        this.#advance();
-      });
+    flight.run(flight.abort.signal).then(
+      (value) => {
+        this.#land(flight);
+        if (flight.kind === this.#throttledKind) this.#strikes = 0;
+        for (const waiter of flight.waiters) waiter.resolve(value);
+      },
+      (error: unknown) => {
+        this.#land(flight);
+        if (error instanceof UpstreamError && error.fault === "throttled") this.#coolDown(flight, now, error);
+        for (const waiter of flight.waiters) waiter.reject(error);
+      },
+    );
+  }
+
+  /** Before its waiters hear of it: one that asks for the same at once must not join what is over. */
+  #land(flight: Flight): void {
+    this.#inFlight -= 1;
+    this.#forget(flight);
+    queueMicrotask(() => this.#advance()); // after a cooldown that this answer may begin
+  }
+
+  /** A flight that was left and begun anew under its key is another one. */
+  #forget(flight: Flight): void {
+    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
   }
 
   #warnLate(now: number, lateMs: number, everyMs: number): void {
