@@ -101,6 +101,17 @@ function logContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 5, ["b", "a"]));
   });
 
+  test("its size grows with what is stored, by about as much", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    const before = await store.sizeBytes();
+    const [large] = messages(["large"]);
+    assert.ok(large);
+    await store.append(claim, BORN_MS, [{ ...large, body: "x".repeat(300_000) }], "one");
+    const growth = (await store.sizeBytes()) - before;
+    assert.ok(growth > 290_000 && growth < 700_000, `${growth} bytes`);
+  });
+
   test("an append that adds nothing moves the checkpoint", async (t) => {
     const { store, wall } = await subject(t);
     const claim = await store.claim(ROOM);

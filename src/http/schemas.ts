@@ -135,7 +135,7 @@ export const PollRequest = Type.Object(
     },
     examples: [
       {
-        token: "0ofMyAPiARp8Q2c4…",
+        token: "0ofMyAPiARp8Q2c4S0RRb0xabUZ0Y0d4bA%3D%3D",
         client: "WEB",
         endpoint: "get_live_chat",
         apiKey: "AIzaSyExampleExampleExample",
@@ -214,13 +214,20 @@ const ERRORS_OF = {
   ],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
+const RETRY_AFTER = Type.Integer({
+  description: "Seconds to wait before trying again, where that is known.",
+});
+
 /** The answers of an endpoint by status: its success, and each error that the specification's table gives it. */
 export function answers(path: keyof typeof ERRORS_OF, success: object): Record<number, object> {
   const byStatus = Map.groupBy<number, ErrorCode>(ERRORS_OF[path], (code) => ERRORS[code].status);
   const errors = [...byStatus].map(([status, codes]) => {
     const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
     const content = { "application/json": { schema: Type.Ref("Error#"), examples } };
-    return [status, { description: codes.join(" or "), content }];
+    const headers = codes.some((code) => ERRORS[code].retry)
+      ? { headers: { "Retry-After": RETRY_AFTER } }
+      : {};
+    return [status, { description: codes.join(" or "), content, ...headers }];
   });
   return { 200: success, ...Object.fromEntries(errors) };
 }

@@ -55,6 +55,7 @@ export class Rooms {
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
+    parts.telemetry.watchStore(() => parts.store.sizeBytes());
     parts.telemetry.watchRooms({ byState: () => this.#byState(), viewers: () => this.viewerCount });
     void this.#tick();
   }

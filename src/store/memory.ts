@@ -30,6 +30,8 @@ export class MemoryStore implements Store, Retention {
   readonly #arrivals: Arrival[] = [];
   readonly #followers: Followers;
   #closed = false;
+  /** Characters of all messages: the greater part of what is held. */
+  #size = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -56,6 +58,7 @@ export class MemoryStore implements Store, Retention {
       if (room.ids.has(id)) continue;
       room.ids.add(id);
       added.push({ id, body, details, cursor: expectedHead + added.length + 1 });
+      this.#size += sizeOf({ id, body, details });
     }
     const head = expectedHead + added.length;
     const at = this.#clock.now();
@@ -109,7 +112,10 @@ export class MemoryStore implements Store, Retention {
       if (at >= before || deleted === limit) break;
       const { floor } = room.record;
       const gone = room.messages.splice(0, Math.min(head - floor, limit - deleted));
-      for (const { id } of gone) room.ids.delete(id);
+      for (const message of gone) {
+        room.ids.delete(message.id);
+        this.#size -= sizeOf(message);
+      }
       room.record = { ...room.record, floor: floor + gone.length };
       deleted += gone.length;
       if (room.record.floor === head) done++;
@@ -124,6 +130,10 @@ export class MemoryStore implements Store, Retention {
 
   async check(): Promise<void> {
     this.#assertOpen();
+  }
+
+  async sizeBytes(): Promise<number> {
+    return this.#size;
   }
 
   async close(): Promise<void> {
@@ -149,4 +159,8 @@ export class MemoryStore implements Store, Retention {
   #assertOpen(): void {
     if (this.#closed) throw new StoreError("unavailable", "the store is closed");
   }
+}
+
+function sizeOf({ id, body, details }: EncodedMessage): number {
+  return id.length + body.length + details.length;
 }

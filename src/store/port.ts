@@ -74,6 +74,9 @@ export interface Store {
   /** Resolves if the store could take a write now, else rejects with `StoreError` "unavailable". */
   check(): Promise<void>;
 
+  /** Roughly what the store takes up, in bytes. */
+  sizeBytes(): Promise<number>;
+
   /** Waits for what was begun, then lets go of everything; every later call is "unavailable". */
   close(): Promise<void>;
 }

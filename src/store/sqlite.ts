@@ -3,6 +3,7 @@
  * `sqlite-tables.ts`, how commits are grouped in `sqlite-worker.ts`; here calls become promises, and what
  * was committed becomes hand-overs to the room's followers.
  */
+import { stat } from "node:fs/promises";
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
@@ -12,12 +13,14 @@ import type { Claim, Retention, RoomRecord, Store } from "./port.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 
 export class SqliteStore implements Store, Retention {
+  readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: SqliteThread;
   readonly #followers: Followers;
 
   /** `path` is absolute. Nothing is opened before the first call. */
   constructor(path: string, clock: Clock, log: Logger) {
+    this.#path = path;
     this.#clock = clock;
     this.#thread = new SqliteThread(path, log);
     this.#followers = new Followers(this, clock);
@@ -74,6 +77,20 @@ export class SqliteStore implements Store, Retention {
 
   check(): Promise<void> {
     return this.#thread.call("check");
+  }
+
+  /** The file and the log of what is not yet in it. */
+  async sizeBytes(): Promise<number> {
+    const files = [this.#path, `${this.#path}-wal`];
+    const sizes = await Promise.all(
+      files.map((file) =>
+        stat(file).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      ),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0);
   }
 
   async close(): Promise<void> {
