@@ -13,6 +13,8 @@ import type { ReadingSettings } from "../upstream/live-chat.ts";
 
 /** How long a viewer may take nothing of what was written. */
 const STALL_MS = 30_000;
+/** How long a lively chat may stay silent before a fresh page is asked for. */
+const QUIET_MS = 60_000;
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -174,6 +176,7 @@ export function toConfig(texts: Texts): Config {
       graceMs: v.RELAY_GRACE_MS,
       keepaliveMs: v.RELAY_KEEPALIVE_MS,
       stallMs: STALL_MS,
+      quietMs: QUIET_MS,
       pollMinMs: v.RELAY_POLL_MIN_MS,
       pollMaxMs: v.RELAY_POLL_MAX_MS,
       maxFailures: v.RELAY_MAX_FAILURES,

@@ -13,6 +13,8 @@ import type { ChatBatch, LiveChat } from "../upstream/live-chat.ts";
 import type { Appender } from "./appender.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
+/** So many empty polls in a row, for long enough, after messages came: a token can give nothing for ever. */
+const QUIET_POLLS = 20;
 /** A live answer fuller than this means that the upstream's window is overflowing: poll sooner. */
 const FULL_PAGE_ACTIONS = 75;
 
@@ -22,6 +24,8 @@ export interface PollerSettings {
   pollMaxMs: number;
   /** The failure in a row that stops the room. */
   maxFailures: number;
+  /** How long a lively chat may stay silent before a fresh page is asked for, once. */
+  quietMs: number;
 }
 
 export interface PollerParts {
@@ -45,6 +49,8 @@ export class Poller {
   /** Whether the present token's line has brought an answer: only then is its expiry no failure. */
   #answered = true;
   #mustReopen: string | undefined;
+  /** Empty polls in a row since messages last came, and when that was; undefined before any, and once it was acted on. */
+  #quiet: { polls: number; since: number } | undefined;
 
   /** `waitMs`: before the first poll, as `waitAfter` gives it for the answer that led to the checkpoint. */
   constructor(videoId: string, checkpoint: Checkpoint, waitMs: number, parts: PollerParts) {
@@ -113,7 +119,22 @@ export class Poller {
     this.#answered = true;
     await this.#append({ continuation: batch.continuation ?? null }, batch.messages, signal);
     this.#waitMs = waitAfter(batch, this.#checkpoint, this.#parts.settings);
-    return { waitMs: this.#waitMs };
+    if (!this.#hasFallenSilent(batch)) return { waitMs: this.#waitMs };
+    this.#mustReopen = "no messages for long after there were some";
+    return { waitMs: 0 };
+  }
+
+  /** True once for each time that a live chat stops bringing anything. */
+  #hasFallenSilent({ actionCount }: ChatBatch): boolean {
+    const now = this.#parts.clock.monotonic();
+    if (this.#checkpoint.chatType === "liveChatReplayRenderer") return false;
+    if (actionCount > 0) this.#quiet = { polls: 0, since: now };
+    if (!this.#quiet || actionCount > 0) return false;
+    this.#quiet.polls += 1;
+    if (this.#quiet.polls < QUIET_POLLS || now - this.#quiet.since < this.#parts.settings.quietMs)
+      return false;
+    this.#quiet = undefined;
+    return true;
   }
 
   /** The token is no longer good: a new page gives another. Expiry again before any answer is a failure. */

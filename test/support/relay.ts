@@ -37,6 +37,7 @@ export interface TestRelayOptions {
   upstream?: Simulator;
   telemetry?: Telemetry;
   stallMs?: number;
+  quietMs?: number;
 }
 
 export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
@@ -60,7 +61,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const upstream = options.upstream ?? (await startSimulator(options.simulator));
   const telemetry = options.telemetry ?? new Telemetry(silentLog);
   const config = testConfig(upstream, options.settings);
-  if (options.stallMs !== undefined) config.rooms.stallMs = options.stallMs;
+  const { stallMs = config.rooms.stallMs, quietMs = config.rooms.quietMs } = options;
+  Object.assign(config.rooms, { stallMs, quietMs });
   const service = await startService(config, systemClock, telemetry);
   return {
     url: service.url,
