@@ -16,7 +16,7 @@ export async function demo(args: readonly string[]): Promise<void> {
   const perSecond = rateFrom(extras.rate ?? "5");
   const upstream = await startSimulator();
   if (extras.recording === undefined) {
-    const chat = upstream.chat(VIDEO_ID, { timeoutMs: 1000, forget: true, holdsMs: 60_000 });
+    const chat = upstream.chat(VIDEO_ID, { tokens: "reusable", forget: true, holdsMs: 60_000 });
     chat.say(MESSAGES_BEFORE);
     chat.speak(perSecond);
   } else {

@@ -1,4 +1,5 @@
 /** Every failure of a request as the one JSON shape, whoever noticed it: a route, the validator, Fastify or Node. */
+import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
@@ -21,6 +22,10 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
   HPE_HEADER_OVERFLOW: ["HEADERS_TOO_LARGE", "The URL and headers are too large."],
   ERR_HTTP_REQUEST_TIMEOUT: ["REQUEST_TIMEOUT", "The request did not arrive in time."],
 };
+
+const NOT_HTTP: [ErrorCode, string] = ["INVALID_REQUEST", "This is not valid HTTP/1.1."];
+/** How long a caller may take to read why its connection ends: destroyed at once, it could take the answer along. */
+const READING_MS = 1000;
 
 /** `cooldownLeftMs`: for how long the upstream's throttling still lasts. */
 export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: () => number): void {
@@ -89,20 +94,35 @@ function pathOf(request: FastifyRequest): string {
   return request.url.replace(/[?#].*/s, "");
 }
 
-/** Answers, on the bare socket, what Node could not parse as a request. */
-export function answerUnparseable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const [code, message] = PARSER_ERRORS[error.code ?? ""] ?? [
-    "INVALID_REQUEST" as const,
-    "This is not valid HTTP/1.1.",
-  ];
-  const body = JSON.stringify({ code, message });
-  const head = [
-    `HTTP/1.1 ${ERRORS[code].status} ${code}`,
-    "Content-Type: application/json; charset=utf-8",
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "Access-Control-Allow-Origin: *",
-    "Connection: close",
-  ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+/**
+ * Answers, on the bare socket, what Node could not parse as a request. Into an answer that has begun nothing more can
+ * be said. Either way the connection is over, also where the other side keeps its half of it open.
+ */
+export class UnparseableAnswer {
+  readonly #answers = new WeakMap<Socket, ServerResponse>();
+
+  /** To be told of each request, for what is sent behind it. */
+  watch(server: Server): void {
+    server.on("request", ({ socket }, response) => this.#answers.set(socket, response));
+  }
+
+  give(error: NodeJS.ErrnoException, socket: Socket): void {
+    const answer = this.#answers.get(socket);
+    const isUnderWay = answer?.headersSent && !answer.writableFinished;
+    if (error.code === "ECONNRESET" || !socket.writable || isUnderWay) {
+      socket.destroy();
+      return;
+    }
+    const [code, message] = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
+    const body = JSON.stringify({ code, message });
+    const head = [
+      `HTTP/1.1 ${ERRORS[code].status} ${code}`,
+      "Content-Type: application/json; charset=utf-8",
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      "Access-Control-Allow-Origin: *",
+      "Connection: close",
+    ];
+    socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+    setTimeout(() => socket.destroy(), READING_MS).unref();
+  }
 }

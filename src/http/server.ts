@@ -7,7 +7,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { nestsDeeper } from "../upstream/json.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { AddressLimit } from "./address-limit.ts";
-import { answerErrors, answerUnparseable, answerUnroutable, refuseUnserved } from "./errors.ts";
+import { answerErrors, answerUnroutable, refuseUnserved, UnparseableAnswer } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
 import { pollRoute } from "./poll.ts";
@@ -44,11 +44,12 @@ interface Served {
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, liveChat, telemetry } = served;
+  const unparseable = new UnparseableAnswer();
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
-    clientErrorHandler: answerUnparseable,
+    clientErrorHandler: (error, socket) => unparseable.give(error, socket),
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -60,6 +61,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply),
   });
+  unparseable.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setSerializerCompiler(() => JSON.stringify);
   answerErrors(app, telemetry.log, () => liveChat.cooldownLeftMs);

@@ -1,0 +1,336 @@
+/**
+ * The first three steps of the specification's bootstrap, one describe for each: the video id, the credentials, the
+ * chat page. What follows them is in bootstrap-client.test.ts.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { pipeline, Readable } from "node:stream";
+import { describe, it } from "node:test";
+import { createGzip } from "node:zlib";
+import type { Failure } from "../src/simulator/faults.ts";
+import type { RequestKind } from "../src/simulator/requests.ts";
+import type { Scenario } from "../src/simulator/scenario.ts";
+import {
+  asked,
+  chatCalls,
+  failAlways,
+  opened,
+  openStream,
+  refused,
+  startAtRest,
+  textAction,
+} from "./support/opening.ts";
+
+const VIDEO = "bootstrap01";
+const OTHER = "bootstrap02";
+
+describe("1. resolve the video id to 11 characters; otherwise INVALID_VIDEO_ID", () => {
+  it("opens one room for an id and for all addresses of it", async () => {
+    await using relay = await startAtRest();
+    relay.upstream.chat(VIDEO);
+    for (const input of [VIDEO, `https://youtu.be/${VIDEO}?t=1`, ` m.youtube.com/watch?list=a&v=${VIDEO} `]) {
+      assert.equal((await opened(relay, input)).videoId, VIDEO);
+    }
+    assert.deepEqual(asked(relay), ["sw.js", "popout", "get_live_chat"]);
+    assert.match(
+      relay.upstream.requests[1]?.path ?? "",
+      new RegExp(`^/live_chat\\?is_popout=1&v=${VIDEO}\\b`),
+    );
+  });
+
+  it("refuses everything else without asking the upstream", async () => {
+    await using relay = await startAtRest();
+    for (const input of [
+      `${VIDEO}2`,
+      "https://www.youtube.com/@someone",
+      `https://example.com/watch?v=${VIDEO}`,
+    ]) {
+      assert.equal((await refused(relay, input)).failure, "400 INVALID_VIDEO_ID");
+    }
+    assert.deepEqual(asked(relay), []);
+  });
+});
+
+const body = (text: string): Failure => ({ status: 200, body: text });
+const script = (config: object): Failure => body(`self.x=1;ytcfg.set(${JSON.stringify(config)});`);
+const SCRIPT_KEY = { INNERTUBE_API_KEY: "key-of-the-script" };
+const SCRIPT_VERSION = { INNERTUBE_CLIENT_VERSION: "1.1.1" };
+/** The positional form, the version at its place and the key after it. */
+const scriptData = (key: string | null, version: string | null): Failure =>
+  body(`)]}'\n${JSON.stringify([["a", null, [[...Array(16).fill(null), version], key]]])}`);
+const DATA = scriptData("key-of-its-data", "2.2.2");
+const STUB = body("self.addEventListener('install', () => {})");
+
+describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAILED", () => {
+  const sources: [what: string, script: Failure, data: Failure, key: string, version: string][] = [
+    ["sw.js tells both", script({ ...SCRIPT_KEY, ...SCRIPT_VERSION }), DATA, "key-of-the-script", "1.1.1"],
+    ["sw.js tells the key, its data the version", script(SCRIPT_KEY), DATA, "key-of-the-script", "2.2.2"],
+    ["sw.js tells the version, its data the key", script(SCRIPT_VERSION), DATA, "key-of-its-data", "1.1.1"],
+    ["sw.js is a stub", STUB, DATA, "key-of-its-data", "2.2.2"],
+    [
+      "a stub, and the data tell the key",
+      STUB,
+      scriptData("key-of-its-data", null),
+      "key-of-its-data",
+      "3.3.3",
+    ],
+    ["a stub, and the data the version", STUB, scriptData(null, "2.2.2"), "key-of-the-page", "2.2.2"],
+    ["sw.js tells the key and the data nothing", script(SCRIPT_KEY), "html", "key-of-the-script", "3.3.3"],
+    ["both tell nothing", STUB, scriptData(null, null), "key-of-the-page", "3.3.3"],
+    ["both are missing", { status: 404 }, { status: 404 }, "key-of-the-page", "3.3.3"],
+    ["both fail", { status: 500 }, { status: 503 }, "key-of-the-page", "3.3.3"],
+    ["both break off", "truncated", "reset", "key-of-the-page", "3.3.3"],
+    ["both are empty", "empty", "empty", "key-of-the-page", "3.3.3"],
+    [
+      "both lead away",
+      { redirect: "https://example.com/sw.js" },
+      { redirect: "//a.b" },
+      "key-of-the-page",
+      "3.3.3",
+    ],
+  ];
+  for (const [what, swJs, swJsData, key, version] of sources) {
+    it(`${what}: ${key} and ${version} are used`, async () => {
+      await using relay = await startAtRest();
+      relay.upstream.chat(VIDEO);
+      Object.assign(relay.upstream.credentials, { apiKey: "key-of-the-page", clientVersion: "3.3.3" });
+      failAlways(relay, "sw.js", swJs);
+      failAlways(relay, "sw.js_data", swJsData);
+      await opened(relay, VIDEO);
+      const scripts = what === "sw.js tells both" ? ["sw.js"] : ["sw.js", "sw.js_data"];
+      assert.deepEqual(asked(relay), [...scripts, "popout", "get_live_chat"]);
+      const [call] = chatCalls(relay);
+      assert.match(call?.path ?? "", new RegExp(`\\?key=${key}(&|$)`));
+      assert.equal(call?.clientVersion, version);
+    });
+  }
+
+  it("fetches it anew for each room, for the upstream rotates it", async () => {
+    await using relay = await startAtRest();
+    for (const [videoId, apiKey] of [
+      [VIDEO, "key-before-noon"],
+      [OTHER, "key-after-noon"],
+    ] as const) {
+      relay.upstream.chat(videoId);
+      relay.upstream.credentials.apiKey = apiKey;
+      await opened(relay, videoId);
+      assert.match(chatCalls(relay).at(-1)?.path ?? "", new RegExp(`key=${apiKey}`));
+    }
+  });
+
+  for (const chat of ["live", "none"] as const) {
+    it(`answers SW_JS_FAILED where nothing tells them: chat ${chat}`, async () => {
+      const simulator = {
+        serviceWorker: "stub",
+        serviceWorkerData: "broken",
+        pageCredentials: false,
+      } as const;
+      await using relay = await startAtRest({ simulator });
+      relay.upstream.chat(VIDEO, { kind: chat });
+      assert.equal((await refused(relay, VIDEO)).failure, "502 SW_JS_FAILED");
+      assert.deepEqual(chatCalls(relay), []);
+    });
+  }
+
+  it("sends them with every chat call, as the client that it speaks as", async () => {
+    await using relay = await startAtRest();
+    relay.upstream.chat(VIDEO, { works: [{ client: "TVHTML5" }] });
+    await opened(relay, VIDEO);
+    const { apiKey, clientVersion, visitorData } = relay.upstream.credentials;
+    const sent = chatCalls(relay).map(({ path, headers, body }) => {
+      const { clientName, clientVersion: version, hl } = JSON.parse(body ?? "").context.client;
+      assert.deepEqual([headers["x-youtube-client-version"], hl], [version, "en"]);
+      assert.deepEqual(
+        [headers["x-goog-visitor-id"], headers.origin],
+        [visitorData, relay.upstream.urls.main],
+      );
+      return [
+        new URLSearchParams(path.split("?")[1]).get("key"),
+        clientName,
+        headers["x-youtube-client-name"],
+        version,
+      ];
+    });
+    assert.deepEqual(sent[0], [apiKey, "WEB", "1", clientVersion]);
+    assert.deepEqual(sent[2]?.slice(0, 3), [apiKey, "TVHTML5", "7"]);
+    assert.match(sent[2]?.[3], /^7\.\d{8}\./);
+  });
+});
+
+const MARKED = { kind: "replay", replayRenderer: "liveChatRenderer" } as const;
+
+function* endless(): Generator<Buffer> {
+  for (;;) yield Buffer.alloc(2 ** 16, " ");
+}
+
+describe("3. load the popout page, falling back to the watch page; no chat with a token is NO_LIVE_CHAT", () => {
+  const found: [what: string, Partial<Scenario>, asked: RequestKind[], replay?: "replay"][] = [
+    ["on the popout page, which is enough", {}, ["popout"]],
+    ["on the watch page alone", { foundOn: "watch" }, ["popout", "watch"]],
+    ["before the stream begins", { kind: "upcoming" }, ["popout"]],
+    ["on a page that is a quoted and escaped string", { initialData: "escaped" }, ["popout"]],
+    ["on such a watch page", { initialData: "escaped", foundOn: "watch" }, ["popout", "watch"]],
+    ["as a replay", { kind: "replay" }, ["popout"], "replay"],
+    ["as a live renderer marked as a replay", MARKED, ["popout"], "replay"],
+    ["so marked on the watch page", { ...MARKED, foundOn: "watch" }, ["popout", "watch"], "replay"],
+  ];
+  for (const [what, scenario, pages, replay] of found) {
+    it(`finds a chat ${what}`, async () => {
+      await using relay = await startAtRest();
+      relay.upstream.chat(VIDEO, scenario).say(1);
+      assert.equal(
+        (await opened(relay, VIDEO)).chatType,
+        replay ? "liveChatReplayRenderer" : "liveChatRenderer",
+      );
+      assert.deepEqual(asked(relay), [
+        "sw.js",
+        ...pages,
+        "get_live_chat",
+        ...(replay ? ["get_live_chat_replay"] : []),
+      ]);
+      assert.ok((chatCalls(relay)[0]?.continuation ?? "").length > 100, "not one of the menu's dead tokens");
+    });
+  }
+
+  for (const [view, foundOn, expected] of [
+    ["all", "popout", ["first", "hidden", "last"]],
+    ["top", "popout", ["first", "last"]],
+    // The tokens of its menu are dead, so the page's own is used, which shows the selection.
+    ["all", "watch", ["first", "last"]],
+  ] as const) {
+    for (const kind of ["live", "replay"] as const) {
+      it(`reads the view "${view}" of a ${kind} chat from the ${foundOn} page's tokens`, async () => {
+        await using relay = await startAtRest({ settings: { RELAY_CHAT_VIEW: view } });
+        const onlyInAll = (action: object) => JSON.stringify(action).includes("hidden");
+        const chat = relay.upstream.chat(VIDEO, { kind, foundOn, page: 0, overlap: 9, onlyInAll });
+        chat.say(["first", "hidden", "last"].map(textAction));
+        await using stream = await openStream(relay, { videoId: VIDEO });
+        await stream.until(() => stream.ids.includes("last"));
+        assert.deepEqual(stream.ids, expected);
+      });
+    }
+  }
+
+  for (const [kind, why] of [
+    ["none", /no live chat/],
+    ["disabled", /disabled/],
+    ["members-only", /members-only/],
+    ["private", /private/],
+    ["unavailable", /unavailable/],
+  ] as const) {
+    it(`answers NO_LIVE_CHAT where both pages hold none, and opens once there is one: ${kind}`, async () => {
+      await using relay = await startAtRest();
+      const chat = relay.upstream.chat(VIDEO, { kind });
+      const { failure, message } = await refused(relay, VIDEO);
+      assert.equal(failure, "404 NO_LIVE_CHAT");
+      assert.match(message, why);
+      assert.deepEqual(asked(relay), ["sw.js", "popout", "watch"]);
+      chat.change({ kind: "live" });
+      await opened(relay, VIDEO);
+    });
+  }
+
+  const unloadable: [what: string, Failure, why: RegExp][] = [
+    ["HTTP 500", { status: 500 }, /could not be loaded.*HTTP 500/],
+    ["HTTP 404", { status: 404 }, /could not be loaded.*HTTP 404/],
+    ["a reset", "reset", /could not be loaded.*connection/],
+    ["half a page", "truncated", /could not be loaded.*connection/],
+    ["a page of words", "html", /no initial data/],
+    [
+      "a page without end",
+      { status: 200, body: " ".repeat(12 * 2 ** 20 + 1) },
+      /could not be loaded.*larger/,
+    ],
+    ["a consent page", body('<form action="https://consent.youtube.com/save">'), /consent/],
+    ["a redirect to consent", { redirect: "https://consent.youtube.com/m?continue=a" }, /consent/],
+    ["a redirect to sign in", { redirect: "https://accounts.google.com/ServiceLogin" }, /sign in/],
+    ["a redirect to nowhere", { redirect: "http://" }, /nowhere/],
+    ["a redirect to itself", { redirect: "?again" }, /redirects/],
+  ];
+  for (const [what, failure, why] of unloadable) {
+    it(`answers NO_LIVE_CHAT where both pages are ${what}, and takes the watch page where the popout is`, async () => {
+      await using relay = await startAtRest();
+      relay.upstream.chat(VIDEO);
+      failAlways(relay, "popout", failure);
+      const repairWatch = failAlways(relay, "watch", failure);
+      const refusal = await refused(relay, VIDEO);
+      assert.equal(refusal.failure, "404 NO_LIVE_CHAT");
+      assert.match(refusal.message, why);
+      assert.ok(relay.upstream.requests.length < 20, "and gives up soon");
+      repairWatch();
+      await opened(relay, VIDEO);
+    });
+  }
+
+  it("follows redirects to its own hosts", async () => {
+    await using relay = await startAtRest();
+    const { upstream } = relay;
+    upstream.chat(VIDEO);
+    upstream.fault({
+      on: "popout",
+      times: 1,
+      as: { redirect: `${upstream.urls.mobile}/live_chat?v=${VIDEO}` },
+    });
+    upstream.fault({ on: "popout", times: 1, as: { redirect: `/watch?v=${VIDEO}`, status: 307 } });
+    await opened(relay, VIDEO);
+    assert.deepEqual(asked(relay), ["sw.js", "popout", "popout", "watch", "get_live_chat"]);
+    assert.deepEqual(
+      upstream.requests.map(({ host }) => host),
+      ["main", "main", "mobile", "mobile", "main"],
+    );
+  });
+
+  it("gives up a circle of redirects", async () => {
+    await using relay = await startAtRest();
+    failAlways(relay, "popout", { redirect: `/watch?v=${VIDEO}` });
+    failAlways(relay, "watch", { redirect: `/live_chat?v=${VIDEO}` });
+    const { failure, message } = await refused(relay, VIDEO);
+    assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*redirects/);
+    assert.ok(relay.upstream.requests.length < 20);
+  });
+
+  it("asks nothing of a foreign host, and hangs up on an own one whose bodies have no end", async () => {
+    const visited: string[] = [];
+    const hungUp: Promise<unknown>[] = [];
+    await using server = createServer(({ url = "" }, response) => {
+      visited.push(url);
+      hungUp.push(once(response, "close"));
+      const packing = url === "/packed" ? [createGzip()] : [];
+      if (url === "/packed") response.setHeader("content-encoding", "gzip");
+      pipeline([Readable.from(endless()), ...packing, response], () => {});
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const elsewhere = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await using relay = await startAtRest();
+    const { upstream } = relay;
+    const toForeign = { redirect: `${elsewhere}/plain` };
+    const toCredentials = { redirect: `${upstream.urls.main}@${elsewhere.slice("http://".length)}/packed` };
+    upstream.fault({ on: "popout", videoId: VIDEO, times: 1, as: toForeign });
+    upstream.fault({ on: "watch", videoId: VIDEO, times: 1, as: toCredentials });
+    assert.match((await refused(relay, VIDEO)).message, /foreign host \(127\.0\.0\.1\)/);
+    assert.deepEqual(visited, []);
+
+    const urls = { ...upstream.urls, music: elsewhere };
+    const { requests } = upstream;
+    await using trusting = await startAtRest({ upstream: { ...upstream, requests, urls } });
+    upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: toForeign });
+    upstream.fault({ on: "watch", videoId: OTHER, times: 1, as: { redirect: `${elsewhere}/packed` } });
+    const { failure, message } = await refused(trusting, OTHER);
+    assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*larger/);
+    assert.deepEqual(visited, ["/plain", "/packed"]);
+    await Promise.all(hungUp);
+  });
+
+  it("sends the answer to the consent page and asks for English, everywhere", async () => {
+    await using relay = await startAtRest({ simulator: { serviceWorker: "stub" } });
+    relay.upstream.chat(VIDEO, { foundOn: "watch" });
+    await opened(relay, VIDEO);
+    for (const { headers, path, kind } of relay.upstream.requests) {
+      assert.equal(headers.cookie, "SOCS=CAI", kind);
+      assert.match(headers["accept-language"] ?? "", /^en/, kind);
+      if (kind === "popout" || kind === "watch") assert.match(path, /[?&]hl=en(&|$)/);
+    }
+  });
+});

@@ -1,0 +1,261 @@
+/** The specification's table of errors, endpoint by endpoint: status, code, shape, and what it costs upstream. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ErrorCode } from "../src/protocol/errors.ts";
+import type { Failure } from "../src/simulator/faults.ts";
+import type { RequestKind } from "../src/simulator/requests.ts";
+import { type Answer, ask, assertRefused, pollOf, post, session } from "./support/api.ts";
+import { failAlways } from "./support/opening.ts";
+import { startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
+
+const VIDEO = "error-table";
+const UNKNOWN_VIDEO = "not-a-chat_";
+/** Of the right form, of no chat. */
+const MADE_UP = {
+  token: "made-up-token",
+  client: "TVHTML5",
+  endpoint: "get_live_chat",
+  apiKey: "AIzaSyMadeUpMadeUpMadeUp",
+};
+
+type Endpoint = "stream" | "sessions" | "poll" | "probe";
+type Input = Record<string, unknown>;
+
+function request({ url }: TestRelay, endpoint: Endpoint, input: Input): Promise<Answer> {
+  if (endpoint !== "stream") return post(url, `/v1/${endpoint}`, input);
+  const texts = Object.entries(input).map(([name, value]): [string, string] => [name, String(value)]);
+  return ask(url, `/v1/stream?${new URLSearchParams(texts)}`);
+}
+
+/** A fault at the upstream that lasts. */
+type Trouble = [RequestKind, Failure];
+
+interface Row {
+  when: string;
+  /** Beside the simulator's own ways. */
+  options?: TestRelayOptions;
+  troubles?: Trouble[];
+  /** The calls of the chat that work; all by default. */
+  works?: [];
+  input?: Input;
+  /** What each endpoint says, with the number of upstream calls that it takes to find out. */
+  told: Partial<Record<Endpoint, [status: number, code: ErrorCode, calls: number]>>;
+}
+
+const NO_CREDENTIALS: TestRelayOptions = {
+  simulator: { serviceWorker: "stub", serviceWorkerData: "broken", pageCredentials: false },
+};
+const THROTTLED: Failure = { status: 429, headers: { "retry-after": "7" } };
+const PAGES_FAIL: Trouble[] = [
+  ["popout", { status: 503 }],
+  ["watch", { status: 503 }],
+];
+
+const BOOTSTRAP: Row[] = [
+  {
+    when: "videoId is missing",
+    input: {},
+    told: {
+      stream: [400, "INVALID_REQUEST", 0],
+      sessions: [400, "INVALID_REQUEST", 0],
+      probe: [400, "INVALID_REQUEST", 0],
+    },
+  },
+  {
+    when: "videoId is neither an id nor an address",
+    input: { videoId: "https://notyoutube.com/watch?v=abcdefghijk" },
+    told: {
+      stream: [400, "INVALID_VIDEO_ID", 0],
+      sessions: [400, "INVALID_VIDEO_ID", 0],
+      probe: [400, "INVALID_VIDEO_ID", 0],
+    },
+  },
+  {
+    when: "no page holds a chat",
+    input: { videoId: UNKNOWN_VIDEO },
+    told: {
+      stream: [404, "NO_LIVE_CHAT", 3],
+      sessions: [404, "NO_LIVE_CHAT", 3],
+      probe: [404, "NO_LIVE_CHAT", 3],
+    },
+  },
+  {
+    when: "neither page can be loaded",
+    troubles: PAGES_FAIL,
+    told: {
+      stream: [404, "NO_LIVE_CHAT", 3],
+      sessions: [502, "UPSTREAM_ERROR", 3],
+      probe: [404, "NO_LIVE_CHAT", 3],
+    },
+  },
+  {
+    when: "nothing tells key and version",
+    options: NO_CREDENTIALS,
+    told: {
+      stream: [502, "SW_JS_FAILED", 3],
+      sessions: [502, "SW_JS_FAILED", 3],
+      probe: [502, "SW_JS_FAILED", 3],
+    },
+  },
+  {
+    when: "nothing tells key and version, and there is no chat either",
+    options: NO_CREDENTIALS,
+    input: { videoId: UNKNOWN_VIDEO },
+    told: {
+      stream: [502, "SW_JS_FAILED", 4],
+      sessions: [502, "SW_JS_FAILED", 4],
+      probe: [502, "SW_JS_FAILED", 4],
+    },
+  },
+  {
+    when: "no client and endpoint work",
+    works: [],
+    told: { stream: [502, "NO_WORKING_CLIENT", 6], sessions: [502, "NO_WORKING_CLIENT", 6] },
+  },
+  ...(["sw.js", "popout"] as const).map(
+    (kind, i): Row => ({
+      when: `${kind} is throttled`,
+      troubles: [[kind, THROTTLED]],
+      told: {
+        stream: [429, "RATE_LIMITED", 1 + i],
+        sessions: [502, "UPSTREAM_ERROR", 1 + i],
+        probe: [429, "RATE_LIMITED", 1 + i],
+      },
+    }),
+  ),
+  {
+    when: "the chat call is throttled",
+    troubles: [["get_live_chat", "quota"]],
+    told: { stream: [429, "RATE_LIMITED", 3], sessions: [502, "UPSTREAM_ERROR", 3] },
+  },
+];
+
+describe("what a bootstrap finds", () => {
+  for (const { when, options, troubles = [], works, input = { videoId: VIDEO }, told } of BOOTSTRAP) {
+    for (const [endpoint, [status, code, calls]] of Object.entries(told)) {
+      it(`${endpoint}, where ${when}: ${status} ${code} after ${calls} upstream calls`, async () => {
+        await using relay = await startRelay(options);
+        relay.upstream.chat(VIDEO, works && { works }).say(3);
+        for (const [on, as] of troubles) failAlways(relay, on, as);
+        const answer = await request(relay, endpoint as Endpoint, input);
+        assertRefused(answer, status, code, relay.upstream);
+        assert.equal(relay.upstream.requests.length, calls);
+        if (code === "RATE_LIMITED") assert.match(answer.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+      });
+    }
+  }
+});
+
+describe("during a cooldown", () => {
+  const LONG: Failure = { status: 429, headers: { "retry-after": "90" } };
+  const rows: [Endpoint, Input, number, ErrorCode][] = [
+    ["stream", { videoId: VIDEO }, 429, "RATE_LIMITED"],
+    ["sessions", { videoId: VIDEO }, 502, "UPSTREAM_ERROR"],
+    ["poll", MADE_UP, 502, "UPSTREAM_ERROR"],
+    ["probe", { videoId: VIDEO }, 429, "RATE_LIMITED"],
+  ];
+  for (const [endpoint, input, status, code] of rows) {
+    it(`${endpoint} is told at once, by ${status} ${code} that says so, without an upstream call`, async () => {
+      await using relay = await startRelay();
+      relay.upstream.chat(VIDEO).say(1);
+      relay.upstream.fault({ on: "sw.js", times: 1, as: LONG });
+      assertRefused(await request(relay, "stream", { videoId: VIDEO }), 429, "RATE_LIMITED");
+      const before = relay.upstream.requests.length;
+      const answer = await request(relay, endpoint, input);
+      assert.match(assertRefused(answer, status, code, relay.upstream), /throttling/);
+      assert.equal(relay.upstream.requests.length, before);
+      const retryAfter = Number(answer.headers.get("retry-after"));
+      assert.ok(retryAfter > 80 && retryAfter <= 90, `Retry-After: ${retryAfter}`);
+    });
+  }
+});
+
+describe("what the upstream's answer to a poll means to its caller", () => {
+  const rows: [string, Failure, number, ErrorCode][] = [
+    ["an error object in 200", "invalid-argument", 410, "TOKEN_EXPIRED"],
+    ["an error of the old form in 200", "response-errors", 410, "TOKEN_EXPIRED"],
+    ["HTTP 400 INVALID_ARGUMENT", { status: 400 }, 410, "TOKEN_EXPIRED"],
+    ["HTTP 400 of another kind", { status: 400, body: "<p>no</p>" }, 502, "UPSTREAM_ERROR"],
+    ["a quota signal in 200", "quota", 502, "UPSTREAM_ERROR"],
+    ["HTTP 429", { status: 429 }, 502, "UPSTREAM_ERROR"],
+    ["a captcha page", "captcha", 502, "UPSTREAM_ERROR"],
+    ["HTTP 403", { status: 403 }, 502, "UPSTREAM_ERROR"],
+    ["HTTP 404", { status: 404 }, 502, "UPSTREAM_ERROR"],
+    ["HTTP 500", { status: 500 }, 502, "UPSTREAM_ERROR"],
+    ["HTML", "html", 502, "UPSTREAM_ERROR"],
+    ["nothing", "empty", 502, "UPSTREAM_ERROR"],
+    ["null", "null", 502, "UPSTREAM_ERROR"],
+    ["[]", "array", 502, "UPSTREAM_ERROR"],
+    ["{}", "object", 502, "UPSTREAM_ERROR"],
+    ["a truncated answer", "truncated", 502, "UPSTREAM_ERROR"],
+    ["a reset connection", "reset", 502, "UPSTREAM_ERROR"],
+    ["a redirect to a foreign host", { redirect: "http://127.0.0.9:9/" }, 502, "UPSTREAM_ERROR"],
+  ];
+  for (const [name, as, status, code] of rows) {
+    it(`${name}: ${status} ${code}`, async () => {
+      await using relay = await startRelay();
+      relay.upstream.chat(VIDEO).say(1);
+      const opened = await session(relay.url, { videoId: VIDEO });
+      failAlways(relay, "get_live_chat", as);
+      const before = relay.upstream.requests.length;
+      assertRefused(await request(relay, "poll", pollOf(opened)), status, code, relay.upstream);
+      assert.equal(relay.upstream.requests.length, before + 1);
+    });
+  }
+});
+
+describe("validation refuses before anything is sent upstream, and names the field", () => {
+  const LONG_URL = `https://youtu.be/${VIDEO}?${"x".repeat(2048)}`;
+  const rows: [Endpoint, Input, ErrorCode, RegExp][] = [
+    ["stream", { videoId: VIDEO, backfill: "many" }, "INVALID_REQUEST", /backfill/],
+    ["stream", { videoId: VIDEO, backfill: "" }, "INVALID_REQUEST", /backfill/],
+    ["stream", { videoId: VIDEO, details: "1" }, "INVALID_REQUEST", /details/],
+    ["stream", { videoId: LONG_URL }, "INVALID_REQUEST", /videoId/],
+    ...(["sessions", "probe"] as const).flatMap((endpoint): [Endpoint, Input, ErrorCode, RegExp][] => [
+      [endpoint, { videoId: 5 }, "INVALID_REQUEST", /videoId/],
+      [endpoint, { videoId: null }, "INVALID_REQUEST", /videoId/],
+      [endpoint, { videoId: [VIDEO] }, "INVALID_REQUEST", /videoId/],
+      [endpoint, { videoId: LONG_URL }, "INVALID_REQUEST", /videoId/],
+      [endpoint, { videoId: "" }, "INVALID_VIDEO_ID", /videoId/],
+    ]),
+    ["sessions", { videoId: VIDEO, includeInitial: "yes" }, "INVALID_REQUEST", /includeInitial/],
+    ["sessions", { videoId: VIDEO, details: 1 }, "INVALID_REQUEST", /details/],
+    ...Object.keys(MADE_UP).flatMap((field): [Endpoint, Input, ErrorCode, RegExp][] => [
+      ["poll", { ...MADE_UP, [field]: undefined }, "INVALID_REQUEST", new RegExp(field)],
+      ["poll", { ...MADE_UP, [field]: 5 }, "INVALID_REQUEST", new RegExp(field)],
+      ["poll", { ...MADE_UP, [field]: null }, "INVALID_REQUEST", new RegExp(field)],
+    ]),
+    ["poll", { ...MADE_UP, token: "" }, "INVALID_REQUEST", /token/],
+    ["poll", { ...MADE_UP, token: "t\n" }, "INVALID_REQUEST", /token/],
+    ["poll", { ...MADE_UP, token: "t".repeat(8193) }, "INVALID_REQUEST", /token/],
+    ["poll", { ...MADE_UP, endpoint: "get_chat" }, "INVALID_REQUEST", /endpoint/],
+    ["poll", { ...MADE_UP, apiKey: "k".repeat(9) }, "INVALID_REQUEST", /apiKey/],
+    ["poll", { ...MADE_UP, apiKey: "k".repeat(101) }, "INVALID_REQUEST", /apiKey/],
+    ["poll", { ...MADE_UP, apiKey: "key with spaces" }, "INVALID_REQUEST", /apiKey/],
+    ["poll", { ...MADE_UP, apiKey: `${MADE_UP.apiKey}\n` }, "INVALID_REQUEST", /apiKey/],
+    ["poll", { ...MADE_UP, client: "WEB" }, "INVALID_REQUEST", /webVersion/],
+    ["poll", { ...MADE_UP, client: "WEB", webVersion: "" }, "INVALID_REQUEST", /webVersion/],
+    ["poll", { ...MADE_UP, client: "WEB", webVersion: "2.0-beta" }, "INVALID_REQUEST", /webVersion/],
+    ["poll", { ...MADE_UP, client: "WEB", webVersion: "2".repeat(41) }, "INVALID_REQUEST", /webVersion/],
+    ["poll", { ...MADE_UP, client: "WEB", webVersion: 2 }, "INVALID_REQUEST", /webVersion/],
+    ...["BETAMAX", "web", "", "__proto__", "constructor"].map(
+      (client): [Endpoint, Input, ErrorCode, RegExp] => [
+        "poll",
+        { ...MADE_UP, client },
+        "UNKNOWN_CLIENT",
+        /client/,
+      ],
+    ),
+  ];
+  const STATUS = { INVALID_REQUEST: 400, INVALID_VIDEO_ID: 400, UNKNOWN_CLIENT: 422 };
+
+  it("row by row", async () => {
+    await using relay = await startRelay();
+    for (const [endpoint, input, code, names] of rows) {
+      const answer = await request(relay, endpoint, input);
+      const status = STATUS[code as keyof typeof STATUS];
+      assert.match(assertRefused(answer, status, code), names, JSON.stringify(input).slice(0, 200));
+    }
+    assert.deepEqual(relay.upstream.requests, []);
+  });
+});

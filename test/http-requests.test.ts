@@ -1,0 +1,228 @@
+/** What is wrong with a request as HTTP, before any endpoint looks at it: always told in the one JSON shape, to any origin. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { ErrorCode } from "../src/protocol/errors.ts";
+import { ask, askRaw, assertRefused, post } from "./support/api.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { Stream } from "./support/stream.ts";
+
+const VIDEO = "http-parses";
+const JSON_TYPE = { "content-type": "application/json" };
+
+let relay: TestRelay;
+before(async () => {
+  relay = await startRelay();
+  relay.upstream.chat(VIDEO, { tokens: "reusable" }).say(3);
+});
+after(() => relay[Symbol.asyncDispose]());
+
+/** The answer to a head of lines, over a connection that is closed after it. */
+const raw = (lines: readonly string[], body = "") =>
+  askRaw(relay.url, `${[...lines, "Connection: close"].join("\r\n")}\r\n\r\n${body}`);
+
+describe("paths and methods", () => {
+  for (const path of [
+    "/v1",
+    "/v1/",
+    "/v1/nothing",
+    "/v2/stream",
+    "/v1/stream/",
+    "/V1/stream",
+    "//v1/stream",
+  ]) {
+    it(`${path} is 404 NOT_FOUND`, async () => {
+      assertRefused(await ask(relay.url, path), 404, "NOT_FOUND");
+    });
+  }
+
+  const rows: [string, string, string][] = [
+    ["/v1/stream", "POST", "OPTIONS, GET"],
+    ["/v1/stream", "DELETE", "OPTIONS, GET"],
+    ["/v1/stream?videoId=x", "PUT", "OPTIONS, GET"],
+    ["/v1/sessions", "GET", "OPTIONS, POST"],
+    ["/v1/poll", "PUT", "OPTIONS, POST"],
+    ["/v1/probe", "PATCH", "OPTIONS, POST"],
+    ["/v1/openapi.json", "POST", "OPTIONS, GET, HEAD"],
+    ["/metrics", "DELETE", "OPTIONS, GET, HEAD"],
+  ];
+  for (const [path, method, allow] of rows) {
+    it(`${method} ${path} is 405 with the methods that are allowed, whatever its body`, async () => {
+      for (const body of method === "GET" ? [undefined] : [undefined, "{", "text"]) {
+        const init = body === undefined ? { method } : { method, body, headers: JSON_TYPE };
+        const answer = await ask(relay.url, path, init);
+        assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+        assert.equal(answer.headers.get("allow"), allow);
+      }
+    });
+  }
+
+  it("a method that browsers do not know is told the same", async () => {
+    for (const method of ["PROPFIND", "TRACE", "QUERY"]) {
+      assertRefused(await raw([`${method} /v1/stream HTTP/1.1`, "Host: a"]), 405, "METHOD_NOT_ALLOWED");
+      assertRefused(await raw([`${method} /v1/nothing HTTP/1.1`, "Host: a"]), 404, "NOT_FOUND");
+    }
+  });
+});
+
+describe("bodies", () => {
+  const POSTS = ["/v1/sessions", "/v1/poll", "/v1/probe"];
+  const rows: [string, RequestInit, number, ErrorCode][] = [
+    ["no body", {}, 400, "INVALID_REQUEST"],
+    ["an empty one", { headers: JSON_TYPE, body: "" }, 400, "INVALID_REQUEST"],
+    ["what is no JSON", { headers: JSON_TYPE, body: "{" }, 400, "INVALID_REQUEST"],
+    ["null", { headers: JSON_TYPE, body: "null" }, 400, "INVALID_REQUEST"],
+    ["an array", { headers: JSON_TYPE, body: "[]" }, 400, "INVALID_REQUEST"],
+    ["a text", { headers: JSON_TYPE, body: '"x"' }, 400, "INVALID_REQUEST"],
+    ["deep nesting", { headers: JSON_TYPE, body: "[".repeat(30_000) }, 400, "INVALID_REQUEST"],
+    ["a form", { body: new URLSearchParams({ videoId: VIDEO }) }, 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["plain text", { body: `{"videoId":"${VIDEO}"}` }, 415, "UNSUPPORTED_MEDIA_TYPE"],
+    [
+      "a kind of JSON",
+      { headers: { "content-type": "application/vnd.api+json" }, body: "{}" },
+      415,
+      "UNSUPPORTED_MEDIA_TYPE",
+    ],
+    [
+      "a longer type",
+      { headers: { "content-type": "application/jsonx" }, body: "{}" },
+      415,
+      "UNSUPPORTED_MEDIA_TYPE",
+    ],
+    [
+      "no type",
+      { headers: { "content-type": "" }, body: new Uint8Array([123, 125]) },
+      415,
+      "UNSUPPORTED_MEDIA_TYPE",
+    ],
+    ["over 64 KiB", { headers: JSON_TYPE, body: `{"a":"${"x".repeat(65_536)}"}` }, 413, "PAYLOAD_TOO_LARGE"],
+  ];
+  for (const [name, init, status, code] of rows) {
+    it(`${name}: ${status} ${code}, without an upstream call`, async () => {
+      const before = relay.upstream.requests.length;
+      for (const path of POSTS) {
+        assertRefused(await ask(relay.url, path, { ...init, method: "POST" }), status, code);
+      }
+      assert.equal(relay.upstream.requests.length, before);
+    });
+  }
+
+  it("more bytes than Content-Length announces, in chunks too, are told in JSON", async () => {
+    const head = ["POST /v1/probe HTTP/1.1", "Host: a", "Content-Type: application/json"];
+    assertRefused(await raw([...head, "Content-Length: 1"], "{}"), 400, "INVALID_REQUEST");
+    const chunks = `${"10000\r\n"}${" ".repeat(65_536)}\r\n1\r\n \r\n0\r\n\r\n`;
+    assertRefused(await raw([...head, "Transfer-Encoding: chunked"], chunks), 413, "PAYLOAD_TOO_LARGE");
+  });
+
+  it("fields that are not described change nothing, whatever their names", async () => {
+    const odd = `"more":[1],"toString":5,"__proto__":{"videoId":"x"},"constructor":{"prototype":{"polluted":1}}`;
+    const body = `{"videoId":"${VIDEO}",${odd}}`;
+    const answer = await ask<{ videoId: string }>(relay.url, "/v1/sessions", {
+      method: "POST",
+      headers: JSON_TYPE,
+      body,
+    });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.body.videoId, VIDEO);
+    assert.equal(Reflect.get({}, "polluted"), undefined);
+    const bare = await ask(relay.url, "/v1/sessions", {
+      method: "POST",
+      headers: JSON_TYPE,
+      body: `{${odd}}`,
+    });
+    assert.match(assertRefused(bare, 400, "INVALID_REQUEST"), /videoId/);
+  });
+});
+
+describe("heads", () => {
+  const url = (length: number) => `/v1/nothing?${"a".repeat(length - "/v1/nothing?".length)}`;
+  const rows: [string, string[], number, ErrorCode][] = [
+    ["a URL of 8 KiB", [`GET ${url(8192)} HTTP/1.1`], 404, "NOT_FOUND"],
+    ["a URL over 8 KiB", [`GET ${url(8193)} HTTP/1.1`], 431, "HEADERS_TOO_LARGE"],
+    ["a URL over 16 KiB", [`GET ${url(20_000)} HTTP/1.1`], 431, "HEADERS_TOO_LARGE"],
+    ["a header over 16 KiB", ["GET / HTTP/1.1", `A: ${"a".repeat(16_384)}`], 431, "HEADERS_TOO_LARGE"],
+    [
+      "headers over 16 KiB",
+      ["GET / HTTP/1.1", ...Array(20).fill(`A: ${"a".repeat(900)}`)],
+      431,
+      "HEADERS_TOO_LARGE",
+    ],
+    ["100 headers", ["GET /v1/nothing HTTP/1.1", ...Array(98).fill("A: a")], 404, "NOT_FOUND"],
+    ["over 100 headers", ["GET /v1/nothing HTTP/1.1", ...Array(99).fill("A: a")], 431, "HEADERS_TOO_LARGE"],
+    ["an expectation of nonsense", ["GET /v1/nothing HTTP/1.1", "Expect: nonsense"], 404, "NOT_FOUND"],
+    ["a path that cannot be decoded", ["GET /%zz HTTP/1.1"], 400, "INVALID_REQUEST"],
+    ["a space in the URL", ["GET /v1/a b HTTP/1.1"], 400, "INVALID_REQUEST"],
+    ["a header without a name", ["GET / HTTP/1.1", ": a"], 400, "INVALID_REQUEST"],
+    ["a method that is none", ["FETCH / HTTP/1.1"], 400, "INVALID_REQUEST"],
+    [
+      "two ways of framing",
+      ["POST / HTTP/1.1", "Content-Length: 1", "Transfer-Encoding: chunked"],
+      400,
+      "INVALID_REQUEST",
+    ],
+    ["a negative length", ["POST / HTTP/1.1", "Content-Length: -1"], 400, "INVALID_REQUEST"],
+  ];
+  for (const [name, [line = "", ...headers], status, code] of rows) {
+    it(`${name}: ${status} ${code}`, async () => {
+      assertRefused(await raw([line, "Host: a", ...headers]), status, code);
+    });
+  }
+
+  it("bytes that are no HTTP at all are 400 INVALID_REQUEST", async () => {
+    const greeting = Buffer.from("16030100050100000000", "hex"); // of TLS
+    for (const bytes of ["\r\n\r\nhello\r\n\r\n", Buffer.alloc(100), greeting]) {
+      assertRefused(await askRaw(relay.url, bytes), 400, "INVALID_REQUEST");
+    }
+  });
+
+  it("a request without Host, and one of HTTP/1.0, are served", async () => {
+    assert.deepEqual((await raw(["GET /healthz HTTP/1.1"])).body, { status: "alive" });
+    assert.deepEqual((await raw(["GET /healthz HTTP/1.0"])).body, { status: "alive" });
+  });
+
+  it("half a head is waited for ten seconds, and told 408 REQUEST_TIMEOUT", { timeout: 20_000 }, async () => {
+    const since = performance.now();
+    assertRefused(await askRaw(relay.url, "GET /healthz HTTP/1.1\r\nHost: a\r\n"), 408, "REQUEST_TIMEOUT");
+    const waitedMs = performance.now() - since;
+    assert.ok(waitedMs > 9000 && waitedMs < 15_000, `${waitedMs} ms`);
+  });
+});
+
+describe("preflights", () => {
+  for (const path of ["/v1/stream", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/nothing"]) {
+    it(`${path}: 204 with what is allowed from any origin`, async () => {
+      const headers = {
+        origin: "https://overlay.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type,last-event-id",
+      };
+      const response = await fetch(relay.url + path, { method: "OPTIONS", headers });
+      assert.equal(response.status, 204);
+      assert.equal(response.headers.get("access-control-allow-origin"), "*");
+      const allowed = (name: string) => response.headers.get(`access-control-allow-${name}`)?.split(", ");
+      assert.ok(allowed("methods")?.includes("POST"));
+      assert.deepEqual(allowed("headers"), ["Content-Type", "Last-Event-ID", "Cache-Control"]);
+    });
+  }
+
+  it("lets pages read Retry-After", async () => {
+    const { headers } = await ask(relay.url, "/v1/nothing");
+    assert.equal(headers.get("access-control-expose-headers"), "Retry-After");
+  });
+});
+
+describe("RELAY_CALLER_POLLING=off", () => {
+  it("withdraws sessions and poll, from the description too, and nothing else", async () => {
+    await using closed = await startRelay({ settings: { RELAY_CALLER_POLLING: "off" } });
+    closed.upstream.chat(VIDEO, { tokens: "reusable" }).say(1);
+    for (const path of ["/v1/sessions", "/v1/poll"]) {
+      assertRefused(await post(closed.url, path, { videoId: VIDEO }), 404, "NOT_FOUND");
+      assertRefused(await ask(closed.url, path), 404, "NOT_FOUND");
+    }
+    assert.deepEqual(closed.upstream.requests, []);
+    const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
+    assert.deepEqual(Object.keys(body.paths), ["/v1/stream", "/v1/probe"]);
+    assert.equal((await post(closed.url, "/v1/probe", { videoId: VIDEO })).status, 200);
+    await using stream = await Stream.open(closed.url, { videoId: VIDEO });
+    await stream.untilMessages(1);
+  });
+});

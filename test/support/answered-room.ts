@@ -1,0 +1,78 @@
+/**
+ * A room one of whose polls is answered as a test orders: the first answer proves its pair, the next is the ordered
+ * one, and all further ones are as usual. Seen at its stream and at the upstream.
+ */
+import assert from "node:assert/strict";
+import type { Failure } from "../../src/simulator/faults.ts";
+import type { Scenario } from "../../src/simulator/scenario.ts";
+import { asked, inTime, openStream, textAction } from "./opening.ts";
+import { startRelay, type TestRelay } from "./relay.ts";
+import { assertConsecutive, type Stream } from "./stream.ts";
+
+export const VIDEO = "any-answers";
+export const COOLDOWN_MS = 60;
+/** So many polls may fail in a row; the last of them stops the room. */
+export const MAX_FAILURES = 3;
+
+/** An answer that holds a next token, or one of which the token does not matter. */
+export type Ordered = Failure | ((token: string) => Failure);
+
+export type Room = Awaited<ReturnType<typeof roomWith>>;
+
+/** The room, when its viewer has been sent the one message "before". */
+export async function roomWith(ordered: Ordered, scenario: Partial<Scenario> = {}) {
+  await using stack = new AsyncDisposableStack();
+  const settings = {
+    RELAY_POLL_MAX_MS: "20",
+    RELAY_COOLDOWN_MS: String(COOLDOWN_MS),
+    RELAY_MAX_FAILURES: String(MAX_FAILURES),
+  };
+  const relay = stack.use(await startRelay({ settings }));
+  const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5, page: 1, ...scenario });
+  chat.say([textAction("before")]);
+  const token = chat.page("popout").chat?.token ?? "";
+  const failure = typeof ordered === "function" ? ordered(token) : ordered;
+  const on = scenario.kind === "replay" ? "get_live_chat_replay" : "get_live_chat";
+  relay.upstream.fault({ on, times: 1, as: { delayMs: 0 } });
+  const fault = relay.upstream.fault({ on, times: 1, as: failure });
+  const stream = stack.use(await openStream(relay, { videoId: VIDEO }));
+  await stream.untilMessages(1);
+  const owned = stack.move();
+  const dispose = () => owned.disposeAsync();
+  return { relay, chat, token, failure, fault, stream, [Symbol.asyncDispose]: dispose };
+}
+
+/** Waits for the call after the one that was answered as ordered; gives both. */
+export async function around({ relay }: Room) {
+  const calls = relay.upstream.requested("get_live_chat", { count: 3, since: 0 });
+  const [, call, next] = await inTime(calls, "a call after the ordered answer");
+  assert.ok(call && next);
+  return { call, next };
+}
+
+/** Says something more, and asserts that the stream goes on to it, having brought exactly these. */
+export async function assertGoesOn({ chat, stream }: Room, ids: readonly string[] = []): Promise<void> {
+  chat.say([textAction("after")]);
+  await stream.until(() => stream.ids.includes("after"));
+  assert.deepEqual(stream.ids, ["before", ...ids, "after"]);
+  assertConsecutive(stream.cursors, stream.init.cursor);
+  assert.deepEqual([...new Set(stream.frames.map(({ event }) => event))], ["init", "message"]);
+}
+
+/** Asserts that the stream ends as that of a chat that is over. */
+export async function assertEnds(stream: Stream): Promise<void> {
+  const end = { event: "end", id: undefined, data: { reason: "no more continuations" } };
+  assert.deepEqual(await inTime(stream.ended(), "the end of the stream"), end);
+}
+
+/** Asserts that the stream ends as that of a room that failed. */
+export async function assertFails(stream: Stream): Promise<void> {
+  const frame = await inTime(stream.ended(), "the end of the stream");
+  assert.equal(frame?.event, "error");
+  assert.equal((frame.data as { code: string }).code, "UPSTREAM_ERROR");
+}
+
+/** How often the room, or a room before it, was bootstrapped. */
+export function bootstraps(relay: TestRelay): number {
+  return asked(relay).filter((kind) => kind === "sw.js").length;
+}

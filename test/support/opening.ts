@@ -1,0 +1,71 @@
+/** How a room is opened, seen from both ends: what the first viewer is told, and what the upstream was asked. */
+import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Failure } from "../../src/simulator/faults.ts";
+import type { JsonObject } from "../../src/simulator/json.ts";
+import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
+import { startRelay, type TestRelay, type TestRelayOptions } from "./relay.ts";
+import { Stream, type StreamOptions, streamUrl } from "./stream.ts";
+
+/** Longer than anything takes that comes at all. */
+const LIMIT_MS = 20_000;
+
+/** The promise, or a failure where it does not settle in time: a test that hangs would leave its relay running. */
+export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
+  const late = delay(LIMIT_MS, undefined, { ref: false });
+  return Promise.race([promise, late.then(() => assert.fail(`not in time: ${what}`))]);
+}
+
+/** A relay that polls no more once a room is open: whatever is asked, the bootstrap asks. */
+export function startAtRest({ settings, ...options }: TestRelayOptions = {}): Promise<TestRelay> {
+  const atRest = { RELAY_POLL_MIN_MS: "60000", RELAY_POLL_MAX_MS: "60000" };
+  return startRelay({ ...options, settings: { ...atRest, ...settings } });
+}
+
+/** Orders a fault for all requests of a kind; gives what ends it. */
+export function failAlways({ upstream }: TestRelay, on: RequestKind, as: Failure): () => void {
+  const fault = upstream.fault({ on, times: Number.POSITIVE_INFINITY, as });
+  return () => fault.cancel();
+}
+
+/** The kinds of all requests so far, in order. */
+export function asked({ upstream }: TestRelay): RequestKind[] {
+  return upstream.requests.map(({ kind }) => kind);
+}
+
+/** The calls to the chat endpoints so far, in order. */
+export function chatCalls({ upstream }: TestRelay): RequestRecord[] {
+  return upstream.requests.filter(({ client }) => client !== undefined);
+}
+
+export function openStream({ url }: TestRelay, options: StreamOptions): Promise<Stream> {
+  return inTime(Stream.open(url, options), `a stream of ${options.videoId}`);
+}
+
+/** Opens a stream, waits for its init frame, and closes it. */
+export async function opened(relay: TestRelay, videoId: string): Promise<Stream["init"]> {
+  await using stream = await openStream(relay, { videoId });
+  await stream.until(() => stream.frames.length > 0);
+  return stream.init;
+}
+
+/** The answer to a stream that is refused: its form is checked, and that it tells no credential. */
+export async function refused(relay: TestRelay, videoId: string) {
+  const response = await inTime(fetch(streamUrl(relay.url, { videoId })), `a refusal of ${videoId}`);
+  assert.notEqual(response.status, 200);
+  assert.match(response.headers.get("content-type") ?? "", /^application\/json/);
+  const body = (await response.json()) as { code: string; message: string };
+  assert.deepEqual(Object.keys(body), ["code", "message"]);
+  const tokens = chatCalls(relay).flatMap(({ continuation }) => continuation ?? []);
+  for (const secret of [relay.upstream.credentials.apiKey, ...tokens]) {
+    assert.ok(!body.message.includes(secret), `the message tells a credential: ${body.message}`);
+  }
+  const retryAfter = response.headers.get("retry-after");
+  return { failure: `${response.status} ${body.code}`, message: body.message, retryAfter };
+}
+
+/** The action of a plain chat message, which says its id. */
+export function textAction(id: string): JsonObject {
+  const said = { id, timestampUsec: "1767225600000000", message: { runs: [{ text: id }] } };
+  return { addChatItemAction: { item: { liveChatTextMessageRenderer: said } } };
+}

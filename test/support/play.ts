@@ -1,0 +1,182 @@
+/**
+ * A script played on one relay: chats that speak and fail, viewers that come, sleep, resume and go. In the end
+ * it is judged whether everybody was sent exactly what was said, and whether the upstream met one poller per room.
+ */
+import assert from "node:assert/strict";
+import type { Chat } from "../../src/simulator/chat.ts";
+import type { Failure, Fault } from "../../src/simulator/faults.ts";
+import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
+import type { TestRelay } from "./relay.ts";
+import { assertExact, EventSourceViewer, StreamViewer, type Viewer } from "./viewers.ts";
+
+const MOST_VIEWERS = 200;
+/** One viewer in so many reads with the tests' own client. */
+const RAW_SHARE = 10;
+const ROOMS = ["dQw4w9WgXcQ", "-_0aZ9aaaaa"];
+
+/** `room` is 0 or 1; `share` means one viewer in so many. */
+export type Step =
+  | { do: "say"; room: number; count: number }
+  | { do: "arrive"; room: number; count: number; backfill: number }
+  | { do: "sleep" | "wake" | "leave"; share: number }
+  | { do: "expire"; room: number; page: Failure | undefined }
+  | { do: "fail"; room: number; as: Failure; times: number }
+  | { do: "wait"; room: number; polls: number };
+
+interface PlayedRoom {
+  chat: Chat;
+  /** The first message said has the cursor after this. */
+  base: number;
+  ordered: { fault: Fault; on: RequestKind; times: number }[];
+}
+
+interface Guest {
+  viewer: Viewer;
+  room: PlayedRoom;
+  mood: "awake" | "asleep" | "gone";
+}
+
+export class Play {
+  readonly #relay: TestRelay;
+  readonly #rooms: PlayedRoom[] = [];
+  /** All that ever came, those who left included. */
+  readonly #guests: Guest[] = [];
+
+  /** Opens both rooms, each with a viewer that is sent all of it. */
+  static async on(relay: TestRelay): Promise<Play> {
+    const play = new Play(relay);
+    for (const [backlog, videoId] of [
+      [0, ROOMS[0]],
+      [30, ROOMS[1]],
+    ] as const) {
+      await play.#open(String(videoId), backlog);
+    }
+    return play;
+  }
+
+  private constructor(relay: TestRelay) {
+    this.#relay = relay;
+  }
+
+  async take(step: Step): Promise<void> {
+    switch (step.do) {
+      case "say":
+        this.#room(step).chat.say(step.count);
+        return;
+      case "arrive":
+        for (let i = 0; i < step.count; i++) await this.#arrive(this.#room(step), step.backfill);
+        return;
+      case "sleep":
+        return this.#each(step.share, "awake", "asleep", (viewer) => viewer.sleep());
+      case "wake":
+        return this.#each(step.share, "asleep", "awake", (viewer) => viewer.wake());
+      case "leave":
+        return this.#each(step.share, "awake", "gone", (viewer) => viewer.leave());
+      case "expire":
+        if (step.page) this.#fail(this.#room(step), "popout", step.page, 1);
+        this.#room(step).chat.expireTokens();
+        return;
+      case "fail":
+        return this.#fail(this.#room(step), "get_live_chat", step.as, step.times);
+      case "wait":
+        await this.polled(step.room, step.polls);
+    }
+  }
+
+  /** Resolves, with their records, once a room has been polled so often from now on. */
+  polled(room: number, polls: number): Promise<RequestRecord[]> {
+    const { videoId } = this.#room({ room }).chat;
+    return this.#relay.upstream.requested("get_live_chat", { videoId, count: polls });
+  }
+
+  /** Lets everything come to rest, faults that were ordered included, and judges it. */
+  async judge(): Promise<void> {
+    for (const { chat, ordered } of this.#rooms) {
+      for (const { fault, on, times } of ordered) {
+        while (fault.fired < times) {
+          if (on === "popout") chat.expireTokens(); // two expiries may have come to one page
+          await this.#relay.upstream.requested("get_live_chat", { videoId: chat.videoId });
+        }
+      }
+    }
+    await this.#each(1, "asleep", "awake", (viewer) => viewer.wake());
+    for (const { viewer, room, mood } of this.#guests) {
+      if (mood === "awake") await viewer.reached(room.base + room.chat.ledger.length);
+    }
+    for (const room of this.#rooms) {
+      const said = room.chat.ledger.map(({ id }) => id);
+      const texts = new Map<number, string>();
+      for (const { viewer } of this.#guests.filter((guest) => guest.room === room)) {
+        assertExact(viewer.history, room.base, said, texts);
+        if (viewer instanceof EventSourceViewer)
+          assert.equal(viewer.strayConnections, 0, "an uncaused reconnect");
+      }
+      this.#assertOnePoller(room);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#guests.map(({ viewer }) => viewer.leave()));
+  }
+
+  /** At no time two calls for one video; a token is sent again only where a fault took its answer. */
+  #assertOnePoller({ chat: { videoId }, ordered }: PlayedRoom): void {
+    const calls = this.#relay.upstream.requests.filter((call) => call.videoId === videoId);
+    for (const [i, call] of calls.entries()) {
+      const before = calls[i - 1];
+      if (before)
+        assert.ok((before.finishedAt ?? Number.POSITIVE_INFINITY) <= call.at, `two calls for ${videoId}`);
+    }
+    const tokens = calls.map(({ continuation }) => continuation).filter((token) => token !== undefined);
+    const repeats = tokens.length - new Set(tokens).size;
+    const lost = ordered.reduce((sum, { fault, on }) => sum + (on === "get_live_chat" ? fault.fired : 0), 0);
+    assert.ok(repeats <= lost, `${repeats} tokens of ${videoId} sent again, ${lost} answers lost`);
+  }
+
+  /** Every action becomes one message, and whoever loads a page is shown all that was said. */
+  async #open(videoId: string, backlog: number): Promise<void> {
+    const chat = this.#relay.upstream.chat(videoId, {
+      kinds: ["text", "paid"],
+      timeoutMs: 15,
+      page: 5000,
+      overlap: 25,
+    });
+    chat.say(backlog);
+    const viewer = await StreamViewer.open(() => this.#relay.url, { videoId, backfill: 500 });
+    const { start = Number.NaN } = viewer.history;
+    const room = { chat, base: start, ordered: [] };
+    this.#rooms.push(room);
+    this.#guests.push({ viewer, room, mood: "awake" });
+  }
+
+  async #arrive(room: PlayedRoom, backfill: number): Promise<void> {
+    if (this.#guests.filter(({ mood }) => mood !== "gone").length >= MOST_VIEWERS) return;
+    const query = { videoId: room.chat.videoId, backfill };
+    const base = () => this.#relay.url;
+    const isRaw = this.#guests.length % RAW_SHARE === 0;
+    const viewer = isRaw ? await StreamViewer.open(base, query) : new EventSourceViewer(base, query);
+    this.#guests.push({ viewer, room, mood: "awake" });
+  }
+
+  #fail({ chat, ordered }: PlayedRoom, on: RequestKind, as: Failure, times: number): void {
+    const fault = this.#relay.upstream.fault({ on, videoId: chat.videoId, times, as });
+    ordered.push({ fault, on, times });
+  }
+
+  async #each(
+    share: number,
+    before: Guest["mood"],
+    after: Guest["mood"],
+    act: (viewer: Viewer) => Promise<void>,
+  ): Promise<void> {
+    const some = this.#guests.filter(({ mood }) => mood === before).filter((_, i) => i % share === 0);
+    for (const guest of some) guest.mood = after;
+    await Promise.all(some.map(({ viewer }) => act(viewer)));
+  }
+
+  #room({ room }: { room: number }): PlayedRoom {
+    const found = this.#rooms[room];
+    assert.ok(found, `no room ${room}`);
+    return found;
+  }
+}

@@ -1,0 +1,317 @@
+/**
+ * Viewers that ask for nonsense, read slowly or not at all, leave at the wrong time or do not speak HTTP. Nothing is
+ * kept of them, and a witness in the same room is sent everything all the while, on one connection.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { connect, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { after, afterEach, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { createParser } from "eventsource-parser";
+import type { ErrorCode } from "../src/protocol/errors.ts";
+import type { Chat } from "../src/simulator/chat.ts";
+import { ask, askRaw, assertRefused } from "./support/api.ts";
+import { longActions } from "./support/long-actions.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { assertConsecutive, Stream } from "./support/stream.ts";
+import { assertExact, StreamViewer } from "./support/viewers.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const OTHER = "-_0aZ9aaaaa";
+const PATH = `/v1/stream?videoId=${VIDEO}`;
+const HEAD = `GET ${PATH} HTTP/1.1\r\nHost: relay\r\n`;
+const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
+const STALL_MS = 600;
+const SLOW_BYTES_PER_MS = 24_000;
+const LIMIT = { timeout: 60_000 };
+
+let relay: TestRelay;
+let chat: Chat;
+let witness: StreamViewer;
+let base: number;
+const sockets = new Set<Socket>();
+
+before(async () => {
+  relay = await startRelay({ stallMs: STALL_MS });
+  chat = relay.upstream.chat(VIDEO, SCENARIO);
+  witness = await StreamViewer.open(() => relay.url, { videoId: VIDEO });
+  base = witness.history.cursor;
+});
+
+/** Whatever a test did: the witness is sent what is said, and is the only one left. */
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets.clear();
+  chat.say(2);
+  await witness.reached(base + chat.ledger.length);
+  await untilViewers(1);
+});
+
+after(async () => {
+  const ids = chat.ledger.map(({ id }) => id);
+  await witness.leave();
+  assertExact(witness.history, base, ids);
+  assert.equal(witness.history.messages.length, ids.length);
+  await untilViewers(0);
+  await relay[Symbol.asyncDispose]();
+}, LIMIT);
+
+async function metric(name: string, at = relay): Promise<number> {
+  const metrics = await (await fetch(`${at.url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(metrics)?.[1]);
+}
+
+async function untilViewers(count: number, at = relay): Promise<void> {
+  const limit = AbortSignal.timeout(5000);
+  for (;;) {
+    const viewers = await metric("relay_viewers", at);
+    if (viewers === count) return;
+    assert.ok(!limit.aborted, `${viewers} viewers are counted, not ${count}`);
+    await pause(10);
+  }
+}
+
+/** A connection that does only what the test does with it: it reads nothing and never closes by itself. */
+function dial(bytes: string | Buffer): Socket {
+  const { hostname, port } = new URL(relay.url);
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  socket.on("error", () => {}); // a connection that the service resets is what some tests are about
+  sockets.add(socket.pause());
+  socket.write(bytes);
+  return socket;
+}
+
+/** Reads until the text has come. */
+async function reads(socket: Socket, awaited: string): Promise<string> {
+  let all = "";
+  for await (const chunk of socket.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
+    all += chunk;
+    if (all.includes(awaited)) return all;
+  }
+  assert.fail(`the connection ended after: ${all.slice(-500)}`);
+}
+
+/** All that comes until the service closes its half; this half stays open. */
+async function rest(socket: Socket): Promise<string> {
+  let all = "";
+  socket.on("data", (chunk) => {
+    all += chunk;
+  });
+  await once(socket.resume(), "end", { signal: AbortSignal.timeout(5000) });
+  return all;
+}
+
+/** More than any socket holds by itself, with the witness reading along. */
+async function sayMuch(): Promise<void> {
+  for (let i = 0; i < 12; i++) {
+    chat.say(longActions(chat.ledger.length, 200));
+    await witness.reached(base + chat.ledger.length);
+  }
+}
+
+describe("a request that cannot be served is told why before any stream opens", LIMIT, () => {
+  const rows: [string, string, number, ErrorCode][] = [
+    ["no video", "GET /v1/stream HTTP/1.1", 400, "INVALID_REQUEST"],
+    ["an empty video", "GET /v1/stream?videoId= HTTP/1.1", 400, "INVALID_VIDEO_ID"],
+    ["two videos", `GET ${PATH}&videoId=${OTHER} HTTP/1.1`, 400, "INVALID_REQUEST"],
+    ["no video's id", "GET /v1/stream?videoId=abc HTTP/1.1", 400, "INVALID_VIDEO_ID"],
+    ["an address elsewhere", "GET /v1/stream?videoId=http://a.example/ HTTP/1.1", 400, "INVALID_VIDEO_ID"],
+    ["a backfill in words", `GET ${PATH}&backfill=many HTTP/1.1`, 400, "INVALID_REQUEST"],
+    ["details of a kind", `GET ${PATH}&details=some HTTP/1.1`, 400, "INVALID_REQUEST"],
+    ["a video without a chat", "GET /v1/stream?videoId=aaaaaaaaaaa HTTP/1.1", 404, "NO_LIVE_CHAT"],
+    ["a path that is none", "GET /v1/streams HTTP/1.1", 404, "NOT_FOUND"],
+    ["a query of 100 KB", `GET ${PATH}&a=${"a".repeat(100_000)} HTTP/1.1`, 431, "HEADERS_TOO_LARGE"],
+    ["a version that is none", `GET ${PATH} HTTP/3.7`, 400, "INVALID_REQUEST"],
+    ["a method that is none", `GRAB ${PATH} HTTP/1.1`, 400, "INVALID_REQUEST"],
+  ];
+  for (const [name, line, status, code] of rows) {
+    it(`${name}: ${status} ${code}`, async () => {
+      assertRefused(
+        await askRaw(relay.url, `${line}\r\nHost: relay\r\nConnection: close\r\n\r\n`),
+        status,
+        code,
+        relay.upstream,
+      );
+    });
+  }
+
+  it("POST, PUT and DELETE: 405 with what is allowed", async () => {
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      const answer = await ask(relay.url, PATH, { method });
+      assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+      assert.equal(answer.headers.get("allow"), "OPTIONS, GET");
+    }
+  });
+});
+
+describe("no trace is left of a viewer", LIMIT, () => {
+  it("that sends half a head and goes", async () => {
+    const socket = dial("GET /v1/stream?video");
+    await once(socket, "connect");
+    socket.resetAndDestroy();
+  });
+
+  it("that hangs up in the middle of its request, a hundred times", async () => {
+    for (let i = 0; i < 100; i++) {
+      const socket = dial(`${HEAD}\r\n`);
+      await once(socket, "connect");
+      if (i % 2 === 0) socket.resetAndDestroy();
+      else socket.destroy();
+    }
+  });
+
+  for (const [name, head, body] of [
+    ["a body", "Content-Length: 5", "hello"],
+    ["a body of 8 MB", "Content-Length: 8000000", "a".repeat(8_000_000)],
+    ["half a body", "Content-Length: 8000000", "a".repeat(4_000_000)],
+    ["a body in chunks", "Transfer-Encoding: chunked", "5\r\nhello\r\n0\r\n\r\n"],
+  ] as const) {
+    it(`that sends ${name} with its GET; it is served`, async () => {
+      const socket = dial(`${HEAD}${head}\r\n\r\n`);
+      socket.write(body);
+      await reads(socket, "event: init");
+      const [id = ""] = chat.say(1);
+      await reads(socket, id);
+      socket.destroy();
+    });
+  }
+
+  it("that sends garbage right behind its request, and keeps its half of the connection", async () => {
+    const socket = dial(`${HEAD}\r\n\0\0garbage\r\n\r\n`);
+    assert.match(await rest(socket), /^HTTP\/1\.1 400 .*"code":"INVALID_REQUEST"/s);
+    chat.say(1);
+    await untilViewers(1);
+  });
+
+  it("that sends garbage into its stream, and keeps its half; nothing but the stream comes back", async () => {
+    const socket = dial(`${HEAD}\r\n`);
+    await reads(socket, "event: init");
+    await untilViewers(2);
+    socket.write("\0\0garbage\r\n\r\n");
+    const received = await rest(socket);
+    chat.say(1);
+    await untilViewers(1);
+    assert.doesNotMatch(received, /HTTP\/1\.1/);
+  });
+
+  it("that asks for two streams at once on one connection", async () => {
+    const socket = dial(`${HEAD}\r\n${HEAD}\r\n`);
+    await reads(socket, "event: init");
+    socket.destroy();
+  });
+
+  it("that speaks HTTP/1.0; it is served, without chunks", async () => {
+    const socket = dial(`GET ${PATH} HTTP/1.0\r\n\r\n`);
+    const [head = "", body = ""] = (await reads(socket, "event: init")).split("\r\n\r\n");
+    assert.doesNotMatch(head, /chunked/i);
+    assert.match(body, /^retry: 3000\n\nevent: init\n/);
+    socket.destroy();
+  });
+
+  it("that leaves while its room is bootstrapped; who stays is served by the same bootstrap", async () => {
+    relay.upstream.chat(OTHER, SCENARIO).say(3);
+    const slow = relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: { delayMs: 600 } });
+    const leaver = dial(HEAD.replace(VIDEO, OTHER).concat("\r\n"));
+    const [page] = await relay.upstream.requested("popout", { videoId: OTHER, since: 0 });
+    const staying = Stream.open(relay.url, { videoId: OTHER });
+    await untilViewers(3);
+    leaver.destroy();
+    await untilViewers(2);
+    assert.ok(slow.fired === 1 && page?.finishedAt === undefined, "counted until the bootstrap was over");
+    await using stayer = await staying;
+    await stayer.untilMessages(3);
+    const pages = relay.upstream.requests.filter(
+      ({ kind, videoId }) => kind === "popout" && videoId === OTHER,
+    );
+    assert.equal(pages.length, 1);
+  });
+});
+
+describe("a viewer", LIMIT, () => {
+  it("that never reads is cut off after the limit, and resumes where it stood", async () => {
+    const dropped = await metric("relay_viewers_dropped_total");
+    const from = witness.history.cursor;
+    const socket = dial(`${HEAD}Last-Event-ID: ${from}\r\n\r\n`);
+    await untilViewers(2);
+    await sayMuch();
+    await untilViewers(1);
+    assert.equal(await metric("relay_viewers_dropped_total"), dropped + 1);
+    const received = await text(socket).catch(() => ""); // a reset may take with it what was not read
+    const last = Number([...received.matchAll(/^id: (\d+)$/gm)].at(-2)?.[1] ?? from);
+    assert.ok(last < base + chat.ledger.length, "all was sent to one who does not read");
+
+    await using back = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: last });
+    await back.until(() => back.cursors.at(-1) === base + chat.ledger.length);
+    assert.deepEqual(
+      back.ids,
+      chat.ledger.slice(last - base).map(({ id }) => id),
+    );
+  });
+
+  it("that reads slowly keeps its connection, and is sent everything", async () => {
+    const dropped = await metric("relay_viewers_dropped_total");
+    const headers = { "last-event-id": String(witness.history.cursor) };
+    const [response]: [IncomingMessage] = (await once(
+      get(relay.url + PATH, { headers }),
+      "response",
+    )) as never;
+    const cursors = [witness.history.cursor];
+    const parser = createParser({ onEvent: ({ id }) => id && cursors.push(Number(id)) });
+    const since = performance.now();
+    let due = Number.NaN;
+    const said = sayMuch().then(() => {
+      chat.say(1);
+      due = base + chat.ledger.length;
+    });
+    for await (const chunk of response.setEncoding("utf8")) {
+      parser.feed(chunk);
+      if (cursors.at(-1) === due) break;
+      await pause(chunk.length / SLOW_BYTES_PER_MS);
+    }
+    await said;
+    assert.ok(performance.now() - since > 2 * STALL_MS, "it was not slow");
+    assertConsecutive(cursors, Number(headers["last-event-id"]) - 1);
+    assert.equal(cursors.at(-1), due);
+    assert.equal(await metric("relay_viewers_dropped_total"), dropped);
+  });
+});
+
+describe("at capacity", LIMIT, () => {
+  const retryAfter = ({ headers }: { headers: Headers }) => Number(headers.get("retry-after"));
+
+  it("viewers above the limit are told 503 CAPACITY, and let in when one has left", async () => {
+    await using small = await startRelay({ settings: { RELAY_MAX_VIEWERS: "2" } });
+    small.upstream.chat(VIDEO, SCENARIO);
+    await using stays = await Stream.open(small.url, { videoId: VIDEO });
+    const leaves = await Stream.open(small.url, { videoId: VIDEO });
+    const refused = await ask(small.url, PATH);
+    assertRefused(refused, 503, "CAPACITY");
+    assert.ok(retryAfter(refused) >= 1);
+    await leaves.close();
+    await untilViewers(1, small);
+    await using next = await Stream.open(small.url, { videoId: VIDEO });
+    await next.until(() => next.frames.length > 0);
+    assert.ok(!stays.over);
+  });
+
+  it("rooms above the limit are told 503 CAPACITY, those that are open are entered", async () => {
+    await using small = await startRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
+    small.upstream.chat(VIDEO, SCENARIO);
+    small.upstream.chat(OTHER, SCENARIO);
+    const slow = small.upstream.fault({ on: "popout", videoId: VIDEO, times: 1, as: { delayMs: 200 } });
+    const opening = Stream.open(small.url, { videoId: VIDEO });
+    await small.upstream.requested("popout", { videoId: VIDEO, since: 0 });
+    // It counts while it opens, and when it is open.
+    assertRefused(await ask(small.url, PATH.replace(VIDEO, OTHER)), 503, "CAPACITY");
+    await using first = await opening;
+    const refused = await ask(small.url, PATH.replace(VIDEO, OTHER));
+    assertRefused(refused, 503, "CAPACITY");
+    assert.ok(retryAfter(refused) >= 1);
+    await using second = await Stream.open(small.url, { videoId: VIDEO });
+    await second.until(() => second.frames.length > 0);
+    assert.ok(!first.over && slow.fired === 1);
+    assert.ok(!small.upstream.requests.some(({ videoId }) => videoId === OTHER));
+  });
+});
