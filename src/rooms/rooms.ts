@@ -183,7 +183,7 @@ export class Rooms {
       (error) => {
         room.broken(error);
         this.#retire(owned);
-        room.close();
+        owned.abandon();
       },
     );
     room.lingerIfDeserted();
