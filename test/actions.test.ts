@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Message } from "../src/protocol/message.ts";
 import { readActions } from "../src/upstream/actions.ts";
 import { asArray } from "../src/upstream/json.ts";
-import { adding, COMMON, MEMBER, MILESTONE, PAID, replaying, STICKER, TEXT } from "./support/chat-items.ts";
+import { adding, COMMON, MEMBER, PAID, replaying, STICKER, TEXT } from "./support/chat-items.ts";
 import { frozen } from "./support/frozen.ts";
 
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
@@ -100,10 +100,6 @@ test("a new member is a membership in the upstream's words, with the level", () 
   };
   assert.equal(one(adding(simple)).message, "New member");
   assert.ok(!("level" in one(adding(simple)).details));
-});
-
-test("a milestone is no membership: counted until it has a reader", () => {
-  assert.deepEqual(counted(adding(MILESTONE)), [["liveChatMembershipItemRenderer", "unknown", 1]]);
 });
 
 test("a replay's actions carry the offset, several in one action", () => {

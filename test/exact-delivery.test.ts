@@ -53,8 +53,8 @@ const STEPS: { weight: number; arbitrary: fc.Arbitrary<Step> }[] = [
 
 /** As many viewers as may be at once, and everything that can happen. */
 const CROWD: Step[] = [
-  { do: "arrive", room: 0, count: 148, backfill: 50 },
-  { do: "arrive", room: 1, count: 50, backfill: 0 },
+  { do: "arrive", room: 0, count: 146, backfill: 50 },
+  { do: "arrive", room: 1, count: 48, backfill: 0 },
   { do: "say", room: 0, count: 60 },
   { do: "say", room: 1, count: 20 },
   { do: "wait", room: 0, polls: 2 },
@@ -67,6 +67,20 @@ const CROWD: Step[] = [
   { do: "leave", share: 4 },
   { do: "fail", room: 1, as: "lost", times: 2 },
   { do: "arrive", room: 1, count: 25, backfill: 500 },
+];
+
+/** What is said meanwhile is more than the newest messages that a room keeps at hand. */
+const LONG_SLEEP: Step[] = [
+  { do: "arrive", room: 0, count: 8, backfill: 50 },
+  { do: "say", room: 0, count: 40 },
+  { do: "wait", room: 0, polls: 2 },
+  { do: "sleep", share: 2 },
+  { do: "say", room: 0, count: 400 },
+  { do: "wait", room: 0, polls: 2 },
+  { do: "say", room: 0, count: 400 },
+  { do: "wait", room: 0, polls: 2 },
+  { do: "wake", share: 1 },
+  { do: "say", room: 0, count: 40 },
 ];
 
 describe("exact delivery, whatever happens", () => {
@@ -88,7 +102,7 @@ describe("exact delivery, whatever happens", () => {
       await fc.assert(fc.asyncProperty(script, play), {
         seed: 20_260_613,
         numRuns: 10,
-        examples: [[CROWD]],
+        examples: [[CROWD], [LONG_SLEEP]],
         interruptAfterTimeLimit: 60_000, // of shrinking
         markInterruptAsFailure: true,
       });
@@ -100,7 +114,7 @@ describe("the upstream", () => {
   /** Milliseconds that so many polls take with so many viewers. */
   async function timeOf(polls: number, viewers: number): Promise<number> {
     await using relay = await startRelay();
-    await using play = await Play.on(relay);
+    await using play = await Play.on(relay, 1);
     await play.take({ do: "arrive", room: 0, count: viewers - 1, backfill: 50 });
     const polled = play.polled(0, polls);
     for (let i = 0; i < polls; i += 5) {

@@ -36,6 +36,7 @@ test("every kind of the wire comes, most of it text", () => {
     "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer",
     "liveChatSponsorshipsGiftRedemptionAnnouncementRenderer",
     "giftMessageViewModel",
+    "liveChatDonationAnnouncementRenderer",
     "liveChatPlaceholderItemRenderer",
     "liveChatModeChangeMessageRenderer",
     "liveChatViewerEngagementMessageRenderer",

@@ -16,6 +16,7 @@ export function pruneContract(subject: NewSubject): void {
     const room = await store.room(ROOM);
     assert.deepEqual([room?.base, room?.floor, room?.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
     assert.deepEqual(await store.read(ROOM, BORN_MS, 10), stored(BORN_MS + 2, ["c"]));
+    assert.deepEqual(await store.find(ROOM, ["a", "c"]), stored(BORN_MS + 2, ["c"]));
 
     assert.equal(await store.prune(BORN_MS + 101, 100), 1);
     assert.equal((await store.room(ROOM))?.floor, BORN_MS + 3);

@@ -164,6 +164,19 @@ function logContract(subject: NewSubject): void {
     assert.deepEqual(await store.read(OTHER, 0, 10), []);
   });
 
+  test("finds what the room holds of some ids, and nothing of another room", async (t) => {
+    const { store } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.claim(OTHER);
+    const added = await store.append(claim, BORN_MS, messages(["a", "b", "a'; --", "c\0d", "B"]), "");
+    assert.deepEqual(await store.find(ROOM, ["b", "x", "b"]), added.slice(1, 2));
+    const found = await store.find(ROOM, ["c\0d", "a'; --", "c", "A"]);
+    assert.deepEqual(new Set(found), new Set(added.slice(2, 4)));
+    assert.deepEqual(await store.find(ROOM, []), []);
+    assert.deepEqual(await store.find(OTHER, ["a"]), []);
+    assert.deepEqual(await store.find("nobody's room", ["a"]), []);
+  });
+
   test("open rooms are those not finished, with a checkpoint no older than asked for", async (t) => {
     const { store, wall } = await subject(t);
     await store.claim("never-begun");
@@ -279,6 +292,7 @@ function closeContract(subject: NewSubject): void {
     await assert.rejects(store.check(), isUnavailable);
     await assert.rejects(store.append(claim, BORN_MS + 2, messages(["c"]), ""), isUnavailable);
     await assert.rejects(store.read(ROOM, 0, 10), isUnavailable);
+    await assert.rejects(store.find(ROOM, ["a"]), isUnavailable);
     await assert.rejects(store.claim(ROOM), isUnavailable);
   });
 

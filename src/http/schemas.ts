@@ -37,9 +37,71 @@ const Part = Type.Union(
   { description: "One run of the text." },
 );
 
+const Text = Type.Optional(Type.String());
+const Color = Type.Optional(Type.String({ pattern: "^#[0-9a-f]{6}$" }));
+
+const Details = Type.Partial(
+  Type.Object({
+    authorId: Type.String({ description: "Channel id." }),
+    authorPhoto: Type.String(),
+    badges: Type.Array(
+      Type.Object({
+        kind: Type.Enum(["owner", "moderator", "verified", "member"]),
+        label: Type.String(),
+        url: Text,
+      }),
+    ),
+    publishedAt: Type.String({ description: "ISO 8601 in UTC with microseconds." }),
+    offsetMs: Type.Number({ description: "Replay: milliseconds since the stream began." }),
+    header: Type.String({ description: "A milestone's." }),
+    amount: Type.Object(
+      {
+        value: Type.Union([Type.Number(), Type.Null()]),
+        currency: Type.Union([Type.String(), Type.Null()]),
+      },
+      { description: "Null where the text does not tell; `currency` is an ISO 4217 code." },
+    ),
+    tier: Type.Integer({ minimum: 1, maximum: 7 }),
+    colors: Type.Object({
+      header: Color,
+      headerText: Color,
+      body: Color,
+      bodyText: Color,
+      author: Color,
+      timestamp: Color,
+    }),
+    sticker: Type.Object({ label: Type.String(), url: Text }),
+    gift: Type.Object({ count: Type.Number() }),
+    level: Type.String({ description: "Of a membership." }),
+    target: Type.Object(
+      { messageId: Text, authorId: Text },
+      { description: "What is deleted, replaced, pinned." },
+    ),
+    poll: Type.Object({
+      question: Type.String(),
+      choices: Type.Array(
+        Type.Object({
+          text: Type.String(),
+          ratio: Type.Optional(Type.Number()),
+          percent: Type.Optional(Type.Number()),
+        }),
+      ),
+      votes: Type.Optional(Type.Number()),
+      state: Type.Enum(["open", "updated", "closed"]),
+    }),
+    banner: Type.Object({ kind: Type.String(), header: Text }),
+    raid: Type.Object({ direction: Type.Enum(["in", "out"]), videoId: Text, url: Text }),
+    upstreamKind: Type.String({ description: "The upstream's name: the renderer's or the action's." }),
+  }),
+  { description: "With `details=true`: what else the message has." },
+);
+
 export const Message = Type.Object(
   {
-    type: Type.String({ description: "`chat` for ordinary messages." }),
+    type: Type.String({
+      description: "`chat` for ordinary messages; more types may come.",
+      examples: ["chat"],
+    }),
     id: Type.String({ description: "Opaque message id, unique in its room; not the cursor." }),
     timestamp: Type.String({ description: "Display time." }),
     author: Type.String(),
@@ -47,12 +109,7 @@ export const Message = Type.Object(
     amount: Type.String({ description: "As the upstream shows it; empty where nothing was paid." }),
     color: Type.String({ pattern: "^(#[0-9a-f]{6})?$", description: "`#rrggbb`, or empty." }),
     parts: Type.Array(Part),
-    details: Type.Optional(
-      Type.Object(
-        {},
-        { additionalProperties: true, description: "With `details=true`: what else the type has." },
-      ),
-    ),
+    details: Type.Optional(Details),
   },
   { $id: "Message", additionalProperties: false },
 );

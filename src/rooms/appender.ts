@@ -7,6 +7,8 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { encodeMessage, type Message, type StoredMessage } from "../protocol/message.ts";
 import { type Claim, type Store, StoreError } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { Reading } from "../upstream/live-chat.ts";
+import { replacedId } from "../upstream/readers/change.ts";
 import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
 
 const FIRST_RETRY_MS = 250;
@@ -35,6 +37,32 @@ export async function append(
   return added;
 }
 
+type Batch = Pick<Reading, "messages" | "replacements">;
+
+/**
+ * The messages of a batch as the room takes them, one for one: what replaces a message that it holds, or that
+ * stands earlier in the batch, is `replaced`; any other replacement is a new item. Rejects as `Store.find` does.
+ */
+export async function settled(
+  store: Store,
+  videoId: string,
+  { messages, replacements }: Batch,
+): Promise<Message[]> {
+  if (replacements.size === 0) return messages;
+  const targets = new Set(replacements.values().map(({ targetId }) => targetId));
+  const found = await store.find(videoId, [...targets]);
+  const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as Omit<Message, "details">]));
+  return messages.map((message) => {
+    const replacement = replacements.get(message);
+    const before = replacement && held.get(replacement.targetId);
+    // An item that came in the place of nothing is read again: the room holds that very item.
+    const isKnown = before && replacedId(before.id, before) === replacement.message.id;
+    const taken = before && !isKnown ? replacement.message : message;
+    if (targets.has(taken.id) && !held.has(taken.id)) held.set(taken.id, taken);
+    return taken;
+  });
+}
+
 export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
@@ -47,7 +75,12 @@ export class Appender {
   }
 
   /** Durable when it resolves. Rejects with `StoreError` "fenced", or the signal's reason. */
-  async append(messages: readonly Message[], checkpoint: Checkpoint, signal: AbortSignal): Promise<void> {
+  async append(batch: Batch, checkpoint: Checkpoint, signal: AbortSignal): Promise<void> {
+    // Once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
+    let messages: readonly Message[] = [];
+    await this.#untilDone("find", signal, async () => {
+      messages = await settled(this.#parts.store, this.#claim.videoId, batch);
+    });
     await this.#untilDone("append", signal, async () => {
       const added = await append(this.#parts, this.#claim, this.#head, messages, checkpoint);
       this.#head += added.length;

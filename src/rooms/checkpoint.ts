@@ -3,6 +3,7 @@ import type { ChatType } from "../protocol/chat.ts";
 import { ENDPOINTS, type Endpoint, isClientLabel, type Pair } from "../upstream/clients.ts";
 import type { Credentials } from "../upstream/credentials.ts";
 import { asObject, asString } from "../upstream/json.ts";
+import { type OpenPanels, toPanels } from "../upstream/readers/panels.ts";
 
 export interface Checkpoint {
   chatType: ChatType;
@@ -11,6 +12,8 @@ export interface Checkpoint {
   credentials: Credentials;
   /** The next token; null when the chat is over. */
   continuation: string | null;
+  /** The polls that are open: those that close one name it only by its panel. */
+  panels: OpenPanels;
 }
 
 export function encodeCheckpoint(checkpoint: Checkpoint): string {
@@ -35,6 +38,7 @@ export function decodeCheckpoint(text: string | null): Checkpoint | undefined {
     pair: { client: pair.client, endpoint: pair.endpoint },
     credentials: { apiKey, clientVersion, ...(visitorData === undefined ? {} : { visitorData }) },
     continuation,
+    panels: toPanels(stored?.panels),
   };
 }
 

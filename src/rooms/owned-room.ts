@@ -6,7 +6,7 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { backfillCursor } from "../protocol/cursor.ts";
 import type { Claim, RoomRecord } from "../store/port.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
-import { Appender, append } from "./appender.ts";
+import { Appender, append, settled } from "./appender.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { Poller, type PollerSettings, waitAfter } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
@@ -44,12 +44,17 @@ export class OwnedRoom {
       signal,
     });
     const { chatType, credentials } = page;
-    const checkpoint = { chatType, pair, credentials, continuation: first.continuation ?? null };
+    const { continuation = null, panels } = first;
+    const checkpoint = { chatType, pair, credentials, continuation, panels };
     const claim = await store.claim(videoId);
-    const backlog = [...page.messages, ...first.messages];
+    const backlog = await settled(store, videoId, {
+      messages: [...page.messages, ...first.messages],
+      replacements: new Map([...page.replacements, ...first.replacements]),
+    });
     const added = await append(parts, claim, claim.head, backlog, checkpoint);
     // What the page held is history; where it held nothing, the first answer is.
-    const history = new Set((page.messages.length > 0 ? page : first).messages.map((message) => message.id));
+    const historyLength = page.messages.length > 0 ? page.messages.length : backlog.length;
+    const history = new Set(backlog.slice(0, historyLength).map((message) => message.id));
     const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
     const waitMs = waitAfter(first, checkpoint, settings);
     const owned = new OwnedRoom(claim, claim.head, claim.head + added.length, checkpoint, waitMs, parts);
@@ -92,10 +97,20 @@ export class OwnedRoom {
   /** Stops polling because nobody watches, and closes the room in the store. */
   async release(): Promise<void> {
     this.room.finish(RELEASED);
-    this.#windDown.abort();
-    this.#stop.abort();
+    this.#stopPolling();
     await this.#polling;
     await this.#appender.finish(RELEASED, AbortSignal.timeout(RELEASE_LIMIT_MS));
+  }
+
+  /** Lets go of a room that cannot go on; in the store it stays as it is, for the next claim. */
+  abandon(): void {
+    this.#stopPolling();
+    this.room.close();
+  }
+
+  #stopPolling(): void {
+    this.#windDown.abort();
+    this.#stop.abort();
   }
 
   /** Lets the poll in hand become durable, for at most `limitMs`; the room stays open in the store. */

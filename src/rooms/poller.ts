@@ -9,7 +9,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { Turn } from "../upstream/gate.ts";
-import type { ChatBatch, LiveChat } from "../upstream/live-chat.ts";
+import type { ChatBatch, LiveChat, Reading } from "../upstream/live-chat.ts";
 import type { Appender } from "./appender.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
@@ -95,8 +95,8 @@ export class Poller {
   async #step(turn: Turn, continuation: string): Promise<Next> {
     try {
       if (this.#mustReopen !== undefined) return await this.#reopen(turn, this.#mustReopen);
-      const { pair, credentials, chatType } = this.#checkpoint;
-      const answer = await this.#parts.liveChat.poll({ pair, credentials, continuation }, turn);
+      const { pair, credentials, chatType, panels } = this.#checkpoint;
+      const answer = await this.#parts.liveChat.poll({ pair, credentials, continuation }, turn, panels);
       if (answer.kind === "batch") return await this.#take(answer, turn.signal);
       if (chatType === "liveChatReplayRenderer") return await this.#end(turn.signal);
       return await this.#lost("an answer without chat", turn.signal);
@@ -117,7 +117,7 @@ export class Poller {
   async #take(batch: ChatBatch, signal: AbortSignal): Promise<Next> {
     this.#failures = 0;
     this.#answered = true;
-    await this.#append({ continuation: batch.continuation ?? null }, batch.messages, signal);
+    await this.#append({ continuation: batch.continuation ?? null }, batch, signal);
     this.#waitMs = waitAfter(batch, this.#checkpoint, this.#parts.settings);
     if (!this.#hasFallenSilent(batch)) return { waitMs: this.#waitMs };
     this.#mustReopen = "no messages for long after there were some";
@@ -148,10 +148,10 @@ export class Poller {
   async #reopen(turn: Turn, why: string): Promise<Next> {
     const { liveChat, telemetry } = this.#parts;
     try {
-      const page = await liveChat.open(this.#videoId, turn, this.#checkpoint.credentials);
+      const page = await liveChat.open(this.#videoId, turn, this.#checkpoint);
       if (page.chatType !== this.#checkpoint.chatType) return await this.#end(turn.signal);
       const { continuation, credentials } = page;
-      await this.#append({ continuation, credentials }, page.messages, turn.signal);
+      await this.#append({ continuation, credentials }, page, turn.signal);
     } catch (error) {
       if (!(error instanceof RelayError)) throw error;
       if (error.code === "NO_LIVE_CHAT") return this.#end(turn.signal);
@@ -180,13 +180,9 @@ export class Poller {
     return "over";
   }
 
-  async #append(
-    moved: Partial<Checkpoint>,
-    messages: ChatBatch["messages"],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const checkpoint = { ...this.#checkpoint, ...moved };
-    await this.#parts.appender.append(messages, checkpoint, signal);
+  async #append(moved: Partial<Checkpoint>, reading: Reading, signal: AbortSignal): Promise<void> {
+    const checkpoint = { ...this.#checkpoint, ...moved, panels: reading.panels };
+    await this.#parts.appender.append(reading, checkpoint, signal);
     this.#checkpoint = checkpoint;
   }
 }

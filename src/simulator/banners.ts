@@ -48,6 +48,23 @@ export function summary({ id }: Origin, random: Random): JsonObject {
   return banner(id, "CHAT_SUMMARY", { liveChatBannerChatSummaryRenderer: renderer });
 }
 
+/** A product of the channel's shop: no id and no author, its title a bare string. */
+export function product({ id }: Origin, random: Random): JsonObject {
+  const title = random.pick(words.products);
+  const renderer = { title, accessibilityTitle: title, price: "$12.00", vendorName: "Simulated Shop" };
+  return banner(id, "PRODUCT", { liveChatProductItemRenderer: renderer });
+}
+
+/** The channel calls for questions. */
+export function questions({ id }: Origin, channel: string): JsonObject {
+  const renderer = {
+    creatorAuthorName: { simpleText: channel },
+    featureLabel: { simpleText: "Q&A" },
+    questionMessage: { runs: [{ text: "Ask me anything" }] },
+  };
+  return banner(id, "QNA_START", { liveChatCallForQuestionsRenderer: renderer });
+}
+
 /** Which ticker repeats which item; members and gifts share one. */
 const tickerKeys: Record<string, string> = {
   liveChatPaidMessageRenderer: "liveChatTickerPaidMessageItemRenderer",

@@ -217,6 +217,20 @@ export function jewels({ author, id }: Origin, random: Random): Item {
   };
 }
 
+/** The upstream tells who gave how much to whom; nobody is its author. */
+export function donation({ author, usec, id }: Origin, random: Random): Item {
+  const { amount } = price(random);
+  return {
+    key: "liveChatDonationAnnouncementRenderer",
+    renderer: {
+      id,
+      timestampUsec: usec,
+      text: { runs: [{ text: `${author.name} donated ` }, { text: amount }] },
+      subtext: { runs: [{ text: "to " }, { text: random.pick(words.charities) }] },
+    },
+  };
+}
+
 export function placeholder({ id, usec }: Origin): Item {
   return { key: "liveChatPlaceholderItemRenderer", renderer: { id, timestampUsec: usec } };
 }

@@ -78,6 +78,10 @@ export const names = [
 
 export const stickers = ["Fox claps with both paws", "Cup of tea steams", "Robot waves a flag"] as const;
 
+export const charities = ["Clean Harbours", "Книги детям"] as const;
+
+export const products = ["Enamel mug", "Poster, signed"] as const;
+
 export const gifts = ["Sparkles", "Gold coin", "Confetti"] as const;
 
 export const levels = ["Crew", "Captain", "星の会"] as const;

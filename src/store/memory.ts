@@ -13,7 +13,7 @@ interface Room {
   record: RoomRecord & Claim;
   /** `messages[0]` has the cursor `floor + 1`. */
   messages: StoredMessage[];
-  ids: Set<string>;
+  byId: Map<string, StoredMessage>;
 }
 
 /** One append's messages: up to cursor `head`, from wherever those before it end. */
@@ -55,9 +55,10 @@ export class MemoryStore implements Store, Retention {
     const room = this.#owned(claim, expectedHead);
     const added: StoredMessage[] = [];
     for (const { id, body, details } of messages) {
-      if (room.ids.has(id)) continue;
-      room.ids.add(id);
-      added.push({ id, body, details, cursor: expectedHead + added.length + 1 });
+      if (room.byId.has(id)) continue;
+      const message = { id, body, details, cursor: expectedHead + added.length + 1 };
+      room.byId.set(id, message);
+      added.push(message);
       this.#size += sizeOf({ id, body, details });
     }
     const head = expectedHead + added.length;
@@ -84,6 +85,12 @@ export class MemoryStore implements Store, Retention {
     if (!room) return [];
     const start = Math.max(0, after - room.record.floor);
     return room.messages.slice(start, start + limit);
+  }
+
+  async find(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
+    this.#assertOpen();
+    const room = this.#rooms.get(videoId);
+    return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
   }
 
   async room(videoId: string): Promise<RoomRecord | undefined> {
@@ -113,7 +120,7 @@ export class MemoryStore implements Store, Retention {
       const { floor } = room.record;
       const gone = room.messages.splice(0, Math.min(head - floor, limit - deleted));
       for (const message of gone) {
-        room.ids.delete(message.id);
+        room.byId.delete(message.id);
         this.#size -= sizeOf(message);
       }
       room.record = { ...room.record, floor: floor + gone.length };
@@ -145,7 +152,7 @@ export class MemoryStore implements Store, Retention {
     const born = this.#clock.now();
     const unread = { checkpoint: null, checkpointAt: null, end: null, endedAt: null };
     const record = { videoId, epoch: born, base: born, floor: born, head: born, ...unread };
-    const room: Room = { record, messages: [], ids: new Set() };
+    const room: Room = { record, messages: [], byId: new Map() };
     this.#rooms.set(videoId, room);
     return room;
   }

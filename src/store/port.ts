@@ -57,6 +57,9 @@ export interface Store {
   /** At most `limit` messages after cursor `after`, in order; starts at the floor where `after` lies below it. */
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]>;
 
+  /** Those of the ids that the room holds, with what it holds under them, in no order. */
+  find(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
+
   room(videoId: string): Promise<RoomRecord | undefined>;
 
   /** Open rooms whose checkpoint is not older than `since` (wall milliseconds): what a restart takes up. */

@@ -28,6 +28,8 @@ const SQL = {
   finish: "update room set ending = ?, ended_at = ? where key = ?",
   read: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
+  find: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = ?) and id = ?`,
   oldest: "select seq, at from message order by seq limit ?",
   raiseFloors: `update room set floor = gone.cursor
     from (select room, max(cursor) as cursor from message where seq <= ? group by room) as gone
@@ -82,6 +84,10 @@ export class Tables {
 
   read(videoId: string, after: number, limit: number): StoredMessage[] {
     return this.#sql.read.all(videoId, after, limit) as unknown as StoredMessage[];
+  }
+
+  find(videoId: string, ids: readonly string[]): StoredMessage[] {
+    return ids.flatMap((id) => (this.#sql.find.get(videoId, id) as StoredMessage | undefined) ?? []);
   }
 
   room(videoId: string): RoomRecord | undefined {

@@ -59,6 +59,10 @@ export class SqliteStore implements Store, Retention {
     return this.#thread.call("read", videoId, after, limit);
   }
 
+  find(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
+    return this.#thread.call("find", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
+  }
+
   room(videoId: string): Promise<RoomRecord | undefined> {
     return this.#thread.call("room", videoId);
   }

@@ -4,8 +4,9 @@
  */
 import type { Message } from "../protocol/message.ts";
 import type { DroppedActions } from "../telemetry/telemetry.ts";
-import { asArray, asNumber, asObject, dig, type JsonObject } from "./json.ts";
-import type { Moment } from "./readers/reader.ts";
+import { asArray, asNumber, asObject, dig, type JsonObject, present } from "./json.ts";
+import { NO_PANELS, type OpenPanels } from "./readers/panels.ts";
+import type { Context, Moment, Outcome, Replacement, Surroundings } from "./readers/reader.ts";
 import { READERS } from "./readers/table.ts";
 import { cut } from "./text.ts";
 import { timeOfDay } from "./timestamp.ts";
@@ -21,16 +22,23 @@ export interface ActionContext {
   receivedAt: number;
   /** IANA name of the zone in which live times are shown. */
   timezone: string;
+  /** The polls that earlier answers left open; none by default. */
+  panels?: OpenPanels;
 }
 
 export interface ReadActions {
+  /** What came in the place of another message stands here as the item that it is to a room without that other. */
   messages: Message[];
+  /** The other form of those, for a room that holds what they replace. */
+  replacements: ReadonlyMap<Message, Replacement>;
+  /** The polls that are open now. */
+  panels: OpenPanels;
   /** By kind: the renderer's key of a chat item, else the action's. */
   dropped: Map<string, DroppedActions>;
 }
 
 export function readActions(actions: readonly unknown[], context: ActionContext): ReadActions {
-  const reading = new Reading();
+  const reading = new Reading(context.panels ?? NO_PANELS);
   const now: Moment = {
     receivedAt: context.receivedAt,
     timeOfDay: timeOfDay(context.timezone),
@@ -40,24 +48,35 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
     const replayed = asObject(dig(action, "replayChatItemAction"));
     const inner = asArray(replayed?.actions);
     if (!inner) {
-      reading.read(action, now);
+      reading.take(action, now);
       continue;
     }
     const then = { ...now, offsetMs: asNumber(replayed?.videoOffsetTimeMsec) };
-    for (const one of inner) reading.read(one, then);
+    for (const one of inner) reading.take(one, then);
   }
-  return { messages: reading.messages, dropped: reading.dropped };
+  return reading;
 }
 
-class Reading {
+class Reading implements ReadActions {
   readonly messages: Message[] = [];
+  readonly replacements = new Map<Message, Replacement>();
   readonly dropped = new Map<string, DroppedActions>();
+  panels: OpenPanels;
 
-  read(action: unknown, moment: Moment): void {
-    const { kind, body } = contentOf(action);
-    const outcome = messageOf(kind, body, moment);
-    if (typeof outcome === "string") this.#drop(kind, outcome, action);
-    else this.messages.push(outcome);
+  constructor(panels: OpenPanels) {
+    this.panels = panels;
+  }
+
+  take(action: unknown, moment: Moment): void {
+    const place = { ...moment, around: {}, panels: this.panels };
+    const { kind, read, replacement, panels = this.panels } = readNamed(action, "(no action)", place);
+    this.panels = panels;
+    if (typeof read === "string") {
+      this.#drop(kind, read, action);
+      return;
+    }
+    this.messages.push(read);
+    if (replacement) this.replacements.set(read, replacement);
   }
 
   #drop(kind: string, reason: DroppedActions["reason"], action: unknown): void {
@@ -69,48 +88,44 @@ class Reading {
   }
 }
 
-/** The message, or why there is none. */
-function messageOf(
-  kind: string,
-  body: JsonObject | undefined,
-  moment: Moment,
-): Message | DroppedActions["reason"] {
+/** Reads what stands in the holder under its name; what holds nothing is counted as the holder itself. */
+function readNamed(
+  holder: unknown,
+  holderKind: string,
+  place: Omit<Context, "read">,
+): Outcome & { kind: string } {
+  const { kind, body } = namedIn(holder) ?? { kind: holderKind };
   const reader = READERS.get(kind);
-  if (!body) return "broken";
-  if (!reader) return "unknown";
-  if (reader === "silent") return "silent";
+  if (!body) return { kind, read: "broken" };
+  if (!reader) return { kind, read: "unknown" };
+  if (reader === "silent") return { kind, read: "silent" };
+  const read = (inside: unknown, around: Surroundings = {}) =>
+    readNamed(inside, kind, { ...place, around: { ...place.around, ...present(around) } });
   try {
-    const message = reader(body, moment);
-    if (!message) return "unknown";
-    const offset = moment.offsetMs === undefined ? {} : { offsetMs: moment.offsetMs };
-    return { ...message, details: { ...message.details, ...offset, upstreamKind: kind } };
+    const result = reader(body, { ...place, read });
+    const outcome: Outcome = typeof result === "object" && "read" in result ? result : { read: result };
+    if (outcome.kind !== undefined || typeof outcome.read === "string") return { kind, ...outcome };
+    return { ...outcome, kind, read: completed(outcome.read, kind, place) };
   } catch {
-    return "broken";
+    return { kind, read: "broken" };
   }
 }
 
-interface Content {
-  kind: string;
-  body: JsonObject | undefined;
-}
-
-/** What an action is about: the renderer of the item that it adds, else the action itself. */
-function contentOf(action: unknown): Content {
-  const outer = namedIn(action);
-  if (outer?.kind !== "addChatItemAction") return outer ?? { kind: "(no action)", body: undefined };
-  return namedIn(outer.body?.item) ?? { kind: outer.kind, body: undefined };
+function completed(message: Message, upstreamKind: string, { offsetMs }: Moment): Message {
+  const offset = offsetMs === undefined ? {} : { offsetMs };
+  return { ...message, details: { ...message.details, ...offset, upstreamKind } };
 }
 
 /**
  * The one thing that the wire's objects hold under its name. Beside it can stand `clickTrackingParams` and the
  * like, in any order; so a known name comes first, then one that looks like a name, then any object.
  */
-function namedIn(holder: unknown): Content | undefined {
+function namedIn(holder: unknown): { kind: string; body: JsonObject | undefined } | undefined {
   const object = asObject(holder);
   if (!object) return undefined;
   const keys = Object.keys(object);
   const kind =
-    keys.find((key) => key === "addChatItemAction" || READERS.has(key)) ??
+    keys.find((key) => READERS.has(key)) ??
     keys.find((key) => /(?:Action|Command|Renderer|Model)$/.test(key)) ??
     keys.find((key) => asObject(object[key]));
   return kind === undefined ? undefined : { kind, body: asObject(dig(object, kind)) };

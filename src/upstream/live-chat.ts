@@ -6,9 +6,8 @@
 import type { Clock } from "../clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { Message } from "../protocol/message.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { readActions } from "./actions.ts";
+import { type ReadActions, readActions } from "./actions.ts";
 import type { Batch, Silence } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import { type ChatPage, readChatPage } from "./chat-page.ts";
@@ -22,6 +21,7 @@ import {
 } from "./credentials.ts";
 import { UpstreamError } from "./errors.ts";
 import type { Turn } from "./gate.ts";
+import { NO_PANELS, type OpenPanels } from "./readers/panels.ts";
 
 export interface ReadingSettings {
   /** All messages, or the upstream's selection. */
@@ -30,18 +30,18 @@ export interface ReadingSettings {
   timezone: string;
 }
 
-/** What a page of the chat gave. */
-export interface OpenChat {
+/** What actions are to a room. */
+export type Reading = Omit<ReadActions, "dropped">;
+
+/** What a page of the chat gave; its messages are the page's own backlog. */
+export interface OpenChat extends Reading {
   chatType: ChatType;
   credentials: Credentials;
   continuation: string;
-  /** The page's own backlog. */
-  messages: Message[];
 }
 
 /** A batch, read. */
-export interface ChatBatch extends Omit<Batch, "actions"> {
-  messages: Message[];
+export interface ChatBatch extends Omit<Batch, "actions">, Reading {
   /** How many raw actions the answer held. */
   actionCount: number;
 }
@@ -76,7 +76,7 @@ export class LiveChat {
     const failures: string[] = [];
     for (const pair of BOOTSTRAP_PAIRS) {
       try {
-        const first = await this.poll({ pair, ...startOf(page) }, turn);
+        const first = await this.poll({ pair, ...startOf(page) }, turn, page.panels);
         // [spec] Stop at the first combination returning a parseable response
         if (first.kind === "batch") return { page, pair, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
@@ -90,12 +90,16 @@ export class LiveChat {
 
   /**
    * Reads credentials and the chat page anew: the first half of a bootstrap, and all of a re-bootstrap, for
-   * which `known` holds the credentials so far. Rejects as `bootstrap` does.
+   * which `known` holds the credentials and the open polls so far. Rejects as `bootstrap` does.
    */
-  async open(videoId: string, turn: Turn, known?: Credentials): Promise<OpenChat> {
+  async open(
+    videoId: string,
+    turn: Turn,
+    known?: { credentials: Credentials; panels: OpenPanels },
+  ): Promise<OpenChat> {
     const script = await this.#scriptCredentials(turn);
     const pages = await this.#chatPages(videoId, turn);
-    const credentials = complete({ ...known, ...pages.credentials, ...script });
+    const credentials = complete({ ...known?.credentials, ...pages.credentials, ...script });
     if (!credentials) {
       throw new RelayError(
         "SW_JS_FAILED",
@@ -107,7 +111,7 @@ export class LiveChat {
       throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${pages.page?.why ?? "unavailable"}`);
     }
     const { chatType, continuation, actions } = pages.page.chat;
-    return { chatType, continuation, credentials, messages: this.#read(actions) };
+    return { chatType, continuation, credentials, ...this.#read(actions, known?.panels) };
   }
 
   /** The base URL of the host that a client talks to. */
@@ -120,21 +124,22 @@ export class LiveChat {
     return this.#calls.cooldownLeftMs;
   }
 
-  /** One batch. Rejects with `UpstreamError` of any fault. */
-  async poll(call: ChatCall, turn: Turn): Promise<ChatBatch | Silence> {
+  /** One batch, `panels` being the polls open before it. Rejects with `UpstreamError` of any fault. */
+  async poll(call: ChatCall, turn: Turn, panels?: OpenPanels): Promise<ChatBatch | Silence> {
     const answer = await this.#calls.chat(call, turn);
     if (answer.kind === "silence") return answer;
     const { actions, ...batch } = answer;
-    return { ...batch, messages: this.#read(actions), actionCount: actions.length };
+    return { ...batch, ...this.#read(actions, panels), actionCount: actions.length };
   }
 
-  #read(actions: readonly unknown[]): Message[] {
-    const { messages, dropped } = readActions(actions, {
+  #read(actions: readonly unknown[], panels = NO_PANELS): Reading {
+    const { dropped, ...reading } = readActions(actions, {
       receivedAt: this.#clock.now(),
       timezone: this.#settings.timezone,
+      panels,
     });
     this.#telemetry.actionsDropped(dropped);
-    return messages;
+    return reading;
   }
 
   /** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling is an error here. */

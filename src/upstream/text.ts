@@ -11,10 +11,10 @@ const MAX_PARTS = 500;
 /** For names, labels and headers, in UTF-16 units. */
 const MAX_WORDS_LENGTH = 500;
 
-/** One part for each run that shows something, up to 500 parts and 10,000 UTF-16 units in all. */
-export function partsOf(text: unknown): Part[] {
+/** One part for each run that shows something, up to 500 parts and `maxLength` UTF-16 units in all. */
+export function partsOf(text: unknown, maxLength = MAX_MESSAGE_LENGTH): Part[] {
   const parts: Part[] = [];
-  let room = MAX_MESSAGE_LENGTH;
+  let room = maxLength;
   for (const run of runsOf(text)) {
     const part = partOf(run);
     if (!part) continue;
@@ -29,6 +29,13 @@ export function partsOf(text: unknown): Part[] {
     room -= part.text.length;
   }
   return parts;
+}
+
+/** A sentence of the upstream with its sub-text after a space, as the parts of one text. */
+export function sentence(text: unknown, subText: unknown): Part[] {
+  const [runs, subRuns] = [runsOf(text), runsOf(subText)];
+  const space = runs.length > 0 && subRuns.length > 0 ? [{ text: " " }] : [];
+  return partsOf({ runs: [...runs, ...space, ...subRuns] });
 }
 
 /** A message's text: its parts' texts joined. */

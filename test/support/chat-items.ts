@@ -69,6 +69,8 @@ export const MEMBER = {
 export const MILESTONE = {
   liveChatMembershipItemRenderer: {
     ...COMMON,
-    headerPrimaryText: { runs: [{ text: "Member for 6 months" }] },
+    headerPrimaryText: { runs: [{ text: "Member for " }, { text: "6" }, { text: " months" }] },
+    headerSubtext: { simpleText: "Gold" },
+    message: MESSAGE,
   },
 };

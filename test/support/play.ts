@@ -42,14 +42,14 @@ export class Play {
   /** All that ever came, those who left included. */
   readonly #guests: Guest[] = [];
 
-  /** Opens both rooms, each with a viewer that is sent all of it. */
-  static async on(relay: TestRelay): Promise<Play> {
+  /** Opens both rooms, each by so many viewers at once, one of which is sent all of it. */
+  static async on(relay: TestRelay, openers = 3): Promise<Play> {
     const play = new Play(relay);
     for (const [backlog, videoId] of [
       [0, ROOMS[0]],
       [30, ROOMS[1]],
     ] as const) {
-      await play.#open(String(videoId), backlog);
+      await play.#open(String(videoId), backlog, openers);
     }
     return play;
   }
@@ -134,7 +134,7 @@ export class Play {
   }
 
   /** Every action becomes one message, and whoever loads a page is shown all that was said. */
-  async #open(videoId: string, backlog: number): Promise<void> {
+  async #open(videoId: string, backlog: number, openers: number): Promise<void> {
     const chat = this.#relay.upstream.chat(videoId, {
       kinds: ["text", "paid"],
       timeoutMs: 15,
@@ -142,11 +142,12 @@ export class Play {
       overlap: 25,
     });
     chat.say(backlog);
-    const viewer = await StreamViewer.open(() => this.#relay.url, { videoId, backfill: 500 });
-    const { start = Number.NaN } = viewer.history;
-    const room = { chat, base: start, ordered: [] };
+    const base = () => this.#relay.url;
+    const others = Array.from({ length: openers - 1 }, () => new EventSourceViewer(base, { videoId }));
+    const first = await StreamViewer.open(base, { videoId, backfill: 500 });
+    const room = { chat, base: first.history.start ?? Number.NaN, ordered: [] };
     this.#rooms.push(room);
-    this.#guests.push({ viewer, room, mood: "awake" });
+    for (const viewer of [first, ...others]) this.#guests.push({ viewer, room, mood: "awake" });
   }
 
   async #arrive(room: PlayedRoom, backfill: number): Promise<void> {

@@ -2,7 +2,7 @@
  * Recorded upstream bodies. They lie beside the project and are no part of it; where they are missing, the tests
  * of them are skipped.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 const ROOT = new URL("../../../shared/recorded/", import.meta.url);
 
@@ -15,4 +15,12 @@ export function recordedText(name: string): string {
 
 export function recordedJson(name: string): unknown {
   return JSON.parse(recordedText(name));
+}
+
+/** The names of all in a folder, in order; none where there are no recordings. */
+export function recordedFiles(folder: string): string[] {
+  if (noRecordings) return [];
+  return readdirSync(new URL(folder, ROOT))
+    .sort()
+    .map((name) => `${folder}/${name}`);
 }

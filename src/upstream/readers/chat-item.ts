@@ -2,56 +2,36 @@
  * What all items of the chat's list have in common: an id, a time, an author with photo and badges. All of it
  * but the id may be missing.
  */
-import type { Badge, Details, Message, MessageType, Part } from "../../protocol/message.ts";
+import type { Badge, Message } from "../../protocol/message.ts";
 import { imageAddress } from "../address.ts";
-import { asArray, asString, dig, type JsonObject, present } from "../json.ts";
-import { joined, labelOf, shortened, wordsOf } from "../text.ts";
-import { isoTime, microseconds, offsetText } from "../timestamp.ts";
-import type { Moment } from "./reader.ts";
+import { asArray, dig, type JsonObject } from "../json.ts";
+import { labelOf, shortened, wordsOf } from "../text.ts";
+import { isoTime, microseconds } from "../timestamp.ts";
+import { event, type Told, usableId } from "./event.ts";
+import type { Context } from "./reader.ts";
 
 /** What a kind adds to that. */
-export interface Own {
-  type: MessageType;
-  parts: Part[];
-  amount?: string;
-  color?: string;
-  details?: { [K in keyof Details]: Details[K] | undefined };
-}
+export type Own = Pick<Told, "type" | "parts" | "amount" | "color" | "details">;
 
-/** The message of a chat item. Throws where the item has no usable id, for without one it could not be told apart. */
-export function chatItem(item: JsonObject, moment: Moment, own: Own): Message {
+/** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
+export function chatItem(item: JsonObject, context: Context, own: Own): Message {
+  const { around } = context;
   const usec = microseconds(dig(item, "timestampUsec"));
-  return {
-    type: own.type,
-    id: idOf(item),
-    timestamp: timestampOf(item, usec, moment),
+  const authorId = dig(item, "authorExternalChannelId") ?? around.authorExternalChannelId;
+  return event(usableId(dig(item, "id") ?? around.id), context, {
+    ...own,
     author: wordsOf(dig(item, "authorName")).trim(),
-    message: joined(own.parts),
-    amount: own.amount ?? "",
-    color: own.color ?? "",
-    parts: own.parts,
-    details: present<Details>({
-      authorId: shortened(dig(item, "authorExternalChannelId"), 100) || undefined,
+    // Only replays carry the text; there it counts from the stream's beginning.
+    shownTime: wordsOf(dig(item, "timestampText"), 50),
+    usec,
+    details: {
+      authorId: shortened(authorId, 100) || undefined,
       authorPhoto: imageAddress(dig(item, "authorPhoto")),
       badges: badgesOf(item),
       publishedAt: usec === undefined ? undefined : isoTime(usec),
       ...own.details,
-    }),
-  };
-}
-
-function idOf(item: JsonObject): string {
-  const id = asString(dig(item, "id")) ?? "";
-  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(id)) throw new Error("no usable id");
-  return id;
-}
-
-/** Only replays carry the text; there it counts from the stream's beginning. */
-function timestampOf(item: JsonObject, usec: number | undefined, moment: Moment): string {
-  const shown = wordsOf(dig(item, "timestampText"), 50);
-  if (shown !== "") return shown;
-  if (moment.offsetMs !== undefined) return offsetText(moment.offsetMs);
-  return moment.timeOfDay(usec === undefined ? moment.receivedAt : usec / 1000);
+    },
+  });
 }
 
 const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([

@@ -30,19 +30,19 @@ const STICKER_COLORS: ColorKeys = {
   author: "authorNameTextColor",
 };
 
-export const superchat: Reader = (item, moment) =>
-  chatItem(item, moment, {
+export const superchat: Reader = (item, context) =>
+  chatItem(item, context, {
     type: "superchat",
     parts: partsOf(dig(item, "message")),
     ...paymentOf(item, MESSAGE_COLORS),
   });
 
-export const supersticker: Reader = (item, moment) => {
+export const supersticker: Reader = (item, context) => {
   const payment = paymentOf(item, STICKER_COLORS);
   const label = labelOf(dig(item, "sticker"));
   const url = imageAddress(dig(item, "sticker"));
   const sticker = url === undefined ? { label } : { label, url };
-  return chatItem(item, moment, {
+  return chatItem(item, context, {
     type: "supersticker",
     parts: label === "" ? [] : [{ kind: "text", text: label }],
     ...payment,
@@ -60,7 +60,8 @@ function paymentOf(item: JsonObject, keys: ColorKeys): Required<Pick<Own, "amoun
     color: colors.body ?? colors.header ?? "",
     details: {
       amount: amount === "" ? undefined : readAmount(amount),
-      tier: tierOf(colors.header),
+      // A header can have a colour of its own; the body then still has the tier's.
+      tier: tierOf(colors.header) ?? tierOf(colors.body),
       colors: Object.keys(colors).length > 0 ? colors : undefined,
     },
   };

@@ -1,9 +1,12 @@
 /**
- * What a reader is: it makes the message of one kind of action or renderer, and knows nothing of the others.
- * What all messages share (offset, upstream's name of the kind) is added by its caller.
+ * What a reader is: it makes the message of one kind of action or renderer, and knows nothing of the others; one
+ * that holds another kind has that read by its context. What all messages share (offset, upstream's name of the
+ * kind) is added by its caller.
  */
 import type { Message } from "../../protocol/message.ts";
+import type { DroppedActions } from "../../telemetry/telemetry.ts";
 import type { JsonObject } from "../json.ts";
+import type { OpenPanels } from "./panels.ts";
 
 /** When an action came. */
 export interface Moment {
@@ -15,8 +18,42 @@ export interface Moment {
   offsetMs: number | undefined;
 }
 
+/** What stands around an item, and holds for it where it does not say the same itself. Raw, as it came. */
+export interface Surroundings {
+  id?: unknown;
+  authorExternalChannelId?: unknown;
+}
+
+export interface Context extends Moment {
+  around: Surroundings;
+  /** The polls that are open before this action. */
+  panels: OpenPanels;
+  /** Reads the one thing that an object holds under its name. */
+  read(holder: unknown, around?: Surroundings): Outcome;
+}
+
+/** The message, or why there is none. */
+type Read = Message | DroppedActions["reason"];
+
+/** The other form of a message that came in the place of an earlier one. */
+export interface Replacement {
+  /** The id of the earlier message. */
+  targetId: string;
+  /** What the replacement is to a room that holds the earlier message. */
+  message: Message;
+}
+
+export interface Outcome {
+  read: Read;
+  /** The kind that it was read as; absent: the reader's own. */
+  kind?: string;
+  replacement?: Replacement;
+  /** The polls that are open afterwards; absent: as before. */
+  panels?: OpenPanels;
+}
+
 /**
- * Reads the body under the kind's key. Undefined: a form of the kind that is not known. May throw on a body
- * that makes no sense; must not change it.
+ * Reads the body under the kind's key. "unknown": a form of the kind that is not known. May throw on a body that
+ * makes no sense; must not change it.
  */
-export type Reader = (body: JsonObject, moment: Moment) => Message | undefined;
+export type Reader = (body: JsonObject, context: Context) => Read | Outcome;

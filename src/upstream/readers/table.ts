@@ -2,17 +2,77 @@
  * Every kind that is known, by its key: that of a chat item's renderer, else that of the action. "silent" has
  * nothing for a viewer. A kind that stands nowhere here is unknown.
  */
-import { chat, membership } from "./chat.ts";
+import { banner, bannerRemoved, questions, raid, summary } from "./banner.ts";
+import { authorDeleted, deleted, replaced } from "./change.ts";
+import { chat } from "./chat.ts";
+import { donation } from "./donation.ts";
+import { chatModel, element, noticeModel, superchatModel, superstickerModel } from "./element.ts";
+import { item, ticker, widget } from "./holder.ts";
+import { giftAttribution, jewels } from "./jewels.ts";
+import { gift, giftReceived, membership, newSponsor } from "./membership.ts";
+import { mode, notice } from "./notice.ts";
 import { superchat, supersticker } from "./paid.ts";
+import { pollClosed, pollInBanner, pollOpened, pollUpdated } from "./poll.ts";
+import { product, productBought } from "./product.ts";
 import type { Reader } from "./reader.ts";
 
 export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, Reader | "silent">([
+  // What only holds another kind.
+  ["addChatItemAction", item],
+  ["addLiveChatTickerItemAction", item],
+  ["liveChatTickerPaidMessageItemRenderer", ticker],
+  ["liveChatTickerPaidStickerItemRenderer", ticker],
+  ["liveChatTickerSponsorItemRenderer", ticker],
+  ["addInteractivityWidgetAction", widget],
+  ["updateOrAddInteractivityWidgetAction", widget],
+  ["elementRenderer", element],
+
+  // Items of the chat's list.
   ["liveChatTextMessageRenderer", chat],
   ["liveChatPaidMessageRenderer", superchat],
   ["liveChatPaidStickerRenderer", supersticker],
   ["liveChatMembershipItemRenderer", membership],
+  ["liveChatLegacyPaidMessageRenderer", newSponsor],
+  ["liveChatSponsorshipsGiftPurchaseAnnouncementRenderer", gift],
+  ["liveChatSponsorshipsGiftRedemptionAnnouncementRenderer", giftReceived],
+  ["giftMessageViewModel", jewels],
+  ["giftAttributionItemViewModel", giftAttribution],
+  ["liveChatDonationAnnouncementRenderer", donation],
+  ["liveChatViewerEngagementMessageRenderer", notice],
+  ["liveChatModerationMessageRenderer", notice],
+  ["liveChatModeChangeMessageRenderer", mode],
+  ["liveChatProductItemRenderer", product],
+  ["liveChatPurchasedProductMessageRenderer", productBought],
+
+  // The same for phones.
+  ["liveChatTextMessageModel", chatModel],
+  ["liveChatTextMessageBannerModel", chatModel],
+  ["superChatItemModel", superchatModel],
+  ["liveChatPaidStickerModel", superstickerModel],
+  ["viewerEngagementMessageModel", noticeModel],
+
+  // Changes of what was said.
+  ["markChatItemAsDeletedAction", deleted],
+  ["removeChatItemAction", deleted],
+  ["markChatItemsByAuthorAsDeletedAction", authorDeleted],
+  ["removeChatItemByAuthorAction", authorDeleted],
+  ["replaceChatItemAction", replaced],
+
+  // Banners, and what only they hold.
+  ["addBannerToLiveChatCommand", banner],
+  ["removeBannerForLiveChatCommand", bannerRemoved],
+  ["liveChatBannerRedirectRenderer", raid],
+  ["liveChatBannerChatSummaryRenderer", summary],
+  ["liveChatBannerPollRenderer", pollInBanner],
+  ["liveChatCallForQuestionsRenderer", questions],
+
+  ["showLiveChatActionPanelAction", pollOpened],
+  ["updateLiveChatPollAction", pollUpdated],
+  ["closeLiveChatActionPanelAction", pollClosed],
 
   ["liveChatPlaceholderItemRenderer", "silent"],
+  ["liveChatAutoModMessageRenderer", "silent"],
+  ["liveChatTickerCreatorGoalViewModel", "silent"],
   ["showLiveChatTooltipCommand", "silent"],
   ["showCreatorGoalTickerChipCommand", "silent"],
   ["showFanzoneTickerChipCommand", "silent"],

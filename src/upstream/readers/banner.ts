@@ -1,0 +1,82 @@
+/**
+ * What is shown above a chat: a pinned message, viewers sent on or coming in, a summary, questions called for.
+ * A banner has an id of its own, by which it is taken down; it carries no time.
+ */
+import type { Details, Message, MessageType } from "../../protocol/message.ts";
+import { linkAddress } from "../address.ts";
+import { asObject, asString, dig, present } from "../json.ts";
+import { partsOf, wordsOf } from "../text.ts";
+import { event, usableId } from "./event.ts";
+import type { Context, Reader } from "./reader.ts";
+
+/** What banners alone hold; everything else is an item of the chat that was pinned. */
+const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);
+
+export const banner: Reader = (action, context) => {
+  const renderer = dig(action, "bannerRenderer", "liveChatBannerRenderer");
+  const actionId = usableId(dig(renderer, "actionId"));
+  const outcome = context.read(dig(renderer, "contents"), { id: actionId });
+  const { read: content } = outcome;
+  if (typeof content === "string") return outcome;
+  const kind = kindOf(dig(renderer, "bannerType"));
+  const header = wordsOf(dig(renderer, "header", "liveChatBannerHeaderRenderer", "text"));
+  const details: Details = { ...content.details, banner: header === "" ? { kind } : { kind, header } };
+  if (NOT_PINNED.has(content.type)) return { ...content, details };
+  return pinned(actionId, { ...content, details }, context);
+};
+
+/** Old banners say no type; they all held a pinned message. */
+function kindOf(bannerType: unknown): string {
+  const [, name] = /^LIVE_CHAT_BANNER_TYPE_(\w{1,100})$/.exec(asString(bannerType) ?? "") ?? [];
+  return name?.toLowerCase() ?? "pinned_message";
+}
+
+/** The pinned message's words and author, at the time of the pinning. */
+function pinned(actionId: string, message: Message, context: Context): Message {
+  const { publishedAt: _, ...details } = message.details;
+  return event(`banner:${actionId}`, context, {
+    ...message,
+    type: "banner",
+    details: { ...details, target: message.id === actionId ? undefined : { messageId: message.id } },
+  });
+}
+
+export const bannerRemoved: Reader = (action, context) =>
+  event(`banner_removed:${usableId(dig(action, "targetActionId"))}`, context, {
+    type: "banner_removed",
+    parts: [],
+  });
+
+/** Whose button leads to a video sends its viewers there; any other tells of viewers who have come. */
+export const raid: Reader = (redirect, context) => {
+  const command = dig(redirect, "inlineActionButton", "buttonRenderer", "command");
+  const watch = asObject(dig(command, "watchEndpoint"));
+  const videoId = asString(dig(watch, "videoId"));
+  return event(`raid:${usableId(context.around.id)}`, context, {
+    type: "raid",
+    parts: partsOf(dig(redirect, "bannerMessage")),
+    details: {
+      raid: asObject(command) && {
+        direction: watch ? "out" : "in",
+        ...present({
+          videoId: videoId && /^[\w-]{11}$/.test(videoId) ? videoId : undefined,
+          url: linkAddress(command),
+        }),
+      },
+    },
+  });
+};
+
+export const summary: Reader = (renderer, context) =>
+  event(`summary:${usableId(context.around.id)}`, context, {
+    type: "summary",
+    parts: partsOf(dig(renderer, "chatSummary")),
+  });
+
+/** The channel calls for questions; it is the author. */
+export const questions: Reader = (renderer, context) =>
+  event(`banner:${usableId(context.around.id)}`, context, {
+    type: "banner",
+    author: wordsOf(dig(renderer, "creatorAuthorName")).trim(),
+    parts: partsOf(dig(renderer, "questionMessage")),
+  });

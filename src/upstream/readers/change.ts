@@ -1,0 +1,49 @@
+/** What changes messages that were said before: one is deleted, all of an author are, one is replaced. */
+
+import type { Message } from "../../protocol/message.ts";
+import { dig } from "../json.ts";
+import { partsOf } from "../text.ts";
+import { event, shortHash, usableId } from "./event.ts";
+import type { Reader } from "./reader.ts";
+
+export const deleted: Reader = (action, context) => {
+  const messageId = usableId(dig(action, "targetItemId"));
+  return event(`deleted:${messageId}`, context, {
+    type: "deleted",
+    parts: partsOf(dig(action, "deletedStateMessage")),
+    details: { target: { messageId } },
+  });
+};
+
+export const authorDeleted: Reader = (action, context) => {
+  const authorId = usableId(dig(action, "externalChannelId"));
+  return event(`author_deleted:${authorId}`, context, {
+    type: "author_deleted",
+    parts: partsOf(dig(action, "deletedStateMessage")),
+    details: { target: { authorId } },
+  });
+};
+
+/**
+ * Read as the item that comes in the other's place; with it the form in which a room is told that holds the other.
+ * A placeholder comes in the place of what is not shown yet, and carries nothing.
+ */
+export const replaced: Reader = (action, context) => {
+  const targetId = usableId(dig(action, "targetItemId"));
+  const outcome = context.read(dig(action, "replacementItem"), { id: targetId });
+  const { read: item } = outcome;
+  if (typeof item === "string") return outcome;
+  const message: Message = {
+    ...item,
+    type: "replaced",
+    id: replacedId(targetId, item),
+    details: { ...item.details, target: { messageId: targetId } },
+  };
+  return { ...outcome, replacement: { targetId, message } };
+};
+
+/** The id of the event that a message's content is now this: the same content is the same event. */
+export function replacedId(targetId: string, content: Omit<Message, "details">): string {
+  const { author, amount, color, parts } = content;
+  return `replaced:${targetId}:${shortHash(author, amount, color, parts)}`;
+}

@@ -1,0 +1,26 @@
+/** Donations to charity, told by the upstream in one sentence. */
+import { readAmount } from "../amount.ts";
+import { asArray, asString, dig } from "../json.ts";
+import { sentence } from "../text.ts";
+import { chatItem } from "./chat-item.ts";
+import type { Reader } from "./reader.ts";
+
+export const donation: Reader = (item, context) => {
+  const amount = amountIn(dig(item, "text"));
+  return chatItem(item, context, {
+    type: "donation",
+    parts: sentence(dig(item, "text"), dig(item, "subtext")),
+    amount,
+    details: { amount: amount === "" ? undefined : readAmount(amount) },
+  });
+};
+
+/** The run that is an amount and nothing else. */
+function amountIn(text: unknown): string {
+  for (const run of asArray(dig(text, "runs")) ?? []) {
+    const words = asString(dig(run, "text"))?.trim() ?? "";
+    const { value, currency } = readAmount(words);
+    if (value !== null && currency !== null) return words;
+  }
+  return "";
+}

@@ -1,0 +1,67 @@
+/**
+ * The schema of phones: an element that holds a model in place of a renderer, its ids outside of the model, its
+ * texts with attributes in place of runs, and no time. Each model is brought into the shape of the renderer that
+ * says the same, and read as that.
+ */
+import { asString, dig } from "../json.ts";
+import { chat } from "./chat.ts";
+import { notice } from "./notice.ts";
+import { superchat, supersticker } from "./paid.ts";
+import type { Reader } from "./reader.ts";
+
+export const element: Reader = (renderer, { read }) =>
+  read(dig(renderer, "newElement", "type", "componentType", "model"), {
+    id: dig(renderer, "compatibilityOptions", "liveChatId"),
+    authorExternalChannelId: dig(renderer, "compatibilityOptions", "liveChatAuthorExternalChannelId"),
+  });
+
+/** Of a message in the list, and of a pinned one. */
+export const chatModel: Reader = (model, context) => {
+  const data = dig(model, "messageData");
+  const texts = dig(data, "attributedTextData");
+  return chat(
+    {
+      authorName: dig(texts, "authorName"),
+      authorPhoto: dig(data, "authorAvatar", "image"),
+      message: dig(texts, "contentText"),
+    },
+    context,
+  );
+};
+
+export const superchatModel: Reader = (model, context) => {
+  const data = dig(model, "paidMessageData");
+  const payer = dig(data, "paidItemHeaderStaticData");
+  return superchat(
+    {
+      authorName: text(dig(payer, "authorName")),
+      authorPhoto: dig(payer, "authorPhoto", "image"),
+      message: dig(data, "message"),
+      purchaseAmountText: text(dig(data, "paidMessageHeaderData", "priceText")),
+    },
+    context,
+  );
+};
+
+export const superstickerModel: Reader = (model, context) => {
+  const data = dig(model, "liveChatPaidSticker");
+  const label = dig(data, "stickerAccessibilityLabel");
+  const forms = dig(data, "sticker", "sources") ?? dig(data, "sticker", "image", "sources");
+  return supersticker(
+    {
+      authorName: text(dig(data, "authorName")),
+      authorPhoto: dig(data, "authorPhoto", "image"),
+      sticker: { sources: forms, accessibility: { accessibilityData: { label } } },
+      purchaseAmountText: text(dig(model, "priceText")),
+    },
+    context,
+  );
+};
+
+export const noticeModel: Reader = (model, context) =>
+  notice({ message: dig(model, "data", "messageText") }, context);
+
+/** Some of the models' texts are bare strings. */
+function text(value: unknown): unknown {
+  return asString(value) === undefined ? value : { simpleText: value };
+}

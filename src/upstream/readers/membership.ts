@@ -1,0 +1,69 @@
+/**
+ * Members of the channel: who joins, changes the level, has been one for so many months, gives memberships and is
+ * given one. Mostly it is the upstream that speaks; at a milestone it is the member.
+ */
+import { asArray, asObject, asString, dig, type JsonObject } from "../json.ts";
+import { partsOf, sentence, wordsOf } from "../text.ts";
+import { chatItem } from "./chat-item.ts";
+import type { Reader } from "./reader.ts";
+
+/** One renderer for two events: with a primary header it is a milestone. */
+export const membership: Reader = (item, context) =>
+  asObject(dig(item, "headerPrimaryText")) ? milestone(item, context) : joining(item, context);
+
+const joining: Reader = (item, context) => {
+  const said = dig(item, "headerSubtext");
+  // "Welcome to ", the level, "!": what varies stands between what does not.
+  const runs = asArray(dig(said, "runs")) ?? [];
+  const level = runs.length === 3 ? wordsOf({ runs: [runs[1]] }) : "";
+  return chatItem(item, context, {
+    type: "membership",
+    parts: partsOf(said),
+    details: { level: level || undefined },
+  });
+};
+
+const milestone: Reader = (item, context) =>
+  chatItem(item, context, {
+    type: "milestone",
+    parts: partsOf(dig(item, "message")),
+    details: {
+      header: wordsOf(dig(item, "headerPrimaryText")) || undefined,
+      level: wordsOf(dig(item, "headerSubtext")) || undefined,
+    },
+  });
+
+/** How a new member was told of before there were levels. */
+export const newSponsor: Reader = (item, context) =>
+  chatItem(item, context, {
+    type: "membership",
+    parts: sentence(dig(item, "eventText"), dig(item, "detailText")),
+  });
+
+/** Who gives is told in the header, when and by which channel outside of it. */
+export const gift: Reader = (item, context) => {
+  const header = dig(item, "header", "liveChatSponsorshipsHeaderRenderer");
+  const giver: JsonObject = {
+    ...item,
+    authorName: dig(header, "authorName"),
+    authorPhoto: dig(header, "authorPhoto"),
+    authorBadges: dig(header, "authorBadges"),
+  };
+  const count = countIn(dig(header, "primaryText"));
+  return chatItem(giver, context, {
+    type: "gift",
+    parts: partsOf(dig(header, "primaryText")),
+    details: { gift: count === undefined ? undefined : { count } },
+  });
+};
+
+/** The first run that is a number and nothing else: the channel's name may hold one too. */
+function countIn(text: unknown): number | undefined {
+  const runs = asArray(dig(text, "runs")) ?? [];
+  const numbers = runs.map((run) => asString(dig(run, "text"))?.trim() ?? "");
+  const digits = numbers.find((number) => /^\d{1,3}(?:[.,]?\d{3})?$/.test(number));
+  return digits === undefined ? undefined : Number(digits.replace(/\D/, ""));
+}
+
+export const giftReceived: Reader = (item, context) =>
+  chatItem(item, context, { type: "gift_received", parts: partsOf(dig(item, "message")) });

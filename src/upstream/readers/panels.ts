@@ -1,0 +1,48 @@
+/**
+ * The polls that are open in a chat. The action that closes one names its panel alone, so what a panel showed
+ * last is remembered from answer to answer. A value: who opens or closes a panel makes a new one.
+ */
+import type { Details, Part } from "../../protocol/message.ts";
+import { asArray, asObject, asString } from "../json.ts";
+
+export interface OpenPanel {
+  panelId: string;
+  pollId: string;
+  question: readonly Part[];
+  /** As it was shown last. */
+  poll: Readonly<NonNullable<Details["poll"]>>;
+}
+
+/** Oldest first. */
+export type OpenPanels = readonly OpenPanel[];
+
+export const NO_PANELS: OpenPanels = [];
+
+/** A chat shows one at a time; more than a few were never closed. The oldest are forgotten. */
+const MAX_PANELS = 20;
+
+/** The panels once this one shows what it shows now. */
+export function showing(panels: OpenPanels, panel: OpenPanel): OpenPanels {
+  return [...without(panels, panel.panelId), panel].slice(-MAX_PANELS);
+}
+
+export function without(panels: OpenPanels, panelId: string): OpenPanels {
+  return panels.filter((open) => open.panelId !== panelId);
+}
+
+/** Panels from JSON that was made of some; what is none is left out. */
+export function toPanels(stored: unknown): OpenPanels {
+  return (asArray(stored) ?? []).filter(isPanel).slice(-MAX_PANELS);
+}
+
+function isPanel(value: unknown): value is OpenPanel {
+  const panel = asObject(value);
+  const poll = asObject(panel?.poll);
+  return (
+    asString(panel?.panelId) !== undefined &&
+    asString(panel?.pollId) !== undefined &&
+    asArray(panel?.question) !== undefined &&
+    asString(poll?.question) !== undefined &&
+    asArray(poll?.choices) !== undefined
+  );
+}

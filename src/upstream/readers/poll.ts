@@ -1,0 +1,106 @@
+/**
+ * Polls: opened in a panel or a banner, updated as votes come in, closed. The id holds a hash of what is shown, so
+ * a state that was already told is the same message again.
+ */
+import type { Details, Message, Part } from "../../protocol/message.ts";
+import { asArray, asNumber, asObject, dig, present } from "../json.ts";
+import { joined, partsOf, wordsOf } from "../text.ts";
+import { event, shortHash, usableId } from "./event.ts";
+import { type OpenPanel, showing, without } from "./panels.ts";
+import type { Context, Moment, Reader } from "./reader.ts";
+
+type Shown = NonNullable<Details["poll"]>;
+
+const MAX_QUESTION_LENGTH = 500;
+/** Creators can offer up to five. */
+const MAX_CHOICES = 20;
+
+export const pollOpened: Reader = (action, context) => {
+  const panel = dig(action, "panelToShow", "liveChatActionPanelRenderer");
+  const poll = dig(panel, "contents", "pollRenderer");
+  if (!asObject(poll)) return "unknown";
+  return shown(read(poll, "open", dig(panel, "id")), context);
+};
+
+export const pollUpdated: Reader = (action, context) => {
+  const poll = dig(action, "pollToUpdate", "pollRenderer");
+  if (!asObject(poll)) return "unknown";
+  const panel = read(poll, "updated");
+  const open = context.panels.find(({ pollId }) => pollId === panel.pollId);
+  return shown({ ...panel, panelId: open?.panelId ?? panel.panelId }, context);
+};
+
+/** Told only where the poll was shown: the action says nothing of it. */
+export const pollClosed: Reader = (action, context) => {
+  const panelId = usableId(dig(action, "targetPanelId"));
+  const open = context.panels.find((panel) => panel.panelId === panelId);
+  if (!open) return "silent";
+  const closed: OpenPanel = { ...open, poll: { ...open.poll, state: "closed" } };
+  return { read: messageOf(closed, context), panels: without(context.panels, panelId) };
+};
+
+/** A banner's poll tells no votes, and goes with its banner. */
+export const pollInBanner: Reader = (poll, context) => {
+  const question = partsOf(dig(poll, "pollQuestion"), MAX_QUESTION_LENGTH);
+  const choices = choicesOf(dig(poll, "pollChoices"));
+  const pollId = usableId(context.around.id);
+  const shownNow: Shown = { question: joined(question), choices, state: "open" };
+  return messageOf({ panelId: pollId, pollId, question, poll: shownNow }, context);
+};
+
+function shown(panel: OpenPanel, context: Context) {
+  return { read: messageOf(panel, context), panels: showing(context.panels, panel) };
+}
+
+function messageOf({ pollId, question, poll }: OpenPanel, moment: Moment): Message {
+  return event(`poll:${pollId}:${shortHash(poll)}`, moment, {
+    type: "poll",
+    parts: [...question],
+    details: { poll },
+  });
+}
+
+/** `panelId`: where it is not the poll's own id, which it always was so far. */
+function read(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPanel {
+  const pollId = usableId(dig(poll, "liveChatPollId") ?? panelId);
+  const header = dig(poll, "header", "pollHeaderRenderer");
+  const question: Part[] = partsOf(dig(header, "pollQuestion"), MAX_QUESTION_LENGTH);
+  const votes = votesIn(dig(header, "metadataText"));
+  return {
+    panelId: usableId(panelId ?? pollId),
+    pollId,
+    question,
+    poll: {
+      question: joined(question),
+      choices: choicesOf(dig(poll, "choices")),
+      ...(votes === undefined ? {} : { votes }),
+      state,
+    },
+  };
+}
+
+/** Before the first vote a choice has neither ratio nor percentage. */
+function choicesOf(choices: unknown): Shown["choices"] {
+  return (asArray(choices) ?? []).slice(0, MAX_CHOICES).map((choice) => ({
+    text: wordsOf(dig(choice, "text")),
+    ...present({
+      ratio: asNumber(dig(choice, "voteRatio")),
+      percent: percentIn(dig(choice, "votePercentage")),
+    }),
+  }));
+}
+
+function percentIn(text: unknown): number | undefined {
+  const [, digits] = /^\D{0,3}(\d{1,3}(?:[.,]\d{1,3})?)\D{0,3}$/.exec(wordsOf(text, 20)) ?? [];
+  return asNumber(digits?.replace(",", "."));
+}
+
+/**
+ * The last run of the channel's name, the poll's age and the number of votes: `13,869 votes`. Undefined where
+ * there is no whole number, as in `1.3K votes`.
+ */
+function votesIn(metadata: unknown): number | undefined {
+  const text = wordsOf({ runs: [asArray(dig(metadata, "runs"))?.at(-1)] }, 100);
+  const [digits] = /^(?:\d{1,3}(?:[.,'’\s]\d{3}){1,4}|\d{1,15})(?![\d.,A-Za-z])/.exec(text) ?? [];
+  return asNumber(digits?.replaceAll(/\D/g, ""));
+}

@@ -1,0 +1,69 @@
+/**
+ * A long generated chat of all kinds, read in answers that overlap as those of a room that loads its page again and
+ * again: the room holds exactly what the chat's own ledger says, once and in order.
+ */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { systemClock } from "../src/clock.ts";
+import type { Message } from "../src/protocol/message.ts";
+import { append, settled } from "../src/rooms/appender.ts";
+import { decodeCheckpoint } from "../src/rooms/checkpoint.ts";
+import { startSimulator } from "../src/simulator/index.ts";
+import type { JsonObject } from "../src/simulator/json.ts";
+import { Random } from "../src/simulator/random.ts";
+import { MemoryStore } from "../src/store/memory.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { readActions } from "../src/upstream/actions.ts";
+import { LedgerJudge, type Told } from "./support/ledger-judge.ts";
+import { readAll } from "./support/store-reading.ts";
+
+const VIDEO = "generated-1";
+const COUNT = 100_000;
+const TYPES = 21;
+
+/** Reads actions in answers of one to two hundred, each of which repeats some of the last ones, into a room. */
+async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
+  const random = new Random(7, "answers");
+  const store = new MemoryStore(systemClock);
+  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
+  const claim = await store.claim(VIDEO);
+  let { head } = claim;
+  for (let from = 0; from < actions.length; ) {
+    const to = from + 1 + random.below(200);
+    const repeated = random.chance(0.3) ? random.below(100) : 0;
+    // What is known of earlier answers is what a restart would know.
+    const { panels = [] } = decodeCheckpoint((await store.room(VIDEO))?.checkpoint ?? null) ?? {};
+    const context = { receivedAt: Date.now(), timezone: "UTC", panels };
+    const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);
+    const checkpoint = {
+      chatType: "liveChatRenderer",
+      pair: { client: "WEB", endpoint: "get_live_chat" },
+      credentials: { apiKey: "key", clientVersion: "1" },
+      continuation: "token",
+      panels: answer.panels,
+    } as const;
+    const added = await append(parts, claim, head, await settled(store, VIDEO, answer), checkpoint);
+    head += added.length;
+    from = to;
+  }
+  return (await readAll(store, VIDEO)).map(({ body }) => {
+    const { type, id, author, message, amount } = JSON.parse(body) as Message;
+    const hashed = type === "poll" || type === "replaced";
+    return { type, id: hashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
+  });
+}
+
+it(`${COUNT} generated actions give exactly what their ledger says`, async () => {
+  await using upstream = await startSimulator({ seed: 20 });
+  const chat = upstream.chat(VIDEO);
+  chat.say(COUNT);
+  const judge = new LedgerJudge();
+  for (const entry of chat.ledger) judge.hear(entry);
+  const held = await roomOf(chat.ledger.map(({ action }) => action));
+  const first = held.findIndex((message, i) => JSON.stringify(message) !== JSON.stringify(judge.told[i]));
+  assert.deepEqual(held[first], judge.told[first], `message ${first} is another`);
+  assert.equal(held.length, judge.told.length);
+  assert.equal(new Set(held.map(({ type }) => type)).size, TYPES, "all types came");
+  assert.ok(held.length < COUNT * 0.99, "some carried nothing or came twice");
+});

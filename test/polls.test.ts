@@ -1,0 +1,139 @@
+/** Polls from answer to answer: told when opened, when they show something else, and once when closed. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { it } from "node:test";
+import { decodeCheckpoint, encodeCheckpoint } from "../src/rooms/checkpoint.ts";
+import { startSimulator } from "../src/simulator/index.ts";
+import { type ReadActions, readActions } from "../src/upstream/actions.ts";
+import { NO_PANELS, type OpenPanels } from "../src/upstream/readers/panels.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/every-kind.ts";
+import { frozen } from "./support/frozen.ts";
+import { openStream, textAction } from "./support/opening.ts";
+import { startRelay } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
+
+const VIDEO = "many-polls1";
+const updated = (votes: string, ...ratios: number[]) => ({
+  updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll(votes, ...ratios) } },
+});
+
+function read(actions: readonly unknown[], panels: OpenPanels = NO_PANELS): ReadActions {
+  return readActions(frozen(structuredClone(actions)), {
+    receivedAt: 0,
+    timezone: "UTC",
+    panels: frozen(panels),
+  });
+}
+const states = ({ messages }: ReadActions) =>
+  messages.map(({ details }) => `${details.poll?.state} ${details.poll?.votes}`);
+
+it("what closes says what was shown last, under an id of its own", () => {
+  const opened = read([POLL_OPENED]);
+  const { messages } = read([POLL_UPDATED, POLL_CLOSED], opened.panels);
+  const [shown, closed] = messages;
+  assert.equal(closed?.message, "Wall or floor?");
+  assert.deepEqual(closed?.details.poll, { ...shown?.details.poll, state: "closed" });
+  assert.notEqual(closed?.id, shown?.id);
+});
+
+it("a panel may have another id than its poll", () => {
+  assert.deepEqual(states(read([POLL_OPENED, POLL_UPDATED, POLL_CLOSED])), [
+    "open 0",
+    "updated 1972",
+    "closed 1972",
+  ]);
+  const byPollId = { closeLiveChatActionPanelAction: { targetPanelId: "poll-1" } };
+  assert.deepEqual(states(read([POLL_UPDATED, byPollId])), ["updated 1972", "closed 1972"]);
+});
+
+it("what was closed, or never shown, is not told of", () => {
+  const { messages, dropped, panels } = read([POLL_CLOSED, POLL_OPENED, POLL_CLOSED, POLL_CLOSED]);
+  assert.deepEqual([messages.length, panels], [2, []]);
+  const silent = dropped.get("closeLiveChatActionPanelAction");
+  assert.deepEqual([silent?.reason, silent?.count], ["silent", 2]);
+});
+
+it("the id changes with what is shown, and with nothing else", () => {
+  const id = (action: object) => read([action]).messages[0]?.id;
+  const shown = id(updated("1,972 votes", 0.47, 0.53));
+  assert.equal(shown, id(POLL_UPDATED));
+  const later = structuredClone(POLL_UPDATED);
+  const { metadataText } = later.updateLiveChatPollAction.pollToUpdate.pollRenderer.header.pollHeaderRenderer;
+  metadataText.runs[2] = { text: "20 min ago" };
+  assert.equal(id(later), shown);
+  const others = [updated("1,973 votes", 0.47, 0.53), updated("1,972 votes", 0.46, 0.54), POLL_OPENED].map(
+    id,
+  );
+  assert.equal(new Set([shown, ...others]).size, 4);
+});
+
+it("votes are a whole number, or not told", () => {
+  for (const [text, votes] of [
+    ["0 votes", 0],
+    ["1 vote", 1],
+    ["13,869 votes", 13869],
+    ["1.234.567 Stimmen", 1234567],
+    ["12 345 голосов", 12345],
+    ["1234票", 1234],
+    ["1.3K votes", undefined],
+    ["12K votes", undefined],
+    ["votes: 3", undefined],
+    ["", undefined],
+  ] as const) {
+    assert.equal(read([updated(text)]).messages[0]?.details.poll?.votes, votes, text);
+  }
+});
+
+it("polls that are never closed are forgotten, the oldest first", () => {
+  const open = (n: number) => ({
+    updateLiveChatPollAction: {
+      pollToUpdate: { pollRenderer: { ...poll("0 votes"), liveChatPollId: `poll-${n}` } },
+    },
+  });
+  const { panels } = read([...Array(25).keys()].map(open));
+  assert.deepEqual(
+    panels.map(({ pollId }) => pollId),
+    [...Array(20).keys()].map((n) => `poll-${n + 5}`),
+  );
+});
+
+it("open polls survive a checkpoint, and whatever else may be written in one", () => {
+  const { panels } = read([POLL_OPENED, POLL_UPDATED]);
+  const checkpoint = {
+    chatType: "liveChatRenderer",
+    pair: { client: "WEB", endpoint: "get_live_chat" },
+    credentials: { apiKey: "key", clientVersion: "1" },
+    continuation: "token",
+    panels,
+  } as const;
+  assert.deepEqual(decodeCheckpoint(encodeCheckpoint(checkpoint)), checkpoint);
+  const odd = [
+    undefined,
+    null,
+    7,
+    "x",
+    {},
+    [null, 7, {}, { panelId: "p", pollId: "p" }, { ...panels[0], poll: {} }],
+  ];
+  for (const panels of odd) {
+    assert.deepEqual(decodeCheckpoint(JSON.stringify({ ...checkpoint, panels }))?.panels, []);
+  }
+});
+
+it("a poll that was open when the service stopped is closed after it starts again", async (t) => {
+  await using upstream = await startSimulator();
+  const settings = { RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}` };
+  const chat = upstream.chat(VIDEO, { timeoutMs: 5, page: 0 });
+  {
+    await using relay = await startRelay({ upstream, settings });
+    await using stream = await openStream(relay, { videoId: VIDEO });
+    chat.say([POLL_OPENED, POLL_UPDATED]);
+    await stream.untilMessages(2);
+  }
+  await using relay = await startRelay({ upstream, settings });
+  await using stream = await openStream(relay, { videoId: VIDEO, backfill: 0, details: true });
+  chat.say([POLL_CLOSED, POLL_CLOSED, textAction("after")]);
+  await stream.until(() => stream.ids.includes("after"));
+  const told = stream.messages.map(({ message }) => message.details?.poll?.state ?? message.type);
+  assert.deepEqual(told, ["closed", "chat"]);
+});

@@ -1,0 +1,160 @@
+/** A message that comes in the place of another: `replaced` to a room that holds the other, else the item itself. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { systemClock } from "../src/clock.ts";
+import { encodeMessage } from "../src/protocol/message.ts";
+import { Appender, append, settled } from "../src/rooms/appender.ts";
+import type { JsonObject } from "../src/simulator/json.ts";
+import { MemoryStore } from "../src/store/memory.ts";
+import { StoreError } from "../src/store/port.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { readActions } from "../src/upstream/actions.ts";
+import { type PollBody, pollOf, post, session } from "./support/api.ts";
+import { openStream, textAction } from "./support/opening.ts";
+import { startRelay } from "./support/relay.ts";
+
+const VIDEO = "replaced-01";
+const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+
+const CHECKPOINT = {
+  chatType: "liveChatRenderer",
+  pair: { client: "WEB", endpoint: "get_live_chat" },
+  credentials: { apiKey: "key", clientVersion: "1" },
+  continuation: null,
+  panels: [],
+} as const;
+
+const text = (id: string, words: string): JsonObject => ({
+  liveChatTextMessageRenderer: {
+    id,
+    timestampUsec: "1767225600000000",
+    message: { runs: [{ text: words }] },
+  },
+});
+const said = (id: string, words: string): JsonObject => ({ addChatItemAction: { item: text(id, words) } });
+const replacing = (targetItemId: string, item: JsonObject): JsonObject => ({
+  replaceChatItemAction: { targetItemId, replacementItem: item },
+});
+const placeholder = (id: string): JsonObject => ({ liveChatPlaceholderItemRenderer: { id } });
+
+/** A room of its own, to which batches of actions are appended as a poller does; gives type, id, words of what is new. */
+async function room() {
+  const store = new MemoryStore(systemClock);
+  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
+  const claim = await store.claim(VIDEO);
+  let { head } = claim;
+  return async (...actions: JsonObject[]): Promise<string[]> => {
+    const messages = await settled(store, VIDEO, readActions(actions, CONTEXT));
+    const added = await append(parts, claim, head, messages, CHECKPOINT);
+    head += added.length;
+    return added.map(({ body }) => {
+      const { type, id, message } = JSON.parse(body);
+      return `${type} ${id.replace(/[\w-]{12}$/, "#")} ${message}`;
+    });
+  };
+}
+
+it("what replaces a message of an earlier batch, or earlier in its own, is replaced", async () => {
+  const take = await room();
+  assert.deepEqual(await take(said("a", "one")), ["chat a one"]);
+  assert.deepEqual(
+    await take(replacing("a", text("a", "two")), said("b", "three"), replacing("b", text("b", "four"))),
+    ["replaced replaced:a:# two", "chat b three", "replaced replaced:b:# four"],
+  );
+});
+
+it("what fills a placeholder, or replaces what was never seen, is the new item", async () => {
+  const take = await room();
+  const added = await take(
+    { addChatItemAction: { item: placeholder("a") } },
+    replacing("a", text("a", "one")),
+    replacing("unseen", text("b", "two")),
+    replacing("b", placeholder("b")),
+  );
+  assert.deepEqual(added, ["chat a one", "chat b two"]);
+});
+
+it("each new content is told once, however often it is read again", async () => {
+  const take = await room();
+  const actions = [
+    replacing("a", text("a", "one")),
+    replacing("a", text("a", "two")),
+    said("b", "three"),
+    replacing("b", text("b", "four")),
+    replacing("a", text("a", "three")),
+  ];
+  const told = await take(...actions);
+  assert.deepEqual(told, [
+    "chat a one",
+    "replaced replaced:a:# two",
+    "chat b three",
+    "replaced replaced:b:# four",
+    "replaced replaced:a:# three",
+  ]);
+  for (let from = 0; from < actions.length; from++) assert.deepEqual(await take(...actions.slice(from)), []);
+});
+
+/** A store that makes its first batch durable and then fails to say so. */
+class ForgetfulStore extends MemoryStore {
+  failed = 0;
+
+  override async append(...args: Parameters<MemoryStore["append"]>) {
+    const added = await super.append(...args);
+    if (this.failed++ === 0) throw new StoreError("unavailable", "the answer was lost");
+    return added;
+  }
+}
+
+it("what a batch is to the room stays so when its append had no answer and is tried again", async () => {
+  const clock = { ...systemClock, sleep: () => Promise.resolve() };
+  const store = new ForgetfulStore(clock);
+  const claim = await store.claim(VIDEO);
+  const appender = new Appender({ store, clock, telemetry: new Telemetry(silentLog) }, claim, claim.head);
+  const actions = [
+    replacing("a", text("a", "one")),
+    replacing("a", text("a", "two")),
+    replacing("late", text("b", "three")),
+    said("late", "four"),
+  ];
+  await appender.append(readActions(actions, CONTEXT), CHECKPOINT, new AbortController().signal);
+  assert.equal(store.failed, 2);
+  const ids = (await store.read(VIDEO, 0, 10)).map(({ id }) => id.replace(/[\w-]{12}$/, "#"));
+  assert.deepEqual(ids, ["a", "replaced:a:#", "b", "late"]);
+});
+
+it("the same content in the place of two messages is two events", async () => {
+  const take = await room();
+  await take(said("a", "one"), said("b", "two"));
+  const told = await take(replacing("a", text("a", "x")), replacing("b", text("b", "x")));
+  assert.equal(told.length, 2);
+});
+
+it("a replaced message names what it replaces, and has the new content's details", () => {
+  const { replacements } = readActions([replacing("a", text("b", "new"))], CONTEXT);
+  const [replacement] = replacements.values();
+  assert.equal(replacement?.targetId, "a");
+  const { type, message, details } = replacement.message;
+  assert.deepEqual([type, message, details.target], ["replaced", "new", { messageId: "a" }]);
+  assert.equal(details.publishedAt, "2026-01-01T00:00:00.000000Z");
+  assert.ok(encodeMessage(replacement.message).body.includes('"id":"replaced:a:'));
+});
+
+it("a stream tells of the replacement where a session, which keeps nothing, gives the new item", async () => {
+  await using relay = await startRelay();
+  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
+  chat.say([textAction("a")]);
+  await using stream = await openStream(relay, { videoId: VIDEO });
+  await stream.untilMessages(1);
+  const opened = await session(relay.url, { videoId: VIDEO });
+  chat.say([replacing("a", text("a", "new")), textAction("b")]);
+  await stream.until(() => stream.ids.includes("b"));
+  const types = stream.messages.map(({ message }) => `${message.type} ${message.message}`);
+  assert.deepEqual(types, ["chat a", "replaced new", "chat b"]);
+
+  const { body } = await post<PollBody>(relay.url, "/v1/poll", pollOf(opened));
+  assert.deepEqual(
+    body.messages.map(({ type, message }) => `${type} ${message}`),
+    ["chat new", "chat b"],
+  );
+});

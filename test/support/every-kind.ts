@@ -1,0 +1,324 @@
+/**
+ * An action for each kind that is known, in the upstream's shapes: what a viewer is sent of, by the type of the
+ * message (the first of a type is its example in the documentation), and what carries nothing.
+ */
+import type { MessageType } from "../../src/protocol/message.ts";
+import { adding, COMMON, MEMBER, MESSAGE, MILESTONE, PAID, STICKER, TEXT } from "./chat-items.ts";
+import { PHONE_NOTICE, PHONE_PAID, PHONE_PINNED, PHONE_STICKER, PHONE_TEXT } from "./phone-items.ts";
+
+const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });
+const USEC = "1767323045678901";
+
+export const GIFT_HEADER = {
+  liveChatSponsorshipsHeaderRenderer: {
+    authorName: COMMON.authorName,
+    authorPhoto: COMMON.authorPhoto,
+    authorBadges: COMMON.authorBadges,
+    primaryText: runs("Sent ", "5", " ", "Channel 77", " gift memberships"),
+  },
+};
+
+/** An item shown in a ticker, as one of the three renderers. */
+export const ticking = (key: string, item: object, own: object = {}) => ({
+  addLiveChatTickerItemAction: {
+    durationSec: "290",
+    item: {
+      [key]: {
+        id: "made-up-id",
+        authorExternalChannelId: "UCmade-up",
+        fullDurationSec: 300,
+        showItemEndpoint: { showLiveChatItemEndpoint: { renderer: item } },
+        ...own,
+      },
+    },
+  },
+});
+
+export const bannered = (contents: object, own: object = {}) => ({
+  addBannerToLiveChatCommand: {
+    bannerRenderer: {
+      liveChatBannerRenderer: { contents, actionId: "banner-1", targetId: "live-chat-banner", ...own },
+    },
+    bannerProperties: { isEphemeral: true, bannerTimeoutMs: "20000" },
+  },
+});
+
+const redirect = (message: object, command: object) =>
+  bannered(
+    {
+      liveChatBannerRedirectRenderer: {
+        bannerMessage: message,
+        authorPhoto: COMMON.authorPhoto,
+        inlineActionButton: { buttonRenderer: { text: runs("Go"), command } },
+      },
+    },
+    { bannerType: "LIVE_CHAT_BANNER_TYPE_CROSS_CHANNEL_REDIRECT" },
+  );
+
+export const poll = (votes: string, ...ratios: number[]) => ({
+  liveChatPollId: "poll-1",
+  choices: ["wall", "floor"].map((text, i) => {
+    const ratio = ratios[i];
+    const counted = {
+      voteRatio: ratio,
+      votePercentage: { simpleText: `${Math.round((ratio ?? 0) * 100)}%` },
+    };
+    return { text: runs(text), selected: false, ...(ratio === undefined ? {} : counted) };
+  }),
+  header: {
+    pollHeaderRenderer: {
+      pollQuestion: runs("Wall or floor?"),
+      metadataText: runs("@somebody", " • ", "just now", " • ", votes),
+      liveChatPollType: "LIVE_CHAT_POLL_TYPE_CREATOR",
+    },
+  },
+});
+export const POLL_OPENED = {
+  showLiveChatActionPanelAction: {
+    panelToShow: {
+      liveChatActionPanelRenderer: {
+        contents: { pollRenderer: poll("0 votes") },
+        id: "panel-1",
+        targetId: "live-chat-action-panel",
+      },
+    },
+  },
+};
+export const POLL_UPDATED = {
+  updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll("1,972 votes", 0.47, 0.53) } },
+};
+export const POLL_CLOSED = {
+  closeLiveChatActionPanelAction: { targetPanelId: "panel-1", skipOnDismissCommand: true },
+};
+export const REPLACED = {
+  replaceChatItemAction: { targetItemId: "made-up-id", replacementItem: TEXT },
+};
+const DELETED_STATE = runs("[message deleted]");
+
+const product = { title: "Enamel mug", price: "$12.00", vendorName: "Made-up Shop" };
+
+const GIFT_WIDGET = {
+  widgetRenderer: {
+    interactivityWidgetRenderer: {
+      id: "made-up-id",
+      type: "INTERACTIVITY_WIDGET_TYPE_GIFT",
+      content: {
+        giftAttributionItemViewModel: {
+          id: "made-up-id",
+          authorName: { content: "@somebody" },
+          detailText: { content: "Sent a gift" },
+          attributionImage: { sources: [{ url: "https://img.example/star", width: 80 }] },
+          giftA11yLabel: "A star",
+          comboCount: 3,
+          elementRenderer: { compatibilityOptions: { liveChatAuthorExternalChannelId: "UCmade-up" } },
+        },
+      },
+    },
+  },
+};
+
+/** `replaced` is what a room is told that holds the message; read alone, it is the item itself. */
+export const SENT: Record<Exclude<MessageType, "replaced">, [object, ...object[]]> = {
+  chat: [adding(TEXT), adding(PHONE_TEXT), REPLACED],
+  superchat: [adding(PAID), ticking("liveChatTickerPaidMessageItemRenderer", PAID), adding(PHONE_PAID)],
+  supersticker: [
+    adding(STICKER),
+    ticking("liveChatTickerPaidStickerItemRenderer", STICKER),
+    adding(PHONE_STICKER),
+  ],
+  membership: [
+    adding(MEMBER),
+    ticking("liveChatTickerSponsorItemRenderer", MEMBER),
+    adding({
+      liveChatMembershipItemRenderer: {
+        ...COMMON,
+        headerSubtext: runs("Upgraded membership to ", "Gold", "!"),
+      },
+    }),
+    adding({
+      liveChatLegacyPaidMessageRenderer: {
+        ...COMMON,
+        eventText: runs("NEW MEMBER"),
+        detailText: { simpleText: "Welcome, @somebody!" },
+      },
+    }),
+  ],
+  milestone: [adding(MILESTONE), ticking("liveChatTickerSponsorItemRenderer", MILESTONE)],
+  gift: [
+    adding({
+      liveChatSponsorshipsGiftPurchaseAnnouncementRenderer: {
+        id: "made-up-id",
+        timestampUsec: USEC,
+        authorExternalChannelId: "UCmade-up",
+        header: GIFT_HEADER,
+      },
+    }),
+    // The copy in a ticker has neither id nor time.
+    ticking("liveChatTickerSponsorItemRenderer", {
+      liveChatSponsorshipsGiftPurchaseAnnouncementRenderer: { header: GIFT_HEADER },
+    }),
+  ],
+  gift_received: [
+    adding({
+      liveChatSponsorshipsGiftRedemptionAnnouncementRenderer: {
+        ...COMMON,
+        message: runs("received a gift membership by ", "@giver"),
+      },
+    }),
+  ],
+  jewels: [
+    adding({
+      giftMessageViewModel: {
+        id: "made-up-id",
+        text: { content: "sent Gold coin for 10 Jewels" },
+        authorName: { content: "@somebody " },
+        authorAvatar: { avatarViewModel: { image: { sources: [{ url: "//img.example/64", width: 64 }] } } },
+        giftImage: { sources: [{ url: "//img.example/coin", width: 480 }] },
+        giftImageA11yLabel: "Gold coin",
+      },
+    }),
+    { updateOrAddInteractivityWidgetAction: GIFT_WIDGET },
+    { addInteractivityWidgetAction: GIFT_WIDGET },
+  ],
+  donation: [
+    adding({
+      liveChatDonationAnnouncementRenderer: {
+        id: "made-up-id",
+        timestampUsec: USEC,
+        text: runs("Somebody donated ", "$50.00"),
+        subtext: runs("to ", "Clean Harbours"),
+      },
+    }),
+  ],
+  poll: [
+    POLL_UPDATED,
+    POLL_OPENED,
+    bannered({
+      liveChatBannerPollRenderer: {
+        pollQuestion: runs("Wall or floor?"),
+        pollChoices: [{ pollOptionId: "1", text: runs("wall") }],
+      },
+    }),
+  ],
+  poll_result: [
+    adding({
+      liveChatViewerEngagementMessageRenderer: {
+        id: "made-up-id",
+        icon: { iconType: "POLL" },
+        message: runs("Wall or floor?", "\n", "floor (53%)", "\n", "wall (47%)"),
+      },
+    }),
+  ],
+  banner: [
+    bannered(TEXT, {
+      bannerType: "LIVE_CHAT_BANNER_TYPE_PINNED_MESSAGE",
+      header: {
+        liveChatBannerHeaderRenderer: { icon: { iconType: "KEEP" }, text: runs("Pinned by ", "@owner") },
+      },
+    }),
+    bannered(PAID),
+    bannered(PHONE_PINNED),
+    bannered(
+      {
+        liveChatCallForQuestionsRenderer: {
+          creatorAuthorName: { simpleText: "@owner" },
+          questionMessage: runs("Ask me anything"),
+        },
+      },
+      { bannerType: "LIVE_CHAT_BANNER_TYPE_QNA_START" },
+    ),
+  ],
+  banner_removed: [{ removeBannerForLiveChatCommand: { targetActionId: "banner-1" } }],
+  raid: [
+    redirect(runs("People are going to watch something from ", "@other"), {
+      watchEndpoint: { videoId: "aaaaaaaaaaa" },
+    }),
+    redirect(runs("@other", " and their viewers just joined. Say hello!"), {
+      urlEndpoint: { url: "https://support.example/raids" },
+    }),
+  ],
+  summary: [
+    bannered(
+      {
+        liveChatBannerChatSummaryRenderer: { chatSummary: runs("Chat summary", "\n", "Viewers say hello.") },
+      },
+      { bannerType: "LIVE_CHAT_BANNER_TYPE_CHAT_SUMMARY" },
+    ),
+  ],
+  notice: [
+    adding({
+      liveChatViewerEngagementMessageRenderer: {
+        id: "made-up-id",
+        timestampUsec: USEC,
+        icon: { iconType: "YOUTUBE_ROUND" },
+        message: runs("Be kind, and keep what is private private."),
+      },
+    }),
+    adding({
+      liveChatModerationMessageRenderer: { id: "made-up-id", message: runs("@somebody was put in timeout.") },
+    }),
+    adding(PHONE_NOTICE),
+  ],
+  mode: [
+    adding({
+      liveChatModeChangeMessageRenderer: {
+        id: "made-up-id",
+        timestampUsec: USEC,
+        icon: { iconType: "SLOW_MODE" },
+        text: runs("Slow mode is on"),
+        subtext: runs("Send a message every ", "60 seconds"),
+      },
+    }),
+  ],
+  product: [
+    bannered({ liveChatProductItemRenderer: product }, { bannerType: "LIVE_CHAT_BANNER_TYPE_PRODUCT" }),
+    adding({ liveChatProductItemRenderer: product }),
+    adding({
+      liveChatPurchasedProductMessageRenderer: { ...COMMON, message: runs("bought ", "Enamel mug") },
+    }),
+  ],
+  deleted: [
+    {
+      markChatItemAsDeletedAction: { targetItemId: "made-up-id", deletedStateMessage: DELETED_STATE },
+    },
+    { removeChatItemAction: { targetItemId: "made-up-id" } },
+  ],
+  author_deleted: [
+    {
+      markChatItemsByAuthorAsDeletedAction: {
+        externalChannelId: "UCmade-up",
+        deletedStateMessage: DELETED_STATE,
+      },
+    },
+    { removeChatItemByAuthorAction: { externalChannelId: "UCmade-up" } },
+  ],
+};
+
+export const SILENT: readonly object[] = [
+  POLL_CLOSED,
+  adding({ liveChatPlaceholderItemRenderer: { id: "made-up-id", timestampUsec: USEC } }),
+  {
+    replaceChatItemAction: {
+      targetItemId: "made-up-id",
+      replacementItem: { liveChatPlaceholderItemRenderer: { id: "made-up-id", timestampUsec: USEC } },
+    },
+  },
+  adding({
+    liveChatAutoModMessageRenderer: { id: "made-up-id", autoModeratedItem: TEXT, headerText: MESSAGE },
+  }),
+  ticking("liveChatTickerCreatorGoalViewModel", {}),
+  { showLiveChatTooltipCommand: { tooltip: { tooltipRenderer: { detailsText: MESSAGE } } } },
+  {
+    showCreatorGoalTickerChipCommand: {
+      creatorGoalTickerChip: { liveChatTickerCreatorGoalViewModel: { id: "goal" } },
+    },
+  },
+  { showFanzoneTickerChipCommand: {} },
+  { removeFanzoneTickerChipCommand: {} },
+  { liveChatReportModerationStateCommand: {} },
+  { changeEngagementPanelVisibilityAction: { targetId: "panel" } },
+  { signalAction: { signal: "made-up" } },
+  { dimChatItemAction: { clientId: "c" } },
+  { liveChatAddToToastAction: {} },
+  { addLiveChatTextMessageFromTemplateAction: { template: TEXT } },
+];

@@ -1,0 +1,186 @@
+/**
+ * What a chat's ledger says that a room must hold, worked out without the service's code: by the simulator's names
+ * of the kinds, one after the other. What is told twice counts once; what depends on the past is remembered here.
+ */
+import assert from "node:assert/strict";
+import { at, isObject } from "../../src/simulator/json.ts";
+import type { Entry } from "../../src/simulator/log.ts";
+
+/** A message as it is compared: hashes in ids are left out. */
+export interface Told {
+  type: string;
+  id: string;
+  author: string;
+  message: string;
+  amount: string;
+}
+
+const CHAT_ITEMS: Record<string, (item: unknown) => Omit<Told, "id">> = {
+  liveChatTextMessageRenderer: (item) => said("chat", item, words(at(item, "message"))),
+  liveChatPaidMessageRenderer: (item) => said("superchat", item, words(at(item, "message"))),
+  liveChatPaidStickerRenderer: (item) =>
+    said("supersticker", item, text(item, "sticker", "accessibility", "accessibilityData", "label")),
+  liveChatMembershipItemRenderer: (item) =>
+    at(item, "headerPrimaryText")
+      ? said("milestone", item, words(at(item, "message")))
+      : said("membership", item, words(at(item, "headerSubtext"))),
+  liveChatSponsorshipsGiftPurchaseAnnouncementRenderer: (item) => {
+    const header = at(item, "header", "liveChatSponsorshipsHeaderRenderer");
+    return said("gift", header, words(at(header, "primaryText")));
+  },
+  liveChatSponsorshipsGiftRedemptionAnnouncementRenderer: (item) =>
+    said("gift_received", item, words(at(item, "message"))),
+  giftMessageViewModel: (item) => said("jewels", item, text(item, "text", "content")),
+  liveChatDonationAnnouncementRenderer: (item) => ({
+    ...said("donation", item, `${words(at(item, "text"))} ${words(at(item, "subtext"))}`),
+    amount: text(item, "text", "runs", 1, "text"),
+  }),
+  liveChatModeChangeMessageRenderer: (item) =>
+    said("mode", item, `${words(at(item, "text"))} ${words(at(item, "subtext"))}`),
+  liveChatViewerEngagementMessageRenderer: (item) =>
+    said(
+      at(item, "icon", "iconType") === "POLL" ? "poll_result" : "notice",
+      item,
+      words(at(item, "message")),
+    ),
+};
+
+const BANNERS: Record<string, (contents: unknown) => Omit<Told, "id">> = {
+  liveChatTextMessageRenderer: (item) => said("banner", item, words(at(item, "message"))),
+  liveChatBannerRedirectRenderer: (item) => said("raid", item, words(at(item, "bannerMessage"))),
+  liveChatBannerChatSummaryRenderer: (item) => said("summary", item, words(at(item, "chatSummary"))),
+  liveChatProductItemRenderer: (item) => said("product", item, text(item, "title")),
+  liveChatCallForQuestionsRenderer: (item) => ({
+    ...said("banner", item, words(at(item, "questionMessage"))),
+    author: text(item, "creatorAuthorName", "simpleText"),
+  }),
+};
+
+/** What nobody is shown. */
+const NOTHING = new Set([
+  "liveChatPlaceholderItemRenderer",
+  "liveChatFutureItemRenderer",
+  "showLiveChatFutureThingCommand",
+  "showCreatorGoalTickerChipCommand",
+  "showLiveChatTooltipCommand",
+]);
+
+export class LedgerJudge {
+  /** All that the room must hold, in order. */
+  readonly told: Told[] = [];
+  readonly #seen = new Set<string>();
+  /** What the room's messages say, by their id. */
+  readonly #contents = new Map<string, string>();
+  /** By panel. */
+  readonly #polls = new Map<string, unknown>();
+
+  hear({ kind, action }: Readonly<Entry>): void {
+    const key = Object.keys(action).find((name) => /(?:Action|Command)$/.test(name)) ?? "";
+    const body = at(action, key);
+    if (NOTHING.has(kind)) return;
+    if (key === "addChatItemAction" || key === "addLiveChatTickerItemAction") this.#item(at(body, "item"));
+    else if (key === "addBannerToLiveChatCommand")
+      this.#banner(at(body, "bannerRenderer", "liveChatBannerRenderer"));
+    else if (key === "removeBannerForLiveChatCommand")
+      this.#event("banner_removed", text(body, "targetActionId"));
+    else if (/PollAction$|PanelAction$/.test(key)) this.#poll(key, body);
+    else if (key === "replaceChatItemAction") this.#replacement(body);
+    else if (/ByAuthor/.test(key)) this.#event("author_deleted", text(body, "externalChannelId"), body);
+    else if (/Deleted|removeChatItem/.test(key)) this.#event("deleted", text(body, "targetItemId"), body);
+    else assert.fail(`the judge does not know ${kind}`);
+  }
+
+  /** An item, or one that a ticker shows; `outerId` is the ticker's. */
+  #item(holder: unknown, outerId?: unknown): void {
+    const [key, item] = only(holder);
+    const shown = at(item, "showItemEndpoint", "showLiveChatItemEndpoint", "renderer");
+    const id = String(at(item, "id") ?? outerId);
+    if (shown) this.#item(shown, id);
+    else this.#tell({ ...read(CHAT_ITEMS, key, item), id });
+  }
+
+  #banner(banner: unknown): void {
+    const [key, item] = only(at(banner, "contents"));
+    const told = read(BANNERS, key, item);
+    this.#tell({ ...told, id: `${told.type}:${text(banner, "actionId")}` });
+  }
+
+  /** A message comes in the place of another, or is new where the room does not hold that other. */
+  #replacement(body: unknown): void {
+    const target = text(body, "targetItemId");
+    const [key, item] = only(at(body, "replacementItem"));
+    if (NOTHING.has(key)) return;
+    const told = { ...read(CHAT_ITEMS, key, item), id: text(item, "id") };
+    const before = this.#contents.get(target);
+    if (before === undefined) this.#tell(told);
+    else if (before !== contentOf(told)) {
+      this.#tell({ ...told, type: "replaced", id: `replaced:${target}` }, contentOf(told));
+    }
+  }
+
+  #poll(key: string, body: unknown): void {
+    const closed = key.startsWith("close") ? text(body, "targetPanelId") : undefined;
+    const poll =
+      (closed === undefined ? undefined : this.#polls.get(closed)) ??
+      at(body, "pollToUpdate", "pollRenderer") ??
+      at(body, "panelToShow", "liveChatActionPanelRenderer", "contents", "pollRenderer");
+    if (!poll) return;
+    const id = text(poll, "liveChatPollId");
+    if (closed === undefined) this.#polls.set(id, poll);
+    else this.#polls.delete(closed);
+    const header = at(poll, "header", "pollHeaderRenderer");
+    const shown = JSON.stringify([at(poll, "choices"), words(at(header, "metadataText")).split(" • ")[2]]);
+    const message = words(at(header, "pollQuestion"));
+    this.#tell({ type: "poll", id: `poll:${id}`, author: "", message, amount: "" }, key + shown);
+  }
+
+  #event(type: string, target: string, body?: unknown): void {
+    const message = words(at(body, "deletedStateMessage"));
+    this.#tell({ type, id: `${type}:${target}`, author: "", message, amount: "" });
+  }
+
+  /** `state` tells apart what has one id but for its hash. */
+  #tell(told: Told, state = ""): void {
+    const name = `${told.id} ${state}`;
+    if (this.#seen.has(name)) return;
+    this.#seen.add(name);
+    this.#contents.set(told.id, contentOf(told));
+    this.told.push(told);
+  }
+}
+
+function said(type: string, item: unknown, message: string): Omit<Told, "id"> {
+  const author = text(item, "authorName", "simpleText") || text(item, "authorName", "content");
+  return { type, author: author.trim(), message, amount: text(item, "purchaseAmountText", "simpleText") };
+}
+
+function contentOf({ author, message, amount }: Told): string {
+  return JSON.stringify([author, message, amount]);
+}
+
+function read(table: typeof CHAT_ITEMS, key: string, item: unknown): Omit<Told, "id"> {
+  const reader = table[key] ?? assert.fail(`the judge does not know ${key}`);
+  return reader(item);
+}
+
+/** The one thing that an object holds. */
+function only(holder: unknown): [key: string, held: unknown] {
+  assert.ok(isObject(holder));
+  const [entry, ...others] = Object.entries(holder);
+  assert.ok(entry && others.length === 0);
+  return entry;
+}
+
+function text(value: unknown, ...path: (string | number)[]): string {
+  const found = at(value, ...path);
+  return typeof found === "string" ? found : "";
+}
+
+/** A text's runs as they are read aloud: of a custom emoji its first shortcut. */
+function words(value: unknown): string {
+  const runs = at(value, "runs");
+  if (!Array.isArray(runs)) return text(value, "simpleText");
+  const spoken = (run: unknown): string =>
+    at(run, "emoji", "isCustomEmoji") ? text(run, "emoji", "shortcuts", 0) : text(run, "emoji", "emojiId");
+  return runs.map((run) => (at(run, "emoji") ? spoken(run) : text(run, "text"))).join("");
+}

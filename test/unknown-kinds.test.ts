@@ -1,0 +1,52 @@
+/** What the upstream will send tomorrow: it is counted and logged by its name, and the stream goes on. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { pino } from "pino";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { adding, TEXT } from "./support/chat-items.ts";
+import { bannered, ticking } from "./support/every-kind.ts";
+import { openStream, textAction } from "./support/opening.ts";
+import { startRelay } from "./support/relay.ts";
+
+const VIDEO = "tomorrows-1";
+
+/** By the name under which each is told of. */
+const NEW_KINDS: Record<string, object> = {
+  liveChatHologramRenderer: adding({ liveChatHologramRenderer: { id: "x", message: { simpleText: "hi" } } }),
+  liveChatMoodViewModel: adding({ liveChatMoodViewModel: { id: "x" } }),
+  shakeScreenAction: { shakeScreenAction: { durationMs: 500 } },
+  // New wrappers around what is known.
+  addSpatialChatItemAction: { addSpatialChatItemAction: { item: TEXT } },
+  liveChatThreadRenderer: adding({ liveChatThreadRenderer: { item: TEXT } }),
+  liveChatTickerHologramRenderer: ticking("liveChatTickerHologramRenderer", TEXT),
+  // And what is known, around something new.
+  liveChatBannerHologramRenderer: bannered({ liveChatBannerHologramRenderer: { id: "x" } }),
+  hologramModel: adding({
+    elementRenderer: { newElement: { type: { componentType: { model: { hologramModel: {} } } } } },
+  }),
+};
+
+it("new renderers, actions and wrappers show in metrics and log, and the stream goes on", async () => {
+  const lines: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line: string) => lines.push(line) }));
+  await using relay = await startRelay({ telemetry });
+  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
+  chat.say([textAction("before")]);
+  await using stream = await openStream(relay, { videoId: VIDEO });
+  for (const [kind, action] of Object.entries(NEW_KINDS)) {
+    chat.say([{ ...action }, textAction(`after ${kind}`), { ...action }]);
+  }
+  chat.say([textAction("last")]);
+  await stream.until(() => stream.ids.includes("last"));
+  const kinds = Object.keys(NEW_KINDS);
+  assert.deepEqual(stream.ids, ["before", ...kinds.map((kind) => `after ${kind}`), "last"]);
+
+  const metrics = await telemetry.registry.metrics();
+  const logged = lines.map((line) => JSON.parse(line)).filter(({ kind }) => kind !== undefined);
+  for (const kind of kinds) {
+    assert.ok(metrics.includes(`relay_dropped_actions_total{kind="${kind}",reason="unknown"} 2\n`), kind);
+    const [first, ...others] = logged.filter((line) => line.kind === kind);
+    assert.deepEqual([first?.reason, others], ["unknown", []], kind);
+    assert.ok(first.sample.includes(`"${kind}":`), `${kind}: ${first.sample}`);
+  }
+});
