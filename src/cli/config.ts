@@ -26,9 +26,9 @@ interface Setting<T> {
 }
 
 export const SETTINGS = {
-  RELAY_HOST: setting("127.0.0.1", "address to listen on", text),
+  RELAY_HOST: setting("127.0.0.1", "address to listen on", hostName),
   RELAY_PORT: setting("8080", "port to listen on (0: any free one, printed)", integer(0, 65_535)),
-  RELAY_STORE: setting("sqlite:./data/relay.db", "`sqlite:<path>`, or `memory:` (forgets at exit)", text),
+  RELAY_STORE: setting("sqlite:./data/relay.db", "`sqlite:<path>`, or `memory:` (forgets at exit)", storeUrl),
   RELAY_UPSTREAM_URL: setting("https://www.youtube.com", "main upstream host, as a base URL", baseUrl),
   RELAY_UPSTREAM_MUSIC_URL: setting(
     "https://music.youtube.com",
@@ -146,7 +146,8 @@ function parseFlags(args: readonly string[], flags: readonly string[]): Record<s
   try {
     return { ...parseArgs({ args: [...args], options, strict: true }).values } as Record<string, string>;
   } catch (error) {
-    throw new ConfigError(`${error instanceof Error ? error.message : error} (--help lists all flags)`);
+    const [why] = (error instanceof Error ? error.message : String(error)).split("\n");
+    throw new ConfigError(`${why} (--help lists commands and flags)`);
   }
 }
 
@@ -207,8 +208,13 @@ function setting<T>(defaultText: string, meaning: string, read: (text: string) =
   return { default: defaultText, meaning, read };
 }
 
-function text(value: string): string {
-  if (value.trim() === "") throw new Error("given");
+function storeUrl(value: string): string {
+  if (value.trim() === "") throw new Error("`sqlite:<path>` or `memory:`");
+  return value;
+}
+
+function hostName(value: string): string {
+  if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host's name");
   return value;
 }
 

@@ -43,7 +43,11 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
     await app.listen({ host: config.host, port: config.port });
   } catch (error) {
     await stop();
-    throw error;
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === undefined) throw error;
+    throw new Error(
+      `cannot listen on ${config.host} port ${config.port} (${code}): choose others by RELAY_HOST and RELAY_PORT, or --host and --port`,
+    );
   }
   void runRetention(store, config.retentionDays, clock, telemetry.log, retention.signal);
   const address = app.server.address();

@@ -74,7 +74,7 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
   if (finding) {
     const field = finding.instancePath.slice(1).replaceAll("/", ".") || missingField(finding.params);
     const where = field || error.validationContext || "request";
-    return new RelayError("INVALID_REQUEST", `${where}: ${finding.message ?? "is not valid"}.`);
+    return new RelayError("INVALID_REQUEST", `${where}: ${wordsFor(finding)}.`);
   }
   const [code, message] = FASTIFY_ERRORS[error.code ?? ""] ?? [];
   if (code && message) return new RelayError(code, message);
@@ -82,6 +82,17 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
   return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", {
     cause: error,
   });
+}
+
+type Finding = NonNullable<FastifyError["validation"]>[number];
+
+/** The validator's finding for people: its own words name keywords and patterns. */
+function wordsFor({ keyword, params, message }: Finding): string {
+  if (keyword === "required") return "is required";
+  if (keyword === "pattern") return "is not of the right form";
+  if (keyword === "enum" && Array.isArray(params.allowedValues))
+    return `must be one of ${params.allowedValues.join(", ")}`;
+  return message ?? "is not valid";
 }
 
 function missingField(params: Record<string, unknown>): string {

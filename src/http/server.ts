@@ -88,11 +88,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 /** What a request may be at most, and that its body is JSON or nothing. */
 function boundRequests(app: FastifyInstance): void {
   app.addHook("onRequest", async ({ raw }) => {
-    if ((raw.url?.length ?? 0) <= MAX_URL_LENGTH && raw.rawHeaders.length <= 2 * MAX_HEADERS) return;
-    throw new RelayError(
-      "HEADERS_TOO_LARGE",
-      `The URL is longer than ${MAX_URL_LENGTH}, or there are over ${MAX_HEADERS} headers.`,
-    );
+    if ((raw.url?.length ?? 0) > MAX_URL_LENGTH) {
+      throw new RelayError("HEADERS_TOO_LARGE", `The URL is longer than ${MAX_URL_LENGTH} characters.`);
+    }
+    if (raw.rawHeaders.length > 2 * MAX_HEADERS) {
+      throw new RelayError("HEADERS_TOO_LARGE", `There are over ${MAX_HEADERS} headers.`);
+    }
   });
   const parseJson = app.getDefaultJsonParser("remove", "remove");
   app.removeAllContentTypeParsers();

@@ -144,6 +144,7 @@ export class Rooms {
     let opening = this.#opening.get(videoId);
     if (!opening) {
       opening = this.#openRoom(videoId).finally(() => this.#opening.delete(videoId));
+      opening.catch((error) => this.#parts.telemetry.roomRefused(videoId, error));
       this.#opening.set(videoId, opening);
     }
     this.#entering += 1;

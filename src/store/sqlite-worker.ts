@@ -3,7 +3,7 @@
  * first, of what is committed, then all writes in one transaction, so that many rooms share one fsync. An
  * answer to a write is posted after its commit; nothing is reported that is not on disk.
  */
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
@@ -130,7 +130,7 @@ class SqliteWorker {
 
   #takeLock(): FileLock {
     try {
-      mkdirSync(dirname(this.#path), { recursive: true });
+      makeFolder(dirname(this.#path));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const advice = "name a file in a folder that this user may write";
@@ -161,6 +161,13 @@ class SqliteWorker {
     this.#lock?.release();
     this.#port.close();
   }
+}
+
+/** With its parents. Node's own `recursive` does not come back from where nothing can be made, as below /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }
 
 function run(tables: Tables, { op, args }: Call): unknown {

@@ -99,6 +99,12 @@ export class Telemetry {
     this.log.info({ videoId, ...facts }, "room opened");
   }
 
+  /** A video whose room could not be opened. */
+  roomRefused(videoId: string, error: unknown): void {
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    this.log.info({ videoId, error: name, why: message }, "no room: the bootstrap failed");
+  }
+
   roomResumed(videoId: string, cursor: number): void {
     this.log.info({ videoId, cursor }, "room resumed from its checkpoint");
   }

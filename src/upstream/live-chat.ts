@@ -101,9 +101,10 @@ export class LiveChat {
     const pages = await this.#chatPages(videoId, turn);
     const credentials = complete({ ...known?.credentials, ...pages.credentials, ...script });
     if (!credentials) {
+      const why = pages.failure ? ` The last attempt failed: ${pages.failure.message}.` : "";
       throw new RelayError(
         "SW_JS_FAILED",
-        "Neither sw.js nor its stand-ins (sw.js_data, the chat page) gave an API key and a client version.",
+        `Neither sw.js nor its stand-ins (sw.js_data, the chat page) gave an API key and a client version.${why}`,
       );
     }
     if (pages.failure) throw pages.failure;
