@@ -34,7 +34,6 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
     const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
     await rooms.stop();
     await calls.close();
-    app.server.closeAllConnections();
     await Promise.all([closed, app.close()]);
     await store.close();
   };

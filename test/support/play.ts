@@ -12,7 +12,13 @@ import { assertExact, EventSourceViewer, StreamViewer, type Viewer } from "./vie
 const MOST_VIEWERS = 200;
 /** One viewer in so many reads with the tests' own client. */
 const RAW_SHARE = 10;
-const ROOMS = ["dQw4w9WgXcQ", "-_0aZ9aaaaa"];
+/** One in so many asks for details. */
+const DETAILS_SHARE = 7;
+/** `backlog`: how much was said before anybody came. */
+const ROOMS = [
+  { videoId: "dQw4w9WgXcQ", backlog: 0 },
+  { videoId: "-_0aZ9aaaaa", backlog: 30 },
+];
 
 /** `room` is 0 or 1; `share` means one viewer in so many. */
 export type Step =
@@ -33,6 +39,7 @@ interface PlayedRoom {
 interface Guest {
   viewer: Viewer;
   room: PlayedRoom;
+  details: boolean;
   mood: "awake" | "asleep" | "gone";
 }
 
@@ -45,12 +52,7 @@ export class Play {
   /** Opens both rooms, each by so many viewers at once, one of which is sent all of it. */
   static async on(relay: TestRelay, openers = 3): Promise<Play> {
     const play = new Play(relay);
-    for (const [backlog, videoId] of [
-      [0, ROOMS[0]],
-      [30, ROOMS[1]],
-    ] as const) {
-      await play.#open(String(videoId), backlog, openers);
-    }
+    for (const { videoId, backlog } of ROOMS) await play.#open(videoId, backlog, openers);
     return play;
   }
 
@@ -105,9 +107,10 @@ export class Play {
     }
     for (const room of this.#rooms) {
       const said = room.chat.ledger.map(({ id }) => id);
-      const texts = new Map<number, string>();
-      for (const { viewer } of this.#guests.filter((guest) => guest.room === room)) {
-        assertExact(viewer.history, room.base, said, texts);
+      const texts = { plain: new Map<number, string>(), detailed: new Map<number, string>() };
+      for (const { viewer, details } of this.#guests.filter((guest) => guest.room === room)) {
+        assertExact(viewer.history, room.base, said, details ? texts.detailed : texts.plain);
+        for (const { data } of viewer.history.messages) assert.equal("details" in JSON.parse(data), details);
         if (viewer instanceof EventSourceViewer)
           assert.equal(viewer.strayConnections, 0, "an uncaused reconnect");
       }
@@ -147,16 +150,18 @@ export class Play {
     const first = await StreamViewer.open(base, { videoId, backfill: 500 });
     const room = { chat, base: first.history.start ?? Number.NaN, ordered: [] };
     this.#rooms.push(room);
-    for (const viewer of [first, ...others]) this.#guests.push({ viewer, room, mood: "awake" });
+    for (const viewer of [first, ...others])
+      this.#guests.push({ viewer, room, details: false, mood: "awake" });
   }
 
   async #arrive(room: PlayedRoom, backfill: number): Promise<void> {
     if (this.#guests.filter(({ mood }) => mood !== "gone").length >= MOST_VIEWERS) return;
-    const query = { videoId: room.chat.videoId, backfill };
+    const details = this.#guests.length % DETAILS_SHARE === 0;
+    const query = { videoId: room.chat.videoId, backfill, details };
     const base = () => this.#relay.url;
     const isRaw = this.#guests.length % RAW_SHARE === 0;
     const viewer = isRaw ? await StreamViewer.open(base, query) : new EventSourceViewer(base, query);
-    this.#guests.push({ viewer, room, mood: "awake" });
+    this.#guests.push({ viewer, room, details, mood: "awake" });
   }
 
   #fail({ chat, ordered }: PlayedRoom, on: RequestKind, as: Failure, times: number): void {

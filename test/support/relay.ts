@@ -58,20 +58,21 @@ export function testEnvironment(upstream: Simulator, settings: TestRelayOptions[
 }
 
 export async function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
-  const upstream = options.upstream ?? (await startSimulator(options.simulator));
+  await using owned = new AsyncDisposableStack();
+  const upstream = options.upstream ?? owned.use(await startSimulator(options.simulator));
   const telemetry = options.telemetry ?? new Telemetry(silentLog);
   const config = testConfig(upstream, options.settings);
   const { stallMs = config.rooms.stallMs, quietMs = config.rooms.quietMs } = options;
   Object.assign(config.rooms, { stallMs, quietMs });
-  const service = await startService(config, systemClock, telemetry);
+  const service = owned.adopt(await startService(config, systemClock, telemetry), (started) =>
+    started.stop(),
+  );
+  const running = owned.move();
   return {
     url: service.url,
     upstream,
     telemetry,
     service,
-    async [Symbol.asyncDispose]() {
-      await service.stop();
-      if (!options.upstream) await upstream.close();
-    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

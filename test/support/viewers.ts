@@ -25,7 +25,7 @@ export class History {
     return this.#cursor;
   }
 
-  /** `resumedFrom`: the `Last-Event-ID` that was sent. */
+  /** `resumedFrom`: the `Last-Event-ID` that was sent; a client that has no message yet sends none and begins anew. */
   begin({ cursor }: Init, resumedFrom: number | undefined): void {
     const due = resumedFrom ?? (this.messages.length > 0 ? this.#cursor : cursor);
     if (cursor !== due) this.faults.push(`begins after ${cursor}, resumed from ${due}`);
@@ -73,7 +73,7 @@ export interface Viewer {
   leave(): Promise<void>;
 }
 
-type Query = Pick<StreamOptions, "videoId" | "backfill">;
+type Query = Pick<StreamOptions, "videoId" | "backfill" | "details">;
 
 /** Successive `Stream`s, each opened where the one before stood. One that ends unasked is a fault. */
 export class StreamViewer implements Viewer {
