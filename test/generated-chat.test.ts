@@ -8,6 +8,7 @@ import { systemClock } from "../src/clock.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { append, settled } from "../src/rooms/appender.ts";
 import { decodeCheckpoint } from "../src/rooms/checkpoint.ts";
+import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { Random } from "../src/simulator/random.ts";
@@ -16,7 +17,9 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { readActions } from "../src/upstream/actions.ts";
 import { LedgerJudge, type Told } from "./support/ledger-judge.ts";
+import { startRelay } from "./support/relay.ts";
 import { readAll } from "./support/store-reading.ts";
+import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const VIDEO = "generated-1";
 const COUNT = 100_000;
@@ -47,23 +50,41 @@ async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
     head += added.length;
     from = to;
   }
-  return (await readAll(store, VIDEO)).map(({ body }) => {
-    const { type, id, author, message, amount } = JSON.parse(body) as Message;
-    const hashed = type === "poll" || type === "replaced";
-    return { type, id: hashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
-  });
+  return (await readAll(store, VIDEO)).map(({ body }) => toldBy(JSON.parse(body)));
+}
+
+/** As far as the judge tells it: it knows of no hashes. */
+function toldBy({ type, id, author, message, amount }: Omit<Message, "details">): Told {
+  const hashed = type === "poll" || type === "replaced";
+  return { type, id: hashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
+}
+
+function assertTold(held: readonly Told[], ledger: Chat["ledger"]): void {
+  const judge = new LedgerJudge();
+  for (const entry of ledger) judge.hear(entry);
+  const first = held.findIndex((message, i) => JSON.stringify(message) !== JSON.stringify(judge.told[i]));
+  assert.deepEqual(held[first], judge.told[first], `message ${first} is another`);
+  assert.equal(held.length, judge.told.length);
+  assert.equal(new Set(held.map(({ type }) => type)).size, TYPES, "all types came");
+  assert.ok(held.length < ledger.length * 0.99, "some carried nothing or came twice");
 }
 
 it(`${COUNT} generated actions give exactly what their ledger says`, async () => {
   await using upstream = await startSimulator({ seed: 20 });
   const chat = upstream.chat(VIDEO);
   chat.say(COUNT);
-  const judge = new LedgerJudge();
-  for (const entry of chat.ledger) judge.hear(entry);
-  const held = await roomOf(chat.ledger.map(({ action }) => action));
-  const first = held.findIndex((message, i) => JSON.stringify(message) !== JSON.stringify(judge.told[i]));
-  assert.deepEqual(held[first], judge.told[first], `message ${first} is another`);
-  assert.equal(held.length, judge.told.length);
-  assert.equal(new Set(held.map(({ type }) => type)).size, TYPES, "all types came");
-  assert.ok(held.length < COUNT * 0.99, "some carried nothing or came twice");
+  assertTold(await roomOf(chat.ledger.map(({ action }) => action)), chat.ledger);
+});
+
+it(`${COUNT} of them in a replay come out of a relay's stream as their ledger says`, async () => {
+  await using relay = await startRelay();
+  const chat = relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 1000 });
+  chat.say(COUNT);
+  const stream = await Stream.open(relay.url, { videoId: VIDEO });
+  assert.equal((await stream.ended())?.event, "end");
+  assertConsecutive(stream.cursors, stream.init.cursor);
+  assertTold(
+    stream.messages.map(({ message }) => toldBy(message)),
+    chat.ledger,
+  );
 });
