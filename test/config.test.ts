@@ -81,7 +81,7 @@ describe("settings", () => {
 describe("the table of settings", () => {
   it("is what --help lists", () => {
     for (const [name, { default: value }] of Object.entries(SETTINGS)) {
-      assert.ok(help().includes(`${name}, --${flagOf(name)} (default ${value})`), name);
+      assert.ok(help().includes(`${name}, --${flagOf(name)} (default ${value || "none"})`), name);
     }
   });
 
@@ -89,7 +89,8 @@ describe("the table of settings", () => {
     const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
     const rows = readme.split("\n").filter((line) => line.startsWith("| RELAY_"));
     const expected = Object.entries(SETTINGS).map(([name, setting]) => {
-      return `| ${name} | \`${setting.default}\` | ${setting.meaning} |`;
+      const shown = setting.default === "" ? "none" : `\`${setting.default}\``;
+      return `| ${name} | ${shown} | ${setting.meaning} |`;
     });
     assert.deepEqual(rows, expected);
   });

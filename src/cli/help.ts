@@ -14,7 +14,7 @@ Every setting is an environment variable; the flag of the same name wins over it
 
 export function help(): string {
   const rows = Object.entries(SETTINGS).map(([name, { default: value, meaning }]) => {
-    return `  ${name}, --${flagOf(name)} (default ${value})\n      ${meaning.replaceAll("`", "")}\n`;
+    return `  ${name}, --${flagOf(name)} (default ${value || "none"})\n      ${meaning.replaceAll("`", "")}\n`;
   });
   return USAGE + rows.join("");
 }
