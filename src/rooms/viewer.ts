@@ -63,10 +63,14 @@ export class Viewer {
 
   /** Writes what there is to write; called whenever there may be more, or room for more. */
   pump(): void {
-    while (this.#sink && !this.#waitsFor) {
-      const next = this.#following();
-      if (!next) break;
-      this.#send(next);
+    try {
+      while (this.#sink && !this.#waitsFor) {
+        const next = this.#following();
+        if (!next) break;
+        this.#send(next);
+      }
+    } catch (error) {
+      this.#fail(error);
     }
   }
 
@@ -84,7 +88,7 @@ export class Viewer {
 
   /** A comment that keeps idle connections from being reaped; a viewer that still has bytes to take needs none. */
   keepalive(): void {
-    if (this.#sink && this.#waitsFor !== "drain") this.#write(KEEPALIVE);
+    if (this.#sink && this.#stalledSince === undefined) this.#write(KEEPALIVE);
   }
 
   /** For how long it has not taken what was written, in milliseconds. */
@@ -117,17 +121,20 @@ export class Viewer {
 
   #readPage(): void {
     this.#waitsFor = "page";
-    this.#room.page(this.#cursor, this.#withDetails).then(
-      (chunk) => {
-        if (this.#waitsFor === "page") this.#waitsFor = undefined;
+    this.#room
+      .page(this.#cursor, this.#withDetails)
+      .then((chunk) => {
+        this.#waitsFor = undefined;
         if (this.#sink) this.#send(chunk);
         this.pump();
-      },
-      (error: unknown) => {
-        this.#room.broken(error);
-        this.drop();
-      },
-    );
+      })
+      .catch((error: unknown) => this.#fail(error));
+  }
+
+  /** What cannot be right costs this viewer its connection and nobody else: it resumes by its cursor. */
+  #fail(error: unknown): void {
+    this.#room.broken(error);
+    this.drop();
   }
 
   #send({ bytes, next }: Chunk): void {
@@ -139,7 +146,7 @@ export class Viewer {
   #write(bytes: Buffer): void {
     this.#room.sent(bytes.length);
     if (this.#sink?.write(bytes) !== false) return;
-    this.#waitsFor = "drain";
+    if (this.#waitsFor !== "page") this.#waitsFor = "drain"; // the page that is being read may still follow
     this.#stalledSince ??= this.#room.now();
   }
 
