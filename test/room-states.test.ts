@@ -279,6 +279,24 @@ describe("room polling, HTTP 200 with an error object that is not a quota signal
     }
   });
 
+  it("goes on with the credentials it had where the upstream tells none any more", async () => {
+    await using relay = await startRelay();
+    const { upstream } = relay;
+    const chat = upstream.chat(VIDEO, TEXT);
+    chat.say(1);
+    await using viewer = await open(relay);
+    await viewer.untilMessages(1);
+    for (const on of ["sw.js", "sw.js_data"] as const) {
+      upstream.fault({ on, times: Number.POSITIVE_INFINITY, as: { status: 404 } });
+    }
+    upstream.credentials.onPages = false;
+    chat.expireTokens();
+    await upstream.requested("popout");
+    chat.say(1);
+    await viewer.untilMessages(2);
+    assert.equal(bootstraps(relay), 2);
+  });
+
   it("counts a token refused again before any answer came", async () => {
     await using relay = await startRelay({ settings: { RELAY_MAX_FAILURES: "3" } });
     relay.upstream.chat(VIDEO, TEXT).say(1);
