@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Chat } from "../src/simulator/chat.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive, Stream, streamUrl } from "./support/stream.ts";
@@ -17,6 +18,9 @@ const count = (relay: TestRelay, ...kinds: RequestKind[]) =>
 const bootstraps = (relay: TestRelay) => count(relay, "popout");
 const open = (relay: TestRelay, options: Partial<Parameters<typeof Stream.open>[1]> = {}) =>
   Stream.open(relay.url, { videoId: VIDEO, ...options });
+
+/** The ids of all that a chat said, in order. */
+const idsOf = ({ ledger }: Pick<Chat, "ledger">) => ledger.map(({ id }) => id);
 
 /** Resolves when the metrics show so many rooms in the state. */
 async function roomsIn(relay: TestRelay, state: string, expected = 1): Promise<void> {
@@ -89,7 +93,7 @@ describe("what is history to the viewer that opens a room", () => {
     chat.say(1);
     await viewer.until(() => viewer.ids.at(-1) === chat.ledger.at(-1)?.id, "the live message");
     assertConsecutive(viewer.cursors, viewer.init.cursor);
-    const ids = chat.ledger.map(({ id }) => id);
+    const ids = idsOf(chat);
     return viewer.ids.map((id) => ids.indexOf(id) + 1);
   }
 
@@ -204,10 +208,7 @@ describe("room polling, upstream returns no next continuation token", () => {
       chat.say(3);
       chat.end(shape);
       assert.deepEqual((await viewer.ended())?.data, { reason: "no more continuations" });
-      assert.deepEqual(
-        viewer.ids,
-        chat.ledger.map(({ id }) => id),
-      );
+      assert.deepEqual(viewer.ids, idsOf(chat));
       await roomsIn(relay, "ended");
     });
   }
@@ -256,10 +257,7 @@ describe("room polling, HTTP 200 with an error object that is a quota signal", (
     const pause = (after[0]?.at ?? 0) - (hit?.finishedAt ?? 0);
     assert.ok(pause >= 270, `paused ${pause} ms`);
     assert.equal(bootstraps(relay), 1);
-    assert.deepEqual(
-      viewer.ids,
-      chat.ledger.map(({ id }) => id),
-    );
+    assert.deepEqual(viewer.ids, idsOf(chat));
   });
 
   it("is no failure, however often it comes", async () => {
@@ -286,10 +284,7 @@ describe("room polling, HTTP 200 with an error object that is not a quota signal
       await relay.upstream.requested("popout");
       chat.say(5);
       await viewer.untilMessages(10);
-      assert.deepEqual(
-        viewer.ids,
-        chat.ledger.map(({ id }) => id),
-      );
+      assert.deepEqual(viewer.ids, idsOf(chat));
       assertConsecutive(viewer.cursors, viewer.init.cursor);
     });
   }
@@ -459,10 +454,7 @@ describe("a replay", () => {
       await using viewer = await open(relay, { backfill: 0 });
       assert.equal((await viewer.ended())?.event, "end");
       assert.equal(viewer.init.chatType, "liveChatReplayRenderer");
-      assert.deepEqual(
-        viewer.ids,
-        chat.ledger.map(({ id }) => id),
-      );
+      assert.deepEqual(viewer.ids, idsOf(chat));
       assertConsecutive(viewer.cursors, viewer.init.cursor);
     });
   }

@@ -2,6 +2,7 @@
  * All rooms of this instance, at most one open per video. Whoever enters a video that has no room opens it;
  * whoever comes while it opens waits for the same bootstrap. Deserted, ended and failed rooms leave from here.
  */
+import { resumeCursor } from "../protocol/cursor.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type RoomRecord, StoreError } from "../store/port.ts";
 import { decodeCheckpoint } from "./checkpoint.ts";
@@ -220,9 +221,7 @@ export class Rooms {
   /** The chat is gone, but a viewer that holds a cursor of its room gets what follows. */
   async #enterArchive(wanted: Wanted): Promise<Seat | undefined> {
     const record = await this.#parts.store.room(wanted.videoId);
-    const { lastEventId } = wanted;
-    if (!record || lastEventId === undefined || lastEventId > record.head) return undefined;
-    if (lastEventId < record.base && lastEventId !== 0) return undefined;
+    if (!record || resumeCursor(record, wanted.lastEventId) === undefined) return undefined;
     return this.#archive(record)?.enter(wanted);
   }
 
