@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { Ledger, type Told } from "../chaos/ledger.ts";
 import { systemClock } from "../src/clock.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { append, settled } from "../src/rooms/appender.ts";
@@ -16,7 +17,6 @@ import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { readActions } from "../src/upstream/actions.ts";
-import { LedgerJudge, type Told } from "./support/ledger-judge.ts";
 import { startRelay } from "./support/relay.ts";
 import { readAll } from "./support/store-reading.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
@@ -60,7 +60,7 @@ function toldBy({ type, id, author, message, amount }: Omit<Message, "details">)
 }
 
 function assertTold(held: readonly Told[], ledger: Chat["ledger"]): void {
-  const judge = new LedgerJudge();
+  const judge = new Ledger();
   for (const entry of ledger) judge.hear(entry);
   const first = held.findIndex((message, i) => JSON.stringify(message) !== JSON.stringify(judge.told[i]));
   assert.deepEqual(held[first], judge.told[first], `message ${first} is another`);

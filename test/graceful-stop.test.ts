@@ -123,7 +123,7 @@ describe("a stop", LIMIT, () => {
     assert.deepEqual(reader.ids, [...seen, ...inHand]);
   });
 
-  it("refuses connections, and whoever waits for a room, while it waits for the poll in hand", async (t) => {
+  it("turns readiness off, and newcomers and whoever waits for a room away, while it waits for the poll in hand", async (t) => {
     const { upstream, start } = await setUp(t);
     upstream.chat(VIDEO, SCENARIO);
     upstream.chat(OTHER, SCENARIO);
@@ -137,13 +137,18 @@ describe("a stop", LIMIT, () => {
     while (slow.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
 
     relay.signal("SIGTERM");
-    const answer = await waiting;
-    assert.equal(answer.status, 503);
-    assert.ok(Number(answer.headers.get("retry-after")) >= 1);
-    assert.equal(((await answer.json()) as { code: string }).code, "CAPACITY");
-    assert.equal(await refusal(relay.url), "ECONNREFUSED");
+    const newcomer = fetch(streamUrl(relay.url, { videoId: VIDEO }));
+    for (const answer of await Promise.all([waiting, newcomer])) {
+      assert.equal(answer.status, 503);
+      assert.ok(Number(answer.headers.get("retry-after")) >= 1);
+      assert.equal(((await answer.json()) as { code: string }).code, "CAPACITY");
+    }
+    const readiness = await fetch(`${relay.url}/readyz`);
+    assert.equal(readiness.status, 503);
+    assert.match(await readiness.text(), /the service is stopping/);
     assert.ok(relay.isRunning && !viewer.over, "the stop did not wait");
     assert.deepEqual(await relay.exited, { code: 0, signal: null });
+    assert.equal(await refusal(relay.url), "ECONNREFUSED");
   });
 
   it("takes five seconds at most, with 300 viewers and an upstream that does not answer", async (t) => {

@@ -1,14 +1,17 @@
 /** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { waitAfter } from "../src/rooms/poller.ts";
+import { startSimulator } from "../src/simulator/index.ts";
 import { startRelay } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const VIDEO = "keeping-up-";
 
 describe("the wait until the next poll", () => {
-  const limits = { pollMinMs: 500, pollMaxMs: 15_000, maxFailures: 5, quietMs: 60_000 };
+  const limits = { pollMinMs: 500, pollMaxMs: 15_000, maxFailures: 5, quietMs: 60_000, overdueMs: 5000 };
   const rows: [string, "live" | "replay", number | undefined, number, number][] = [
     ["is what the upstream asks for", "live", 5000, 0, 5000],
     ["is never below the minimum", "live", 10, 0, 500],
@@ -65,5 +68,67 @@ describe("a chat too fast for the interval that its upstream asks for", () => {
 
   it("loses what the upstream no longer holds, and only that", async () => {
     assert.equal((await polled(250, 200)).lost, 6 * 50);
+  });
+});
+
+describe("an answer that comes so late that the upstream may no longer hold all that was said", () => {
+  const SAID = 30;
+
+  /** Says much while the room may not call; `holds` and `page`: how much the upstream still gives, and shows. */
+  async function afterCooldown(holds: number, page: number, overdueMs = 200) {
+    await using relay = await startRelay({ overdueMs, settings: { RELAY_COOLDOWN_MS: "500" } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: holds, page });
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    await viewer.until(() => viewer.frames.length > 0);
+    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+    while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
+    const said = chat.say(SAID);
+    await viewer.until(() => viewer.ids.at(-1) === said.at(-1));
+    await relay.upstream.requested("get_live_chat", { count: 3 });
+    assertConsecutive(viewer.cursors, viewer.init.cursor);
+    const pages = relay.upstream.requests.filter(({ kind }) => kind === "popout").length;
+    return { ids: viewer.ids, said, pages };
+  }
+
+  it("is completed from the chat's page, in the order in which it was said", async () => {
+    const { ids, said, pages } = await afterCooldown(5, 50);
+    assert.deepEqual(ids, said);
+    assert.equal(pages, 2);
+  });
+
+  it("is completed as far as the page reaches back", async () => {
+    const { ids, said } = await afterCooldown(5, 20);
+    assert.deepEqual(ids, said.slice(-20));
+  });
+
+  it("stands first where it reaches further back than the page", async () => {
+    const { ids, said, pages } = await afterCooldown(20, 5);
+    assert.deepEqual(ids, said.slice(-20));
+    assert.equal(pages, 2);
+  });
+
+  it("is left alone where it is not that late", async () => {
+    const { ids, said, pages } = await afterCooldown(5, 50, 60_000);
+    assert.deepEqual(ids, said.slice(-5));
+    assert.equal(pages, 1);
+  });
+
+  it("is completed after a restart too: a checkpoint tells how old it is", async (t) => {
+    await using upstream = await startSimulator();
+    const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: 5, page: 50 });
+    const settings = { RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}` };
+    let lastEventId: number;
+    {
+      await using relay = await startRelay({ upstream, settings });
+      await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+      chat.say(1);
+      lastEventId = (await viewer.untilMessages(1))[0]?.cursor ?? Number.NaN;
+    }
+    const said = chat.say(SAID);
+    await using relay = await startRelay({ upstream, settings, overdueMs: 1 });
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId });
+    await viewer.untilMessages(SAID);
+    assert.deepEqual(viewer.ids, said);
+    assertConsecutive(viewer.cursors, lastEventId);
   });
 });

@@ -15,6 +15,8 @@ import type { ReadingSettings } from "../upstream/live-chat.ts";
 const STALL_MS = 30_000;
 /** How long a lively chat may stay silent before a fresh page is asked for. */
 const QUIET_MS = 60_000;
+/** How much later than its interval an answer may come before something may be missing in it: half of what the upstream holds. */
+const OVERDUE_MS = 5000;
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -178,6 +180,7 @@ export function toConfig(texts: Texts): Config {
       keepaliveMs: v.RELAY_KEEPALIVE_MS,
       stallMs: STALL_MS,
       quietMs: QUIET_MS,
+      overdueMs: OVERDUE_MS,
       pollMinMs: v.RELAY_POLL_MIN_MS,
       pollMaxMs: v.RELAY_POLL_MAX_MS,
       maxFailures: v.RELAY_MAX_FAILURES,

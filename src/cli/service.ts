@@ -30,11 +30,10 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
 
   const stop = async () => {
     retention.abort();
-    // Listening ends first; open streams go on until the rooms end them.
-    const closed = new Promise<void>((resolve) => app.server.close(() => resolve()));
+    // Readiness goes off first; it can be asked for until the last stream has ended.
     await rooms.stop();
     await calls.close();
-    await Promise.all([closed, app.close()]);
+    await app.close();
     await store.close();
   };
   try {

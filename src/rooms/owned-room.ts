@@ -8,7 +8,7 @@ import type { Claim, RoomRecord } from "../store/port.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { Appender, append, settled } from "./appender.ts";
 import type { Checkpoint } from "./checkpoint.ts";
-import { Poller, type PollerSettings, waitAfter } from "./poller.ts";
+import { Poller, type PollerSettings, type PollerStart, waitAfter } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
@@ -56,8 +56,8 @@ export class OwnedRoom {
     const historyLength = page.messages.length > 0 ? page.messages.length : backlog.length;
     const history = new Set(backlog.slice(0, historyLength).map((message) => message.id));
     const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
-    const waitMs = waitAfter(first, checkpoint, settings);
-    const owned = new OwnedRoom(claim, claim.head, claim.head + added.length, checkpoint, waitMs, parts);
+    const start = { checkpoint, waitMs: waitAfter(first, checkpoint, settings), ageMs: 0 };
+    const owned = new OwnedRoom(claim, claim.head, claim.head + added.length, start, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
     return {
       owned,
@@ -71,20 +71,20 @@ export class OwnedRoom {
   static async resume(record: RoomRecord, checkpoint: Checkpoint, parts: OwnedRoomParts): Promise<OwnedRoom> {
     const claim = await parts.store.claim(record.videoId);
     parts.telemetry.roomResumed(record.videoId, claim.head);
-    return new OwnedRoom(claim, claim.head, claim.head, checkpoint, 0, parts);
+    const ageMs = Math.max(0, parts.clock.now() - (record.checkpointAt ?? 0));
+    return new OwnedRoom(claim, claim.head, claim.head, { checkpoint, waitMs: 0, ageMs }, parts);
   }
 
   private constructor(
     claim: Claim,
     followFrom: number,
     head: number,
-    checkpoint: Checkpoint,
-    waitMs: number,
+    start: PollerStart,
     parts: OwnedRoomParts,
   ) {
-    this.room = new Room(claim.videoId, checkpoint.chatType, followFrom, parts);
+    this.room = new Room(claim.videoId, start.checkpoint.chatType, followFrom, parts);
     this.#appender = new Appender(parts, claim, head);
-    const poller = new Poller(claim.videoId, checkpoint, waitMs, { ...parts, appender: this.#appender });
+    const poller = new Poller(claim.videoId, start, { ...parts, appender: this.#appender });
     this.#following = this.room.follow();
     this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);
   }

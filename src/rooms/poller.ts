@@ -26,6 +26,17 @@ export interface PollerSettings {
   maxFailures: number;
   /** How long a lively chat may stay silent before a fresh page is asked for, once. */
   quietMs: number;
+  /** How much later than its interval an answer may come before something may be missing in it. */
+  overdueMs: number;
+}
+
+/** Where a poller begins. */
+export interface PollerStart {
+  checkpoint: Checkpoint;
+  /** Before the first poll, as `waitAfter` gives it for the answer that led to the checkpoint. */
+  waitMs: number;
+  /** How long ago that answer came. */
+  ageMs: number;
 }
 
 export interface PollerParts {
@@ -35,6 +46,9 @@ export interface PollerParts {
   clock: Clock;
   telemetry: Telemetry;
 }
+
+/** A page costs a call: late for want of calls, a room must not ask for more of them each time. */
+const CATCH_UP_EVERY_MS = 60_000;
 
 /** How long to wait before the next step, or that there is none. */
 type Next = { waitMs: number } | "over";
@@ -51,12 +65,15 @@ export class Poller {
   #mustReopen: string | undefined;
   /** Empty polls in a row since messages last came, and when that was; undefined before any, and once it was acted on. */
   #quiet: { polls: number; since: number } | undefined;
+  /** When the last answer came, that of a page included. */
+  #answeredAt: number;
+  #caughtUpAt = Number.NEGATIVE_INFINITY;
 
-  /** `waitMs`: before the first poll, as `waitAfter` gives it for the answer that led to the checkpoint. */
-  constructor(videoId: string, checkpoint: Checkpoint, waitMs: number, parts: PollerParts) {
+  constructor(videoId: string, { checkpoint, waitMs, ageMs }: PollerStart, parts: PollerParts) {
     this.#videoId = videoId;
     this.#checkpoint = checkpoint;
     this.#waitMs = waitMs;
+    this.#answeredAt = parts.clock.monotonic() - ageMs;
     this.#parts = parts;
   }
 
@@ -97,7 +114,7 @@ export class Poller {
       if (this.#mustReopen !== undefined) return await this.#reopen(turn, this.#mustReopen);
       const { pair, credentials, chatType, panels } = this.#checkpoint;
       const answer = await this.#parts.liveChat.poll({ pair, credentials, continuation }, turn, panels);
-      if (answer.kind === "batch") return await this.#take(answer, turn.signal);
+      if (answer.kind === "batch") return await this.#take(answer, turn);
       if (chatType === "liveChatReplayRenderer") return await this.#end(turn.signal);
       return await this.#lost("an answer without chat", turn.signal);
     } catch (error) {
@@ -114,14 +131,39 @@ export class Poller {
     }
   }
 
-  async #take(batch: ChatBatch, signal: AbortSignal): Promise<Next> {
+  async #take(batch: ChatBatch, turn: Turn): Promise<Next> {
     this.#failures = 0;
     this.#answered = true;
-    await this.#append({ continuation: batch.continuation ?? null }, batch, signal);
+    const reading = await this.#caughtUp(batch, turn);
+    await this.#append({ continuation: batch.continuation ?? null }, reading, turn.signal);
     this.#waitMs = waitAfter(batch, this.#checkpoint, this.#parts.settings);
     if (!this.#hasFallenSilent(batch)) return { waitMs: this.#waitMs };
     this.#mustReopen = "no messages for long after there were some";
     return { waitMs: 0 };
+  }
+
+  /**
+   * The batch, with what its page adds to it where it comes so late (after a restart, a cooldown, a store that
+   * failed) that the upstream, which holds a live chat's last ten seconds, may have left something out: the page
+   * shows its last messages whatever their age.
+   */
+  async #caughtUp(batch: ChatBatch, turn: Turn): Promise<Reading> {
+    const { clock, liveChat, settings, telemetry } = this.#parts;
+    const now = clock.monotonic();
+    const lateMs = now - this.#answeredAt - this.#waitMs;
+    this.#answeredAt = now;
+    if (this.#checkpoint.chatType === "liveChatReplayRenderer") return batch;
+    if (lateMs < settings.overdueMs || now - this.#caughtUpAt < CATCH_UP_EVERY_MS) return batch;
+    this.#caughtUpAt = now;
+    try {
+      const pageTurn: Turn = { lane: "poll", dueAt: now, patienceMs: 0, signal: turn.signal };
+      const page = await liveChat.backlog(this.#videoId, pageTurn, this.#checkpoint.panels);
+      telemetry.roomCaughtUp(this.#videoId, lateMs);
+      return joined(page, batch);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      return batch; // better some of it than none: the batch is in hand
+    }
   }
 
   /** True once for each time that a live chat stops bringing anything. */
@@ -151,6 +193,7 @@ export class Poller {
       const page = await liveChat.open(this.#videoId, turn, this.#checkpoint);
       if (page.chatType !== this.#checkpoint.chatType) return await this.#end(turn.signal);
       const { continuation, credentials } = page;
+      this.#answeredAt = this.#parts.clock.monotonic();
       await this.#append({ continuation, credentials }, page, turn.signal);
     } catch (error) {
       if (!(error instanceof RelayError)) throw error;
@@ -185,6 +228,20 @@ export class Poller {
     await this.#parts.appender.append(reading, checkpoint, signal);
     this.#checkpoint = checkpoint;
   }
+}
+
+/** Both reach up to now, so the one of them that reaches further back comes first: that is the order of saying. */
+function joined(page: Reading, batch: ChatBatch): Reading {
+  const places = new Map(page.messages.map(({ id }, place) => [id, place]));
+  const shared = batch.messages.findIndex(({ id }) => places.has(id));
+  const beforeInBatch = shared === -1 ? batch.messages.length : shared;
+  const beforeInPage = places.get(batch.messages[shared]?.id ?? "") ?? page.messages.length;
+  const [first, second] = beforeInPage >= beforeInBatch ? [page, batch] : [batch, page];
+  return {
+    messages: [...first.messages, ...second.messages],
+    replacements: new Map([...first.replacements, ...second.replacements]),
+    panels: batch.panels,
+  };
 }
 
 /** Milliseconds from an answer to the next poll. */

@@ -113,6 +113,10 @@ export class Telemetry {
     this.log.info({ videoId, why }, "room re-bootstrapped");
   }
 
+  roomCaughtUp(videoId: string, lateMs: number): void {
+    this.log.info({ videoId, lateMs: Math.round(lateMs) }, "a late answer was completed from the chat's page");
+  }
+
   roomClosed(videoId: string, end: RoomEnd): void {
     if (end.state === "failed") this.log.error({ videoId, ...end.error }, "room failed");
     else this.log.info({ videoId, reason: end.reason }, `room ${end.state}`);

@@ -115,6 +115,16 @@ export class LiveChat {
     return { chatType, continuation, credentials, ...this.#read(actions, known?.panels) };
   }
 
+  /**
+   * What the chat's page shows just now, nothing where it shows no chat; `panels` are the polls open before it.
+   * Rejects with `UpstreamError` where no page could be loaded.
+   */
+  async backlog(videoId: string, turn: Turn, panels: OpenPanels): Promise<Reading> {
+    const { page, failure } = await this.#chatPages(videoId, turn);
+    if (failure && !page) throw failure;
+    return this.#read(page?.chat?.actions ?? [], panels);
+  }
+
   /** The base URL of the host that a client talks to. */
   hostOf(client: ClientLabel): string {
     return this.#calls.hostOf(client);

@@ -38,6 +38,7 @@ export interface TestRelayOptions {
   telemetry?: Telemetry;
   stallMs?: number;
   quietMs?: number;
+  overdueMs?: number;
 }
 
 export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
@@ -62,8 +63,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const upstream = options.upstream ?? owned.use(await startSimulator(options.simulator));
   const telemetry = options.telemetry ?? new Telemetry(silentLog);
   const config = testConfig(upstream, options.settings);
-  const { stallMs = config.rooms.stallMs, quietMs = config.rooms.quietMs } = options;
-  Object.assign(config.rooms, { stallMs, quietMs });
+  const { stallMs, quietMs, overdueMs } = { ...config.rooms, ...options };
+  Object.assign(config.rooms, { stallMs, quietMs, overdueMs });
   const service = owned.adopt(await startService(config, systemClock, telemetry), (started) =>
     started.stop(),
   );

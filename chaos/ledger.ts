@@ -3,8 +3,8 @@
  * of the kinds, one after the other. What is told twice counts once; what depends on the past is remembered here.
  */
 import assert from "node:assert/strict";
-import { at, isObject } from "../../src/simulator/json.ts";
-import type { Entry } from "../../src/simulator/log.ts";
+import { at, isObject } from "../src/simulator/json.ts";
+import type { Entry } from "../src/simulator/log.ts";
 
 /** A message as it is compared: hashes in ids are left out. */
 export interface Told {
@@ -65,7 +65,7 @@ const NOTHING = new Set([
   "showLiveChatTooltipCommand",
 ]);
 
-export class LedgerJudge {
+export class Ledger {
   /** All that the room must hold, in order. */
   readonly told: Told[] = [];
   readonly #seen = new Set<string>();
