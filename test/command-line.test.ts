@@ -48,6 +48,8 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["serve", "--store", "sqlite:/proc/no/such.db"], /folder cannot be made.*name a file/],
     [["serve", "--retention-days", "-1"], /--retention-days.*--help/],
     [["bogus"], /bogus.*--help/],
+    [["--port", "serve"], /RELAY_PORT: must be a whole number.*"serve"/],
+    [["serve", "demo"], /demo.*--help/],
     [["demo", "--rate", "0"], /--rate: must be messages a second/],
     [["demo", "--recording", "/no/such/file"], /--recording: .*name a recorded answer/],
   ];

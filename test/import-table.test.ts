@@ -23,9 +23,9 @@ const FLOORS: Record<string, readonly string[]> = {
 
 const files = globSync("**/*.ts", { cwd: SRC });
 
-/** The modules that a file imports, dynamically too. */
-function importsOf(file: string): string[] {
-  const source = readFileSync(join(SRC, file), "utf8");
+/** The modules that a file of `folder` imports, dynamically too. */
+function importsOf(file: string, folder = SRC): string[] {
+  const source = readFileSync(join(folder, file), "utf8");
   const { module, errors } = parseSync(file, source);
   assert.deepEqual(errors, [], file);
   const dynamic = module.dynamicImports.map(({ moduleRequest: at }) =>
@@ -74,6 +74,15 @@ describe("the import table", () => {
       assert.deepEqual(listed, { [folder]: allowed });
     }
   });
+});
+
+it("keeps the judges in chaos/ apart from what they judge: of src they import the simulated upstream alone", () => {
+  const chaos = join(ROOT, "chaos");
+  for (const file of globSync("**/*.ts", { cwd: chaos })) {
+    const targets = importsOf(file, chaos).map((name) => relative(ROOT, join(chaos, dirname(file), name)));
+    const judged = targets.filter((target) => /^src\/(?!simulator\/)/.test(target));
+    assert.deepEqual(judged, [], file);
+  }
 });
 
 it(`keeps every file of src within ${MAX_LINES} lines`, () => {

@@ -2,7 +2,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { followed, messages, readAll, stored } from "./support/store-reading.ts";
-import { BORN_MS, isFenced, type NewSubject, OTHER, OVER, ROOM } from "./support/store-subject.ts";
+import {
+  BORN_MS,
+  type FullStore,
+  isFenced,
+  type NewSubject,
+  OTHER,
+  OVER,
+  RELEASED,
+  ROOM,
+} from "./support/store-subject.ts";
+
+/** A room's cursors from its birth, or undefined where it is gone. */
+async function kept(store: FullStore, videoId: string): Promise<[floor: number, head: number] | undefined> {
+  const room = await store.room(videoId);
+  return room && [room.floor - room.base, room.head - room.base];
+}
 
 export function pruneContract(subject: NewSubject): void {
   test("an open room loses what is older, its floor rises, and it goes on", async (t) => {
@@ -26,7 +41,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), added);
   });
 
-  test("a step deletes no more than its limit, oldest first over all rooms, in the middle of a batch too", async (t) => {
+  test("a step deletes no more than its limit, oldest first over all open rooms, in the middle of a batch too", async (t) => {
     const { store, wall } = await subject(t);
     const one = await store.claim(ROOM);
     const two = await store.claim(OTHER);
@@ -45,7 +60,63 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(wall.nowMs, 4), 0);
   });
 
-  test("a finished room goes whole, once nothing of it is left and its end is older too", async (t) => {
+  test("finished rooms go first, the longest finished first, each whole, and then the others' oldest messages", async (t) => {
+    const { store, wall } = await subject(t);
+    const names = ["open", "ended-second", "ended-first", "ended-late"];
+    const claims = new Map<string, Awaited<ReturnType<typeof store.claim>>>();
+    for (const name of names) claims.set(name, await store.claim(name));
+    for (const half of [0, 3]) {
+      for (const claim of claims.values()) {
+        await store.append(claim, BORN_MS + half, messages([half, half + 1, half + 2]), "");
+      }
+    }
+    for (const [atMs, name] of [
+      [100, "ended-first"],
+      [200, "ended-second"],
+      [300, "ended-late"],
+    ] as const) {
+      wall.nowMs = BORN_MS + atMs;
+      await store.finish({ videoId: name, epoch: claims.get(name)?.epoch ?? 0 }, OVER);
+    }
+    const before = BORN_MS + 300;
+    const keptOf = () => Promise.all(names.map((name) => kept(store, name)));
+
+    assert.equal(await store.prune(before, 4), 4);
+    assert.deepEqual(await keptOf(), [
+      [0, 6],
+      [0, 6],
+      [4, 6],
+      [0, 6],
+    ]);
+    assert.deepEqual(await readAll(store, "ended-first"), stored(BORN_MS + 4, [4, 5]));
+    assert.equal(await store.prune(before, 4), 4);
+    assert.deepEqual(await keptOf(), [[0, 6], [2, 6], undefined, [0, 6]]);
+    assert.deepEqual(await readAll(store, "ended-first"), []);
+    assert.equal(await store.prune(before, 4), 4);
+    assert.deepEqual(await keptOf(), [[0, 6], undefined, undefined, [0, 6]]);
+
+    assert.equal(await store.prune(before, 4), 4);
+    assert.deepEqual(await keptOf(), [[3, 6], undefined, undefined, [1, 6]]);
+    assert.equal(await store.prune(before, 100), 8);
+    assert.deepEqual(await keptOf(), [[6, 6], undefined, undefined, [6, 6]]);
+  });
+
+  test("a step that is done with finished rooms goes on with old messages, up to its limit", async (t) => {
+    const { store, wall } = await subject(t);
+    const open = await store.claim(OTHER);
+    const ended = await store.claim(ROOM);
+    await store.append(open, BORN_MS, messages([1, 2, 3]), "");
+    await store.append(ended, BORN_MS, messages([1, 2]), "");
+    await store.finish(ended, RELEASED);
+    wall.nowMs += 1;
+    assert.equal(await store.prune(wall.nowMs, 4), 4);
+    assert.equal(await store.room(ROOM), undefined);
+    assert.deepEqual(await kept(store, OTHER), [2, 3]);
+    assert.equal(await store.prune(wall.nowMs, 4), 1);
+    assert.equal(await store.prune(wall.nowMs, 4), 0);
+  });
+
+  test("a finished room whose end is not old yet keeps its place when its messages go", async (t) => {
     const { store, wall } = await subject(t);
     const claim = await store.claim(ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
@@ -53,20 +124,84 @@ export function pruneContract(subject: NewSubject): void {
     await store.finish(claim, OVER);
     assert.equal(await store.prune(BORN_MS + 1, 1), 1);
     assert.equal(await store.prune(BORN_MS + 500, 10), 1);
-    assert.equal((await store.room(ROOM))?.floor, BORN_MS + 2);
-    assert.equal(await store.prune(BORN_MS + 501, 10), 0);
+    assert.deepEqual(await kept(store, ROOM), [2, 2]);
+    assert.equal(await store.prune(BORN_MS + 501, 10), 1);
     assert.equal(await store.room(ROOM), undefined);
     assert.deepEqual(await readAll(store, ROOM), []);
   });
 
-  test("a room that never had a message goes once it is finished, and an open one stays", async (t) => {
+  test("finished rooms without messages go too, no more of them in a step than its limit, and open ones stay", async (t) => {
     const { store, wall } = await subject(t);
-    await store.finish(await store.claim(ROOM), OVER);
+    const names = ["one", "two", "three"];
+    for (const name of names) await store.finish(await store.claim(name), OVER);
     await store.claim(OTHER);
     wall.nowMs += 1;
-    assert.equal(await store.prune(wall.nowMs, 10), 0);
-    assert.equal(await store.room(ROOM), undefined);
+    assert.equal(await store.prune(wall.nowMs, 2), 2);
+    const left = await Promise.all(names.map((name) => store.room(name)));
+    assert.equal(left.filter((room) => room !== undefined).length, 1);
+    assert.equal(await store.prune(wall.nowMs, 2), 1);
+    assert.equal(await store.prune(wall.nowMs, 2), 0);
     assert.equal((await store.room(OTHER))?.videoId, OTHER);
+  });
+
+  test("a room that is claimed again while it is half pruned stays, with its floor, and goes on", async (t) => {
+    const { store, wall } = await subject(t);
+    const claim = await store.claim(ROOM);
+    await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
+    await store.finish(claim, RELEASED);
+    wall.nowMs += 1000;
+    assert.equal(await store.prune(wall.nowMs, 2), 2);
+    const again = await store.claim(ROOM);
+    assert.deepEqual([again.base, again.floor, again.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
+    await store.append(again, BORN_MS + 3, messages(["d"]), "");
+    assert.equal(await store.prune(wall.nowMs, 10), 1);
+    assert.equal(await store.prune(wall.nowMs, 10), 0);
+    assert.deepEqual(await kept(store, ROOM), [3, 4]);
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 3, ["d"]));
+  });
+
+  test("what is left of a room's messages stays in order, whatever was pruned of it and when", async (t) => {
+    const { store, wall } = await subject(t);
+    const one = await store.claim(ROOM);
+    const two = await store.claim(OTHER);
+    for (let n = 0; n < 6; n++) {
+      wall.nowMs = BORN_MS + n;
+      await store.append(one, BORN_MS + 2 * n, messages([2 * n, 2 * n + 1]), "");
+      await store.append(two, BORN_MS + n, messages([n]), "");
+    }
+    assert.equal(await store.prune(BORN_MS + 1, 2), 2);
+    await store.finish(one, RELEASED);
+    wall.nowMs = BORN_MS + 6;
+    assert.equal(await store.prune(BORN_MS + 6, 3), 3);
+    const again = await store.claim(ROOM);
+    assert.deepEqual(await kept(store, ROOM), [5, 12]);
+    assert.equal(await store.prune(BORN_MS + 4, 4), 4);
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 6, [6, 7, 8, 9, 10, 11]));
+    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 3, [3, 4, 5]));
+    const added = await store.append(again, BORN_MS + 12, messages([5, 11, 12]), "");
+    assert.deepEqual(added, stored(BORN_MS + 12, [5, 12]));
+  });
+
+  test("appends go on between the steps of a long pruning", async (t) => {
+    const { store, wall } = await subject(t);
+    const old = await store.claim(OTHER);
+    const live = await store.claim(ROOM);
+    await store.append(old, BORN_MS, messages([...Array(5000).keys()]), "");
+    await store.finish(old, OVER);
+    wall.nowMs += 1;
+    let isPruning = true;
+    const pruning = (async () => {
+      let steps = 1;
+      while ((await store.prune(wall.nowMs, 100)) === 100) steps += 1;
+      isPruning = false;
+      return steps;
+    })();
+    let appends = 0;
+    while (isPruning)
+      appends += (await store.append(live, BORN_MS + appends, messages([appends]), "")).length;
+    assert.equal(await pruning, 51);
+    assert.ok(appends > 20, `${appends} appends`);
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(appends).keys()]));
   });
 
   test("a room that is born again is above its old cursors, and its old owners are fenced", async (t) => {

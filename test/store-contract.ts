@@ -8,6 +8,7 @@ import type { Clock } from "../src/clock.ts";
 import { followContract } from "./store-contract-follow.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
+import { restoreContract } from "./store-contract-restore.ts";
 import { message, messages, readAll, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
@@ -38,6 +39,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: ownership`, () => ownershipContract(subject));
   describe(`${name}: followers`, () => followContract(subject));
   describe(`${name}: pruning`, () => pruneContract(subject));
+  describe(`${name}: restored`, () => restoreContract(subject));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));
 }

@@ -1,4 +1,4 @@
-/** That writes which wait together share one commit, counted in the file's own log. */
+/** What is written in one commit, counted in the file's own log: writes that wait together share one. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -82,4 +82,13 @@ test("appends that wait together share one commit, and one by one they have one 
   for (const claim of claims) await store.append(claim, BORN_MS + 2, messages(["c"]), "");
   assert.equal((await commits(path)) - before, 1 + claims.length);
   for (const room of rooms) assert.deepEqual(await readAll(store, room), stored(BORN_MS, ["a", "b", "c"]));
+});
+
+test("a check writes to the disk what is there already, so that a full one refuses it", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  await store.claim("one");
+  const before = await commits(path);
+  await store.check();
+  assert.equal((await commits(path)) - before, 1);
 });

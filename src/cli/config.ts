@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import type { HttpSettings } from "../http/server.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
+import type { Deadlines } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
 import type { GateSettings } from "../upstream/gate.ts";
 import type { ReadingSettings } from "../upstream/live-chat.ts";
@@ -17,6 +18,8 @@ const STALL_MS = 30_000;
 const QUIET_MS = 60_000;
 /** How much later than its interval an answer may come before something may be missing in it: half of what the upstream holds. */
 const OVERDUE_MS = 5000;
+/** A chat answer is small, and waiting longer loses more than trying again; watch pages are large. */
+const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -91,6 +94,11 @@ export const SETTINGS = {
   ),
   RELAY_TIMEZONE: setting("UTC", "zone of the time shown with live messages, an IANA name", timezone),
   RELAY_RETENTION_DAYS: setting("30", "older messages are forgotten; fractions allowed, 0 keeps all", days),
+  RELAY_RESTORED: setting(
+    "off",
+    "`on` for the one start after the store was restored from a backup: cursors of the lost time are void",
+    onOff,
+  ),
   RELAY_LOG_LEVEL: setting("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
 } satisfies Record<string, Setting<unknown>>;
 
@@ -105,12 +113,15 @@ export interface Config {
   storeUrl: string;
   upstream: UpstreamHosts;
   clients: ClientTable;
+  deadlines: Deadlines;
   gate: GateSettings;
   rooms: RoomsSettings;
   reading: ReadingSettings;
   http: HttpSettings;
   /** 0 keeps all. */
   retentionDays: number;
+  /** The store is a backup: cursors given out since it was made must not be honoured. */
+  restored: boolean;
   logLevel: LogLevel;
 }
 
@@ -170,6 +181,7 @@ export function toConfig(texts: Texts): Config {
       mobile: v.RELAY_UPSTREAM_MOBILE_URL,
     },
     clients: v.RELAY_CLIENTS_FILE,
+    deadlines: DEADLINES,
     gate: {
       spacingMs: v.RELAY_GATE_SPACING_MS,
       concurrency: v.RELAY_GATE_CONCURRENCY,
@@ -194,6 +206,7 @@ export function toConfig(texts: Texts): Config {
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
     retentionDays: v.RELAY_RETENTION_DAYS,
+    restored: v.RELAY_RESTORED,
     logLevel: v.RELAY_LOG_LEVEL,
   };
 }

@@ -4,18 +4,19 @@ import { demo } from "./demo.ts";
 import { help } from "./help.ts";
 import { serve } from "./serve.ts";
 
-const COMMANDS: Record<string, (args: readonly string[]) => Promise<void>> = { serve, demo };
+const COMMANDS = new Map([
+  ["serve", serve],
+  ["demo", demo],
+]);
 
-const [first = "serve", ...rest] = process.argv.slice(2);
-const isCommand = Object.hasOwn(COMMANDS, first);
-const args = isCommand ? rest : [first, ...rest].filter((arg) => arg !== "serve");
-const command = COMMANDS[isCommand ? first : "serve"] ?? serve;
+const args = process.argv.slice(2);
+const command = COMMANDS.get(args[0] ?? "");
 
-if ([first, ...rest].some((arg) => arg === "--help" || arg === "-h")) {
+if (args.includes("--help") || args.includes("-h")) {
   process.stdout.write(help());
 } else {
   try {
-    await command(args);
+    await (command ? command(args.slice(1)) : serve(args));
   } catch (error) {
     process.stderr.write(`livechat-relay: ${error instanceof Error ? error.message : error}\n`);
     process.exitCode = 1;

@@ -22,7 +22,8 @@ export interface Service {
 export async function startService(config: Config, clock: Clock, telemetry: Telemetry): Promise<Service> {
   const store = await openStore(config.storeUrl, clock, telemetry.log);
   const gate = new Gate(config.gate, clock, telemetry);
-  const calls = new UpstreamCalls(config.upstream, config.clients, gate, clock, telemetry);
+  const { upstream: hosts, clients, deadlines } = config;
+  const calls = new UpstreamCalls({ hosts, clients, deadlines, gate, clock, telemetry });
   const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
   const rooms = new Rooms({ store, liveChat, clock, telemetry, settings: config.rooms });
   const app = await createServer({ rooms, liveChat, telemetry }, config.http);
@@ -37,6 +38,7 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
     await store.close();
   };
   try {
+    if (config.restored) telemetry.cursorsMoved(await store.moveCursors());
     await rooms.resume();
     await app.listen({ host: config.host, port: config.port });
   } catch (error) {
@@ -47,7 +49,7 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
       `cannot listen on ${config.host} port ${config.port} (${code}): choose others by RELAY_HOST and RELAY_PORT, or --host and --port`,
     );
   }
-  void runRetention(store, config.retentionDays, clock, telemetry.log, retention.signal);
+  void runRetention(store, config.retentionDays, clock, telemetry, retention.signal);
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;
   return { url: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`, stop };

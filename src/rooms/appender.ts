@@ -12,7 +12,8 @@ import { replacedId } from "../upstream/readers/change.ts";
 import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
 
 const FIRST_RETRY_MS = 250;
-const LAST_RETRY_MS = 10_000;
+/** The upstream keeps about ten seconds of a chat: a store that works again must not be waited for much longer. */
+const LAST_RETRY_MS = 3000;
 
 /** What an append needs beside its batch. */
 export interface AppenderParts {
@@ -67,11 +68,17 @@ export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
   #head: number;
+  #isBlocked = false;
 
   constructor(parts: AppenderParts, claim: Claim, head: number) {
     this.#parts = parts;
     this.#claim = claim;
     this.#head = head;
+  }
+
+  /** Whether the store refuses what it was last given. */
+  get isBlocked(): boolean {
+    return this.#isBlocked;
   }
 
   /** Durable when it resolves. Rejects with `StoreError` "fenced", or the signal's reason. */
@@ -88,16 +95,20 @@ export class Appender {
   }
 
   /** Closes the room in the store. Rejects as `append` does. */
-  finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    return this.#untilDone("finish", signal, () => this.#parts.store.finish(this.#claim, end));
+  async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
+    await this.#untilDone("finish", signal, () => this.#parts.store.finish(this.#claim, end));
+    this.#parts.telemetry.storeWorked("finish");
   }
 
   async #untilDone(what: string, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       try {
-        return await act();
+        await act();
+        this.#isBlocked = false;
+        return;
       } catch (error) {
         if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
+        this.#isBlocked = true;
         this.#parts.telemetry.storeFailed(what, error, retryMs);
       }
       await this.#parts.clock.sleep(retryMs, signal);

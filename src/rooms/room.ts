@@ -197,6 +197,7 @@ export class Room implements Watched {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       try {
         const messages = await store.read(this.videoId, after, PAGE_MESSAGES);
+        telemetry.storeWorked("read");
         const last = messages.at(-1)?.cursor ?? this.tail.floor;
         const before = last - messages.length;
         if (before !== after) await this.#expectPruned(after, before);
@@ -215,7 +216,7 @@ export class Room implements Watched {
   /** A page that does not follow on is right only where pruning has just overtaken the reader. */
   async #expectPruned(after: number, skippedTo: number): Promise<void> {
     const record = await this.#parts.store.room(this.videoId);
-    if ((record?.floor ?? 0) >= skippedTo) return;
+    if (!record || record.floor >= skippedTo) return; // pruned whole, where there is none
     throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${this.videoId}`);
   }
 

@@ -24,6 +24,8 @@ const REPLAY_KEPT_MS = 3_600_000;
 const TICK_MS = 1000;
 /** What a caller is told to wait where the limit of rooms or viewers is reached. */
 const CAPACITY_RETRY_MS = 30_000;
+/** How long readiness waits for the store's word: some failures take SQLite ten seconds to find. */
+const CHECK_LIMIT_MS = 2000;
 /** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
 const WIND_DOWN_MS = 2000;
 const HANG_UP_SPREAD_MS = 1500;
@@ -81,7 +83,7 @@ export class Rooms {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
       if (!(error instanceof StoreError)) throw error;
-      throw new RelayError("STORE_UNAVAILABLE", "The store does not answer; try again shortly.", {
+      throw new RelayError("STORE_UNAVAILABLE", "The store does not work just now; try again shortly.", {
         cause: error,
       });
     }
@@ -89,13 +91,24 @@ export class Rooms {
 
   /** Why this instance should not be sent new viewers; empty when it should. */
   async unreadiness(): Promise<string[]> {
-    const reasons = this.#stopped.signal.aborted ? ["the service is stopping"] : [];
-    try {
-      await this.#parts.store.check();
-    } catch {
-      reasons.push("the store does not answer");
-    }
+    const reasons: string[] = [];
+    if (this.#stopped.signal.aborted) reasons.push("the service is stopping");
+    if (!(await this.#storeWorks())) reasons.push("the store does not work");
     return reasons;
+  }
+
+  /** A full disk may still have place for a check, and not for messages: both must be well. */
+  async #storeWorks(): Promise<boolean> {
+    const { store, telemetry } = this.#parts;
+    try {
+      await unlessAborted(store.check(), AbortSignal.timeout(CHECK_LIMIT_MS));
+    } catch (error) {
+      telemetry.storeFailed("check", error);
+      return false;
+    }
+    if (this.#open.values().some(({ isBlocked }) => isBlocked)) return false;
+    telemetry.storeWorked("check");
+    return true;
   }
 
   /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */

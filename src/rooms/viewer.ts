@@ -3,7 +3,7 @@
  * the tail's floor and from the tail above it, until the socket is full or nothing is left; so backfill,
  * resume, live and slow reading are the same code, and a slow viewer holds one chunk at most.
  */
-import type { Writable } from "node:stream";
+import type { ServerResponse } from "node:http";
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import { endFrame, initFrame, KEEPALIVE_FRAME, RETRY_FRAME } from "../protocol/frame.ts";
 import type { Chunk, Tail } from "./tail.ts";
@@ -30,10 +30,11 @@ export class Viewer {
   readonly #room: Watched;
   readonly #withDetails: boolean;
   #cursor = 0;
-  #sink: Writable | undefined;
+  #sink: ServerResponse | undefined;
   /** What it waits for before it may write again; undefined while it is up to date or writing. */
   #waitsFor: "drain" | "page" | undefined;
   #stalledSince: number | undefined;
+  #hasLeft = false;
 
   constructor(room: Watched, withDetails: boolean) {
     this.#room = room;
@@ -46,7 +47,11 @@ export class Viewer {
   }
 
   /** Begins the stream on an open response: the frames before history, then everything after the init cursor. */
-  start(sink: Writable, init: Init): void {
+  start(sink: ServerResponse, init: Init): void {
+    if (this.#hasLeft) {
+      sink.end(); // its room was let go of while it entered: it comes back, to the room's next owner
+      return;
+    }
     this.#sink = sink;
     this.#cursor = init.cursor;
     sink.on("drain", () => {
@@ -102,19 +107,23 @@ export class Viewer {
     sink?.end();
   }
 
-  /** Cuts the connection, whatever it still had to take. */
+  /**
+   * Cuts the connection, whatever it still had to take. A reset, for after an orderly close the kernel would keep
+   * offering what it holds, megabytes for each viewer and for minutes.
+   */
   drop(): void {
     const sink = this.#detach();
-    sink?.destroy();
+    sink?.socket?.resetAndDestroy();
   }
 
   leave(): void {
     this.#detach();
   }
 
-  #detach(): Writable | undefined {
+  #detach(): ServerResponse | undefined {
     const sink = this.#sink;
     this.#sink = undefined;
+    this.#hasLeft = true;
     this.#room.leave(this);
     return sink;
   }

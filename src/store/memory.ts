@@ -7,7 +7,14 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
-import { type Claim, type Retention, type RoomRecord, type Store, StoreError } from "./port.ts";
+import {
+  type Claim,
+  type Restoration,
+  type Retention,
+  type RoomRecord,
+  type Store,
+  StoreError,
+} from "./port.ts";
 
 interface Room {
   record: RoomRecord & Claim;
@@ -16,14 +23,14 @@ interface Room {
   byId: Map<string, StoredMessage>;
 }
 
-/** One append's messages: up to cursor `head`, from wherever those before it end. */
+/** One append's messages: up to the room's `upTo`th ever, from wherever those before it end. */
 interface Arrival {
   room: Room;
-  head: number;
+  upTo: number;
   at: number;
 }
 
-export class MemoryStore implements Store, Retention {
+export class MemoryStore implements Store, Retention, Restoration {
   readonly #clock: Clock;
   readonly #rooms = new Map<string, Room>();
   /** In the order of their commits, all rooms together: what pruning takes from. */
@@ -66,7 +73,7 @@ export class MemoryStore implements Store, Retention {
     room.record = { ...room.record, head, checkpoint, checkpointAt: at };
     if (added.length > 0) {
       room.messages.push(...added);
-      this.#arrivals.push({ room, head, at });
+      this.#arrivals.push({ room, upTo: head - room.record.base, at });
     }
     this.#followers.added(claim.videoId, added);
     return added;
@@ -113,26 +120,36 @@ export class MemoryStore implements Store, Retention {
 
   async prune(before: number, limit: number): Promise<number> {
     this.#assertOpen();
-    let deleted = 0;
+    let left = limit;
+    for (const room of this.#endedBefore(before)) {
+      if (left === 0) return limit;
+      left -= Math.max(1, this.#forget(room, left));
+      if (room.messages.length === 0) this.#rooms.delete(room.record.videoId);
+    }
     let done = 0;
-    for (const { room, head, at } of this.#arrivals) {
-      if (at >= before || deleted === limit) break;
-      const { floor } = room.record;
-      const gone = room.messages.splice(0, Math.min(head - floor, limit - deleted));
-      for (const message of gone) {
-        room.byId.delete(message.id);
-        this.#size -= sizeOf(message);
-      }
-      room.record = { ...room.record, floor: floor + gone.length };
-      deleted += gone.length;
-      if (room.record.floor === head) done++;
+    for (const { room, upTo, at } of this.#arrivals) {
+      if (at >= before || left === 0) break;
+      const { base, floor } = room.record;
+      left -= this.#forget(room, Math.min(Math.max(0, base + upTo - floor), left));
+      if (room.record.floor >= base + upTo) done++;
     }
     this.#arrivals.splice(0, done);
-    for (const { record } of this.#rooms.values()) {
-      const { videoId, floor, head, endedAt } = record;
-      if (floor === head && endedAt !== null && endedAt < before) this.#rooms.delete(videoId);
+    return limit - left;
+  }
+
+  async moveCursors(): Promise<number> {
+    this.#assertOpen();
+    const now = this.#clock.now();
+    const rooms = [...this.#rooms.values()].filter(({ record }) => record.base < now);
+    for (const room of rooms) {
+      const { epoch, base, floor, head } = room.record;
+      const by = Math.max(now, head + 1) - base;
+      const moved = { epoch: Math.max(epoch, now) + 1, base: base + by, floor: floor + by, head: head + by };
+      room.record = { ...room.record, ...moved };
+      room.messages = room.messages.map((message) => ({ ...message, cursor: message.cursor + by }));
+      room.byId = new Map(room.messages.map((message) => [message.id, message]));
     }
-    return deleted;
+    return rooms.length;
   }
 
   async check(): Promise<void> {
@@ -161,6 +178,24 @@ export class MemoryStore implements Store, Retention {
     const room = this.#rooms.get(claim.videoId);
     assertOwner(room?.record, claim, expectedHead);
     return room;
+  }
+
+  /** The longest finished first. */
+  #endedBefore(before: number): Room[] {
+    const endedAt = ({ record }: Room) => record.endedAt ?? Number.POSITIVE_INFINITY;
+    const ended = [...this.#rooms.values()].filter((room) => endedAt(room) < before);
+    return ended.sort((one, other) => endedAt(one) - endedAt(other));
+  }
+
+  /** Lets go of a room's oldest messages, as many as there are up to the limit. Returns their number. */
+  #forget(room: Room, limit: number): number {
+    const gone = room.messages.splice(0, limit);
+    for (const message of gone) {
+      room.byId.delete(message.id);
+      this.#size -= sizeOf(message);
+    }
+    room.record = { ...room.record, floor: room.record.floor + gone.length };
+    return gone.length;
   }
 
   #assertOpen(): void {

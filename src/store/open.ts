@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { MemoryStore } from "./memory.ts";
-import { type Retention, type Store, StoreError } from "./port.ts";
+import { type Restoration, type Retention, type Store, StoreError } from "./port.ts";
 import { SqliteStore } from "./sqlite.ts";
 
 /** A store that cannot be used as it was named: its message is one line that says what to do. */
@@ -13,7 +13,11 @@ export class StoreOpenError extends Error {
 }
 
 /** `sqlite:<path>` (its folder is made where it is missing) or `memory:`. Rejects with `StoreOpenError`. */
-export async function openStore(url: string, clock: Clock, log: Logger): Promise<Store & Retention> {
+export async function openStore(
+  url: string,
+  clock: Clock,
+  log: Logger,
+): Promise<Store & Retention & Restoration> {
   if (url === "memory:") return new MemoryStore(clock);
   const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
   if (!path) {

@@ -86,11 +86,22 @@ export interface Store {
 
 export interface Retention {
   /**
-   * One bounded step of forgetting what was stored before `before` (wall milliseconds): deletes at most
-   * `limit` messages, oldest first, and raises their rooms' floor in the same commit; a finished room of which nothing is
-   * left goes whole. Resolves to the number of messages deleted; fewer than `limit` means done.
+   * One bounded step of forgetting what was stored before `before` (wall milliseconds), in one commit: rooms that
+   * were finished before then, the longest finished first, each from its oldest message on and gone with its last;
+   * once there is none left, the oldest messages of all other rooms. Floors rise with what is deleted. Resolves to
+   * the number of entries deleted, `limit` at most: messages, and rooms that held none. Fewer than `limit` means done.
    */
   prune(before: number, limit: number): Promise<number>;
+}
+
+/** For a store that was restored from a backup: clients may hold cursors that it has not given out yet. */
+export interface Restoration {
+  /**
+   * Moves each room that was born before now to cursors that nobody can hold, in one commit: base to the wall clock's
+   * milliseconds, or just above the head where that is later; floor, head and messages by as much. Epochs move too.
+   * To be called before any room is claimed or followed. Resolves to the number of rooms moved.
+   */
+  moveCursors(): Promise<number>;
 }
 
 export class StoreError extends Error {

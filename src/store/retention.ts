@@ -1,27 +1,38 @@
-/** Forgets what is older than the retention, once an hour, in steps small enough not to hold up appends. */
+/**
+ * Forgets what is older than the retention: round after round, each in steps small enough not to hold up appends.
+ * A store that fails is tried again at the next round.
+ */
 import type { Clock } from "../clock.ts";
-import type { Logger } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Retention } from "./port.ts";
 
 const DAY_MS = 24 * 3_600_000;
-const EVERY_MS = 3_600_000;
-const STEP_MESSAGES = 1000;
-/** Between two steps, so that appends come first. */
+/** So nothing is kept for longer than a quarter above the retention. */
+const ROUNDS_PER_RETENTION = 4;
+/** Of a long retention an hour more or less is nothing, and a round that finds nothing to do costs nothing. */
+export const LONGEST_ROUND_MS = 3_600_000;
+/** A retention of seconds is for trying out: it must not keep the store busy. */
+export const SHORTEST_ROUND_MS = 1000;
+/** An append that meets a step waits for it: for some 15 ms. */
+const STEP_ENTRIES = 1000;
+/** Between two steps, so that appends come first. Some 15,000 entries a second can still be forgotten. */
 const PAUSE_MS = 50;
 
-/** Runs until the signal aborts; 0 days keeps all. A store that fails is tried again at the next round. */
+/** Runs until the signal aborts; 0 days keeps all. */
 export async function runRetention(
   store: Retention,
   days: number,
   clock: Clock,
-  log: Logger,
+  telemetry: Telemetry,
   signal: AbortSignal,
 ): Promise<void> {
   if (days === 0) return;
+  const keptMs = days * DAY_MS;
+  const roundMs = Math.max(SHORTEST_ROUND_MS, Math.min(LONGEST_ROUND_MS, keptMs / ROUNDS_PER_RETENTION));
   try {
     for (;;) {
-      await forgetOlderThan(clock.now() - days * DAY_MS);
-      await clock.sleep(EVERY_MS, signal);
+      await forgetOlderThan(clock.now() - keptMs);
+      await clock.sleep(roundMs, signal);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -30,15 +41,15 @@ export async function runRetention(
   async function forgetOlderThan(before: number): Promise<void> {
     let forgotten = 0;
     try {
-      for (let step = STEP_MESSAGES; step === STEP_MESSAGES; forgotten += step) {
+      for (let step = STEP_ENTRIES; step === STEP_ENTRIES; forgotten += step) {
         signal.throwIfAborted();
-        step = await store.prune(before, STEP_MESSAGES);
+        step = await store.prune(before, STEP_ENTRIES);
         await clock.sleep(PAUSE_MS, signal);
       }
-      if (forgotten > 0) log.info({ messages: forgotten }, "messages older than the retention forgotten");
+      telemetry.pruned(forgotten);
     } catch (error) {
       signal.throwIfAborted();
-      log.error({ err: error }, "pruning failed; it is tried again within the hour");
+      telemetry.storeFailed("prune", error, roundMs);
     }
   }
 }

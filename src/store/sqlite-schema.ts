@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "./port.ts";
 
 /** Marks the file as ours: "lchr". */
-const APPLICATION_ID = 0x6c636872;
+export const APPLICATION_ID = 0x6c636872;
 
 /** How long a statement waits for another program that has locked the file, for example to repair it. */
 const BUSY_TIMEOUT_MS = 1000;
@@ -15,7 +15,7 @@ const BUSY_TIMEOUT_MS = 1000;
  * Step n takes a file from schema n to n + 1; a step that was released never changes.
  *
  * Messages lie in the order of their commits, all rooms together: an append writes at the end of the table,
- * and pruning deletes from its start without an index by time. A row may be a whole page here. Keyed by
+ * and pruning deletes old pages from its start without an index by time. A row may be a whole page here. Keyed by
  * (room, cursor) `without rowid`, which keeps rows above 1 KB in pages of their own, the file was 3.2 times
  * the size of its messages instead of 1.3. `room` is a small number as it stands in three trees.
  */
@@ -33,7 +33,7 @@ const STEPS: readonly string[] = [
      ended_at integer
    ) strict;
    create index room_open on room (key) where ended_at is null;
-   create index room_empty on room (ended_at) where floor = head;
+   create index room_ended on room (ended_at) where ended_at is not null;
    create table message (
      seq integer primary key,
      room integer not null,

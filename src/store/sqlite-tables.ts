@@ -8,7 +8,9 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
 import { assertOwner } from "./fence.ts";
 import type { Claim, RoomRecord } from "./port.ts";
+import { APPLICATION_ID } from "./sqlite-schema.ts";
 
+type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null };
 
 const ROOM = `key, video_id as videoId, epoch, base, floor, head,
@@ -30,14 +32,18 @@ const SQL = {
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
   find: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and id = ?`,
-  oldest: "select seq, at from message order by seq limit ?",
-  raiseFloors: `update room set floor = gone.cursor
-    from (select room, max(cursor) as cursor from message where seq <= ? group by room) as gone
-    where key = gone.room`,
-  forget: "delete from message where seq <= ?",
-  forgetRooms: `delete from room
-    where key in (select key from room where floor = head and ended_at < ? limit ?)`,
-  touch: "update room set head = head where false",
+  longestEnded: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
+  forgetFirst: "delete from message where room = ? and cursor <= ?",
+  raiseFloor: "update room set floor = ? where key = ?",
+  forgetRoom: "delete from room where key = ?",
+  oldest: "select seq, room, cursor, at from message order by seq limit ?",
+  forgetOldest: "delete from message where seq <= ?",
+  // By more than the room's span: so the new cursors are above all old ones, and none meets one on its way.
+  moves: "select key, max(:now, head + 1) - base as by from room where base < :now",
+  moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
+    where key = :key`,
+  moveMessages: "update message set cursor = cursor + :by where room = :key",
+  touch: `pragma application_id = ${APPLICATION_ID}`,
   edges: "select (select max(key) from room), (select max(seq) from message)",
 } as const;
 
@@ -99,21 +105,46 @@ export class Tables {
     return (this.#sql.openRooms.all(since) as unknown as RoomRow[]).map(toRecord);
   }
 
-  /** See `Retention.prune`. Looks at no more rows than it may delete: the oldest ones, up to the first to stay. */
+  /** See `Retention.prune`. */
   prune(before: number, limit: number): number {
-    const oldest = this.#sql.oldest.all(limit) as unknown as { seq: number; at: number }[];
+    let left = limit;
+    while (left > 0) {
+      const room = this.#sql.longestEnded.get(before) as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
+      if (!room) return limit - left + this.#forgetOldest(before, left);
+      const upTo = Math.min(room.head, room.floor + left);
+      this.#sql.forgetFirst.run(room.key, upTo);
+      if (upTo === room.head) this.#sql.forgetRoom.run(room.key);
+      else this.#sql.raiseFloor.run(upTo, room.key);
+      left -= Math.max(1, upTo - room.floor);
+    }
+    return limit;
+  }
+
+  /** Looks at no more rows than it may delete: the oldest ones, up to the first to stay. */
+  #forgetOldest(before: number, limit: number): number {
+    const oldest = this.#sql.oldest.all(limit) as unknown as OldMessage[];
     const firstToStay = oldest.findIndex(({ at }) => at >= before);
     const gone = firstToStay === -1 ? oldest : oldest.slice(0, firstToStay);
-    const last = gone.at(-1);
-    if (last) {
-      this.#sql.raiseFloors.run(last.seq);
-      this.#sql.forget.run(last.seq);
-    }
-    this.#sql.forgetRooms.run(before, limit);
+    const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // of each room the last, its highest
+    for (const [room, floor] of floors) this.#sql.raiseFloor.run(floor, room);
+    this.#sql.forgetOldest.run(gone.at(-1)?.seq ?? 0);
     return gone.length;
   }
 
-  /** A write that changes nothing, and the edge of both tables: what can be told without reading all of a file. */
+  /** See `Restoration.moveCursors`. */
+  moveCursors(now: number): number {
+    const moves = this.#sql.moves.all({ now }) as unknown as { key: number; by: number }[];
+    for (const { key, by } of moves) {
+      this.#sql.moveMessages.run({ key, by });
+      this.#sql.moveRoom.run({ key, by, now });
+    }
+    return moves.length;
+  }
+
+  /**
+   * Writes the file's first page as it stands: it changes nothing, but a full disk refuses it. And reads the edge of
+   * both tables: what can be told without reading all of a file.
+   */
   check(): void {
     this.#sql.touch.run();
     this.#sql.edges.get();

@@ -9,10 +9,10 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { Followers } from "./follow.ts";
-import type { Claim, Retention, RoomRecord, Store } from "./port.ts";
+import type { Claim, Restoration, Retention, RoomRecord, Store } from "./port.ts";
 import { SqliteThread } from "./sqlite-thread.ts";
 
-export class SqliteStore implements Store, Retention {
+export class SqliteStore implements Store, Retention, Restoration {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: SqliteThread;
@@ -77,6 +77,10 @@ export class SqliteStore implements Store, Retention {
 
   prune(before: number, limit: number): Promise<number> {
     return this.#thread.call("prune", before, limit);
+  }
+
+  moveCursors(): Promise<number> {
+    return this.#thread.call("moveCursors", this.#clock.now());
   }
 
   check(): Promise<void> {

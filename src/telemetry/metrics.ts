@@ -85,6 +85,11 @@ export function createMetrics() {
       buckets: SECONDS,
       registers,
     }),
+    storeAvailable: new Gauge({
+      name: "relay_store_available",
+      help: "Whether the store works: 0 from a failed operation to one that shows otherwise, else 1",
+      registers,
+    }),
     storeFailures: new Counter({
       name: "relay_store_failures_total",
       help: "Store operations that failed",

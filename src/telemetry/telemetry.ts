@@ -3,9 +3,11 @@
  * metrics. No call site knows a metric's name. Ids go into the log, few labels on the metrics; never a token, a
  * key or a viewer's address in either.
  */
+import { type Clock, systemClock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { StoreOutage } from "./store-outage.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
@@ -22,9 +24,12 @@ export class Telemetry {
   readonly log: Logger;
   readonly #metrics: Metrics = createMetrics();
   readonly #kindsSeen = new Set<string>();
+  readonly #storeOutage: StoreOutage;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, clock: Clock = systemClock) {
     this.log = log;
+    this.#storeOutage = new StoreOutage(log, clock);
+    collect(this.#metrics.storeAvailable, (gauge) => gauge.set(this.#storeOutage.isOver ? 1 : 0));
   }
 
   get registry(): Metrics["registry"] {
@@ -114,7 +119,10 @@ export class Telemetry {
   }
 
   roomCaughtUp(videoId: string, lateMs: number): void {
-    this.log.info({ videoId, lateMs: Math.round(lateMs) }, "a late answer was completed from the chat's page");
+    this.log.info(
+      { videoId, lateMs: Math.round(lateMs) },
+      "a late answer was completed from the chat's page",
+    );
   }
 
   roomClosed(videoId: string, end: RoomEnd): void {
@@ -136,6 +144,7 @@ export class Telemetry {
     this.#metrics.appendSeconds.observe(ms / 1000);
     this.#metrics.appendMessages.observe(types.length);
     for (const type of types) this.#metrics.messages.inc({ type });
+    this.storeWorked("append");
   }
 
   polled(ms: number): void {
@@ -151,10 +160,30 @@ export class Telemetry {
     this.#metrics.sentBytes.inc(bytes);
   }
 
-  storeFailed(what: string, error: unknown, retryInMs: number): void {
+  /** An operation on the store failed, and is tried again in `retryInMs`, or whenever it is asked for again. */
+  storeFailed(what: string, error: unknown, retryInMs?: number): void {
     this.#metrics.storeFailures.inc();
     const why = error instanceof Error ? error.message : String(error);
-    this.log.error({ what, why, retryInMs: Math.round(retryInMs) }, "the store failed: polling pauses");
+    this.#storeOutage.failed(what, why);
+    this.log.debug({ what, why, retryInMs }, "a store operation failed");
+  }
+
+  /** An operation of a kind that may have failed before has succeeded. */
+  storeWorked(what: string): void {
+    this.#storeOutage.succeeded(what);
+  }
+
+  /** A round of the retention is done. */
+  pruned(entries: number): void {
+    this.storeWorked("prune");
+    if (entries > 0) this.log.info({ entries }, "what is older than the retention was forgotten");
+  }
+
+  cursorsMoved(rooms: number): void {
+    this.log.warn(
+      { rooms },
+      "RELAY_RESTORED is on: the cursors of all rooms were moved on; switch it off before the next start",
+    );
   }
 
   viewerDropped(videoId: string, cursor: number): void {

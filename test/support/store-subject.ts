@@ -6,10 +6,10 @@ import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
 import { openStore } from "../../src/store/open.ts";
-import { type Retention, type Store, StoreError } from "../../src/store/port.ts";
+import { type Restoration, type Retention, type Store, StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 
-export type FullStore = Store & Retention;
+export type FullStore = Store & Retention & Restoration;
 
 /** `reopen` gives the same store anew after a close. */
 interface Subject {

@@ -1,0 +1,104 @@
+/** A store that has lost its latest time, under viewers that hold cursors of it: what they are sent when they resume. */
+import assert from "node:assert/strict";
+import { copyFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it, type TestContext } from "node:test";
+import { pino } from "pino";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { textAction } from "./support/opening.ts";
+import { startRelay, type TestRelayOptions } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
+import { assertConsecutive, Stream } from "./support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const CHAT = { timeoutMs: 5 };
+
+const ids = (letter: string, from: number, to: number) =>
+  Array.from({ length: to - from }, (_, n) => `${letter}${from + n}`);
+
+interface Loss {
+  /** Puts a store in the place of the one that the relay had; `backup` holds the first ten messages of thirty. */
+  replace(path: string, backup: string): Promise<void>;
+  settings?: TestRelayOptions["settings"];
+}
+
+const restore: Loss["replace"] = async (path, backup) => {
+  await rm(path);
+  await copyFile(backup, path);
+};
+
+/**
+ * One life of the relay in which a viewer is sent thirty messages, the loss, and another life in which the room is
+ * polled on and has said forty others when the viewer resumes. Gives its cursor and its new stream.
+ */
+async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, "relay.db");
+  const backup = join(folder, "backup.db");
+  const before = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
+  const { upstream } = before;
+  t.after(() => before[Symbol.asyncDispose]());
+  const chat = upstream.chat(VIDEO, CHAT);
+  chat.say(ids("a", 0, 10).map(textAction));
+  const viewer = await Stream.open(before.url, { videoId: VIDEO });
+  await viewer.untilMessages(10);
+  const tool = new DatabaseSync(path, { readOnly: true });
+  tool.prepare("vacuum into ?").run(backup);
+  tool.close();
+  chat.say(ids("a", 10, 30).map(textAction));
+  const cursor = (await viewer.untilMessages(30)).at(-1)?.cursor ?? Number.NaN;
+  await before.service.stop();
+  await replace(path, backup);
+
+  const log: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
+  const after = await startRelay({
+    upstream,
+    telemetry,
+    settings: { RELAY_STORE: `sqlite:${path}`, ...settings },
+  });
+  t.after(() => after[Symbol.asyncDispose]());
+  const next = upstream.chat(VIDEO, CHAT);
+  next.say(ids("b", 0, 40).map(textAction));
+  const witness = await Stream.open(after.url, { videoId: VIDEO, backfill: 500 });
+  await witness.until(() => witness.ids.includes("b39"), "b39");
+  const resumed = await Stream.open(after.url, { videoId: VIDEO, lastEventId: cursor, backfill: 5 });
+  next.say(ids("b", 40, 45).map(textAction));
+  for (const each of [witness, resumed]) await each.until(() => each.ids.includes("b44"), "b44");
+  assertConsecutive(resumed.cursors, resumed.init.cursor);
+  return { cursor, resumed, kept: witness.ids, log: log.map((line) => JSON.parse(line)) };
+}
+
+describe("a viewer with a cursor that the store has lost", () => {
+  const losses: [what: string, kept: string[], loss: Loss][] = [
+    [
+      "in a backup started with RELAY_RESTORED=on",
+      ids("a", 0, 10),
+      { replace: restore, settings: { RELAY_RESTORED: "on" } },
+    ],
+    ["with the store's file", [], { replace: (path) => rm(path) }],
+  ];
+  for (const [what, history, loss] of losses) {
+    it(`${what}, gets a backfill, can tell by init.cursor, and misses nothing from there on`, async (t) => {
+      const { cursor, resumed, kept } = await resumedAfter(t, loss);
+      assert.ok(resumed.init.cursor > cursor, "it stands among the cursors that it may hold");
+      assert.deepEqual(resumed.ids, ids("b", 35, 45));
+      assert.deepEqual(kept, [...history, ...ids("b", 0, 45)]);
+    });
+  }
+
+  it("in a backup started as if nothing were lost, skips as much without a sign: the setting is for this", async (t) => {
+    const { cursor, resumed } = await resumedAfter(t, { replace: restore });
+    assert.equal(resumed.init.cursor, cursor);
+    assert.deepEqual(resumed.ids, ids("b", 20, 45)); // b0 to b19 lie under cursors that it has had
+  });
+});
+
+it("a start with RELAY_RESTORED=on says how many rooms it moved, and to switch it off again", async (t) => {
+  const { log } = await resumedAfter(t, { replace: restore, settings: { RELAY_RESTORED: "on" } });
+  const [line, ...others] = log.filter(({ msg }) => /RELAY_RESTORED/.test(msg));
+  assert.deepEqual(others, []);
+  assert.equal(line.rooms, 1);
+  assert.match(line.msg, /switch it off/);
+});

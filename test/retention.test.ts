@@ -1,0 +1,153 @@
+/** What is older than the retention is forgotten: when, for whom it is seen, and what becomes of its place on disk. */
+import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { MemoryStore } from "../src/store/memory.ts";
+import type { Retention } from "../src/store/port.ts";
+import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../src/store/retention.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { FakeClock } from "./support/fake-clock.ts";
+import { textAction } from "./support/opening.ts";
+import { startRelay } from "./support/relay.ts";
+import { messages, readAll } from "./support/store-reading.ts";
+import { BORN_MS, OVER, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
+import { assertConsecutive, Stream } from "./support/stream.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The retention of a store in memory, on a clock that the test owns; `rounds` is when it looked. */
+function running(days: number) {
+  const clock = new FakeClock();
+  const store = new MemoryStore(clock);
+  const telemetry = new Telemetry(silentLog, clock);
+  const stop = new AbortController();
+  const rounds: number[] = [];
+  const watched: Retention = {
+    prune: (before, limit) => {
+      rounds.push(clock.monotonic());
+      return store.prune(before, limit);
+    },
+  };
+  const over = runRetention(watched, days, clock, telemetry, stop.signal);
+  return { clock, store, telemetry, rounds, stop, over };
+}
+
+describe("the rounds of the retention", () => {
+  const rows: [retentionMs: number, roundMs: number][] = [
+    [30 * DAY_MS, LONGEST_ROUND_MS],
+    [4 * HOUR_MS, LONGEST_ROUND_MS],
+    [HOUR_MS, HOUR_MS / 4],
+    [8000, 2000],
+    [1000, SHORTEST_ROUND_MS],
+    [1, SHORTEST_ROUND_MS],
+  ];
+  for (const [retentionMs, roundMs] of rows) {
+    it(`of ${retentionMs} ms come every ${roundMs} ms, and forget nothing younger`, async () => {
+      const { clock, store, rounds, stop, over } = running(retentionMs / DAY_MS);
+      await clock.advance(10);
+      const claim = await store.claim(ROOM);
+      await store.append(claim, claim.head, messages(["a", "b"]), "");
+      await clock.advance(retentionMs);
+      assert.equal((await readAll(store, ROOM)).length, 2);
+      const before = rounds.length;
+      await clock.advance(roundMs * 1.2);
+      assert.ok(rounds.length > before);
+      assert.deepEqual(await readAll(store, ROOM), []);
+      const [first = 0, second = 0] = rounds.slice(-2);
+      assert.ok(second - first >= roundMs && second - first < roundMs * 1.2, `${second - first} ms`);
+      stop.abort();
+      await over;
+    });
+  }
+
+  it("take many steps, with pauses, where there is much to forget", async () => {
+    const { clock, store, rounds, stop, over } = running(1);
+    const claim = await store.claim(ROOM);
+    const many = messages([...Array(3500).keys()]);
+    await store.append(claim, claim.head, many, "");
+    await clock.advance(DAY_MS + 2 * HOUR_MS);
+    assert.deepEqual(await readAll(store, ROOM), []);
+    const steps = rounds.filter((at) => at >= DAY_MS).slice(0, 4);
+    assert.equal(new Set(steps).size, 4);
+    assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
+    stop.abort();
+    await over;
+  });
+
+  it("go on after one in which the store failed, and a retention of 0 has none", async () => {
+    const { clock, store, telemetry, rounds, stop, over } = running(1);
+    await clock.advance(HOUR_MS / 2);
+    await store.close();
+    await clock.advance(3 * HOUR_MS);
+    assert.equal(rounds.length, 4);
+    assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total 3$/m);
+    stop.abort();
+    await over;
+    await running(0).over;
+  });
+});
+
+describe("over the whole service, a room that outlives the retention", () => {
+  it("sends a viewer with an older cursor what there is, and init.cursor tells", async (t) => {
+    const path = join(await temporaryFolder(t), "relay.db");
+    // Less than two seconds: what is said at first is forgotten while the viewer is away.
+    const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
+    await using relay = await startRelay({ settings });
+    const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
+    const ids = Array.from({ length: 25 }, (_, n) => `m${n}`);
+    chat.say(ids.slice(0, 10).map(textAction));
+    const viewer = await Stream.open(relay.url, { videoId: ROOM });
+    await viewer.untilMessages(10);
+    const base = viewer.init.cursor;
+    await viewer.close();
+
+    const tool = new DatabaseSync(path, { readOnly: true });
+    t.after(() => tool.close());
+    const floor = tool.prepare("select floor from room");
+    for (const limit = AbortSignal.timeout(10_000); Number(floor.get()?.floor) < base + 10; await delay(20)) {
+      assert.ok(!limit.aborted, "nothing was forgotten within ten seconds");
+    }
+    chat.say(ids.slice(10, 20).map(textAction));
+    await using resumed = await Stream.open(relay.url, { videoId: ROOM, lastEventId: base + 3 });
+    await using all = await Stream.open(relay.url, { videoId: ROOM, lastEventId: 0 });
+    chat.say(ids.slice(20).map(textAction));
+    for (const stream of [resumed, all]) {
+      await stream.until(() => stream.ids.includes("m24"), "m24");
+      assert.ok(stream.init.cursor >= base + 10);
+      assertConsecutive(stream.cursors, stream.init.cursor);
+      assert.deepEqual(stream.ids, ids.slice(stream.init.cursor - base));
+    }
+  });
+});
+
+it("a store file that is written and pruned again and again does not grow: its pages are used again", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const wall = wallAt(BORN_MS);
+  const sizes: number[] = [];
+  for (let day = 0; day < 6; day++) {
+    wall.nowMs += DAY_MS;
+    const store = await openFor(t, `sqlite:${path}`, wall);
+    const names = ["always-open", `${day} ended`, `${day} ended too`];
+    const claims = await Promise.all(names.map((name) => store.claim(name)));
+    const heads = claims.map(({ head }) => head);
+    for (let n = 0; n < 40; n++) {
+      const batch = messages(Array.from({ length: 50 }, (_, i) => `${day} ${n} ${i} ${"x".repeat(100)}`));
+      for (const [r, claim] of claims.entries()) {
+        const head = heads[r] ?? 0;
+        heads[r] = head + (await store.append(claim, head, batch, "")).length;
+      }
+    }
+    for (const claim of claims.slice(1)) await store.finish(claim, OVER);
+    while ((await store.prune(wall.nowMs - DAY_MS / 2, 500)) === 500);
+    await store.close();
+    sizes.push((await stat(path)).size);
+  }
+  // From the second day on, one day is written before the other is forgotten.
+  const [, second = 0] = sizes;
+  for (const size of sizes) assert.ok(size <= second * 1.1, `sizes of ${sizes} bytes`);
+});
