@@ -103,7 +103,8 @@ export class Appender {
   async #untilDone(what: string, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       try {
-        await act();
+        // After an outcome that is not known nothing is written before it has been looked up.
+        if (!this.#isBlocked || !(await this.#isDone())) await act();
         this.#isBlocked = false;
         return;
       } catch (error) {
@@ -112,18 +113,13 @@ export class Appender {
         this.#parts.telemetry.storeFailed(what, error, retryMs);
       }
       await this.#parts.clock.sleep(retryMs, signal);
-      if (await this.#isDone()) return;
     }
   }
 
-  /** After an outcome that is not known: takes up the head as it is, and tells whether the room was closed. */
+  /** Takes up the head as it is in the store, and tells whether the room was closed. Rejects as `Store.room` does. */
   async #isDone(): Promise<boolean> {
-    try {
-      const record = await this.#parts.store.room(this.#claim.videoId);
-      if (record) this.#head = record.head;
-      return record !== undefined && record.end !== null;
-    } catch {
-      return false; // still failing: the next attempt says why
-    }
+    const record = await this.#parts.store.room(this.#claim.videoId);
+    if (record) this.#head = record.head;
+    return record !== undefined && record.end !== null;
   }
 }

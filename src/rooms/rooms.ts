@@ -77,15 +77,13 @@ export class Rooms {
     if (this.#stopped.signal.aborted) throw stopping();
     if (this.viewerCount >= this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
+    if (this.#isBlocked) throw storeUnavailable();
     try {
       return await this.#enterOrOpen(wanted, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
-      if (!(error instanceof StoreError)) throw error;
-      throw new RelayError("STORE_UNAVAILABLE", "The store does not work just now; try again shortly.", {
-        cause: error,
-      });
+      throw error instanceof StoreError ? storeUnavailable(error) : error;
     }
   }
 
@@ -106,9 +104,14 @@ export class Rooms {
       telemetry.storeFailed("check", error);
       return false;
     }
-    if (this.#open.values().some(({ isBlocked }) => isBlocked)) return false;
+    if (this.#isBlocked) return false;
     telemetry.storeWorked("check");
     return true;
+  }
+
+  /** Whether the store refuses what some room's poller has brought. */
+  get #isBlocked(): boolean {
+    return this.#open.values().some(({ isBlocked }) => isBlocked);
   }
 
   /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */
@@ -277,6 +280,12 @@ export class Rooms {
 
 function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayError {
   return new RelayError("CAPACITY", message, { retryAfterMs });
+}
+
+function storeUnavailable(cause?: StoreError): RelayError {
+  return new RelayError("STORE_UNAVAILABLE", "The store does not work just now; try again shortly.", {
+    cause,
+  });
 }
 
 function stopping(): RelayError {

@@ -1,0 +1,62 @@
+/**
+ * A response's body, handed on as slowly as its client wants to take it: what is not handed on is not asked for
+ * either, so that the sender's window fills.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { ReaderLike } from "eventsource";
+import { SIP_BYTES, SIP_MS } from "./returning-client.ts";
+
+export type Next = { done: false; value: Uint8Array } | { done: true };
+
+export class SlowReader implements ReaderLike {
+  readonly #take: () => Promise<Next>;
+  readonly #signal: AbortSignal;
+  /** Taken, and not handed on yet. */
+  #rest: Uint8Array = new Uint8Array();
+  /** On the clock of `performance.now()`. */
+  #stallsUntil = 0;
+  #tricklesUntil = 0;
+
+  /** `signal` ends every wait: what is read then fails with an `AbortError`. */
+  constructor(take: () => Promise<Next>, signal: AbortSignal) {
+    this.#take = take;
+    this.#signal = signal;
+  }
+
+  stall(ms: number): void {
+    this.#stallsUntil = performance.now() + ms;
+    this.#tricklesUntil = 0;
+  }
+
+  trickle(ms: number): void {
+    this.#tricklesUntil = performance.now() + ms;
+    this.#stallsUntil = 0;
+  }
+
+  async read(): Promise<Next> {
+    const next = this.#rest.length > 0 ? { done: false as const, value: this.#rest } : await this.#take();
+    const most = await this.#turn();
+    if (next.done) return next;
+    this.#rest = next.value.subarray(most);
+    return { done: false, value: next.value.subarray(0, most) };
+  }
+
+  async cancel(): Promise<void> {}
+
+  /** Waits as long as it is slow; gives how many bytes may be handed on. */
+  async #turn(): Promise<number> {
+    for (;;) {
+      const now = performance.now();
+      if (now < this.#stallsUntil) await this.#wait(this.#stallsUntil - now);
+      else if (now >= this.#tricklesUntil) return Number.POSITIVE_INFINITY;
+      else {
+        await this.#wait(SIP_MS);
+        return SIP_BYTES;
+      }
+    }
+  }
+
+  async #wait(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#signal });
+  }
+}

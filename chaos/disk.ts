@@ -1,0 +1,157 @@
+/**
+ * The store's disk, in the driver's hands: a small file system of its own where mounting is allowed, which can be
+ * filled, sealed, locked and written to by a stranger. It is unmounted in any case, even where the driver breaks.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { atExit } from "./at-exit.ts";
+import type { Saboteur } from "./sabotage.ts";
+
+/** How long a stranger waits for its turn at a file that the service is writing. */
+const PATIENCE_MS = 5000;
+
+/** A room as it lies in the file. */
+export interface RoomRow {
+  epoch: number;
+  base: number;
+  floor: number;
+  head: number;
+  ended: boolean;
+}
+
+export class Disk implements Disposable {
+  /** `tmpfs`: a file system of its own. `folder`: a plain folder, as mounting was refused. */
+  readonly kind: "tmpfs" | "folder";
+  /** Whether `seal` works here. */
+  readonly canSeal: boolean;
+  readonly #folder = mkdtempSync(join(tmpdir(), "relay-disk-"));
+  /** Where the service's store lies. */
+  readonly path = join(this.#folder, "relay.db");
+  readonly #filler = join(this.#folder, "filler");
+  #stranger: DatabaseSync | undefined;
+  readonly #settled: () => void;
+
+  /** A disk that holds so much; of a plain `folder` the size is ignored. */
+  constructor(sizeBytes: number) {
+    this.kind = tried("mount", "-t", "tmpfs", "-o", `size=${sizeBytes}`, "relay-chaos", this.#folder)
+      ? "tmpfs"
+      : "folder";
+    this.#settled = atExit(() => this.close());
+    const probe = join(this.#folder, "probe");
+    writeFileSync(probe, "");
+    this.canSeal = tried("chattr", "+i", probe) && tried("chattr", "-i", probe);
+    rmSync(probe);
+  }
+
+  /** For RELAY_STORE. */
+  get storeUrl(): string {
+    return `sqlite:${this.path}`;
+  }
+
+  /** Whether `fill` works here. */
+  get canFill(): boolean {
+    return this.kind === "tmpfs";
+  }
+
+  /** Takes all that is left, to the last byte; to be called again for what was let go since. */
+  fill(): void {
+    assert.ok(this.canFill, "a plain folder is not filled: it shares its disk with others");
+    const filler = openSync(this.#filler, "a");
+    const block = Buffer.alloc(64 * 1024);
+    try {
+      for (;;) writeSync(filler, block);
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
+    } finally {
+      closeSync(filler);
+    }
+  }
+
+  free(): void {
+    rmSync(this.#filler, { force: true });
+  }
+
+  /**
+   * Makes the files unwritable. What has them open goes on writing, so that the thread which has is ordered to
+   * die with its next messages: the one that follows it finds them as they are now.
+   */
+  seal(saboteur: Saboteur): void {
+    assert.ok(this.canSeal, "this file system knows no immutable files");
+    assert.ok(tried("chattr", "+i", ...this.#files()), "the files cannot be made immutable");
+    saboteur.arm("thread-death-in-transaction");
+  }
+
+  unseal(): void {
+    if (this.canSeal) tried("chattr", "-i", ...this.#files());
+  }
+
+  /** Keeps everybody else from committing, until `unlock`. */
+  lock(): void {
+    assert.ok(!this.#stranger, "locked already");
+    this.#stranger = new DatabaseSync(this.path, { timeout: PATIENCE_MS });
+    this.#stranger.exec("begin exclusive");
+  }
+
+  unlock(): void {
+    this.#stranger?.close();
+    this.#stranger = undefined;
+  }
+
+  /** Takes a room over as a second service would: its owner is refused from now on. */
+  usurp(videoId: string): Pick<RoomRow, "epoch" | "head"> {
+    using database = new DatabaseSync(this.path, { timeout: PATIENCE_MS });
+    const taken = database
+      .prepare("update room set epoch = epoch + 1 where video_id = ? returning epoch, head")
+      .get(videoId);
+    assert.ok(taken, `${videoId} is not in the store`);
+    return { epoch: Number(taken.epoch), head: Number(taken.head) };
+  }
+
+  /** A look at what is committed, that changes nothing. */
+  room(videoId: string): RoomRow | undefined {
+    using database = new DatabaseSync(this.path, { readOnly: true, timeout: PATIENCE_MS });
+    const row = database
+      .prepare("select epoch, base, floor, head, ended_at from room where video_id = ?")
+      .get(videoId);
+    if (!row) return undefined;
+    const { epoch, base, floor, head, ended_at: endedAt } = row;
+    return {
+      epoch: Number(epoch),
+      base: Number(base),
+      floor: Number(floor),
+      head: Number(head),
+      ended: endedAt !== null,
+    };
+  }
+
+  /** Lets go of everything, with whatever was stored. The service should be gone. */
+  close(): void {
+    this.#settled();
+    this.unlock();
+    this.unseal();
+    if (this.kind === "tmpfs") tried("umount", "-l", this.#folder);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #files(): string[] {
+    return ["", "-wal", "-shm"].map((suffix) => this.path + suffix).filter((path) => existsSync(path));
+  }
+}
+
+/** Whether a program did what it was told. */
+function tried(program: string, ...args: string[]): boolean {
+  try {
+    execFileSync(program, args, { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,28 @@
+/** What can happen in a run: one row per event, by name. */
+import type { World } from "../world.ts";
+import type { Event } from "./event.ts";
+import { SERVICE_EVENTS } from "./service.ts";
+import { STORE_EVENTS } from "./store.ts";
+import { UPSTREAM_EVENTS } from "./upstream.ts";
+import { VIEWER_EVENTS } from "./viewers.ts";
+
+export const EVENTS: Record<string, Event> = {
+  ...SERVICE_EVENTS,
+  ...STORE_EVENTS,
+  ...UPSTREAM_EVENTS,
+  ...VIEWER_EVENTS,
+};
+
+/** The events of one round, in an order of the seed's. */
+export function round(world: World, names: readonly string[]): [name: string, event: Event][] {
+  const all = Object.entries(EVENTS).filter(([name]) => names.length === 0 || names.includes(name));
+  const bag = all.flatMap(([name, event]) => {
+    const times = names.length > 0 ? Math.max(1, event.times) : event.times;
+    return Array.from({ length: times }, (): [string, Event] => [name, event]);
+  });
+  for (let last = bag.length - 1; last > 0; last--) {
+    const other = world.random.below(last + 1);
+    [bag[last], bag[other]] = [bag[other], bag[last]] as [(typeof bag)[0], (typeof bag)[0]];
+  }
+  return bag;
+}

@@ -1,0 +1,129 @@
+/** What happens to the store: to its disk, its file, its thread, and to who owns a room in it. */
+import { THREAD_DEATHS } from "../sabotage.ts";
+import type { World } from "../world.ts";
+import { type Event, fire } from "./event.ts";
+
+const READINESS_EVERY_MS = 250;
+/** Long messages between two looks at whether a full disk is felt. */
+const FILLING_MESSAGES = 60;
+
+export const STORE_EVENTS: Record<string, Event> = {
+  "disk full": {
+    times: 1,
+    async play(world) {
+      const { disk } = world;
+      const fill = () => {
+        disk.fill(); // what the service gives back to the disk is taken again
+        world.sayLong(FILLING_MESSAGES); // and what its log still has room for is used up
+      };
+      if (disk.canFill) await storeFault(world, "disk full", fill, () => disk.free());
+      else world.verdict.count("impossible here: disk full");
+    },
+  },
+
+  "store locked": {
+    times: 1,
+    async play(world) {
+      world.disk.lock();
+      await storeFault(
+        world,
+        "store locked",
+        () => {},
+        () => world.disk.unlock(),
+      );
+    },
+  },
+
+  "store read-only": {
+    times: 1,
+    async play(world) {
+      const { disk, saboteur, verdict } = world;
+      if (!disk.canSeal) return verdict.count("impossible here: store read-only");
+      disk.seal(saboteur);
+      await storeFault(
+        world,
+        "store read-only",
+        () => {},
+        () => disk.unseal(),
+      );
+    },
+  },
+
+  "thread death": {
+    times: 2,
+    async play(world) {
+      await fire(world, world.random.pick(THREAD_DEATHS));
+    },
+  },
+
+  "slow commits": {
+    times: 1,
+    async play(world) {
+      await fire(world, "slow-commit", 100 + world.random.below(500), 3);
+    },
+  },
+
+  /** A stranger takes a room over: whoever had it may store nothing more, and takes it back as a new owner. */
+  usurp: {
+    times: 1,
+    async play(world) {
+      const { disk, random, verdict } = world;
+      const room = random.pick(world.liveRooms);
+      const guests = world.guestsOf(room);
+      if (guests.length === 0) return;
+      for (const { client } of guests) client.drop(random.below(200)); // some are just entering
+      await world.pause(random.below(200));
+      const { epoch, head } = disk.usurp(room.videoId);
+      verdict.count("faults usurped room");
+      await world.until(() => {
+        const row = disk.room(room.videoId);
+        if (row?.epoch === epoch && row.head > head) {
+          verdict.violate(`${room.videoId}: stored by an owner that had been overtaken`);
+        }
+        return (row?.epoch ?? 0) > epoch;
+      }, `a new owner of ${room.videoId}`);
+    },
+  },
+};
+
+/**
+ * The service must say that its store fails, keep its viewers, and go on by itself once the store does. `begin` is
+ * repeated until the fault is felt.
+ */
+async function storeFault(world: World, name: string, begin: () => void, end: () => void): Promise<void> {
+  const { verdict } = world;
+  const lost = verdict.total("connections lost");
+  await untilReadiness(world, 503, name, begin);
+  await world.pause(world.random.below(3000));
+  if (verdict.total("connections lost") > lost) verdict.violate(`${name}: viewers lost their connections`);
+  end();
+  await untilReadiness(world, 200, `the end of ${name}`, () => {});
+  verdict.count(`faults ${name}`);
+}
+
+async function untilReadiness(
+  world: World,
+  status: number,
+  what: string,
+  meanwhile: () => void,
+): Promise<void> {
+  let last = 0;
+  let nextAt = 0;
+  const ask = () => {
+    fetch(`${world.service.url}/readyz`).then(
+      (answer) => {
+        last = answer.status;
+        return answer.body?.cancel();
+      },
+      () => {}, // asked again soon
+    );
+  };
+  await world.until(() => {
+    if (performance.now() >= nextAt && last !== status) {
+      nextAt = performance.now() + READINESS_EVERY_MS;
+      meanwhile();
+      ask();
+    }
+    return last === status;
+  }, `readiness ${status} for ${what}`);
+}

@@ -1,0 +1,125 @@
+/** What viewers do. */
+import { SseSocket } from "../sse-socket.ts";
+import { GRACE_MS, type Guest, LONG_ROOM, type World } from "../world.ts";
+import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
+
+/** When a viewer that takes nothing must be gone: not before the one, not after the other. */
+const STALL_MS = { least: 29_000, most: 36_000 };
+const AWAY = Number.POSITIVE_INFINITY;
+
+export const VIEWER_EVENTS: Record<string, Event> = {
+  "connections dropped": {
+    times: 5,
+    async play(world) {
+      for (const { client } of someOf(world, 0.3)) client.drop(world.random.below(2500));
+    },
+  },
+
+  stalls: {
+    times: 3,
+    async play(world) {
+      for (const { client } of someOf(world, 0.15)) client.stall(500 + world.random.below(6000));
+    },
+  },
+
+  trickles: {
+    times: 2,
+    async play(world) {
+      for (const { client } of someOf(world, 0.1)) client.trickle(500 + world.random.below(3000));
+    },
+  },
+
+  "viewers come and go": {
+    times: 4,
+    async play(world) {
+      const leaving = someOf(world, 0.05);
+      await Promise.all(leaving.map((guest) => world.leave(guest)));
+      for (const { room } of leaving) {
+        await world.arrive(room, world.random.chance(0.3) ? { lastEventId: 0 } : {});
+      }
+    },
+  },
+
+  /** Everybody at once, with a cursor; the upstream must not notice. */
+  storm: {
+    times: 1,
+    async play(world) {
+      await world.calm();
+      const from = performance.now();
+      for (const { client } of world.guests) client.drop(world.random.below(300));
+      world.verdict.count("storms");
+      await world.pause(2 * ECHO_MS);
+      noBootstrap(world, from, "a storm");
+    },
+  },
+
+  /** Nobody watches a room, for less than the grace time: it goes on, also when that time has passed. */
+  "short desertion": {
+    times: 1,
+    async play(world) {
+      await world.calm();
+      const room = world.random.pick(world.liveRooms);
+      const guests = world.guestsOf(room);
+      const from = performance.now();
+      for (const { client } of guests) client.drop(AWAY);
+      await world.pause(GRACE_MS / 2);
+      for (const { client } of guests) client.comeBack();
+      await world.pause(GRACE_MS * 0.8);
+      noBootstrap(world, from, `the short desertion of ${room.videoId}`, room.videoId);
+      world.verdict.count("desertions");
+    },
+  },
+
+  /** Nobody watches a room for longer: it is let go of, and goes on with its cursors when somebody comes. */
+  "long desertion": {
+    times: 1,
+    async play(world) {
+      await world.calm();
+      const room = world.random.pick(world.liveRooms);
+      const guests = world.guestsOf(room);
+      for (const { client } of guests) client.drop(AWAY);
+      await world.pause(GRACE_MS + 2 * ECHO_MS);
+      const from = performance.now();
+      await world.pause(ECHO_MS);
+      const polls = world.upstream.requests.filter(
+        ({ at, videoId }) => at > from && videoId === room.videoId,
+      );
+      if (polls.length > 0) world.verdict.violate(`${room.videoId} is polled although nobody watches`);
+      for (const { client } of guests) client.comeBack();
+      world.verdict.count("desertions");
+    },
+  },
+
+  /** Somebody asks for a long history and takes nothing of it. Nothing else happens meanwhile. */
+  "deaf viewer": {
+    times: 0,
+    async play(world) {
+      await world.calm();
+      const url = new URL(`/v1/stream?videoId=${LONG_ROOM}&details=true`, world.service.url);
+      let closedAt: number | undefined;
+      const from = performance.now();
+      const socket = new SseSocket(
+        url,
+        { "last-event-id": "0" },
+        {
+          head: () => socket.pause(),
+          frame: () => {},
+          malformed: (what) => world.verdict.violate(`a deaf viewer: ${what}`),
+          closed: () => {
+            closedAt = performance.now();
+          },
+        },
+      );
+      await world.until(() => closedAt !== undefined, "the end of a deaf viewer", STALL_MS.most);
+      const heldMs = (closedAt ?? performance.now()) - from;
+      if (heldMs < STALL_MS.least) world.verdict.violate(`a deaf viewer was cut off after ${heldMs} ms`);
+      socket.destroy();
+      world.verdict.count("deaf viewers cut off");
+    },
+  },
+};
+
+/** Each viewer with this chance. */
+function someOf(world: World, share: number): Guest[] {
+  return [...world.guests].filter(() => world.random.chance(share));
+}

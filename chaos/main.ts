@@ -1,0 +1,80 @@
+/**
+ * Minutes of kills, faults and storms against the real service, judged from outside.
+ *
+ *     npm run chaos -- --seed 7 --minutes 5 [--viewers 200] [--events "storm,kill -9"] [--project DIR] [--json FILE]
+ */
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { EVENTS } from "./events/index.ts";
+import { type Outcome, run } from "./run.ts";
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
+    minutes: { type: "string", default: "1" },
+    viewers: { type: "string", default: "200" },
+    events: { type: "string", default: "" },
+    project: { type: "string", default: fileURLToPath(new URL("..", import.meta.url)) },
+    json: { type: "string" },
+  },
+});
+
+function numberOf(name: "seed" | "minutes" | "viewers", least: number): number {
+  const value = Number(values[name]);
+  if (Number.isFinite(value) && value >= least) return value;
+  process.stderr.write(`--${name}: must be a number, ${least} or more, not "${values[name]}"\n`);
+  process.exit(2);
+}
+
+const events = values.events.split(",").filter(Boolean);
+const unknown = events.find((name) => !Object.hasOwn(EVENTS, name));
+if (unknown !== undefined) {
+  process.stderr.write(`--events: no event "${unknown}"; there are: ${Object.keys(EVENTS).join(", ")}\n`);
+  process.exit(2);
+}
+const options = {
+  seed: numberOf("seed", 0),
+  minutes: numberOf("minutes", 0.1),
+  viewers: numberOf("viewers", 5),
+  projectDir: resolve(values.project),
+  events,
+};
+const outcome = await run(options);
+const { violations } = outcome.verdict;
+process.stdout.write(report(outcome));
+if (values.json) writeFileSync(values.json, `${JSON.stringify(facts(outcome), null, 2)}\n`);
+if (violations.length > 0) {
+  process.stdout.write(`\n${violations.map((violation) => `VIOLATION ${violation}\n`).join("")}`);
+  process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.deeds.join("\n")}\n`);
+  process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
+  const replay = ["--seed", options.seed, "--minutes", options.minutes, "--viewers", options.viewers];
+  const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
+  process.stdout.write(`\nTo play it again: npm run chaos -- ${replay.join(" ")}${only}\n`);
+}
+process.exit(violations.length > 0 ? 1 : 0);
+
+function facts({ verdict, seconds, startsMs, peakRssBytes }: Outcome) {
+  const starts = startsMs.toSorted((a, b) => a - b);
+  return {
+    seed: options.seed,
+    viewers: options.viewers,
+    seconds: Math.round(seconds),
+    kills: verdict.total("kills "),
+    faults: verdict.total("faults "),
+    violations: verdict.violations,
+    medianStartMs: Math.round(starts[Math.floor(starts.length / 2)] ?? 0),
+    peakRssMb: Math.round(peakRssBytes / 2 ** 20),
+    counts: Object.fromEntries([...verdict.counts].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+function report(outcome: Outcome): string {
+  const { counts, ...rest } = facts(outcome);
+  const rows = [
+    ...Object.entries({ ...rest, violations: rest.violations.length }),
+    ...Object.entries(counts),
+  ];
+  return rows.map(([name, value]) => `${String(value).padStart(9)}  ${name}\n`).join("");
+}

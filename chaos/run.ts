@@ -1,0 +1,97 @@
+/** One run: viewers come, rounds of events are played until the time is up, and everything is judged once more. */
+
+import { round } from "./events/index.ts";
+import { judgeStore } from "./store-judge.ts";
+import { Verdict } from "./verdict.ts";
+import { World } from "./world.ts";
+
+export interface RunOptions {
+  seed: number;
+  minutes: number;
+  viewers: number;
+  /** The project whose service is run. */
+  projectDir: string;
+  /** Names of events; empty plays all. */
+  events: readonly string[];
+}
+
+/** So many events, and everybody must have everything again. */
+const EVENTS_BETWEEN_SETTLEMENTS = 10;
+const MOST_PAUSE_MS = 600;
+/** One viewer in so many asks for all that is kept. */
+const ALL_SHARE = 0.1;
+
+export interface Outcome {
+  verdict: Verdict;
+  seconds: number;
+  startsMs: number[];
+  peakRssBytes: number;
+  lastLines: readonly string[];
+}
+
+export async function run(options: RunOptions): Promise<Outcome> {
+  const verdict = new Verdict();
+  const from = performance.now();
+  await using world = await World.create(options, verdict);
+  try {
+    await play(world, options, from + options.minutes * 60_000);
+  } catch (error) {
+    if (!verdict.over.aborted)
+      verdict.violate(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+  return {
+    verdict,
+    seconds: (performance.now() - from) / 1000,
+    startsMs: world.startsMs,
+    peakRssBytes: world.peakRssBytes,
+    lastLines: [...world.service.lastLines],
+  };
+}
+
+async function play(world: World, options: RunOptions, endAt: number): Promise<void> {
+  const { verdict } = world;
+  const isOver = () => verdict.over.aborted || performance.now() >= endAt;
+  await world.start();
+  await audience(world, options.viewers);
+  await world.sayLongHistory();
+  await world.settle();
+  for (let played = 0; !isOver(); ) {
+    for (const [name, event] of round(world, options.events)) {
+      if (isOver()) break;
+      verdict.note(name);
+      await event.play(world);
+      verdict.count("events");
+      if (world.service.pid === undefined) verdict.violate("the service ended by itself");
+      played += 1;
+      if (played % EVENTS_BETWEEN_SETTLEMENTS === 0) await world.settle();
+      await world.pause(world.random.below(MOST_PAUSE_MS));
+      world.judgeUpstream();
+    }
+    verdict.count("rounds");
+  }
+  if (!verdict.over.aborted) await end(world);
+}
+
+async function audience(world: World, viewers: number): Promise<void> {
+  const rooms = [...world.rooms];
+  for (let i = 0; i < viewers; i++) {
+    const room = rooms[i % rooms.length];
+    if (room) await world.arrive(room, world.random.chance(ALL_SHARE) ? { lastEventId: 0 } : {});
+  }
+}
+
+/** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
+async function end(world: World): Promise<void> {
+  const { verdict } = world;
+  world.hush();
+  await world.calm();
+  world.service.signal("SIGTERM");
+  const { code, signal } = await world.service.exited;
+  if (code !== 0) verdict.violate(`the last stop ended with ${code ?? signal}`);
+  judgeStore(world.disk.path, world.rooms, verdict);
+  const usurped = verdict.total("faults usurped");
+  for (const [text, count] of world.service.errors) {
+    verdict.count(`errors logged: ${text.slice(0, 80)}`, count);
+    if (text.startsWith("room broken") && usurped === 0) verdict.violate(text);
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The driver's side of sabotage: what can be made to happen inside the service, how it is ordered, and the proof
+ * that it happened. An order is a file named after it in a folder of its own; whoever carries it out (`saboteur.ts`,
+ * within the service) removes the file and adds a line to the journal beside it, then acts.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { watch } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { atExit } from "./at-exit.ts";
+
+/** Where the service kills itself, along the way of a message. */
+export const KILL_POINTS = [
+  /** An appended batch with messages is about to be handed to the store's thread. */
+  "before-append",
+  /** The store's thread has such a batch in its transaction, and is about to commit it. */
+  "in-transaction",
+  /** It has committed, and not yet answered. */
+  "after-commit",
+  /** The store has its answer, and none of the room's followers knows of it. */
+  "before-publish",
+  /** One viewer has half of a message's frame. */
+  "half-frame",
+] as const;
+export type KillPoint = (typeof KILL_POINTS)[number];
+
+/** Where the store's thread exits, and only that. */
+export const THREAD_DEATHS = ["thread-death-in-transaction", "thread-death-after-commit"] as const;
+export type ThreadDeath = (typeof THREAD_DEATHS)[number];
+
+/** All sabotages, with what an order says beside the name. */
+export type Orders = Record<KillPoint | ThreadDeath, []> & {
+  /** So many commits of messages take so much longer. */
+  "slow-commit": [ms: number, count: number];
+  /** The main thread stands still, from the next append on. */
+  "stall-loop": [ms: number];
+};
+export type Sabotage = keyof Orders;
+
+/** One sabotage that was carried out. */
+export interface Firing {
+  name: string;
+  pid: number;
+  /** Wall time in milliseconds since 1970. */
+  at: number;
+}
+
+/** What the folder is told by, to `saboteur.ts`. */
+export const FOLDER_VARIABLE = "CHAOS_SABOTAGE";
+/** The journal in that folder; no sabotage has this name. */
+export const JOURNAL = "journal";
+
+export class Saboteur {
+  readonly #folder = mkdtempSync(join(tmpdir(), "relay-sabotage-"));
+  readonly #drafts = join(this.#folder, "drafts");
+  readonly #settled = atExit(() => this.close());
+
+  constructor() {
+    mkdirSync(this.#drafts);
+    writeFileSync(join(this.#folder, JOURNAL), "");
+  }
+
+  /** What takes a saboteur into a service that is begun by npm with this environment. */
+  get environment(): Record<string, string> {
+    const preloaded = new URL("./saboteur.ts", import.meta.url).href;
+    return { npm_config_node_options: `--import=${preloaded}`, [FOLDER_VARIABLE]: this.#folder };
+  }
+
+  /** Orders a sabotage, to be carried out once, the next time that the service comes to its place. */
+  arm<S extends Sabotage>(name: S, ...details: Orders[S]): void {
+    const draft = join(this.#drafts, name);
+    writeFileSync(draft, details.join(" "));
+    renameSync(draft, join(this.#folder, name));
+  }
+
+  /** Takes back an order, if it was not carried out yet. */
+  disarm(name: Sabotage): void {
+    rmSync(join(this.#folder, name), { force: true });
+  }
+
+  /** All that was carried out, oldest first: of a slow commit each one that was slow. */
+  fired(): Firing[] {
+    const lines = readFileSync(join(this.#folder, JOURNAL), "utf8").split("\n").slice(0, -1);
+    return lines.map((line) => {
+      const [name = "", pid, at] = line.split(" ");
+      return { name, pid: Number(pid), at: Number(at) };
+    });
+  }
+
+  /** How many times each was carried out; what never was is not there. */
+  counts(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { name } of this.fired()) counts.set(name, (counts.get(name) ?? 0) + 1);
+    return counts;
+  }
+
+  /** Resolves once a sabotage was carried out so many times in all. Rejects with the signal's reason. */
+  async untilFired(name: Sabotage, count: number, signal: AbortSignal): Promise<void> {
+    const changes = watch(this.#folder, { signal });
+    try {
+      do {
+        if ((this.counts().get(name) ?? 0) >= count) return;
+      } while (!(await changes.next()).done);
+    } finally {
+      await changes.return?.();
+    }
+  }
+
+  /** Removes the folder; the service must be gone. */
+  close(): void {
+    this.#settled();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

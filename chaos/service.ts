@@ -1,0 +1,217 @@
+/**
+ * The service as its operator has it: begun by `npm start` in a project's folder, in a process group of its own, and
+ * begun again after each end. What it logs is read and counted; nothing that was started is left behind, even
+ * where the driver itself breaks.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { atExit } from "./at-exit.ts";
+import type { Saboteur } from "./sabotage.ts";
+
+const KEPT_LINES = 200;
+/** Different texts of errors that are counted one by one; further ones count as "other". */
+const KEPT_ERRORS = 200;
+const START_LIMIT_MS = 30_000;
+
+/** By the number in a log line. */
+const LEVELS: Readonly<Record<number, string>> = {
+  10: "trace",
+  20: "debug",
+  30: "info",
+  40: "warn",
+  50: "error",
+  60: "fatal",
+};
+const ERROR_LEVEL = 50;
+
+/** Linux gives outgoing connections ports from 32768 on: a service that is down must not lose its own to one. */
+const PORTS = { first: 20_000, count: 12_000 };
+/** What the system says of a process that is no more. */
+const GONE = new Set(["ESRCH", "ENOENT"]);
+
+export interface ServiceOptions {
+  /** A folder with a `package.json` that has a `start` script, and everything that it needs. */
+  projectDir: string;
+  port: number;
+  /** `RELAY_*`; the port is added. */
+  settings: Readonly<Record<string, string>>;
+  /** Taken into the service from its start on. */
+  saboteur?: Saboteur;
+}
+
+/** How the service ended: its exit code, or the signal that killed it. */
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export class Service implements AsyncDisposable {
+  readonly url: string;
+  /** How many lines it has logged, by level. */
+  readonly linesByLevel = new Map<string, number>();
+  /** How often it has logged each error. */
+  readonly errors = new Map<string, number>();
+  /** The newest lines of its output, whatever they are, of all its lives. */
+  readonly lastLines: string[] = [];
+  /** The end of the present life, or of the last one. Resolves when all its output is read. */
+  exited: Promise<Exit> = Promise.resolve({ code: null, signal: null });
+  readonly #options: ServiceOptions;
+  /** npm, the leader of the group; it ends as the service does. */
+  #npm: ChildProcess | undefined;
+  #heard = () => {};
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+    this.url = `http://127.0.0.1:${options.port}`;
+  }
+
+  /** The service's own process, npm's only child, as the start script gives way to it; undefined where it is not running. */
+  get pid(): number | undefined {
+    const npm = this.#npm?.pid;
+    const children = unlessGone(() => readFileSync(`/proc/${npm}/task/${npm}/children`, "utf8"));
+    return children ? Number.parseInt(children, 10) : undefined;
+  }
+
+  /** Begins a life. Resolves once it listens, to the milliseconds that this took; rejects where it ends before. */
+  async start(): Promise<number> {
+    assert.ok(!this.#npm, "the service is running");
+    const began = performance.now();
+    const listening = new Promise<void>((resolve) => {
+      this.#heard = resolve;
+    });
+    this.#spawn();
+    const limit = setTimeout(() => this.#killGroup(), START_LIMIT_MS);
+    const end = await Promise.race([listening, this.exited]).finally(() => clearTimeout(limit));
+    if (end) {
+      throw new Error(
+        `the service ended before it listened (${end.code ?? end.signal}):\n${this.lastLines.slice(-20).join("\n")}`,
+      );
+    }
+    return performance.now() - began;
+  }
+
+  /** To the service alone, not to npm. Tells whether it was there to take it. */
+  signal(name: NodeJS.Signals): boolean {
+    const { pid } = this;
+    return pid !== undefined && unlessGone(() => process.kill(pid, name)) === true;
+  }
+
+  /** Resident memory; undefined while it is not running. */
+  rssBytes(): number | undefined {
+    const status = unlessGone(() => readFileSync(`/proc/${this.pid}/status`, "utf8")) ?? "";
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(status) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  }
+
+  /** Open descriptors; undefined while it is not running. */
+  openFiles(): number | undefined {
+    return unlessGone(() => readdirSync(`/proc/${this.pid}/fd`).length);
+  }
+
+  /** Kills whatever of it still runs. Resolves when it is gone. */
+  async close(): Promise<void> {
+    this.#killGroup();
+    await this.exited;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #spawn(): void {
+    const { projectDir, port, settings, saboteur } = this.#options;
+    const { PATH, HOME } = process.env;
+    const npm = spawn("npm", ["start"], {
+      cwd: projectDir,
+      env: { PATH, HOME, ...settings, RELAY_PORT: String(port), ...saboteur?.environment },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    const settled = atExit(() => this.#killGroup());
+    this.#npm = npm;
+    this.exited = once(npm, "close").then(([code, signal]) => {
+      settled();
+      this.#npm = undefined;
+      return { code, signal };
+    });
+    this.#read(npm.stdout, (line) => this.#takeLog(line));
+    this.#read(npm.stderr, () => {});
+  }
+
+  #read(output: Readable, take: (line: string) => void): void {
+    createInterface({ input: output }).on("line", (line) => {
+      this.lastLines.push(line);
+      if (this.lastLines.length > KEPT_LINES) this.lastLines.shift();
+      take(line);
+    });
+  }
+
+  #takeLog(line: string): void {
+    const { level, msg, why, err } = parsed(line);
+    if (level === undefined) return; // npm's own
+    count(this.linesByLevel, LEVELS[level] ?? String(level));
+    if (level >= ERROR_LEVEL) {
+      const text = [msg, why ?? err?.message].filter(Boolean).join(": ");
+      count(this.errors, this.errors.has(text) || this.errors.size < KEPT_ERRORS ? text : "other");
+    }
+    if (msg?.startsWith("listening on ")) this.#heard();
+  }
+
+  #killGroup(): void {
+    const group = this.#npm?.pid;
+    if (group !== undefined) unlessGone(() => process.kill(-group, "SIGKILL"));
+  }
+}
+
+/** What is read of a log line. */
+interface LogLine {
+  level?: number;
+  msg?: string;
+  why?: string;
+  err?: { message?: string };
+}
+
+/** Nothing of a line that is no log line, or that a kill has cut off. */
+function parsed(line: string): LogLine {
+  try {
+    return line.startsWith("{") ? (JSON.parse(line) as LogLine) : {};
+  } catch {
+    return {};
+  }
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+/** A process may end between two looks at it, or not be there at all. */
+function unlessGone<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && GONE.has(String(error.code))) return undefined;
+    throw error;
+  }
+}
+
+/** Ports that nobody listens on and that no outgoing connection is given. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  for (let offset = 0; ports.length < count; offset++) {
+    assert.ok(offset < PORTS.count, "no port is free");
+    const port = PORTS.first + ((process.pid + offset) % PORTS.count); // two drivers begin at different ones
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (isFree) ports.push(port);
+    server.close();
+  }
+  return ports;
+}

@@ -1,0 +1,122 @@
+/**
+ * Judges the service from the upstream's side: one poller per room, calls as far apart and as few at once as was
+ * set, silence during a cooldown, no poll for a room that nobody has watched for long.
+ */
+import type { Simulator } from "../src/simulator/index.ts";
+import type { RequestRecord } from "../src/simulator/requests.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** What the service under test was set to. */
+export interface Limits {
+  spacingMs: number;
+  concurrency: number;
+  cooldownMs: number;
+  pollMinMs: number;
+}
+
+/** Arrivals can be bunched by a busy machine: a judge that cries wolf is none. Beyond this its own lateness counts. */
+const SLACK_MS = 60;
+const TICK_MS = 10;
+const WINDOW_MS = 1000;
+/** How far back an earlier request can matter: beyond the longest deadline of one. */
+const LOOK_BACK_MS = 20_000;
+const CHAT_KINDS: readonly string[] = ["get_live_chat", "get_live_chat_replay"];
+
+export class UpstreamJudge {
+  readonly #upstream: Simulator;
+  readonly #limits: Limits;
+  readonly #verdict: Verdict;
+  #lifeBeganAt = Number.POSITIVE_INFINITY;
+  #judgedUpTo = Number.NEGATIVE_INFINITY;
+  /** When a stopped process went on: what it had left to send may be bunched. */
+  #frozenUntil = Number.NEGATIVE_INFINITY;
+
+  /** When this very process, and with it the upstream, ran late, and by how much. */
+  readonly #lateness: { at: number; ms: number }[] = [];
+  readonly #ticking: NodeJS.Timeout;
+
+  constructor(upstream: Simulator, limits: Limits, verdict: Verdict) {
+    this.#upstream = upstream;
+    this.#limits = limits;
+    this.#verdict = verdict;
+    let last = performance.now();
+    this.#ticking = setInterval(() => {
+      const at = performance.now();
+      if (at - last > 2 * TICK_MS) this.#lateness.push({ at, ms: at - last });
+      last = at;
+      if (this.#lateness.length > 1000) this.#lateness.shift();
+    }, TICK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#ticking);
+  }
+
+  /** How much earlier than it was noted something may have happened at that time. */
+  #slackMs(noted: number, until: number): number {
+    const late = this.#lateness.filter(({ at, ms }) => at >= noted && at - ms <= until);
+    return late.reduce((sum, { ms }) => sum + ms, SLACK_MS);
+  }
+
+  /** The service was started: what was asked by the one before is no longer looked at. */
+  lifeBegins(): void {
+    this.#lifeBeganAt = performance.now();
+  }
+
+  /** The service was stopped for a while, and goes on from now. */
+  thawed(): void {
+    this.#frozenUntil = performance.now() + WINDOW_MS;
+  }
+
+  /** Looks at all requests of the present life that came since the last look. */
+  judge(): void {
+    const from = Math.max(this.#lifeBeganAt, this.#frozenUntil, this.#judgedUpTo - LOOK_BACK_MS);
+    const life = this.#upstream.requests.filter(({ at }) => at >= from);
+    const fresh = life.filter(({ at }) => at > this.#judgedUpTo);
+    this.#judgedUpTo = fresh.at(-1)?.at ?? this.#judgedUpTo;
+    for (const request of fresh) this.#judgeOne(request, life);
+  }
+
+  #judgeOne(request: RequestRecord, life: readonly RequestRecord[]): void {
+    const { at, kind, videoId, client } = request;
+    const before = life.filter((other) => other !== request && other.at <= at);
+    const inFlight = before.filter(({ finishedAt = Number.POSITIVE_INFINITY }) => finishedAt > at + 1);
+    this.#expect(
+      inFlight.length < this.#limits.concurrency + 1,
+      request,
+      `${inFlight.length} others in flight`,
+    );
+    const inWindow = before.filter((other) => other.at > at - WINDOW_MS).length;
+    const most = (WINDOW_MS + SLACK_MS) / this.#limits.spacingMs + 1;
+    this.#expect(inWindow <= most, request, `${inWindow} calls within a second`);
+    const throttling =
+      before.findLast(({ status }) => status === 429)?.finishedAt ?? Number.NEGATIVE_INFINITY;
+    const quietMs = at - throttling;
+    const slackMs = this.#slackMs(throttling - WINDOW_MS, at);
+    // What was on its way when the answer came is no breach.
+    const isKnown = quietMs > slackMs;
+    this.#expect(
+      !isKnown || quietMs > this.#limits.cooldownMs - slackMs,
+      request,
+      `${quietMs} ms into a cooldown`,
+    );
+    if (!CHAT_KINDS.includes(kind) || videoId === undefined) return;
+    const ofRoom = before.filter((other) => other.videoId === videoId && CHAT_KINDS.includes(other.kind));
+    const overlaps = ofRoom.some(({ finishedAt = Number.POSITIVE_INFINITY }) => finishedAt > at + 1);
+    this.#expect(!overlaps, request, "a second poll of one room at once");
+    // A bootstrap tries one pair of client and endpoint right after the other.
+    const last = ofRoom.findLast(
+      (other) => other.status === 200 && other.kind === kind && other.client === client,
+    );
+    const waitedMs = at - (last?.finishedAt ?? Number.NEGATIVE_INFINITY);
+    const leastMs = this.#limits.pollMinMs - this.#slackMs((last?.finishedAt ?? at) - WINDOW_MS, at);
+    const isOpening = before.some(
+      (other) => other.videoId === videoId && other.at > (last?.at ?? 0) && !ofRoom.includes(other),
+    );
+    this.#expect(isOpening || waitedMs > leastMs, request, `polled again after ${waitedMs} ms`);
+  }
+
+  #expect(holds: boolean, { kind, videoId = "no video", at }: RequestRecord, what: string): void {
+    if (!holds) this.#verdict.violate(`upstream: ${kind} of ${videoId} at ${Math.round(at)}: ${what}`);
+  }
+}

@@ -1,0 +1,43 @@
+/** What a run has come to: how often each thing happened, and what was seen that must never happen. */
+
+/** Further ones say nothing new. */
+const MOST_VIOLATIONS = 20;
+const MOST_DEEDS = 30;
+/** Of one; what a message said wrongly may be long. */
+const MOST_CHARACTERS = 600;
+
+export class Verdict {
+  readonly violations: string[] = [];
+  readonly counts = new Map<string, number>();
+  /** What was done lately, with the second of the run in which it was. */
+  readonly deeds: string[] = [];
+  readonly #beganAt = performance.now();
+  readonly #over = new AbortController();
+
+  /** Aborts at the first violation. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  count(what: string, times = 1): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  /** Takes down what is done now: what led to a violation is told with it. */
+  note(deed: string): void {
+    this.deeds.push(`${((performance.now() - this.#beganAt) / 1000).toFixed(1)} ${deed}`);
+    if (this.deeds.length > MOST_DEEDS) this.deeds.shift();
+  }
+
+  violate(what: string): void {
+    if (this.violations.length < MOST_VIOLATIONS) this.violations.push(what.slice(0, MOST_CHARACTERS));
+    this.#over.abort(new Error(what));
+  }
+
+  /** The counts whose names begin so, together. */
+  total(prefix: string): number {
+    let sum = 0;
+    for (const [name, count] of this.counts) if (name.startsWith(prefix)) sum += count;
+    return sum;
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Judges one viewer over all its connections: every connection begins where it must, cursors follow each other by
+ * one, each brings the message that was said, and a terminal frame comes only where the room is over.
+ */
+import type { Witness } from "./client.ts";
+import type { RoomTruth } from "./room-truth.ts";
+import type { Verdict } from "./verdict.ts";
+
+export class ViewerJudge implements Witness {
+  readonly #name: string;
+  readonly #room: RoomTruth;
+  readonly #verdict: Verdict;
+  readonly #backfill: number;
+  readonly #detailed: boolean;
+  /** What somebody had already seen when this viewer came: its backfill cannot begin before that. */
+  readonly #seenAtFirst: number;
+  #cursor: number | undefined;
+  #hasMessages = false;
+  #toldOfEnd = false;
+  #isOpen = false;
+  /** How many messages it was sent. */
+  messages = 0;
+  /** What its last connection came to, where that was no stream. */
+  lastWord = "";
+
+  constructor(
+    name: string,
+    room: RoomTruth,
+    { backfill = 50, detailed = false }: { backfill?: number; detailed?: boolean },
+    verdict: Verdict,
+  ) {
+    this.#name = name;
+    this.#room = room;
+    this.#backfill = backfill;
+    this.#detailed = detailed;
+    this.#verdict = verdict;
+    this.#seenAtFirst = room.seenHead;
+  }
+
+  /** The cursor of the last message, or of the init before it; undefined before the first init. */
+  get cursor(): number | undefined {
+    return this.#cursor;
+  }
+
+  /** Whether it has everything up to the cursor, and knows of the end where there is one. */
+  hasReached(cursor: number): boolean {
+    return this.#cursor !== undefined && this.#cursor >= cursor;
+  }
+
+  get knowsEnd(): boolean {
+    return this.#toldOfEnd;
+  }
+
+  opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void {
+    const { videoId, chatType } = this.#room;
+    this.#isOpen = true;
+    this.#toldOfEnd = false;
+    this.lastWord = "";
+    if (init.videoId !== videoId || init.chatType !== chatType)
+      this.#violate(`its init is of ${init.videoId}, ${init.chatType}`);
+    if (lastEventId === 0) this.#room.base ??= init.cursor;
+    const wrong = this.#wrongStart(init.cursor, lastEventId);
+    if (wrong) this.#violate(wrong);
+    this.#cursor = init.cursor;
+  }
+
+  #wrongStart(start: number, lastEventId: number | undefined): string | undefined {
+    const { base = Number.NaN, head } = this.#room;
+    if (this.#hasMessages && lastEventId !== this.#cursor)
+      return `its client came back with ${lastEventId}, having seen ${this.#cursor}`;
+    if (lastEventId === 0) return start === base ? undefined : `all was asked for; it begins after ${start}`;
+    if (lastEventId !== undefined)
+      return start === lastEventId ? undefined : `resumed from ${lastEventId}, it begins after ${start}`;
+    // Whoever opens a replay is sent all of it.
+    if (start === base && this.#room.chatType === "liveChatReplayRenderer") return undefined;
+    const [from, to] = [this.#seenAtFirst, head].map((end) => Math.max(base, end - this.#backfill));
+    const fits = start >= (from ?? 0) && start <= (to ?? 0);
+    return fits
+      ? undefined
+      : `with a backfill of ${this.#backfill} it begins after ${start}, not ${from} to ${to}`;
+  }
+
+  message(cursor: number, data: string): void {
+    this.messages += 1;
+    this.#hasMessages = true;
+    if (cursor !== (this.#cursor ?? Number.NaN) + 1) this.#violate(`${cursor} follows ${this.#cursor}`);
+    this.#cursor = cursor;
+    const fault = this.#room.fault(cursor, data, this.#detailed);
+    if (fault) this.#violate(`cursor ${cursor}: ${fault}`);
+  }
+
+  terminal(event: "end" | "error", reason: string): void {
+    this.#verdict.count(`frames ${event}`);
+    const isOver = this.#room.chatType === "liveChatReplayRenderer" && this.#cursor === this.#room.head;
+    if (event === "end" && reason === "no more continuations" && isOver) {
+      this.#toldOfEnd = true;
+      this.#room.isOver = true;
+    } else this.#violate(`told ${event}, ${reason}, at ${this.#cursor} of ${this.#room.head}`);
+  }
+
+  refused(status: number, code: string): void {
+    this.lastWord = `refused with ${status} ${code}`;
+    this.#verdict.count(`refusals ${code}`);
+  }
+
+  closed(asked: boolean): void {
+    this.lastWord = asked ? "closed by itself" : this.lastWord || "closed by the service";
+    if (asked) this.#verdict.count("connections closed by viewers");
+    else if (!this.#isOpen) this.#verdict.count("connections refused");
+    else this.#verdict.count(this.#toldOfEnd ? "connections ended" : "connections lost");
+    this.#isOpen = false;
+  }
+
+  malformed(what: string): void {
+    this.#violate(`malformed: ${what}`);
+  }
+
+  #violate(what: string): void {
+    this.#verdict.violate(`viewer ${this.#name} of ${this.#room.videoId}: ${what}`);
+  }
+}

@@ -1,0 +1,348 @@
+/**
+ * Everything that a run consists of: the service in its process, its disk and its saboteur, the upstream with its
+ * chats, the viewers, and the judges of both sides. What happens to them is in `events/`.
+ */
+import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
+import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { Random } from "../src/simulator/random.ts";
+import type { Scenario } from "../src/simulator/scenario.ts";
+import type { Client, Wish } from "./client.ts";
+import { newClient } from "./clients/index.ts";
+import { Disk } from "./disk.ts";
+import { RoomTruth } from "./room-truth.ts";
+import { KILL_POINTS, type Sabotage, Saboteur, THREAD_DEATHS } from "./sabotage.ts";
+import { freePorts, Service } from "./service.ts";
+import { longActions } from "./speech.ts";
+import { UpstreamJudge } from "./upstream-judge.ts";
+import type { Verdict } from "./verdict.ts";
+import { ViewerJudge } from "./viewer-judge.ts";
+
+export interface WorldOptions {
+  seed: number;
+  viewers: number;
+  /** The project whose service is run. */
+  projectDir: string;
+}
+
+/** How the service is set: everything faster than in life, and no failure in a row that stops a room. */
+const LIMITS = { spacingMs: 20, concurrency: 4, cooldownMs: 700, pollMinMs: 150 };
+export const GRACE_MS = 4000;
+
+/** A page shows what a killed poll may have lost: the last so many. */
+const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
+/** The one with long messages. */
+export const LONG_ROOM = "chaos-live4";
+const ROOMS: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
+  { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
+  { videoId: "chaos-live2", perSecond: 6, scenario: PAGE },
+  { videoId: "chaos-live3", perSecond: 3, scenario: { ...PAGE, tokens: "reusable" } },
+  { videoId: LONG_ROOM, perSecond: 4, scenario: { ...PAGE, kinds: ["text"] } },
+];
+/** What is said in the room of long messages at first: more than buffers can take, less than an answer may hold. */
+const LONG_HISTORY = { answers: 10, messages: 300 };
+const REPLAY = { kind: "replay", pageSize: 40, kinds: ["text", "paid", "sticker"] } as const;
+const REPLAY_LENGTH = 2500;
+/** The longest that everybody may take to have everything, once nothing is wrong any more. */
+const SETTLE_MS = 25_000;
+/** Holds all that is said in an hour; what is left of it is taken where the disk is to be full. */
+const DISK_BYTES = 512 * 1024 * 1024;
+/** How long a service may take to go when it must. */
+const EXIT_MS = 15_000;
+
+/** Viewers come in so many kinds of client: one in ten is curl, three in ten the npm package. */
+const KINDS: Client["kind"][] = [
+  "raw",
+  "raw",
+  "eventsource",
+  "raw",
+  "curl",
+  "raw",
+  "eventsource",
+  "raw",
+  "eventsource",
+  "raw",
+];
+
+function nameOf({ on, as }: FaultOrder): string {
+  return `${on} ${
+    typeof as === "string"
+      ? as
+      : Object.entries(as)
+          .map(([key, value]) => (key === "status" ? value : key))
+          .join()
+  }`;
+}
+
+const SABOTAGES: readonly Sabotage[] = [...KILL_POINTS, ...THREAD_DEATHS, "slow-commit", "stall-loop"];
+
+export interface Guest {
+  client: Client;
+  judge: ViewerJudge;
+  room: RoomTruth;
+}
+
+export class World implements AsyncDisposable {
+  readonly random: Random;
+  readonly verdict: Verdict;
+  readonly upstream: Simulator;
+  readonly disk: Disk;
+  readonly saboteur: Saboteur;
+  readonly service: Service;
+  readonly rooms: RoomTruth[] = [];
+  /** The room that is read from a recorded chat; a new one follows each that has ended. */
+  replay: RoomTruth;
+  readonly guests = new Set<Guest>();
+  readonly startsMs: number[] = [];
+  peakRssBytes = 0;
+  readonly #upstreamJudge: UpstreamJudge;
+  readonly #speeches: { stop(): void }[] = [];
+  #orders: { name: string; fault: Fault }[] = [];
+  #named = 0;
+  #longSaid = 0;
+  #replays = 0;
+
+  static async create({ seed, projectDir }: WorldOptions, verdict: Verdict): Promise<World> {
+    const upstream = await startSimulator({ seed });
+    const saboteur = new Saboteur();
+    const disk = new Disk(DISK_BYTES);
+    const [port = 0] = await freePorts(1);
+    const service = new Service({
+      projectDir,
+      port,
+      saboteur,
+      settings: {
+        RELAY_STORE: disk.storeUrl,
+        RELAY_UPSTREAM_URL: upstream.urls.main,
+        RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
+        RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
+        RELAY_GATE_SPACING_MS: String(LIMITS.spacingMs),
+        RELAY_GATE_CONCURRENCY: String(LIMITS.concurrency),
+        RELAY_COOLDOWN_MS: String(LIMITS.cooldownMs),
+        RELAY_POLL_MIN_MS: String(LIMITS.pollMinMs),
+        RELAY_POLL_MAX_MS: "1000",
+        RELAY_GRACE_MS: String(GRACE_MS),
+        RELAY_KEEPALIVE_MS: "1000",
+        RELAY_MAX_FAILURES: "1000",
+      },
+    });
+    return new World(new Random(seed, "chaos"), verdict, upstream, saboteur, disk, service);
+  }
+
+  private constructor(
+    random: Random,
+    verdict: Verdict,
+    upstream: Simulator,
+    saboteur: Saboteur,
+    disk: Disk,
+    service: Service,
+  ) {
+    this.random = random;
+    this.verdict = verdict;
+    this.upstream = upstream;
+    this.saboteur = saboteur;
+    this.disk = disk;
+    this.service = service;
+    this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
+    for (const { videoId, perSecond, scenario } of ROOMS) {
+      const chat = upstream.chat(videoId, scenario);
+      this.rooms.push(new RoomTruth(chat, "live"));
+      chat.say(30);
+      this.#speeches.push(chat.speak(perSecond));
+    }
+    this.replay = this.#newReplay();
+  }
+
+  get liveRooms(): RoomTruth[] {
+    return this.rooms.filter(({ chatType }) => chatType === "liveChatRenderer");
+  }
+
+  get longRoom(): RoomTruth {
+    const room = this.rooms.find(({ videoId }) => videoId === LONG_ROOM);
+    if (!room) throw new Error(`there is no ${LONG_ROOM}`);
+    return room;
+  }
+
+  sayLong(messages: number): void {
+    this.longRoom.chat.say(longActions(this.#longSaid, messages));
+    this.#longSaid += messages;
+  }
+
+  /** A history of long messages in their room, which must be open. */
+  async sayLongHistory(): Promise<void> {
+    for (let answer = 0; answer < LONG_HISTORY.answers; answer++) {
+      this.sayLong(LONG_HISTORY.messages);
+      await this.upstream.requested("get_live_chat", { videoId: LONG_ROOM, finished: true });
+    }
+  }
+
+  guestsOf(room: RoomTruth): Guest[] {
+    return [...this.guests].filter((guest) => guest.room === room);
+  }
+
+  /** Starts the service; its start is judged like everything else. */
+  async start(): Promise<void> {
+    this.#upstreamJudge.lifeBegins();
+    this.startsMs.push(await this.service.start());
+    this.verdict.count("starts");
+  }
+
+  /** The service is to be gone by itself, or by a signal that was sent: waits for it, and starts it again. */
+  async restart(what: string): Promise<void> {
+    this.judgeUpstream();
+    const isGone = await Promise.race([
+      this.service.exited.then(() => true),
+      new Promise<boolean>((resolve) => setTimeout(resolve, EXIT_MS, false).unref()),
+    ]);
+    if (!isGone) this.verdict.violate(`${what}: the service is still there after ${EXIT_MS} ms`);
+    await this.pause(this.random.below(1200));
+    await this.start();
+  }
+
+  /** Somebody comes to watch. The first one of a room asks for all of it. */
+  async arrive(room: RoomTruth, wish: Partial<Wish> = {}): Promise<Guest> {
+    this.#named += 1;
+    const kind = KINDS[this.#named % KINDS.length] ?? "raw";
+    const asked: Wish = {
+      videoId: room.videoId,
+      backfill: this.random.pick([0, 1, 50, 500]),
+      details: this.random.chance(0.15),
+      ...wish,
+    };
+    if (room.base === undefined) Object.assign(asked, { lastEventId: 0 });
+    const name = `${this.#named} (${kind})`;
+    const judge = new ViewerJudge(
+      name,
+      room,
+      { backfill: asked.backfill ?? 50, detailed: asked.details ?? false },
+      this.verdict,
+    );
+    const random = new Random(this.#named, "client");
+    const client = newClient(kind, this.service.url, asked, judge, random);
+    const guest = { client, judge, room };
+    this.guests.add(guest);
+    this.verdict.count(`viewers ${kind}`);
+    if (room.base === undefined)
+      await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
+    return guest;
+  }
+
+  async leave(guest: Guest): Promise<void> {
+    this.guests.delete(guest);
+    this.verdict.count("messages received", guest.judge.messages);
+    await guest.client.leave();
+  }
+
+  /** A replay that nobody has read yet; the viewers of the last one have gone. */
+  #newReplay(): RoomTruth {
+    this.#replays += 1;
+    const chat = this.upstream.chat(
+      `chaos-rec${String(this.#replays).padStart(2, "0")}`.slice(0, 11),
+      REPLAY,
+    );
+    chat.say(REPLAY_LENGTH);
+    const room = new RoomTruth(chat, "replay");
+    this.rooms.push(room);
+    return room;
+  }
+
+  /** Everybody goes over from a replay that has ended to a new one. */
+  async changeReplay(): Promise<void> {
+    const watched = this.guestsOf(this.replay);
+    this.replay = this.#newReplay();
+    await Promise.all(watched.map((guest) => this.leave(guest)));
+    for (const _ of watched) await this.arrive(this.replay);
+    this.verdict.count("replays");
+  }
+
+  /** Orders a fault of the upstream; those it was not asked about in time are taken back by `calm`. */
+  order(order: FaultOrder): void {
+    const name = `faults upstream ${nameOf(order)}`;
+    this.verdict.note(`${name}, ${order.times} times`);
+    this.#orders.push({ name, fault: this.upstream.fault(order) });
+  }
+
+  /** No fault is left, and everybody has everything. */
+  async calm(): Promise<void> {
+    for (const { name, fault } of this.#orders.splice(0)) {
+      fault.cancel();
+      if (fault.fired > 0) this.verdict.count(name, fault.fired);
+    }
+    await this.settle();
+  }
+
+  /** Whatever is wrong with the store ends; then everybody must have everything that was said up to now, in good time. */
+  async settle(): Promise<void> {
+    this.disk.free();
+    this.disk.unlock();
+    this.disk.unseal();
+    for (const name of SABOTAGES) this.saboteur.disarm(name);
+    for (const { client } of this.guests) client.comeBack();
+    const due = new Map(this.rooms.map((room) => [room, room.told]));
+    const lags = () =>
+      [...this.guests].filter(
+        ({ judge, room, client }) =>
+          !(client.isOpen || judge.knowsEnd) ||
+          !judge.hasReached((room.base ?? Number.NaN) + (due.get(room) ?? 0)),
+      );
+    await this.until(
+      () => lags().length === 0,
+      () => {
+        const [first] = lags();
+        if (!first) return "nobody";
+        const { judge, room, client } = first;
+        return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${room.head}, ${client.isOpen ? "connected" : `not connected, ${judge.lastWord}`}`;
+      },
+    );
+    this.verdict.count("settlements");
+  }
+
+  /** Waits for something that must come about; that it does not is a violation. */
+  async until(condition: () => boolean, what: string | (() => string), limitMs = SETTLE_MS): Promise<void> {
+    const from = performance.now();
+    while (!condition() && !this.verdict.over.aborted) {
+      if (performance.now() - from > limitMs) {
+        const missing = typeof what === "string" ? what : what();
+        this.verdict.violate(`waited ${limitMs} ms in vain for ${missing}`);
+        return;
+      }
+      await this.pause(20);
+    }
+  }
+
+  /** Sleeps, and looks at both sides meanwhile; cut short once the run is over. */
+  async pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.verdict.over.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.verdict.over.addEventListener("abort", done, { once: true });
+    });
+  }
+
+  /** Nothing more is said. */
+  hush(): void {
+    for (const speech of this.#speeches) speech.stop();
+  }
+
+  /** The service was standing still until now: what it had left to send comes in a bunch. */
+  thawed(): void {
+    this.#upstreamJudge.thawed();
+  }
+
+  judgeUpstream(): void {
+    this.#upstreamJudge.judge();
+    this.peakRssBytes = Math.max(this.peakRssBytes, this.service.rssBytes() ?? 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.guests].map((guest) => this.leave(guest)));
+    this.#upstreamJudge.close();
+    await this.service.close();
+    await this.upstream.close();
+    this.saboteur.close();
+    this.disk.close();
+  }
+}
