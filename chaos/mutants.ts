@@ -42,7 +42,7 @@ function judged(patchFile: string): Result {
     for (const name of ["src", "package.json"])
       cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
-    execFileSync("git", ["apply", "--directory", ".", join(PATCHES, patchFile)], { cwd: copy });
+    execFileSync("git", ["apply", join(PATCHES, patchFile)], { cwd: copy });
     const from = performance.now();
     const { status, stdout } = spawnSync(
       process.execPath,

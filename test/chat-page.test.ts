@@ -214,7 +214,7 @@ test("odd, deep and wide data give no chat and no error", { timeout: 10_000 }, (
   const chat = JSON.stringify({ liveChatRenderer: renderer() });
   const wide = `{"contents":[${"{},".repeat(600_000)}${chat}]}`;
   const deep = `{"contents":${'{"a":'.repeat(100_000)}${chat}${"}".repeat(100_000)}}`;
-  for (const data of [wide, deep]) assert.match(whyIn(`ytInitialData = ${data};`), /no live chat/);
+  for (const data of [wide, deep]) assert.match(whyIn(`ytInitialData = ${data};`), /no initial data/);
   for (const contents of [null, 7, "x", [], {}, { liveChatRenderer: [] }, { liveChatRenderer: null }]) {
     assert.match(whyIn(pageWith({ contents })), /no live chat/);
   }

@@ -7,6 +7,8 @@ import type { StoredMessage } from "../protocol/message.ts";
 
 /** As many as a viewer's largest backfill: whoever joins a running room is served without the store. */
 const TAIL_MESSAGES = 500;
+/** Of their plain frames together; usual ones are a tenth of it. What is older is read from the store. */
+const TAIL_BYTES = 4 * 1024 * 1024;
 /** Most bytes of one write: what a viewer that stalls can hold on to. A single larger frame still goes out whole. */
 const CHUNK_BYTES = 64 * 1024;
 /** Different places at which viewers stand between two batches; further ones are served without sharing. */
@@ -27,6 +29,7 @@ interface Frame {
 
 export class Tail {
   #frames: Frame[] = [];
+  #bytes = 0;
   #head: number;
   readonly #shared = new Map<string, Chunk>();
 
@@ -52,10 +55,19 @@ export class Tail {
         throw new Error(`tail at ${this.#head} was handed cursor ${message.cursor}`);
       }
       this.#head = message.cursor;
-      this.#frames.push({ message, plain: Buffer.from(messageFrame(message, false)) });
+      const plain = Buffer.from(messageFrame(message, false));
+      this.#bytes += plain.length;
+      this.#frames.push({ message, plain });
     }
-    if (this.#frames.length > TAIL_MESSAGES) this.#frames = this.#frames.slice(-TAIL_MESSAGES);
+    this.#trim();
     this.#shared.clear();
+  }
+
+  #trim(): void {
+    let dropped = Math.max(0, this.#frames.length - TAIL_MESSAGES);
+    for (const { plain } of this.#frames.slice(0, dropped)) this.#bytes -= plain.length;
+    for (; this.#bytes > TAIL_BYTES; dropped++) this.#bytes -= this.#frames[dropped]?.plain.length ?? 0;
+    if (dropped > 0) this.#frames = this.#frames.slice(dropped);
   }
 
   /** What follows cursor `after`, which must not lie below the floor; undefined where nothing does yet. */

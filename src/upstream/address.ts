@@ -2,15 +2,15 @@
  * Web addresses as the upstream writes them: relative to a scheme or to its own host, wrapped into its
  * redirect, or taken apart into an endpoint. What comes out is absolute http(s), or undefined.
  */
+import { BOUNDS } from "./bounds.ts";
 import { asArray, asNumber, asObject, asString, dig } from "./json.ts";
 
 const UPSTREAM_SITE = "https://www.youtube.com";
-const MAX_ADDRESS_LENGTH = 2048;
 
 /** Made absolute, otherwise as it stands; undefined if it is no address, too long, or of another scheme. */
 export function webAddress(value: unknown): string | undefined {
   const text = asString(value);
-  if (text === undefined || text.length > MAX_ADDRESS_LENGTH) return undefined;
+  if (text === undefined || text.length > BOUNDS.addressLength) return undefined;
   const absolute = text.startsWith("//")
     ? `https:${text}`
     : text.startsWith("/")

@@ -3,8 +3,11 @@
  * answer, or an `UpstreamError` with its fault. Judged by structure, never by display text, except for the
  * words by which an error object says that it is about a quota.
  */
+import { BOUNDS } from "./bounds.ts";
+import { isToken } from "./continuation.ts";
 import { UpstreamError } from "./errors.ts";
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, nestsDeeper } from "./json.ts";
+import { asArray, asNumber, asObject, asString, dig, type JsonObject, parsed } from "./json.ts";
+import { withoutMarkup } from "./text.ts";
 import type { UpstreamAnswer } from "./transport.ts";
 
 /** One answer with chat in it. */
@@ -26,14 +29,9 @@ export interface Silence {
 // [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
 export const DEFAULT_TIMEOUT_MS = 1000;
 
-/** Longer ones have never been seen; a bound on what is stored and sent back. */
-const MAX_TOKEN_LENGTH = 16_384;
-/** Real answers nest some 30 deep; one made to exhaust the stack of whoever walks it is refused unread. */
-const MAX_NESTING = 200;
-
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
 export function readChatAnswer(answer: UpstreamAnswer): Batch | Silence {
-  const body = parseObject(answer.text);
+  const body = objectIn(answer.text);
   const error = body && errorIn(body);
   throwIfThrottled(answer, error);
   if (answer.status === 200) {
@@ -69,6 +67,7 @@ function readBody(outer: JsonObject): Batch | Silence {
   }
   const chat = asObject(contents.liveChatContinuation);
   const actions = asArray(chat?.actions) ?? [];
+  if (actions.length > BOUNDS.actions) throw new UpstreamError("unusable", "an absurd number of actions");
   return { kind: "batch", ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0), actions };
 }
 
@@ -86,23 +85,23 @@ function nextIn(
         continue;
       const continuation = asString(dig(data, "continuation"));
       if (!continuation) continue;
-      if (continuation.length > MAX_TOKEN_LENGTH) {
-        throw new UpstreamError("unusable", "a continuation token of absurd length");
+      if (!isToken(continuation)) {
+        throw new UpstreamError("unusable", "a continuation token of absurd length or form");
       }
-      const timeoutMs = asNumber(dig(data, "timeoutMs"));
-      return { continuation, timeoutMs: timeoutMs !== undefined && timeoutMs >= 0 ? timeoutMs : undefined };
+      return { continuation, timeoutMs: waitIn(dig(data, "timeoutMs")) };
     }
   }
   return { continuation: undefined, timeoutMs: undefined };
 }
 
-function parseObject(text: string): JsonObject | undefined {
-  if (!/^\s*\{/.test(text) || nestsDeeper(text, MAX_NESTING)) return undefined;
-  try {
-    return asObject(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+function waitIn(timeoutMs: unknown): number | undefined {
+  const number = asNumber(timeoutMs);
+  return number !== undefined && number >= 0 ? Math.min(number, BOUNDS.waitMs) : undefined;
+}
+
+/** Pages are not worth the try. */
+function objectIn(text: string): JsonObject | undefined {
+  return /^\s*\{/.test(text) ? asObject(parsed(text)) : undefined;
 }
 
 /** The error object: `error` today, `responseContext.errors` in old answers. */
@@ -134,5 +133,5 @@ function retryAfterMs({ header, receivedAt }: UpstreamAnswer): number | undefine
 
 function wordsOf(error: JsonObject): string {
   const words = asString(error.message) ?? asString(dig(error, "error", 0, "code")) ?? "an error object";
-  return words.replaceAll(/<[^>]*>/g, "").slice(0, 200);
+  return withoutMarkup(words);
 }

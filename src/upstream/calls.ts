@@ -17,22 +17,36 @@ import { UpstreamError } from "./errors.ts";
 import type { Gate, Turn } from "./gate.ts";
 import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./transport.ts";
 
-/** A chat answer is small; waiting longer loses more than trying again. */
-const CHAT_DEADLINE_MS = 8000;
-/** Watch pages are large. */
-const PAGE_DEADLINE_MS = 15_000;
 const MAX_REDIRECTS = 5;
+
+/** How long the upstream may take for an answer to be complete, in whole milliseconds. */
+export interface Deadlines {
+  chatMs: number;
+  /** Of a page or a script, its redirects together. */
+  pageMs: number;
+}
+
+export interface UpstreamCallsParts {
+  hosts: UpstreamHosts;
+  clients: ClientTable;
+  deadlines: Deadlines;
+  gate: Gate;
+  clock: Clock;
+  telemetry: Telemetry;
+}
 
 export class UpstreamCalls {
   readonly #hosts: UpstreamHosts;
   readonly #clients: ClientTable;
+  readonly #deadlines: Deadlines;
   readonly #gate: Gate;
   readonly #transport: Transport;
   readonly #telemetry: Telemetry;
 
-  constructor(hosts: UpstreamHosts, clients: ClientTable, gate: Gate, clock: Clock, telemetry: Telemetry) {
+  constructor({ hosts, clients, deadlines, gate, clock, telemetry }: UpstreamCallsParts) {
     this.#hosts = hosts;
     this.#clients = clients;
+    this.#deadlines = deadlines;
     this.#gate = gate;
     this.#transport = new Transport(clock);
     this.#telemetry = telemetry;
@@ -45,6 +59,7 @@ export class UpstreamCalls {
   async page(path: string, turn: Turn): Promise<string> {
     const kind = path.replace(/\?.*/, "");
     let url = new URL(path, this.#hosts.main);
+    let leftMs = this.#deadlines.pageMs;
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       const request: UpstreamRequest = {
         method: "GET",
@@ -55,7 +70,7 @@ export class UpstreamCalls {
           origin: this.#hosts.main,
           referer: `${this.#hosts.main}/`,
         },
-        deadlineMs: PAGE_DEADLINE_MS,
+        deadlineMs: leftMs,
       };
       const answer = await this.#send(kind, {}, request, turn, (answer) => {
         throwIfThrottled(answer);
@@ -66,13 +81,14 @@ export class UpstreamCalls {
         throw new UpstreamError("unusable", `${kind}: HTTP ${answer.status}`);
       }
       url = this.#redirected(url, answer.header("location"));
+      leftMs = Math.max(1, leftMs - Math.ceil(answer.tookMs));
     }
     throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`);
   }
 
   /** One chat call, read. Rejects with `UpstreamError` of any fault. */
   chat(call: ChatCall, turn: Turn): Promise<Batch | Silence> {
-    const request = { ...chatRequest(this.#hosts, this.#clients, call), deadlineMs: CHAT_DEADLINE_MS };
+    const request = { ...chatRequest(this.#hosts, this.#clients, call), deadlineMs: this.#deadlines.chatMs };
     return this.#send(call.pair.endpoint, call.pair, request, turn, readChatAnswer);
   }
 

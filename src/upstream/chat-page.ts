@@ -3,14 +3,16 @@
  * that the page already shows; or in words why it holds none. Pure reading, bounded whatever the page holds.
  */
 import type { ChatType } from "../protocol/chat.ts";
+import { BOUNDS } from "./bounds.ts";
+import { isToken } from "./continuation.ts";
 import { initialData } from "./initial-data.ts";
 import { asArray, asObject, asString, dig, type JsonObject } from "./json.ts";
 import { whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =
   | { chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] } }
-  /** `why`: a short sentence without a full stop. */
-  | { chat: undefined; why: string };
+  /** `why`: a short sentence without a full stop. Without data it is no page of a video, and tells nothing of its chat. */
+  | { chat: undefined; why: string; hasData: boolean };
 
 /** The last is how a page that was asked for by a continuation names it. */
 const CHAT_KEYS: ReadonlySet<string> = new Set([
@@ -33,11 +35,11 @@ export function readChatPage(html: string, videoId: string, view: "all" | "top")
       chat: {
         chatType: isReplay ? "liveChatReplayRenderer" : "liveChatRenderer",
         continuation: otherView(renderer, videoId, view) ?? first.token,
-        actions: asArray(renderer.actions) ?? [],
+        actions: (asArray(renderer.actions) ?? []).slice(-BOUNDS.actions),
       },
     };
   }
-  return { chat: undefined, why: whyNoChat(html, data) };
+  return { chat: undefined, why: whyNoChat(html, data), hasData: data !== undefined };
 }
 
 /** The first one to go on with, whatever its kind; `playerSeek…` is for seeking alone. */
@@ -67,10 +69,9 @@ function otherView(renderer: JsonObject, videoId: string, view: "all" | "top"): 
   return token !== undefined && namesVideo(token, videoId) ? token : undefined;
 }
 
-/** Printable ASCII of a length that a request can carry. */
 function tokenIn(data: unknown): string | undefined {
   const token = asString(dig(data, "continuation"));
-  return token !== undefined && /^[\x21-\x7e]{1,8192}$/.test(token) ? token : undefined;
+  return token !== undefined && isToken(token) ? token : undefined;
 }
 
 /** How deep base64 in base64 is looked into: today's tokens hold the id two levels down, a popout's of 2020 three. */
@@ -97,21 +98,15 @@ function decodedRuns(text: string): string[] {
   );
 }
 
-/** Real pages have some ten thousand objects, up to 35 deep. */
-const MAX_OBJECTS = 200_000;
-const MAX_DEPTH = 100;
-
 /** The objects that stand under one of the names anywhere in the data, the outermost first. */
 function* objectsNamed(
   data: JsonObject,
   names: ReadonlySet<string>,
 ): Generator<[name: string, found: JsonObject]> {
   let level: object[] = [data];
-  let seen = 0;
-  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
+  while (level.length > 0) {
     const below: object[] = [];
     for (const holder of level) {
-      if (++seen > MAX_OBJECTS) return;
       for (const [name, held] of Object.entries(holder)) {
         if (typeof held !== "object" || held === null) continue;
         below.push(held);

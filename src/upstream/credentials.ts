@@ -2,7 +2,7 @@
  * The credentials with which the upstream's own web client calls it, as its scripts and pages carry them. Each
  * source gives what it has; only values of the right form count.
  */
-import { asArray, asString, dig, present } from "./json.ts";
+import { asString, dig, parsed, present } from "./json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {
@@ -90,12 +90,4 @@ function settingIn(script: string, field: keyof Credentials): string | undefined
 function ofForm(field: keyof Credentials, value: unknown): string | undefined {
   const text = asString(value);
   return text !== undefined && FORMS[field].test(text) ? text : undefined;
-}
-
-function parsed(json: string): readonly unknown[] | undefined {
-  try {
-    return asArray(JSON.parse(json));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
-/** Safe reading of JSON whose form nobody promises: own properties only, a wrong type is `undefined`. */
+/** Safe reading of JSON whose form and size nobody promises: own properties only, a wrong type is `undefined`. */
+import { BOUNDS } from "./bounds.ts";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -38,19 +39,44 @@ export function present<T extends object>(value: { [K in keyof T]: T[K] | undefi
   return Object.fromEntries(Object.entries(value).filter(([, held]) => held !== undefined)) as Partial<T>;
 }
 
-/** Whether JSON text nests deeper than that, found without parsing it: walking such a value could exhaust the stack. */
-export function nestsDeeper(text: string, limit: number): boolean {
+/** The value of JSON text; undefined for what is none, or nests deeper or holds more than the bounds allow. */
+export function parsed(text: string): unknown {
+  if (nestsDeeper(text, BOUNDS.nesting, BOUNDS.values)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPENING_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+/**
+ * Whether JSON text nests deeper than that, or holds more values, found without parsing it: parsing can cost a
+ * hundred times its size, and walking a deep value the stack.
+ */
+export function nestsDeeper(text: string, limit: number, mostValues = Number.POSITIVE_INFINITY): boolean {
   let depth = 0;
+  let values = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
-    const c = text[i];
+    const sign = text.charCodeAt(i);
     if (inString) {
-      if (c === "\\") i++;
-      else if (c === '"') inString = false;
-    } else if (c === '"') inString = true;
-    else if (c === "{" || c === "[") depth++;
-    else if (c === "}" || c === "]") depth--;
-    if (depth > limit) return true;
+      if (sign === BACKSLASH) i++;
+      else if (sign === QUOTE) inString = false;
+    } else if (sign === QUOTE) inString = true;
+    else if (sign === COMMA) values++;
+    else if (sign === OPENING_BRACE || sign === OPENING_BRACKET) {
+      depth++;
+      values++;
+    } else if (sign === CLOSING_BRACE || sign === CLOSING_BRACKET) depth--;
+    if (depth > limit || values > mostValues) return true;
   }
   return false;
 }

@@ -90,7 +90,8 @@ export class LiveChat {
 
   /**
    * Reads credentials and the chat page anew: the first half of a bootstrap, and all of a re-bootstrap, for
-   * which `known` holds the credentials and the open polls so far. Rejects as `bootstrap` does.
+   * which `known` holds the credentials and the open polls so far. Rejects as `bootstrap` does; a re-bootstrap with
+   * `UpstreamError` "unusable" too where a page is none of a video.
    */
   async open(
     videoId: string,
@@ -109,7 +110,10 @@ export class LiveChat {
     }
     if (pages.failure) throw pages.failure;
     if (!pages.page?.chat) {
-      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${pages.page?.why ?? "unavailable"}`);
+      const { why = "unavailable", hasData = false } = pages.page ?? {};
+      // A chat that was there is not gone because something else came in place of its page.
+      if (known && !hasData) throw new UpstreamError("unusable", why);
+      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
     }
     const { chatType, continuation, actions } = pages.page.chat;
     return { chatType, continuation, credentials, ...this.#read(actions, known?.panels) };

@@ -4,9 +4,7 @@
  */
 import { playerResponse } from "./initial-data.ts";
 import { asObject, asString, dig, type JsonObject } from "./json.ts";
-import { cut, wordsOf } from "./text.ts";
-
-const MAX_WORDS_LENGTH = 200;
+import { withoutMarkup, wordsOf } from "./text.ts";
 
 /** What of a page tells why. */
 interface Signs {
@@ -26,7 +24,7 @@ const REASONS: readonly (readonly [why: string, holds: (signs: Signs) => boolean
     "the upstream asks for consent to cookies in place of the page",
     ({ html, data }) => !data && asksConsent(html),
   ],
-  ["the page holds no initial data", ({ data }) => !data],
+  ["the page holds no initial data that could be read", ({ data }) => !data],
   [
     "the video is for members of its channel only",
     ({ errorScreen }) => Object.hasOwn(errorScreen, "playerLegacyDesktopYpcOfferRenderer"),
@@ -71,9 +69,4 @@ function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
 
 function asksConsent(html: string): boolean {
   return /action=["']https:\/\/consent\.(?:youtube|google)\.com\/|<title>\s*Before you continue/i.test(html);
-}
-
-function withoutMarkup(words: string): string {
-  const plain = cut(words, 2 * MAX_WORDS_LENGTH).replaceAll(/<[^>]*>/g, " ");
-  return cut(plain.replaceAll(/[\s<>]+/g, " ").trim(), MAX_WORDS_LENGTH);
 }

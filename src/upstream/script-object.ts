@@ -2,10 +2,8 @@
  * The JSON objects that a page's scripts hold, found by what stands before them and matched by their braces.
  * Reading takes time linear in the page, however hostile it is; what is not a JSON object is skipped.
  */
-import { asObject, type JsonObject } from "./json.ts";
-
-/** All candidates of a page together may cost this many readings of it; a real page needs less than one. */
-const MAX_READINGS = 8;
+import { BOUNDS } from "./bounds.ts";
+import { asObject, type JsonObject, parsed } from "./json.ts";
 
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
@@ -18,8 +16,8 @@ const CLOSING_BRACE = 0x7d;
  * (`{"a":1}`), or as JSON in a string literal (`'\x7b\x22a…'`), which is how the mobile site writes them.
  */
 export function* scriptObjects(page: string, opening: RegExp): Generator<JsonObject> {
-  let budget = page.length * MAX_READINGS;
-  for (const match of page.matchAll(opening)) {
+  let budget = page.length * BOUNDS.readings;
+  for (const match of page.matchAll(opening).take(BOUNDS.candidates)) {
     const start = match.index + match[0].length;
     const first = page.charCodeAt(start);
     const isLiteral = first === QUOTE || first === APOSTROPHE;
@@ -28,31 +26,53 @@ export function* scriptObjects(page: string, opening: RegExp): Generator<JsonObj
     const end = isLiteral ? literalEnd(page, start, limit) : objectEnd(page, start, limit);
     budget -= (end ?? limit) - start;
     if (end !== undefined) {
-      const object = parsed(isLiteral ? unescaped(page.slice(start + 1, end - 1)) : page.slice(start, end));
+      const text = isLiteral ? unescaped(page.slice(start + 1, end - 1)) : page.slice(start, end);
+      const object = asObject(parsed(text));
       if (object) yield object;
     }
   }
 }
 
-const NAMED_ESCAPES: Record<string, string> = {
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  v: "\v",
-  "0": "\0",
-};
+const NAMED_ESCAPES: ReadonlyMap<string, string> = new Map([
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+  ["v", "\v"],
+  ["0", "\0"],
+]);
+/** How many digits follow. */
+const CODED_ESCAPES: ReadonlyMap<string, number> = new Map([
+  ["x", 2],
+  ["u", 4],
+]);
 
-/** The text of a script's string literal, its escapes resolved (`\xNN`, `\uNNNN`, `\n`, `\/` …). */
+/**
+ * The text of a script's string literal, its escapes resolved (`\xNN`, `\uNNNN`, `\n`, `\/` …), in memory of its
+ * own: it may be kept for long, and the script it was cut from must not be.
+ */
 export function unescaped(literal: string): string {
-  return literal.replaceAll(
-    /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|([\s\S]))/g,
-    (_, byte?: string, unit?: string, sign = "") =>
-      byte || unit
-        ? String.fromCharCode(Number.parseInt(byte ?? unit ?? "", 16))
-        : (NAMED_ESCAPES[sign] ?? sign),
-  );
+  // Unit by unit: a page can hold millions of escapes, and in pieces of text each would cost a hundred bytes.
+  const units = new Uint16Array(literal.length);
+  let length = 0;
+  for (let at = 0; at < literal.length; at++) {
+    let unit = literal.charCodeAt(at);
+    if (unit === BACKSLASH) {
+      const sign = literal.charAt(++at);
+      const digits = digitsAt(literal, at + 1, CODED_ESCAPES.get(sign) ?? 0);
+      unit = digits === "" ? (NAMED_ESCAPES.get(sign) ?? sign).charCodeAt(0) : Number.parseInt(digits, 16);
+      at += digits.length;
+    }
+    units[length++] = unit;
+  }
+  return Buffer.from(units.buffer, 0, 2 * length).toString("utf16le");
+}
+
+/** So many hexadecimal digits; "" where there are fewer. */
+function digitsAt(literal: string, start: number, count: number): string {
+  const digits = literal.slice(start, start + count);
+  return digits.length === count && /^[\da-fA-F]+$/.test(digits) ? digits : "";
 }
 
 /** Where the object that starts at `start` has ended; undefined where that is not before `limit`. */
@@ -79,14 +99,4 @@ function literalEnd(page: string, start: number, limit: number): number | undefi
     else if (sign === quote) return i + 1;
   }
   return undefined;
-}
-
-function parsed(text: string): JsonObject | undefined {
-  // Most literals hold none, and an exception for each would be dear.
-  if (text.charCodeAt(0) !== OPENING_BRACE) return undefined;
-  try {
-    return asObject(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
 }

@@ -4,21 +4,19 @@
  */
 import type { Part } from "../protocol/message.ts";
 import { imageAddress, linkAddress } from "./address.ts";
+import { BOUNDS } from "./bounds.ts";
 import { asArray, asObject, asString, dig, type JsonObject } from "./json.ts";
 
-const MAX_MESSAGE_LENGTH = 10_000;
-const MAX_PARTS = 500;
-/** For names, labels and headers, in UTF-16 units. */
-const MAX_WORDS_LENGTH = 500;
-
-/** One part for each run that shows something, up to 500 parts and `maxLength` UTF-16 units in all. */
-export function partsOf(text: unknown, maxLength = MAX_MESSAGE_LENGTH): Part[] {
+/** One part for each run that shows something, up to 500 parts, `maxLength` UTF-16 units of text and five times as many of addresses. */
+export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength): Part[] {
   const parts: Part[] = [];
   let room = maxLength;
+  let addressRoom = maxLength * BOUNDS.addressesPerText;
   for (const run of runsOf(text)) {
     const part = partOf(run);
     if (!part) continue;
-    if (parts.length === MAX_PARTS || room === 0) break;
+    addressRoom -= part.kind === "text" ? 0 : (part.url?.length ?? 0);
+    if (parts.length === BOUNDS.parts || room === 0 || addressRoom < 0) break;
     if (part.text.length > room) {
       const text = cut(part.text, room);
       // Half a shortcut names nothing.
@@ -44,12 +42,12 @@ export function joined(parts: readonly Part[]): string {
 }
 
 /** The plain words of a text, shortened; "" where there are none. */
-export function wordsOf(text: unknown, maxLength = MAX_WORDS_LENGTH): string {
+export function wordsOf(text: unknown, maxLength: number = BOUNDS.wordsLength): string {
   return cut(joined(partsOf(text)), maxLength);
 }
 
 /** A bare string, shortened; "" where there is none. */
-export function shortened(value: unknown, maxLength = MAX_WORDS_LENGTH): string {
+export function shortened(value: unknown, maxLength: number = BOUNDS.wordsLength): string {
   return cut(asString(value) ?? "", maxLength);
 }
 
@@ -63,7 +61,14 @@ export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const last = text.charCodeAt(maxLength - 1);
   const splitsCharacter = last >= 0xd800 && last <= 0xdbff;
-  return text.slice(0, splitsCharacter ? maxLength - 1 : maxLength);
+  // In memory of its own: a mere slice would keep all of the text for as long as it lives itself.
+  return structuredClone(text.slice(0, splitsCharacter ? maxLength - 1 : maxLength));
+}
+
+/** Words without tags, on one line, shortened. */
+export function withoutMarkup(words: string): string {
+  const plain = cut(words, 2 * BOUNDS.reasonLength).replaceAll(/<[^>]*>/g, " ");
+  return cut(plain.replaceAll(/[\s<>]+/g, " ").trim(), BOUNDS.reasonLength);
 }
 
 function runsOf(text: unknown): readonly unknown[] {

@@ -4,11 +4,13 @@
  */
 import { EnvHttpProxyAgent, fetch, type Response } from "undici";
 import type { Clock } from "../clock.ts";
+import { BOUNDS } from "./bounds.ts";
 import { UpstreamError } from "./errors.ts";
+import { withoutMarkup } from "./text.ts";
 
-/** Watch pages reach 2 MB; an answer several times that size is none. */
-const MAX_ANSWER_BYTES = 12 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5000;
+/** What most answers fit into. */
+const FIRST_BYTES = 256 * 1024;
 
 export interface UpstreamRequest {
   method: "GET" | "POST";
@@ -26,11 +28,15 @@ export interface UpstreamAnswer {
   text: string;
   /** Wall time at which the answer was complete. */
   receivedAt: number;
+  /** How long it took, in milliseconds. */
+  tookMs: number;
 }
 
 export class Transport {
   readonly #clock: Clock;
-  readonly #agent = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  // HTTP/1.1, on which a call that is given up takes its connection along. Of HTTP/2 all calls share one, and
+  // one that has gone silent would fail them all for as long as it stands.
+  readonly #agent = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false });
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -38,6 +44,7 @@ export class Transport {
 
   /** The answer as it came, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
+    const beganAt = this.#clock.monotonic();
     const deadline = AbortSignal.timeout(request.deadlineMs);
     try {
       const response = await fetch(request.url, {
@@ -54,6 +61,7 @@ export class Transport {
         header: (name) => response.headers.get(name) ?? undefined,
         text,
         receivedAt: this.#clock.now(),
+        tookMs: this.#clock.monotonic() - beganAt,
       };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -68,18 +76,27 @@ export class Transport {
   }
 }
 
-/** The body as text, decompressed, cut off with an error beyond the limit: a small gzip can hold gigabytes. */
+/**
+ * The body as text, decompressed, cut off with an error beyond the limit: a small gzip can hold gigabytes. Written
+ * into one buffer as it comes: kept in pieces, a body that comes byte by byte would cost hundreds for each.
+ */
 async function boundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+  let bytes = Buffer.allocUnsafe(FIRST_BYTES);
   let size = 0;
   for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_ANSWER_BYTES) {
-      throw new UpstreamError("unusable", `the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    const end = size + chunk.byteLength;
+    if (end > BOUNDS.answerBytes) {
+      throw new UpstreamError("unusable", `the answer is larger than ${BOUNDS.answerBytes} bytes`);
     }
-    chunks.push(chunk);
+    if (end > bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(end, 2 * bytes.length));
+      bytes.copy(larger, 0, 0, size);
+      bytes = larger;
+    }
+    bytes.set(chunk, size);
+    size = end;
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return bytes.toString("utf8", 0, size);
 }
 
 /** The innermost cause says most: `fetch failed` alone tells nobody anything. */
@@ -87,6 +104,6 @@ function reasonOf(error: unknown): string {
   let innermost = error;
   while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause;
   if (!(innermost instanceof Error)) return "the connection failed";
-  const code = "code" in innermost ? `${innermost.code}: ` : "";
-  return `the connection failed (${code}${innermost.message})`;
+  const code = "code" in innermost && innermost.code !== undefined ? `${innermost.code}: ` : "";
+  return `the connection failed (${withoutMarkup(code + innermost.message)})`;
 }

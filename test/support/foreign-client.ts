@@ -143,7 +143,8 @@ export function assertAway(server: ScriptedServer, leastMs: number): void {
 
 /** What clients that have left may not leave behind. */
 export async function assertNothingLeft(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve)); // the last process has been told of, and is being let go
+  // A process that has been told of as gone lets its handle go a turn of the loop later, behind the immediates.
+  for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve));
   const left = process.getActiveResourcesInfo().filter((name) => /^(ProcessWrap|Timeout)$/.test(name));
   assert.deepEqual(left, [], "processes or timers are left");
 }

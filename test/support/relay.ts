@@ -11,6 +11,7 @@ import { systemClock } from "../../src/clock.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import type { Deadlines } from "../../src/upstream/calls.ts";
 
 /** Fast enough for tests, in the product's own proportions. */
 const FAST: Partial<Record<SettingName, string>> = {
@@ -39,6 +40,9 @@ export interface TestRelayOptions {
   stallMs?: number;
   quietMs?: number;
   overdueMs?: number;
+  deadlines?: Partial<Deadlines>;
+  /** Stands in front of the upstream's main host. */
+  front?: { url: string };
 }
 
 export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
@@ -65,6 +69,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const config = testConfig(upstream, options.settings);
   const { stallMs, quietMs, overdueMs } = { ...config.rooms, ...options };
   Object.assign(config.rooms, { stallMs, quietMs, overdueMs });
+  config.deadlines = { ...config.deadlines, ...options.deadlines };
+  if (options.front) config.upstream = { ...config.upstream, main: options.front.url };
   const service = owned.adopt(await startService(config, systemClock, telemetry), (started) =>
     started.stop(),
   );

@@ -4,6 +4,7 @@
  */
 import type { Badge, Message } from "../../protocol/message.ts";
 import { imageAddress } from "../address.ts";
+import { BOUNDS } from "../bounds.ts";
 import { asArray, dig, type JsonObject } from "../json.ts";
 import { labelOf, shortened, wordsOf } from "../text.ts";
 import { isoTime, microseconds } from "../timestamp.ts";
@@ -39,13 +40,11 @@ const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
   ["MODERATOR", "moderator"],
   ["VERIFIED", "verified"],
 ]);
-/** Nobody has been seen with more than three. */
-const MAX_BADGES = 10;
 
 /** A badge with a picture of the channel's own says member; the others have one of three icons. */
 function badgesOf(item: JsonObject): Badge[] | undefined {
   const badges: Badge[] = [];
-  for (const badge of (asArray(dig(item, "authorBadges")) ?? []).slice(0, MAX_BADGES)) {
+  for (const badge of (asArray(dig(item, "authorBadges")) ?? []).slice(0, BOUNDS.badges)) {
     const renderer = dig(badge, "liveChatAuthorBadgeRenderer");
     const picture = dig(renderer, "customThumbnail");
     const kind = picture ? "member" : BADGE_KINDS.get(dig(renderer, "icon", "iconType"));

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Details, Message, MessageType, Part } from "../../protocol/message.ts";
+import { BOUNDS } from "../bounds.ts";
 import { asString, present } from "../json.ts";
 import { joined } from "../text.ts";
 import { offsetText } from "../timestamp.ts";
@@ -46,7 +47,7 @@ function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay
 /** The upstream's id. Throws where it is none: what has no id could not be told from others. */
 export function usableId(value: unknown): string {
   const id = asString(value) ?? "";
-  if (!/^[^\p{Cc}\p{Cs}]{1,500}$/u.test(id)) throw new Error("no usable id");
+  if (id === "" || id.length > BOUNDS.idLength || /[\p{Cc}\p{Cs}]/u.test(id)) throw new Error("no usable id");
   return id;
 }
 

@@ -3,6 +3,7 @@
  * last is remembered from answer to answer. A value: who opens or closes a panel makes a new one.
  */
 import type { Details, Part } from "../../protocol/message.ts";
+import { BOUNDS } from "../bounds.ts";
 import { asArray, asObject, asString } from "../json.ts";
 
 export interface OpenPanel {
@@ -18,12 +19,9 @@ export type OpenPanels = readonly OpenPanel[];
 
 export const NO_PANELS: OpenPanels = [];
 
-/** A chat shows one at a time; more than a few were never closed. The oldest are forgotten. */
-const MAX_PANELS = 20;
-
 /** The panels once this one shows what it shows now. */
 export function showing(panels: OpenPanels, panel: OpenPanel): OpenPanels {
-  return [...without(panels, panel.panelId), panel].slice(-MAX_PANELS);
+  return [...without(panels, panel.panelId), panel].slice(-BOUNDS.panels);
 }
 
 export function without(panels: OpenPanels, panelId: string): OpenPanels {
@@ -32,7 +30,7 @@ export function without(panels: OpenPanels, panelId: string): OpenPanels {
 
 /** Panels from JSON that was made of some; what is none is left out. */
 export function toPanels(stored: unknown): OpenPanels {
-  return (asArray(stored) ?? []).filter(isPanel).slice(-MAX_PANELS);
+  return (asArray(stored) ?? []).filter(isPanel).slice(-BOUNDS.panels);
 }
 
 function isPanel(value: unknown): value is OpenPanel {

@@ -3,6 +3,7 @@
  * a state that was already told is the same message again.
  */
 import type { Details, Message, Part } from "../../protocol/message.ts";
+import { BOUNDS } from "../bounds.ts";
 import { asArray, asNumber, asObject, dig, present } from "../json.ts";
 import { joined, partsOf, wordsOf } from "../text.ts";
 import { event, shortHash, usableId } from "./event.ts";
@@ -10,10 +11,6 @@ import { type OpenPanel, showing, without } from "./panels.ts";
 import type { Context, Moment, Reader } from "./reader.ts";
 
 type Shown = NonNullable<Details["poll"]>;
-
-const MAX_QUESTION_LENGTH = 500;
-/** Creators can offer up to five. */
-const MAX_CHOICES = 20;
 
 export const pollOpened: Reader = (action, context) => {
   const panel = dig(action, "panelToShow", "liveChatActionPanelRenderer");
@@ -41,7 +38,7 @@ export const pollClosed: Reader = (action, context) => {
 
 /** A banner's poll tells no votes, and goes with its banner. */
 export const pollInBanner: Reader = (poll, context) => {
-  const question = partsOf(dig(poll, "pollQuestion"), MAX_QUESTION_LENGTH);
+  const question = partsOf(dig(poll, "pollQuestion"), BOUNDS.questionLength);
   const choices = choicesOf(dig(poll, "pollChoices"));
   const pollId = usableId(context.around.id);
   const shownNow: Shown = { question: joined(question), choices, state: "open" };
@@ -64,7 +61,7 @@ function messageOf({ pollId, question, poll }: OpenPanel, moment: Moment): Messa
 function read(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPanel {
   const pollId = usableId(dig(poll, "liveChatPollId") ?? panelId);
   const header = dig(poll, "header", "pollHeaderRenderer");
-  const question: Part[] = partsOf(dig(header, "pollQuestion"), MAX_QUESTION_LENGTH);
+  const question: Part[] = partsOf(dig(header, "pollQuestion"), BOUNDS.questionLength);
   const votes = votesIn(dig(header, "metadataText"));
   return {
     panelId: usableId(panelId ?? pollId),
@@ -81,7 +78,7 @@ function read(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPane
 
 /** Before the first vote a choice has neither ratio nor percentage. */
 function choicesOf(choices: unknown): Shown["choices"] {
-  return (asArray(choices) ?? []).slice(0, MAX_CHOICES).map((choice) => ({
+  return (asArray(choices) ?? []).slice(0, BOUNDS.choices).map((choice) => ({
     text: wordsOf(dig(choice, "text")),
     ...present({
       ratio: asNumber(dig(choice, "voteRatio")),

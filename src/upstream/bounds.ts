@@ -1,0 +1,41 @@
+/**
+ * How much of anything is taken from the upstream: several times what has ever been seen, so that nothing real
+ * meets a bound, and so little that an upstream gone mad costs bounded time and memory.
+ */
+
+export const BOUNDS = {
+  /** Of one answer, decompressed. Watch pages reach 2 MB; a larger answer is none. */
+  answerBytes: 8 * 1024 * 1024,
+  /** Levels of JSON. Real data has up to 36; deeper is not parsed: walking it could exhaust the stack. */
+  nesting: 200,
+  /** Objects, lists and their members in JSON. Real data has up to 20,000; more is not parsed, for three bytes can cost a hundred. */
+  values: 500_000,
+  /** Places in a page where its data could begin. Real pages have one. */
+  candidates: 100,
+  /** How often a page is read, all those places together. */
+  readings: 3,
+  /** Actions in one answer or page, the last ones of a page. Real ones hold some hundred; an answer with more is none. */
+  actions: 10_000,
+  /** The wait that an answer asks for, in milliseconds; a longer one is this. */
+  waitMs: 600_000,
+
+  /** Of what follows, lengths are in UTF-16 units. A real message has up to 200 characters. */
+  messageLength: 10_000,
+  parts: 500,
+  /** How much longer a message's addresses together may be than its text: two hundred emojis have 30,000. */
+  addressesPerText: 5,
+  addressLength: 2048,
+  /** Names, labels and headers. */
+  wordsLength: 500,
+  /** The upstream's words about an error or a video, which are passed on to callers. */
+  reasonLength: 200,
+  /** A longer id is none. */
+  idLength: 500,
+  /** Nobody has been seen with more than three. */
+  badges: 10,
+  questionLength: 500,
+  /** Creators can offer up to five. */
+  choices: 20,
+  /** Polls open at a time. A chat shows one; of more, which were never closed, the oldest are forgotten. */
+  panels: 20,
+} as const;

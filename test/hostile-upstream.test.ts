@@ -1,0 +1,91 @@
+/**
+ * An upstream that speaks HTTP as none should: whatever it does, to whichever request, takes bounded time and
+ * memory, is told as what it is, and leaves viewers where they are.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import type { RequestKind } from "../src/simulator/requests.ts";
+import { assertFails } from "./support/answered-room.ts";
+import { assertRefused, post } from "./support/api.ts";
+import { assertSurvived, besieged, openedDespite, VIDEO } from "./support/besieged.ts";
+import { REFUSED } from "./support/evil-http.ts";
+import type { Evil } from "./support/front.ts";
+import { peakGrowthMb } from "./support/memory.ts";
+import { refused } from "./support/opening.ts";
+import { startRelay } from "./support/relay.ts";
+
+/** No evil here is to need it. */
+const DEADLINE_MS = 30_000;
+const DEADLINES = { chatMs: DEADLINE_MS, pageMs: DEADLINE_MS };
+const SAYS = /did not give a batch: (?!no complete answer)./;
+/** Far below the gigabytes that the evils hold, far above what answers may have. */
+const MOST_MB = 150;
+
+describe("evil that shows what it is", () => {
+  for (const [name, evil] of Object.entries(REFUSED)) {
+    it(name, { timeout: DEADLINE_MS }, async () => {
+      const grownMb = await peakGrowthMb(() => assertSurvived(evil, DEADLINE_MS, SAYS));
+      assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
+    });
+  }
+});
+
+describe("evil that does not cease is told as the error that fits", () => {
+  const evil = REFUSED["a gzip bomb packed once more"];
+  assert.ok(evil);
+  const rows: [code: string, kinds: RequestKind[]][] = [
+    ["502 SW_JS_FAILED", ["sw.js", "sw.js_data"]],
+    ["404 NO_LIVE_CHAT", ["popout", "watch"]],
+    ["502 NO_WORKING_CLIENT", ["get_live_chat", "get_live_chat_replay"]],
+  ];
+  for (const [failure, kinds] of rows) {
+    it(`at ${kinds.join(" and ")}: ${failure}`, async () => {
+      await using siege = await besieged(DEADLINES, { pageCredentials: false });
+      for (const kind of kinds) siege.front.order(kind, evil, Number.POSITIVE_INFINITY);
+      assert.equal((await refused(siege.relay, VIDEO)).failure, failure);
+    });
+  }
+
+  it("in a room: an error frame, and a session is refused with the same code", async () => {
+    await using siege = await besieged(DEADLINES);
+    const { front, relay } = siege;
+    await using stream = await openedDespite(siege, evil, []);
+    const order = front.order("get_live_chat", evil, Number.POSITIVE_INFINITY);
+    await assertFails(stream);
+    assert.equal(order.met, 5);
+    for (const kind of ["popout", "watch"] as const) front.order(kind, evil);
+    assertRefused(await post(relay.url, "/v1/sessions", { videoId: VIDEO }), 502, "UPSTREAM_ERROR");
+  });
+});
+
+it("a circle of slow redirects has one deadline for all of it", async () => {
+  await using siege = await besieged({ chatMs: DEADLINE_MS, pageMs: 1000 });
+  const slowly: Evil = async (response) => {
+    await delay(400);
+    response.writeHead(302, { location: "?again" }).end();
+  };
+  const orders = (["popout", "watch"] as const).map((kind) =>
+    siege.front.order(kind, slowly, Number.POSITIVE_INFINITY),
+  );
+  const { failure, message } = await refused(siege.relay, VIDEO);
+  assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*no complete answer/);
+  for (const { met } of orders) assert.ok(met > 0 && met <= 3, `${met} calls`);
+});
+
+it("offers HTTP/1.1 alone: a connection that falls silent is then left with the call that met it", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await using relay = await startRelay({ front: { url: `https://127.0.0.1:${port}` } });
+  const refusal = refused(relay, VIDEO);
+  const [socket] = (await once(server, "connection")) as [Socket];
+  const [hello] = (await once(socket, "data")) as [Buffer];
+  assert.ok(hello.includes("\0\x09\x08http/1.1", 0, "latin1"), "a list of this protocol alone");
+  server.on("connection", (later) => later.destroy());
+  socket.destroy();
+  assert.equal((await refusal).failure, "502 SW_JS_FAILED");
+  server.close();
+});

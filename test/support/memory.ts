@@ -1,0 +1,39 @@
+/** How much memory this process takes while something goes on, the tests' own share included. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+const SAMPLE_EVERY_MS = 5;
+const MEGABYTE = 1024 * 1024;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** The engine keeps the shapes of objects, and with them their keys, for some collections more. */
+const COLLECTIONS = 4;
+
+/** In megabytes: what the engine cannot let go of, buffers and strings outside of its heap included. */
+export function heldMb(): number {
+  for (let i = 0; i < COLLECTIONS; i++) collectGarbage();
+  return memoryMb();
+}
+
+/** The most that is held at a time while the work goes on, garbage included, over what was held before. */
+export async function peakGrowthMb(work: () => Promise<unknown>): Promise<number> {
+  collectGarbage();
+  const before = memoryMb();
+  let peak = before;
+  const sampling = setInterval(() => {
+    peak = Math.max(peak, memoryMb());
+  }, SAMPLE_EVERY_MS);
+  try {
+    await work();
+  } finally {
+    clearInterval(sampling);
+  }
+  return Math.max(peak, memoryMb()) - before;
+}
+
+function memoryMb(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / MEGABYTE;
+}
