@@ -61,6 +61,7 @@ function facts({ verdict, seconds, startsMs, peakRssBytes }: Outcome) {
     seed: options.seed,
     viewers: options.viewers,
     seconds: Math.round(seconds),
+    starts: verdict.lives,
     kills: verdict.total("kills "),
     faults: verdict.total("faults "),
     violations: verdict.violations,

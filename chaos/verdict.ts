@@ -9,6 +9,8 @@ const MOST_CHARACTERS = 600;
 export class Verdict {
   readonly violations: string[] = [];
   readonly counts = new Map<string, number>();
+  /** How often the service was started: a slow viewer may notice late that the one it was connected to is gone. */
+  lives = 0;
   /** What was done lately, with the second of the run in which it was. */
   readonly deeds: string[] = [];
   readonly #beganAt = performance.now();

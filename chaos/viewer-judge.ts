@@ -2,9 +2,11 @@
  * Judges one viewer over all its connections: every connection begins where it must, cursors follow each other by
  * one, each brings the message that was said, and a terminal frame comes only where the room is over.
  */
-import type { Witness } from "./client.ts";
+import type { Wish, Witness } from "./client.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
+
+const DEFAULT_BACKFILL = 50;
 
 export class ViewerJudge implements Witness {
   readonly #name: string;
@@ -18,6 +20,8 @@ export class ViewerJudge implements Witness {
   #hasMessages = false;
   #toldOfEnd = false;
   #isOpen = false;
+  /** Of the service, in which its connection began. */
+  #life = 0;
   /** How many messages it was sent. */
   messages = 0;
   /** What its last connection came to, where that was no stream. */
@@ -26,13 +30,13 @@ export class ViewerJudge implements Witness {
   constructor(
     name: string,
     room: RoomTruth,
-    { backfill = 50, detailed = false }: { backfill?: number; detailed?: boolean },
+    { backfill = DEFAULT_BACKFILL, details = false }: Pick<Wish, "backfill" | "details">,
     verdict: Verdict,
   ) {
     this.#name = name;
     this.#room = room;
     this.#backfill = backfill;
-    this.#detailed = detailed;
+    this.#detailed = details;
     this.#verdict = verdict;
     this.#seenAtFirst = room.seenHead;
   }
@@ -54,6 +58,7 @@ export class ViewerJudge implements Witness {
   opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void {
     const { videoId, chatType } = this.#room;
     this.#isOpen = true;
+    this.#life = this.#verdict.lives;
     this.#toldOfEnd = false;
     this.lastWord = "";
     if (init.videoId !== videoId || init.chatType !== chatType)
@@ -107,7 +112,9 @@ export class ViewerJudge implements Witness {
     this.lastWord = asked ? "closed by itself" : this.lastWord || "closed by the service";
     if (asked) this.#verdict.count("connections closed by viewers");
     else if (!this.#isOpen) this.#verdict.count("connections refused");
-    else this.#verdict.count(this.#toldOfEnd ? "connections ended" : "connections lost");
+    else if (this.#toldOfEnd) this.#verdict.count("connections ended");
+    else if (this.#life < this.#verdict.lives) this.#verdict.count("connections that went with the service");
+    else this.#verdict.count("connections lost");
     this.#isOpen = false;
   }
 

@@ -30,12 +30,14 @@ export const GRACE_MS = 4000;
 
 /** A page shows what a killed poll may have lost: the last so many. */
 const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
+/** The one whose tokens can be used again: a poll that was cut short costs it nothing. */
+export const STEADY_ROOM = "chaos-live3";
 /** The one with long messages. */
 export const LONG_ROOM = "chaos-live4";
 const ROOMS: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
   { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
   { videoId: "chaos-live2", perSecond: 6, scenario: PAGE },
-  { videoId: "chaos-live3", perSecond: 3, scenario: { ...PAGE, tokens: "reusable" } },
+  { videoId: STEADY_ROOM, perSecond: 3, scenario: { ...PAGE, tokens: "reusable" } },
   { videoId: LONG_ROOM, perSecond: 4, scenario: { ...PAGE, kinds: ["text"] } },
 ];
 /** What is said in the room of long messages at first: more than buffers can take, less than an answer may hold. */
@@ -49,29 +51,12 @@ const DISK_BYTES = 512 * 1024 * 1024;
 /** How long a service may take to go when it must. */
 const EXIT_MS = 15_000;
 
-/** Viewers come in so many kinds of client: one in ten is curl, three in ten the npm package. */
-const KINDS: Client["kind"][] = [
-  "raw",
-  "raw",
-  "eventsource",
-  "raw",
+/** What a viewer's client is drawn from: one in ten is curl, three in ten the npm package. */
+const KINDS: readonly Client["kind"][] = [
+  ...Array<Client["kind"]>(6).fill("raw"),
+  ...Array<Client["kind"]>(3).fill("eventsource"),
   "curl",
-  "raw",
-  "eventsource",
-  "raw",
-  "eventsource",
-  "raw",
 ];
-
-function nameOf({ on, as }: FaultOrder): string {
-  return `${on} ${
-    typeof as === "string"
-      ? as
-      : Object.entries(as)
-          .map(([key, value]) => (key === "status" ? value : key))
-          .join()
-  }`;
-}
 
 const SABOTAGES: readonly Sabotage[] = [...KILL_POINTS, ...THREAD_DEATHS, "slow-commit", "stall-loop"];
 
@@ -179,11 +164,10 @@ export class World implements AsyncDisposable {
     return [...this.guests].filter((guest) => guest.room === room);
   }
 
-  /** Starts the service; its start is judged like everything else. */
   async start(): Promise<void> {
+    this.verdict.lives += 1;
     this.#upstreamJudge.lifeBegins();
     this.startsMs.push(await this.service.start());
-    this.verdict.count("starts");
   }
 
   /** The service is to be gone by itself, or by a signal that was sent: waits for it, and starts it again. */
@@ -201,7 +185,7 @@ export class World implements AsyncDisposable {
   /** Somebody comes to watch. The first one of a room asks for all of it. */
   async arrive(room: RoomTruth, wish: Partial<Wish> = {}): Promise<Guest> {
     this.#named += 1;
-    const kind = KINDS[this.#named % KINDS.length] ?? "raw";
+    const kind = this.random.pick(KINDS);
     const asked: Wish = {
       videoId: room.videoId,
       backfill: this.random.pick([0, 1, 50, 500]),
@@ -209,13 +193,7 @@ export class World implements AsyncDisposable {
       ...wish,
     };
     if (room.base === undefined) Object.assign(asked, { lastEventId: 0 });
-    const name = `${this.#named} (${kind})`;
-    const judge = new ViewerJudge(
-      name,
-      room,
-      { backfill: asked.backfill ?? 50, detailed: asked.details ?? false },
-      this.verdict,
-    );
+    const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict);
     const random = new Random(this.#named, "client");
     const client = newClient(kind, this.service.url, asked, judge, random);
     const guest = { client, judge, room };
@@ -235,10 +213,7 @@ export class World implements AsyncDisposable {
   /** A replay that nobody has read yet; the viewers of the last one have gone. */
   #newReplay(): RoomTruth {
     this.#replays += 1;
-    const chat = this.upstream.chat(
-      `chaos-rec${String(this.#replays).padStart(2, "0")}`.slice(0, 11),
-      REPLAY,
-    );
+    const chat = this.upstream.chat(`chaos-r${String(this.#replays).padStart(4, "0")}`, REPLAY);
     chat.say(REPLAY_LENGTH);
     const room = new RoomTruth(chat, "replay");
     this.rooms.push(room);
@@ -309,7 +284,7 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Sleeps, and looks at both sides meanwhile; cut short once the run is over. */
+  /** Cut short once the run is over. */
   async pause(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const done = () => {
@@ -345,4 +320,10 @@ export class World implements AsyncDisposable {
     this.saboteur.close();
     this.disk.close();
   }
+}
+
+/** As a report names it: the request that it meets, and its name, status or kind. */
+function nameOf({ on, as }: FaultOrder): string {
+  if (typeof as === "string") return `${on} ${as}`;
+  return `${on} ${"status" in as ? as.status : Object.keys(as)[0]}`;
 }

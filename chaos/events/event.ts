@@ -38,11 +38,15 @@ export function expire(world: World): void {
 
 /** Nothing that happened since made the service load a page of a room that it had. */
 export function noBootstrap(world: World, since: number, what: string, videoId?: string): void {
-  const pages = world.upstream.requests.filter(
-    ({ at, kind, videoId: of }) =>
-      at >= since && (kind === "popout" || kind === "watch") && (videoId === undefined || of === videoId),
-  );
+  const pages = pagesSince(world, since).filter((page) => videoId === undefined || page.videoId === videoId);
   const [first] = pages;
-  if (first)
-    world.verdict.violate(`${what} led to ${pages.length} bootstraps, the first of ${first.videoId}`);
+  if (!first) return;
+  world.verdict.violate(`${what} led to ${pages.length} page loads, the first of ${first.videoId}`);
+}
+
+/** The chats' pages that were asked for since. */
+export function pagesSince(world: World, since: number) {
+  return world.upstream.requests.filter(
+    ({ at, kind }) => at >= since && (kind === "popout" || kind === "watch"),
+  );
 }

@@ -1,10 +1,12 @@
 /** What happens to the service's process. */
 import { KILL_POINTS, type KillPoint } from "../sabotage.ts";
-import type { World } from "../world.ts";
-import { type Event, fire } from "./event.ts";
+import { STEADY_ROOM, type World } from "../world.ts";
+import { ECHO_MS, type Event, fire, noBootstrap, pagesSince } from "./event.ts";
 
 /** The longest that a service may take to stop. */
 const STOP_LIMIT_MS = 5000;
+/** Polls may be that late before the upstream is expected to have let go of something. */
+const OVERDUE_MS = 4500;
 
 function killAt(point: KillPoint) {
   return async (world: World) => {
@@ -18,11 +20,33 @@ export const SERVICE_EVENTS: Record<string, Event> = {
   ...Object.fromEntries(KILL_POINTS.map((point) => [`kill ${point}`, { times: 1, play: killAt(point) }])),
 
   "kill -9": {
-    times: 2,
+    times: 3,
     async play(world) {
       world.service.signal("SIGKILL");
       world.verdict.count("kills SIGKILL");
       await world.restart("kill -9");
+    },
+  },
+
+  /** Nothing else is wrong: a room goes on from its checkpoint, and needs no page for it. */
+  "kill -9 in peace": {
+    times: 1,
+    async play(world) {
+      await world.calm();
+      const from = performance.now();
+      world.service.signal("SIGKILL");
+      world.verdict.count("kills SIGKILL");
+      await world.restart("kill -9 in peace");
+      const downMs = performance.now() - from;
+      await world.pause(ECHO_MS);
+      // After longer, the page is asked for what the checkpoint's token may no longer give.
+      if (downMs > OVERDUE_MS) return;
+      noBootstrap(world, from, "kill -9", STEADY_ROOM);
+      // Of the others one may have lost its token with a poll in hand, hardly all.
+      const reopened = new Set(pagesSince(world, from).map(({ videoId }) => videoId));
+      if (reopened.size >= world.liveRooms.length - 1) {
+        world.verdict.violate("after kill -9 no room went on from its checkpoint's token");
+      }
     },
   },
 
