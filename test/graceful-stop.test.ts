@@ -137,6 +137,7 @@ describe("a stop", LIMIT, () => {
     while (slow.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
 
     relay.signal("SIGTERM");
+    await relay.logged("stopping");
     const newcomer = fetch(streamUrl(relay.url, { videoId: VIDEO }));
     for (const answer of await Promise.all([waiting, newcomer])) {
       assert.equal(answer.status, 503);

@@ -67,7 +67,7 @@ export const SERVICE_EVENTS: Record<string, Event> = {
   freeze: {
     times: 1,
     async play(world) {
-      world.judgeUpstream();
+      world.judge();
       world.service.signal("SIGSTOP");
       await world.pause(500 + world.random.below(3000));
       world.service.signal("SIGCONT");
@@ -79,7 +79,7 @@ export const SERVICE_EVENTS: Record<string, Event> = {
   "stalled loop": {
     times: 1,
     async play(world) {
-      world.judgeUpstream();
+      world.judge();
       await fire(world, "stall-loop", 200 + world.random.below(1500));
       world.thawed();
     },

@@ -11,6 +11,9 @@ import { Gate } from "../upstream/gate.ts";
 import { LiveChat } from "../upstream/live-chat.ts";
 import type { Config } from "./config.ts";
 
+/** Connections that wait to be taken when all viewers come back at once; the system may allow fewer. */
+const LISTEN_BACKLOG = 4096;
+
 export interface Service {
   /** Where it listens, without a trailing slash. */
   url: string;
@@ -40,7 +43,7 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
   try {
     if (config.restored) telemetry.cursorsMoved(await store.moveCursors());
     await rooms.resume();
-    await app.listen({ host: config.host, port: config.port });
+    await app.listen({ host: config.host, port: config.port, backlog: LISTEN_BACKLOG });
   } catch (error) {
     await stop();
     const code = error instanceof Error && "code" in error ? error.code : undefined;

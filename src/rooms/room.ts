@@ -12,7 +12,10 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { assemble, type Chunk, Tail } from "./tail.ts";
 import { Viewer, type Watched } from "./viewer.ts";
 
-/** Messages in one read of the store for a viewer below the tail. */
+/**
+ * Messages in one read of the store for a viewer below the tail, at most: a read ends at a round cursor, so that
+ * viewers who resume from different places soon stand at the same ones and share their reads.
+ */
 const PAGE_MESSAGES = 100;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
@@ -196,7 +199,7 @@ export class Room implements Watched {
     const { store, clock, telemetry } = this.#parts;
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       try {
-        const messages = await store.read(this.videoId, after, PAGE_MESSAGES);
+        const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
         telemetry.storeWorked("read");
         const last = messages.at(-1)?.cursor ?? this.tail.floor;
         const before = last - messages.length;

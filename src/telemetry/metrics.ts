@@ -90,6 +90,12 @@ export function createMetrics() {
       help: "Whether the store works: 0 from a failed operation to one that shows otherwise, else 1",
       registers,
     }),
+    storeOperations: new Counter({
+      name: "relay_store_operations_total",
+      help: "Store operations that succeeded, by kind; a read is a page of history, whoever waits for it",
+      labelNames: ["kind"],
+      registers,
+    }),
     storeFailures: new Counter({
       name: "relay_store_failures_total",
       help: "Store operations that failed",

@@ -170,6 +170,7 @@ export class Telemetry {
 
   /** An operation of a kind that may have failed before has succeeded. */
   storeWorked(what: string): void {
+    this.#metrics.storeOperations.inc({ kind: what });
     this.#storeOutage.succeeded(what);
   }
 

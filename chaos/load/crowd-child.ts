@@ -1,0 +1,25 @@
+/** A crowd in a process of its own: does what it is sent by name, and answers when it is done. */
+import { Crowd } from "./crowd.ts";
+
+export type Order = keyof Crowd;
+
+export interface Call {
+  id: number;
+  order: Order;
+  args: readonly unknown[];
+}
+
+export type Answer = { id: number; value: unknown } | { id: number; failure: string };
+
+const crowd = new Crowd();
+
+async function answer({ id, order, args }: Call): Promise<Answer> {
+  try {
+    return { id, value: await Reflect.apply(crowd[order], crowd, args) };
+  } catch (error) {
+    return { id, failure: String(error) };
+  }
+}
+
+process.on("message", (call: Call) => void answer(call).then((answered) => process.send?.(answered)));
+process.on("disconnect", () => process.exit());

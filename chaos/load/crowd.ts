@@ -1,0 +1,134 @@
+/**
+ * Many readers that are told together what to do: come, be cut off, come back, go. It knows what they have met, and
+ * judges nothing but what each reader sees for itself.
+ */
+import { setTimeout as pause, setImmediate as yieldToOthers } from "node:timers/promises";
+import type { Percentiles } from "./delays.ts";
+import { type Closing, Reader } from "./reader.ts";
+import { comeAndGo, type Manner, type Restlessness } from "./restless.ts";
+import { Tally } from "./tally.ts";
+
+/** How often it is looked whether all have what they wait for. */
+const LOOK_MS = 20;
+/** Calls in one turn, at most: those that have called want to be heard in between. */
+const CALLS_AT_ONCE = 50;
+/** A call that has brought no init frame by then has failed. */
+const PATIENCE_MS = 60_000;
+/** One address has only some 28,000 ports to call from. */
+const ADDRESSES = 10;
+
+export interface Opening {
+  /** The service's base URL. */
+  service: string;
+  videoId: string;
+  viewers: number;
+  /** The time over which they come. */
+  withinMs: number;
+  /** What they resume from, by turns. */
+  lastEventIds?: readonly number[];
+  details?: boolean;
+  stuck?: boolean;
+}
+
+export interface Return {
+  service: string;
+  withinMs: number;
+  /** How far behind what they have seen their cursors lie, by turns; nowhere, if left out. */
+  lags?: readonly number[];
+}
+
+export interface CrowdReport {
+  viewers: number;
+  open: number;
+  faults: Record<string, number>;
+  /** The streams that ended without their readers' doing, since the last `open` or `comeBack`. */
+  closings: Closing[];
+  /** The highest cursor that any of them has. */
+  head: number;
+}
+
+export class Crowd {
+  readonly #readers: Reader[] = [];
+  readonly #tally = new Tally();
+
+  /** Resolves once all have their init frame, or will have none; to the cursor at which the first of them stands. */
+  async open({ service, withinMs, viewers, lastEventIds = [], ...wish }: Opening): Promise<number> {
+    const { videoId, details = false, stuck = false } = wish;
+    const readers = Array.from({ length: viewers }, (_, i) => {
+      const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
+      const lastEventId = lastEventIds[i % lastEventIds.length];
+      return new Reader({ videoId, details, stuck, localAddress }, lastEventId, this.#tally);
+    });
+    this.#readers.push(...readers);
+    await this.#connect(readers, service, withinMs);
+    return readers[0]?.cursor ?? 0;
+  }
+
+  /** Ends all connections at once. */
+  cut(): void {
+    for (const reader of this.#readers) reader.cut();
+  }
+
+  /** Whoever has no connection comes back; resolves once all have their init frame, or will have none. */
+  async comeBack({ service, withinMs, lags = [0] }: Return): Promise<void> {
+    const readers = this.#readers.filter((reader) => !reader.isOpen);
+    for (const [i, reader] of readers.entries()) {
+      reader.closing = undefined;
+      if (reader.cursor !== undefined) reader.cursor -= lags[i % lags.length] ?? 0;
+    }
+    await this.#connect(readers, service, withinMs);
+  }
+
+  /** Waits until all of a video have everything up to the cursor; resolves to how many have not, by then. */
+  async reached(videoId: string, cursor: number, limitMs: number): Promise<number> {
+    const isBehind = (reader: Reader) => reader.wish.videoId === videoId && (reader.cursor ?? 0) < cursor;
+    const until = performance.now() + limitMs;
+    while (performance.now() < until && this.#readers.some(isBehind)) await pause(LOOK_MS);
+    return this.#readers.filter(isBehind).length;
+  }
+
+  /** Waits until no stream is open any more; resolves to how many are, by then. */
+  async ended(limitMs: number): Promise<number> {
+    const until = performance.now() + limitMs;
+    while (performance.now() < until && this.#readers.some(({ isOpen }) => isOpen)) await pause(LOOK_MS);
+    return this.#readers.filter(({ isOpen }) => isOpen).length;
+  }
+
+  /** Others, which are no readers, come and go without end; resolves to how many calls there were of each manner. */
+  comeAndGo(wish: Restlessness): Promise<Record<Manner, number>> {
+    return comeAndGo(wish);
+  }
+
+  report(): CrowdReport {
+    return {
+      viewers: this.#readers.length,
+      open: this.#readers.filter(({ isOpen }) => isOpen).length,
+      faults: this.#tally.faults,
+      closings: this.#readers.flatMap(({ closing }) => closing ?? []),
+      head: this.#readers.reduce((head, { cursor }) => Math.max(head, cursor ?? 0), 0),
+    };
+  }
+
+  /** From a call to its init frame, since this was last asked for. */
+  openings(): Percentiles {
+    return this.#tally.openings.take();
+  }
+
+  /** From a message being said to its reader having it, since this was last asked for. */
+  deliveries(): Percentiles {
+    return this.#tally.deliveries.take();
+  }
+
+  async #connect(readers: readonly Reader[], service: string, withinMs: number): Promise<void> {
+    const from = performance.now();
+    const begun: Promise<void>[] = [];
+    for (const [i, reader] of readers.entries()) {
+      const earlyMs = from + (i * withinMs) / readers.length - performance.now();
+      if (earlyMs > 1) await pause(earlyMs);
+      else if (i % CALLS_AT_ONCE === 0) await yieldToOthers();
+      begun.push(reader.connect(service));
+    }
+    await Promise.race([Promise.all(begun), pause(PATIENCE_MS, undefined, { ref: false })]);
+    for (const { isOpen } of readers) if (!isOpen) this.#tally.fault("no stream in the end");
+  }
+}

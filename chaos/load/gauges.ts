@@ -1,0 +1,45 @@
+/** What can be seen of the service from outside: its own metrics, and what the kernel holds for all TCP sockets. */
+import { readFile } from "node:fs/promises";
+
+const PAGE_BYTES = 4096;
+const PATIENCE_MS = 30_000;
+
+export interface Gauges {
+  viewers: number;
+  viewersDropped: number;
+  /** Pages read from the store for viewers. */
+  pageReads: number;
+  rssBytes: number;
+  openFiles: number;
+  cpuSeconds: number;
+  /** The longest delay of its event loop since the last look. */
+  loopLagMs: number;
+  /** Held by the kernel for all sockets of the machine; unknown outside Linux. */
+  tcpBytes: number;
+}
+
+/** Rejects where the service does not answer, or does not tell one of them. */
+export async function readGauges(service: string): Promise<Gauges> {
+  const request = { headers: { connection: "close" }, signal: AbortSignal.timeout(PATIENCE_MS) };
+  const text = await (await fetch(`${service}/metrics`, request)).text();
+  const lines = new Map(text.split("\n").map((line) => [line.split(" ")[0], line.split(" ")[1]]));
+  const value = (name: string, labels = ""): number => {
+    if (!text.includes(`# TYPE ${name} `)) throw new Error(`the service does not tell ${name}`);
+    return Number(lines.get(name + labels) ?? 0); // with a label nothing is told before it happens
+  };
+  return {
+    viewers: value("relay_viewers"),
+    viewersDropped: value("relay_viewers_dropped_total"),
+    pageReads: value("relay_store_operations_total", '{kind="read"}'),
+    rssBytes: value("process_resident_memory_bytes"),
+    openFiles: value("process_open_fds"),
+    cpuSeconds: value("process_cpu_seconds_total"),
+    loopLagMs: value("nodejs_eventloop_lag_max_seconds") * 1000,
+    tcpBytes: await kernelTcpBytes(),
+  };
+}
+
+async function kernelTcpBytes(): Promise<number> {
+  const text = await readFile("/proc/net/sockstat", "utf8").catch(() => "");
+  return Number(/^TCP:.* mem (\d+)/m.exec(text)?.[1] ?? Number.NaN) * PAGE_BYTES;
+}

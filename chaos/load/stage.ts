@@ -1,0 +1,110 @@
+/**
+ * What every scenario plays on: the service as its own process on a store of its own, a simulated upstream in this
+ * process, and crowds in theirs. All of it is gone when the stage is.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
+import { freePorts, Service } from "../service.ts";
+import type { Opening } from "./crowd.ts";
+import { CrowdProcess } from "./crowd-process.ts";
+import { type Gauges, readGauges } from "./gauges.ts";
+
+const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
+/** As shipped, but that polls may be frequent: delays then tell of the service rather than of its waits. */
+const SETTINGS = {
+  RELAY_GATE_SPACING_MS: "10",
+  RELAY_POLL_MIN_MS: "100",
+};
+/** Said at once while a room is filled: one answer of the upstream. */
+const FILLING = 500;
+
+/** A room whose messages are counted: each action said is one. */
+export interface CountedRoom {
+  readonly videoId: string;
+  /** The cursor before the first message. */
+  readonly base: number;
+  /** The cursor of the last message said. */
+  head(): number;
+  /** Says generated messages at a rate, until stopped. */
+  speak(perSecond: number): { stop(): void };
+  /** Says so many at once, and waits until the service has asked for them. */
+  fill(messages: number): Promise<void>;
+}
+
+export class Stage implements AsyncDisposable {
+  readonly upstream: Simulator;
+  /** Runs; may be killed and started again. */
+  readonly service: Service;
+  readonly #owned: AsyncDisposableStack;
+
+  static async open(): Promise<Stage> {
+    await using owned = new AsyncDisposableStack();
+    const folder = await mkdtemp(join(tmpdir(), "relay-load-"));
+    owned.defer(() => rm(folder, { recursive: true }));
+    const upstream = owned.use(await startSimulator());
+    const [port = 0] = await freePorts(1);
+    const settings = {
+      ...SETTINGS,
+      RELAY_STORE: `sqlite:${join(folder, "relay.db")}`,
+      RELAY_UPSTREAM_URL: upstream.urls.main,
+      RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
+      RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
+    } satisfies Record<string, string>;
+    const service = owned.use(new Service({ projectDir: PROJECT, port, settings }));
+    await service.start();
+    return new Stage(upstream, service, owned.move());
+  }
+
+  private constructor(upstream: Simulator, service: Service, owned: AsyncDisposableStack) {
+    this.upstream = upstream;
+    this.service = service;
+    this.#owned = owned;
+  }
+
+  /** A crowd in a process of its own. */
+  crowd(): CrowdProcess {
+    return this.#owned.use(new CrowdProcess());
+  }
+
+  gauges(): Promise<Gauges> {
+    return readGauges(this.service.url);
+  }
+
+  /** How many bootstraps the upstream has seen, for whatever room: each begins with the credentials. */
+  get bootstraps(): number {
+    return this.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
+  }
+
+  /** A room that polls at the given interval, opened by so many of a crowd before anything is said. */
+  async room(
+    videoId: string,
+    everyMs: number,
+    crowd: CrowdProcess,
+    opening: Pick<Opening, "viewers" | "details">,
+  ): Promise<CountedRoom> {
+    const chat = this.upstream.chat(videoId, { kinds: ["text"], timeoutMs: everyMs });
+    const base = await crowd.tell("open", { service: this.service.url, videoId, withinMs: 0, ...opening });
+    assert.ok(base > 0, `the room of ${videoId} did not open`);
+    return {
+      videoId,
+      base,
+      head: () => base + chat.ledger.length,
+      speak: (perSecond) => chat.speak(perSecond),
+      fill: async (messages) => {
+        for (let left = messages; left > 0; left -= FILLING) {
+          const polled = this.upstream.requested("get_live_chat", { videoId, finished: true });
+          chat.say(Math.min(left, FILLING));
+          await polled;
+        }
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned.disposeAsync();
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The service is told to stop with all its viewers connected, some of which take nothing: readiness goes first, then
+ * the streams end, spread and without an `end` frame, and what anybody has seen is there after the restart.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { CrowdReport } from "./crowd.ts";
+import type { CrowdProcess } from "./crowd-process.ts";
+import type { LoadOptions } from "./main.ts";
+import { Readiness } from "./readiness.ts";
+import type { Report } from "./report.ts";
+import type { CountedRoom, Stage } from "./stage.ts";
+
+/** Enough that what is left to send does not fit into the kernel's buffers. */
+const HISTORY = 20_000;
+const POLL_MS = 1000;
+const SPOKEN_PER_SECOND = 10;
+/** Until whoever takes nothing has filled the kernel's buffers, too. */
+const BEFORE_MS = 10_000;
+const STOP_LIMIT_MS = 5000;
+/** How long the service is waited for, whatever it has promised. */
+const PATIENCE_MS = 60_000;
+/** Streams that may end, and so readers that may come back, in one moment. */
+const MOMENT_MS = 100;
+const MOST_IN_A_MOMENT = 0.25;
+
+export async function stop(
+  stage: Stage,
+  report: Report,
+  { viewers, stuck }: Pick<LoadOptions, "viewers" | "stuck">,
+): Promise<void> {
+  const { service } = stage;
+  const crowd = stage.crowd();
+  const stuckOnes = stage.crowd();
+  const room = await stage.room("stop-video1", POLL_MS, crowd, { viewers: 1 });
+  await room.fill(HISTORY);
+  const coming = { service: service.url, videoId: room.videoId, withinMs: viewers / 2 };
+  await stuckOnes.tell("open", { ...coming, viewers: stuck, lastEventIds: [0], stuck: true });
+  await crowd.tell("open", { ...coming, viewers: viewers - stuck });
+  const speech = room.speak(SPOKEN_PER_SECOND);
+  await pause(BEFORE_MS);
+
+  const readiness = new Readiness(service.url);
+  await pause(MOMENT_MS);
+  const told = Date.now();
+  service.signal("SIGTERM");
+  const exit = await Promise.race([service.exited, pause(PATIENCE_MS, undefined, { ref: false })]);
+  const tookMs = Date.now() - told;
+  await readiness.gone;
+  await crowd.tell("ended", PATIENCE_MS);
+  const seen = await crowd.tell("report");
+  report.figure("from the signal until it is gone, ms", tookMs);
+  report.promise(exit?.code === 0, `the service ended with ${JSON.stringify(exit)} instead of 0`);
+  report.promise(tookMs <= STOP_LIMIT_MS, `the stop took ${tookMs} ms`);
+  judgeEnds(seen, told, readiness, report);
+
+  speech.stop();
+  if (!exit) return;
+  await service.start();
+  await judgeKept(room, seen.head, stage.crowd(), service.url, report);
+}
+
+/** How the streams ended, and what was told of readiness before. */
+function judgeEnds(
+  { viewers, closings, faults }: CrowdReport,
+  told: number,
+  readiness: Readiness,
+  report: Report,
+): void {
+  const ends = closings.map(({ at }) => at - told).sort((a, b) => a - b);
+  const [first = Number.NaN, last = Number.NaN] = [ends[0], ends.at(-1)];
+  const median = ends[ends.length >> 1] ?? Number.NaN;
+  const unreadyMs = readiness.firstUnreadyAt === undefined ? Number.NaN : readiness.firstUnreadyAt - told;
+  const cut = closings.filter(({ complete }) => !complete).length;
+  const crowded = ends.reduce((most, end, i) => {
+    const inMoment = ends.findLastIndex((other) => other < end + MOMENT_MS) - i + 1;
+    return Math.max(most, inMoment);
+  }, 0);
+  report.figure("from the signal until unready, ms", unreadyMs);
+  report.figure(
+    "streams' ends after the signal, first / median / last, ms",
+    [first, median, last].join(" / "),
+  );
+  report.figure(`most ends, and 3 s later returns, within ${MOMENT_MS} ms`, crowded);
+  report.figure("streams cut instead of ended", cut);
+  report.promise(closings.length === viewers, `${viewers - closings.length} streams did not end`);
+  report.promise(cut === 0, `${cut} streams were cut instead of ended`);
+  report.promise(crowded <= viewers * MOST_IN_A_MOMENT, `${crowded} streams ended within ${MOMENT_MS} ms`);
+  report.promise(readiness.lastReadyAt - told <= first, "viewers were welcome after streams had ended");
+  report.promise(unreadyMs > 0, "it was never said that viewers are not welcome");
+  for (const [what, count] of Object.entries(faults)) report.promise(false, `${what}: ${count} times`);
+}
+
+/** Nobody may have seen what is not there after the restart. */
+async function judgeKept(
+  room: CountedRoom,
+  seen: number,
+  crowd: CrowdProcess,
+  service: string,
+  report: Report,
+): Promise<void> {
+  await crowd.tell("open", { service, videoId: room.videoId, viewers: 1, withinMs: 0, lastEventIds: [0] });
+  const short = await crowd.tell("reached", room.videoId, seen, PATIENCE_MS);
+  const { faults, head } = await crowd.tell("report");
+  report.promise(short === 0, `cursor ${seen} was seen, but only ${head} is kept`);
+  for (const [what, count] of Object.entries(faults)) {
+    report.promise(false, `${what}: ${count} times after the restart`);
+  }
+}

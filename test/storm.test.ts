@@ -1,0 +1,88 @@
+/**
+ * Everybody comes back at once: hundreds of viewers lose their connection and resume, each from its own cursor, while
+ * the chat goes on. None is refused, each gets what it missed once, and it costs the upstream nothing.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { it, type TestContext } from "node:test";
+import { Crowd } from "../chaos/load/crowd.ts";
+import { systemClock } from "../src/clock.ts";
+import { Room } from "../src/rooms/room.ts";
+import { MemoryStore } from "../src/store/memory.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { startRelay } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const VIEWERS = 300;
+/** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
+const LAGS = [0, 1, 30, 250, 499, 520, 900];
+const HISTORY = 1000;
+const LIMIT_MS = 20_000;
+const LIMIT = { timeout: 60_000 };
+
+async function stormy(t: TestContext, storeUrl: string): Promise<void> {
+  await using relay = await startRelay({ settings: { RELAY_STORE: storeUrl } });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
+  const crowd = new Crowd();
+  t.after(() => crowd.cut());
+  const base = await crowd.open({ service: relay.url, videoId: VIDEO, viewers: VIEWERS, withinMs: 0 });
+  chat.say(HISTORY);
+  assert.equal(await crowd.reached(VIDEO, base + HISTORY, LIMIT_MS), 0);
+  const bootstraps = () => relay.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
+  assert.equal(bootstraps(), 1);
+
+  const speech = chat.speak(50);
+  crowd.cut();
+  await crowd.comeBack({ service: relay.url, withinMs: 500, lags: LAGS });
+  assert.equal(await crowd.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
+  speech.stop();
+  assert.equal(await crowd.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
+
+  assert.deepEqual(crowd.report(), {
+    viewers: VIEWERS,
+    open: VIEWERS,
+    faults: {},
+    closings: [],
+    head: base + chat.ledger.length,
+  });
+  assert.equal(bootstraps(), 1);
+}
+
+it("a storm of returning viewers is served from a file", LIMIT, async (t) => {
+  await stormy(t, `sqlite:${join(await temporaryFolder(t), "relay.db")}`);
+});
+
+it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t, "memory:"));
+
+/** A room of so many messages, all of them below its tail. */
+async function storedRoom(count: number) {
+  const store = new MemoryStore(systemClock);
+  const claim = await store.claim(VIDEO);
+  const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body: "{}", details: "{}" }));
+  await store.append(claim, claim.head, messages, "{}");
+  const settings = { graceMs: 1000, keepaliveMs: 1000, stallMs: 1000 };
+  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
+  const head = claim.head + count;
+  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head };
+}
+
+it("viewers that stand at one place below the tail wait for one read of the store", async () => {
+  const { room, base } = await storedRoom(3);
+  const first = room.page(base, false);
+  assert.equal(room.page(base, false), first);
+  assert.notEqual(room.page(base, true), first);
+  assert.notEqual(room.page(base + 1, false), first);
+  await first;
+});
+
+it("viewers that resume from different places below the tail soon stand at the same ones", async () => {
+  const { room, base, head } = await storedRoom(450);
+  const placesFrom = async (after: number): Promise<number[]> => {
+    const { next } = await room.page(after, false);
+    return next === head ? [next] : [next, ...(await placesFrom(next))];
+  };
+  const [near, far] = [await placesFrom(base + 43), await placesFrom(base)];
+  assert.deepEqual(near, far.slice(-near.length));
+});
