@@ -55,8 +55,7 @@ if (violations.length > 0) {
 }
 process.exit(violations.length > 0 ? 1 : 0);
 
-function facts({ verdict, seconds, startsMs, peakRssBytes }: Outcome) {
-  const starts = startsMs.toSorted((a, b) => a - b);
+function facts({ verdict, seconds, peakRssBytes }: Outcome) {
   return {
     seed: options.seed,
     viewers: options.viewers,
@@ -65,17 +64,25 @@ function facts({ verdict, seconds, startsMs, peakRssBytes }: Outcome) {
     kills: verdict.total("kills "),
     faults: verdict.total("faults "),
     violations: verdict.violations,
-    medianStartMs: Math.round(starts[Math.floor(starts.length / 2)] ?? 0),
     peakRssMb: Math.round(peakRssBytes / 2 ** 20),
     counts: Object.fromEntries([...verdict.counts].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    times: Object.fromEntries([...verdict.times].map(([what, times]) => [what, summary(times)])),
   };
 }
 
+function summary(times: readonly number[]): { medianMs: number; mostMs: number } {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (place: number) => Math.round(sorted[place] ?? 0);
+  return { medianMs: at(Math.floor(sorted.length / 2)), mostMs: at(sorted.length - 1) };
+}
+
 function report(outcome: Outcome): string {
-  const { counts, ...rest } = facts(outcome);
-  const rows = [
-    ...Object.entries({ ...rest, violations: rest.violations.length }),
-    ...Object.entries(counts),
-  ];
-  return rows.map(([name, value]) => `${String(value).padStart(9)}  ${name}\n`).join("");
+  const { counts, times, violations, ...rest } = facts(outcome);
+  const rows = Object.entries({ ...rest, violations: violations.length, ...counts });
+  const timed = Object.entries(times).map(([what, { medianMs, mostMs }]): [string, string] => {
+    return [`${medianMs} / ${mostMs}`, `${what}: median and most, ms`];
+  });
+  return [...rows.map(([name, value]) => [value, name]), ...timed]
+    .map(([value, name]) => `${String(value).padStart(13)}  ${name}\n`)
+    .join("");
 }

@@ -23,7 +23,6 @@ const ALL_SHARE = 0.1;
 export interface Outcome {
   verdict: Verdict;
   seconds: number;
-  startsMs: number[];
   peakRssBytes: number;
   lastLines: readonly string[];
 }
@@ -41,7 +40,6 @@ export async function run(options: RunOptions): Promise<Outcome> {
   return {
     verdict,
     seconds: (performance.now() - from) / 1000,
-    startsMs: world.startsMs,
     peakRssBytes: world.peakRssBytes,
     lastLines: [...world.service.lastLines],
   };

@@ -9,6 +9,8 @@ const MOST_CHARACTERS = 600;
 export class Verdict {
   readonly violations: string[] = [];
   readonly counts = new Map<string, number>();
+  /** How long each kind of thing took, in milliseconds. */
+  readonly times = new Map<string, number[]>();
   /** How often the service was started: a slow viewer may notice late that the one it was connected to is gone. */
   lives = 0;
   /** What was done lately, with the second of the run in which it was. */
@@ -23,6 +25,12 @@ export class Verdict {
 
   count(what: string, times = 1): void {
     this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  time(what: string, ms: number): void {
+    const times = this.times.get(what);
+    if (times) times.push(ms);
+    else this.times.set(what, [ms]);
   }
 
   /** Takes down what is done now: what led to a violation is told with it. */

@@ -77,7 +77,6 @@ export class World implements AsyncDisposable {
   /** The room that is read from a recorded chat; a new one follows each that has ended. */
   replay: RoomTruth;
   readonly guests = new Set<Guest>();
-  readonly startsMs: number[] = [];
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
   readonly #speeches: { stop(): void }[] = [];
@@ -167,7 +166,7 @@ export class World implements AsyncDisposable {
   async start(): Promise<void> {
     this.verdict.lives += 1;
     this.#upstreamJudge.lifeBegins();
-    this.startsMs.push(await this.service.start());
+    this.verdict.time("start", await this.service.start());
   }
 
   /** The service is to be gone by itself, or by a signal that was sent: waits for it, and starts it again. */

@@ -57,7 +57,7 @@ export const SERVICE_EVENTS: Record<string, Event> = {
       world.service.signal("SIGTERM");
       const { code, signal } = await world.service.exited;
       const tookMs = performance.now() - from;
-      world.verdict.count("graceful stops");
+      world.verdict.time("graceful stop", tookMs);
       if (code !== 0) world.verdict.violate(`a graceful stop ended with ${code ?? signal}`);
       if (tookMs > STOP_LIMIT_MS) world.verdict.violate(`a graceful stop took ${Math.round(tookMs)} ms`);
       await world.restart("a graceful stop");

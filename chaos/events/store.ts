@@ -97,7 +97,9 @@ async function storeFault(world: World, name: string, begin: () => void, end: ()
   await world.pause(world.random.below(3000));
   if (verdict.total("connections lost") > lost) verdict.violate(`${name}: viewers lost their connections`);
   end();
+  const endedAt = performance.now();
   await untilReadiness(world, 200, `the end of ${name}`, () => {});
+  verdict.time(`ready after ${name}`, performance.now() - endedAt);
   verdict.count(`faults ${name}`);
 }
 
