@@ -6,6 +6,7 @@ import { World } from "./world.ts";
 
 export interface RunOptions {
   seed: number;
+  /** Of events; what comes before and after them is not counted. */
   minutes: number;
   viewers: number;
   /** The project whose service is run. */
@@ -32,7 +33,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const from = performance.now();
   await using world = await World.create(options, verdict);
   try {
-    await play(world, options, from + options.minutes * 60_000);
+    await play(world, options);
   } catch (error) {
     if (!verdict.over.aborted)
       verdict.violate(error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -45,13 +46,14 @@ export async function run(options: RunOptions): Promise<Outcome> {
   };
 }
 
-async function play(world: World, options: RunOptions, endAt: number): Promise<void> {
+async function play(world: World, options: RunOptions): Promise<void> {
   const { verdict } = world;
-  const isOver = () => verdict.over.aborted || performance.now() >= endAt;
   await world.start();
   await audience(world, options.viewers);
   await world.sayLongHistory();
   await world.settle();
+  const endAt = performance.now() + options.minutes * 60_000;
+  const isOver = () => verdict.over.aborted || performance.now() >= endAt;
   for (let played = 0; !isOver(); ) {
     for (const [name, event] of round(world, options.events)) {
       if (isOver()) break;
