@@ -3,14 +3,15 @@
  *
  *     npm run chaos -- --seed 7 --minutes 5 [--viewers 200] [--events "storm,kill -9"] [--project DIR] [--json FILE]
  */
+
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { commandLine } from "./command-line.ts";
 import { EVENTS } from "./events/index.ts";
 import { type Outcome, run } from "./run.ts";
 
-const { values } = parseArgs({
+const { values } = commandLine({
   options: {
     seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
     minutes: { type: "string", default: "1" },

@@ -6,12 +6,13 @@
  *
  * A patch begins with lines `Breaks: <what is wrong in it>` and, where only some events can show it, `Events: <names>`.
  */
+
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { commandLine } from "./command-line.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 const PATCHES = fileURLToPath(new URL("mutants", import.meta.url));
@@ -20,7 +21,7 @@ const VIEWERS = 60;
 /** Starting, settling and judging come on top of the time of a run. */
 const SLACK_MS = 90_000;
 
-const { values } = parseArgs({
+const { values } = commandLine({
   options: { only: { type: "string", default: "" }, seed: { type: "string", default: "1" } },
 });
 const only = values.only.split(",").filter(Boolean);

@@ -4,7 +4,7 @@
  *
  *     npm run load -- storm --viewers 5000 --restart
  */
-import { parseArgs } from "node:util";
+import { commandLine } from "../command-line.ts";
 import { churn } from "./churn.ts";
 import { Report } from "./report.ts";
 import { Stage } from "./stage.ts";
@@ -36,7 +36,7 @@ const SCENARIOS: Record<string, { play: Scenario; viewers: number; what: string 
   churn: { play: churn, viewers: 500, what: "viewers that come and go without end, some of them badly" },
 };
 
-const { positionals, values } = parseArgs({
+const { positionals, values } = commandLine({
   allowPositionals: true,
   options: {
     viewers: { type: "string" },
