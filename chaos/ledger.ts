@@ -149,6 +149,12 @@ export class Ledger {
   }
 }
 
+/** As far as a ledger can tell it: it knows of no hashes. */
+export function toldBy({ type, id, author, message, amount }: Told): Told {
+  const isHashed = type === "poll" || type === "replaced";
+  return { type, id: isHashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
+}
+
 function said(type: string, item: unknown, message: string): Omit<Told, "id"> {
   const author = text(item, "authorName", "simpleText") || text(item, "authorName", "content");
   return { type, author: author.trim(), message, amount: text(item, "purchaseAmountText", "simpleText") };

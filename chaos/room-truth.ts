@@ -3,7 +3,7 @@
  * and the upstream's ledger, and nothing of the service.
  */
 import type { Chat } from "../src/simulator/chat.ts";
-import { Ledger, type Told } from "./ledger.ts";
+import { Ledger, type Told, toldBy } from "./ledger.ts";
 
 export class RoomTruth {
   readonly videoId: string;
@@ -65,10 +65,4 @@ export class RoomTruth {
       `${wrong} is "${got[wrong].slice(0, 100)}", should be "${due[wrong].slice(0, 100)}" (${due.id})`
     );
   }
-}
-
-/** As far as a ledger can tell it: it knows of no hashes. */
-export function toldBy({ type, id, author, message, amount }: Told): Told {
-  const isHashed = type === "poll" || type === "replaced";
-  return { type, id: isHashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
 }

@@ -3,7 +3,8 @@
  * under consecutive cursors.
  */
 import { DatabaseSync } from "node:sqlite";
-import { type RoomTruth, toldBy } from "./room-truth.ts";
+import { toldBy } from "./ledger.ts";
+import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
 
 export function judgeStore(path: string, rooms: readonly RoomTruth[], verdict: Verdict): void {

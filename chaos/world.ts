@@ -19,7 +19,6 @@ import { ViewerJudge } from "./viewer-judge.ts";
 
 export interface WorldOptions {
   seed: number;
-  viewers: number;
   /** The project whose service is run. */
   projectDir: string;
 }

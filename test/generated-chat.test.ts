@@ -4,9 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { Ledger, type Told } from "../chaos/ledger.ts";
+import { Ledger, type Told, toldBy } from "../chaos/ledger.ts";
 import { systemClock } from "../src/clock.ts";
-import type { Message } from "../src/protocol/message.ts";
 import { append, settled } from "../src/rooms/appender.ts";
 import { decodeCheckpoint } from "../src/rooms/checkpoint.ts";
 import type { Chat } from "../src/simulator/chat.ts";
@@ -51,12 +50,6 @@ async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
     from = to;
   }
   return (await readAll(store, VIDEO)).map(({ body }) => toldBy(JSON.parse(body)));
-}
-
-/** As far as the judge tells it: it knows of no hashes. */
-function toldBy({ type, id, author, message, amount }: Omit<Message, "details">): Told {
-  const hashed = type === "poll" || type === "replaced";
-  return { type, id: hashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
 }
 
 function assertTold(held: readonly Told[], ledger: Chat["ledger"]): void {
