@@ -186,12 +186,12 @@ const main = new MainThread(orders);
 const store = new StoreThread(orders);
 
 const IN_MAIN: readonly Place[] = [
-  { module: "src/store/sqlite.ts", className: "SqliteStore", method: "append", around: main.append },
+  { module: "src/store/sqlite/sqlite.ts", className: "SqliteStore", method: "append", around: main.append },
   { module: "src/store/follow.ts", className: "Followers", method: "added", around: main.added },
   { module: "node:http", className: "ServerResponse", method: "write", around: main.write },
 ];
 const IN_STORE: readonly Place[] = [
-  { module: "src/store/sqlite-tables.ts", className: "Tables", method: "append", around: store.append },
+  { module: "src/store/sqlite/tables.ts", className: "Tables", method: "append", around: store.append },
   { module: "node:sqlite", className: "DatabaseSync", method: "exec", around: store.exec },
 ];
 

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { asArray, asObject, dig } from "../src/json.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/actions.ts";
-import { asArray, asObject, dig } from "../src/upstream/json.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { adding, MESSAGE, replaying } from "./support/chat-items.ts";
 import { POLL_OPENED, SENT, SILENT } from "./support/every-kind.ts";
 import { noRecordings, recordedFiles, recordedJson } from "./support/recorded.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { asArray } from "../src/json.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/actions.ts";
-import { asArray } from "../src/upstream/json.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { adding, COMMON, MEMBER, PAID, replaying, STICKER, TEXT } from "./support/chat-items.ts";
 import { frozen } from "./support/frozen.ts";
 

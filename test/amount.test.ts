@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readAmount } from "../src/upstream/amount.ts";
-import { hexColor, tierOf } from "../src/upstream/color.ts";
+import { readAmount } from "../src/upstream/readers/amount.ts";
+import { hexColor, tierOf } from "../src/upstream/readers/color.ts";
 
 const AMOUNTS: Record<string, [value: number | null, currency: string | null]> = {
   "$10.00": [10, "USD"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ChatPage, namesVideo, readChatPage } from "../src/upstream/chat-page.ts";
+import { type ChatPage, namesVideo, readChatPage } from "../src/upstream/page/chat-page.ts";
 import { noRecordings, recordedText } from "./support/recorded.ts";
 
 const VIDEO = "made-up_vid";

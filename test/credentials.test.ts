@@ -4,7 +4,7 @@ import {
   credentialsInPage,
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
-} from "../src/upstream/credentials.ts";
+} from "../src/upstream/page/credentials.ts";
 import { noRecordings, recordedText } from "./support/recorded.ts";
 
 const KEY = "made-up-key_0123456789";

@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { Gate, type GateSettings, type Lane } from "../src/upstream/egress/gate.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
-import { Gate, type GateSettings, type Lane } from "../src/upstream/gate.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 
 const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000 };

@@ -15,7 +15,7 @@ import { Random } from "../src/simulator/random.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { readActions } from "../src/upstream/actions.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { startRelay } from "./support/relay.ts";
 import { readAll } from "./support/store-reading.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";

@@ -4,15 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readActions } from "../src/upstream/actions.ts";
 import { readChatAnswer } from "../src/upstream/answer.ts";
-import { readChatPage } from "../src/upstream/chat-page.ts";
+import { UpstreamError } from "../src/upstream/errors.ts";
+import { readChatPage } from "../src/upstream/page/chat-page.ts";
 import {
   credentialsInPage,
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
-} from "../src/upstream/credentials.ts";
-import { UpstreamError } from "../src/upstream/errors.ts";
+} from "../src/upstream/page/credentials.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { filled, PAGES, SCRIPTS } from "./support/evil-content.ts";
 import { heldMb } from "./support/memory.ts";
 

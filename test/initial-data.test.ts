@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { initialData, playerResponse } from "../src/upstream/initial-data.ts";
+import { initialData, playerResponse } from "../src/upstream/page/initial-data.ts";
 import { noRecordings, recordedText } from "./support/recorded.ts";
 
 const DATA = { contents: { said: 'a } and a { in "quotes", a backslash \\, the end };</script>' } };

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { Message as MessageSchema } from "../src/http/schemas.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/actions.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { READERS } from "../src/upstream/readers/table.ts";
 import { REPLACED, SENT, SILENT } from "./support/every-kind.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Details, Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/actions.ts";
-import { sentence } from "../src/upstream/text.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
+import { sentence } from "../src/upstream/readers/text.ts";
 import { adding, COMMON, PAID, replaying, TEXT } from "./support/chat-items.ts";
 import { bannered, GIFT_HEADER, poll, SENT, ticking } from "./support/every-kind.ts";
 

@@ -9,7 +9,7 @@ import { createServer } from "../src/http/server.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { UpstreamCalls } from "../src/upstream/calls.ts";
-import { Gate } from "../src/upstream/gate.ts";
+import { Gate } from "../src/upstream/egress/gate.ts";
 import { LiveChat } from "../src/upstream/live-chat.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
 import { startRelay, type TestRelay, testConfig } from "./support/relay.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { decodeCheckpoint, encodeCheckpoint } from "../src/rooms/checkpoint.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { type ReadActions, readActions } from "../src/upstream/actions.ts";
+import { type ReadActions, readActions } from "../src/upstream/readers/actions.ts";
 import { NO_PANELS, type OpenPanels } from "../src/upstream/readers/panels.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/every-kind.ts";
 import { frozen } from "./support/frozen.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
-import { type ActionContext, readActions } from "../src/upstream/actions.ts";
-import { readChatPage } from "../src/upstream/chat-page.ts";
-import { asArray, asObject, dig } from "../src/upstream/json.ts";
+import { asArray, asObject, dig } from "../src/json.ts";
+import { readChatPage } from "../src/upstream/page/chat-page.ts";
+import { type ActionContext, readActions } from "../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../src/upstream/readers/panels.ts";
 import { frozen } from "./support/frozen.ts";
 import { noRecordings, recordedFiles, recordedJson, recordedText } from "./support/recorded.ts";

@@ -9,7 +9,7 @@ import { MemoryStore } from "../src/store/memory.ts";
 import { StoreError } from "../src/store/port.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { readActions } from "../src/upstream/actions.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { type PollBody, pollOf, post, session } from "./support/api.ts";
 import { openStream, textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";

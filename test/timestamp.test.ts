@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isoTime, microseconds, offsetText, timeOfDay } from "../src/upstream/timestamp.ts";
+import { isoTime, microseconds, offsetText, timeOfDay } from "../src/upstream/readers/timestamp.ts";
 
 test("microseconds come as text or number, and 0 or nonsense is no time", () => {
   assert.equal(microseconds("1767323045678901"), 1767323045678901);

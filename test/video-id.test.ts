@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { RelayError } from "../src/protocol/errors.ts";
-import { parseVideoId } from "../src/upstream/video-id.ts";
+import { parseVideoId } from "../src/protocol/video-id.ts";
 
 const ID = "a-B_3456789";
 

@@ -9,7 +9,7 @@ import type { RoomsSettings } from "../rooms/rooms.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
 import type { Deadlines } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
-import type { GateSettings } from "../upstream/gate.ts";
+import type { GateSettings } from "../upstream/egress/gate.ts";
 import type { ReadingSettings } from "../upstream/live-chat.ts";
 
 /** How long a viewer may take nothing of what was written. */

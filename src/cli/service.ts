@@ -7,7 +7,7 @@ import { openStore } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamCalls } from "../upstream/calls.ts";
-import { Gate } from "../upstream/gate.ts";
+import { Gate } from "../upstream/egress/gate.ts";
 import { LiveChat } from "../upstream/live-chat.ts";
 import type { Config } from "./config.ts";
 

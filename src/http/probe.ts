@@ -1,8 +1,8 @@
 /** `POST /v1/probe`: which upstream clients and endpoints work for a video today. */
 import type { FastifyInstance } from "fastify";
+import { parseVideoId } from "../protocol/video-id.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { probe } from "../upstream/probe.ts";
-import { parseVideoId } from "../upstream/video-id.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
 import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, ProbeRequest, ProbeResponse } from "./schemas.ts";

@@ -1,7 +1,7 @@
 /** The wire's schemas: what validates requests, types handlers and describes the API, all from one place. */
 import { type Static, Type } from "typebox";
-import { BACKFILL_CEILING, BACKFILL_DEFAULT } from "../protocol/cursor.ts";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import { BACKFILL_CEILING, BACKFILL_DEFAULT } from "../rooms/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 
 /** Longest text of a video id or URL that is looked at. */

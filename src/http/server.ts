@@ -1,10 +1,10 @@
 /** The HTTP face of the service: routes, validation, CORS and the limits of a request. */
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import { nestsDeeper } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { nestsDeeper } from "../upstream/json.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { AddressLimit } from "./address-limit.ts";
 import { answerErrors, answerUnroutable, refuseUnserved, UnparseableAnswer } from "./errors.ts";

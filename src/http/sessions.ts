@@ -1,9 +1,9 @@
 /** `POST /v1/sessions`: a bootstrap for a caller that polls by itself. It opens no room and stores nothing. */
 import type { FastifyInstance } from "fastify";
 import { type Message, messageFor } from "../protocol/message.ts";
+import { parseVideoId } from "../protocol/video-id.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
-import { parseVideoId } from "../upstream/video-id.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
 import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, SessionRequest, SessionResponse } from "./schemas.ts";

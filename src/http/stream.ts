@@ -1,10 +1,10 @@
 /** `GET /v1/stream`: checks what is asked for, finds the room, and hands the open response to a viewer. */
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
-import { backfillFrom, lastEventIdFrom } from "../protocol/cursor.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { parseVideoId } from "../protocol/video-id.ts";
+import { backfillFrom, lastEventIdFrom } from "../rooms/cursor.ts";
 import type { Rooms } from "../rooms/rooms.ts";
-import { parseVideoId } from "../upstream/video-id.ts";
 import type { AddressLimit } from "./address-limit.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
 import { hangUpSignal } from "./hang-up.ts";

@@ -1,8 +1,9 @@
 /** Where a poller stands, as it is stored with every batch: enough to go on after a restart without a bootstrap. */
+
+import { asObject, asString } from "../json.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { ENDPOINTS, type Endpoint, isClientLabel, type Pair } from "../upstream/clients.ts";
-import type { Credentials } from "../upstream/credentials.ts";
-import { asObject, asString } from "../upstream/json.ts";
+import type { Credentials } from "../upstream/page/credentials.ts";
 import { type OpenPanels, toPanels } from "../upstream/readers/panels.ts";
 
 export interface Checkpoint {

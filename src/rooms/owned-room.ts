@@ -3,11 +3,11 @@
  * chat, by desertion or with the service.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
-import { backfillCursor } from "../protocol/cursor.ts";
 import type { Claim, RoomRecord } from "../store/port.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { Appender, append, settled } from "./appender.ts";
 import type { Checkpoint } from "./checkpoint.ts";
+import { backfillCursor } from "./cursor.ts";
 import { Poller, type PollerSettings, type PollerStart, waitAfter } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
 

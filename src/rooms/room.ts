@@ -5,10 +5,10 @@
  */
 import type { Clock } from "../clock.ts";
 import type { ChatType, Init, RoomEnd } from "../protocol/chat.ts";
-import { backfillCursor, type CursorRange, resumeCursor } from "../protocol/cursor.ts";
 import { messageFrame } from "../protocol/frame.ts";
 import { type Store, StoreError } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { backfillCursor, type CursorRange, resumeCursor } from "./cursor.ts";
 import { assemble, type Chunk, Tail } from "./tail.ts";
 import { Viewer, type Watched } from "./viewer.ts";
 

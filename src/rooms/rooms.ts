@@ -2,10 +2,11 @@
  * All rooms of this instance, at most one open per video. Whoever enters a video that has no room opens it;
  * whoever comes while it opens waits for the same bootstrap. Deserted, ended and failed rooms leave from here.
  */
-import { resumeCursor } from "../protocol/cursor.ts";
+
 import { RelayError } from "../protocol/errors.ts";
 import { type RoomRecord, StoreError } from "../store/port.ts";
 import { decodeCheckpoint } from "./checkpoint.ts";
+import { resumeCursor } from "./cursor.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
 import {

@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { MemoryStore } from "./memory.ts";
 import { type Restoration, type Retention, type Store, StoreError } from "./port.ts";
-import { SqliteStore } from "./sqlite.ts";
+import { SqliteStore } from "./sqlite/sqlite.ts";
 
 /** A store that cannot be used as it was named: its message is one line that says what to do. */
 export class StoreOpenError extends Error {

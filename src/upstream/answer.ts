@@ -3,12 +3,13 @@
  * answer, or an `UpstreamError` with its fault. Judged by structure, never by display text, except for the
  * words by which an error object says that it is about a quota.
  */
+
+import { asArray, asNumber, asObject, asString, dig, type JsonObject, parsed } from "../json.ts";
 import { BOUNDS } from "./bounds.ts";
 import { isToken } from "./continuation.ts";
+import type { UpstreamAnswer } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, parsed } from "./json.ts";
-import { withoutMarkup } from "./text.ts";
-import type { UpstreamAnswer } from "./transport.ts";
+import { withoutMarkup } from "./readers/text.ts";
 
 /** One answer with chat in it. */
 export interface Batch {

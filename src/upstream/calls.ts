@@ -13,9 +13,9 @@ import {
   chatRequest,
   type UpstreamHosts,
 } from "./clients.ts";
+import type { Gate, Turn } from "./egress/gate.ts";
+import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
-import type { Gate, Turn } from "./gate.ts";
-import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./transport.ts";
 
 const MAX_REDIRECTS = 5;
 

@@ -4,8 +4,8 @@
  */
 import { Type } from "typebox";
 import { Value } from "typebox/value";
-import type { Credentials } from "./credentials.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "../json.ts";
+import type { Credentials } from "./page/credentials.ts";
 
 /** The specification's three upstream hosts, as base URLs without a trailing slash. */
 export interface UpstreamHosts {

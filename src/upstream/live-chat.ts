@@ -7,20 +7,20 @@ import type { Clock } from "../clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ReadActions, readActions } from "./actions.ts";
 import type { Batch, Silence } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
-import { type ChatPage, readChatPage } from "./chat-page.ts";
 import { BOOTSTRAP_PAIRS, type ChatCall, type ClientLabel, type Pair } from "./clients.ts";
+import type { Turn } from "./egress/gate.ts";
+import { UpstreamError } from "./errors.ts";
+import { type ChatPage, readChatPage } from "./page/chat-page.ts";
 import {
   type Credentials,
   credentialsInPage,
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
   type FoundCredentials,
-} from "./credentials.ts";
-import { UpstreamError } from "./errors.ts";
-import type { Turn } from "./gate.ts";
+} from "./page/credentials.ts";
+import { type ReadActions, readActions } from "./readers/actions.ts";
 import { NO_PANELS, type OpenPanels } from "./readers/panels.ts";
 
 export interface ReadingSettings {

@@ -2,12 +2,13 @@
  * What is shown above a chat: a pinned message, viewers sent on or coming in, a summary, questions called for.
  * A banner has an id of its own, by which it is taken down; it carries no time.
  */
+
+import { asObject, asString, dig, present } from "../../json.ts";
 import type { Details, Message, MessageType } from "../../protocol/message.ts";
-import { linkAddress } from "../address.ts";
-import { asObject, asString, dig, present } from "../json.ts";
-import { partsOf, wordsOf } from "../text.ts";
+import { linkAddress } from "./address.ts";
 import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
+import { partsOf, wordsOf } from "./text.ts";
 
 /** What banners alone hold; everything else is an item of the chat that was pinned. */
 const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);

@@ -1,10 +1,10 @@
 /** What changes messages that were said before: one is deleted, all of an author are, one is replaced. */
 
+import { dig } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
-import { dig } from "../json.ts";
-import { partsOf } from "../text.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import type { Reader } from "./reader.ts";
+import { partsOf } from "./text.ts";
 
 export const deleted: Reader = (action, context) => {
   const messageId = usableId(dig(action, "targetItemId"));

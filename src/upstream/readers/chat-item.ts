@@ -2,14 +2,15 @@
  * What all items of the chat's list have in common: an id, a time, an author with photo and badges. All of it
  * but the id may be missing.
  */
+
+import { asArray, dig, type JsonObject } from "../../json.ts";
 import type { Badge, Message } from "../../protocol/message.ts";
-import { imageAddress } from "../address.ts";
 import { BOUNDS } from "../bounds.ts";
-import { asArray, dig, type JsonObject } from "../json.ts";
-import { labelOf, shortened, wordsOf } from "../text.ts";
-import { isoTime, microseconds } from "../timestamp.ts";
+import { imageAddress } from "./address.ts";
 import { event, type Told, usableId } from "./event.ts";
 import type { Context } from "./reader.ts";
+import { labelOf, shortened, wordsOf } from "./text.ts";
+import { isoTime, microseconds } from "./timestamp.ts";
 
 /** What a kind adds to that. */
 export type Own = Pick<Told, "type" | "parts" | "amount" | "color" | "details">;

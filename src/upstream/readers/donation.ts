@@ -1,9 +1,10 @@
 /** Donations to charity, told by the upstream in one sentence. */
-import { readAmount } from "../amount.ts";
-import { asArray, asString, dig } from "../json.ts";
-import { sentence } from "../text.ts";
+
+import { asArray, asString, dig } from "../../json.ts";
+import { readAmount } from "./amount.ts";
 import { chatItem } from "./chat-item.ts";
 import type { Reader } from "./reader.ts";
+import { sentence } from "./text.ts";
 
 export const donation: Reader = (item, context) => {
   const amount = amountIn(dig(item, "text"));

@@ -3,7 +3,7 @@
  * texts with attributes in place of runs, and no time. Each model is brought into the shape of the renderer that
  * says the same, and read as that.
  */
-import { asString, dig } from "../json.ts";
+import { asString, dig } from "../../json.ts";
 import { chat } from "./chat.ts";
 import { notice } from "./notice.ts";
 import { superchat, supersticker } from "./paid.ts";

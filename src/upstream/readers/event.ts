@@ -3,12 +3,12 @@
  * upstream's own are put together here and stay the same however often an event is read.
  */
 import { createHash } from "node:crypto";
+import { asString, present } from "../../json.ts";
 import type { Details, Message, MessageType, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { asString, present } from "../json.ts";
-import { joined } from "../text.ts";
-import { offsetText } from "../timestamp.ts";
 import type { Moment } from "./reader.ts";
+import { joined } from "./text.ts";
+import { offsetText } from "./timestamp.ts";
 
 /** What a kind can say of itself. */
 export interface Told {

@@ -1,5 +1,5 @@
 /** Actions and renderers that only hold another, which is what they are read as. */
-import { dig } from "../json.ts";
+import { dig } from "../../json.ts";
 import type { Reader } from "./reader.ts";
 
 export const item: Reader = (action, { read }) => read(dig(action, "item"));

@@ -1,9 +1,10 @@
 /** Gifts paid in jewels. They carry no time, and names in a view model's form. */
-import { imageAddress } from "../address.ts";
-import { asNumber, dig, type JsonObject } from "../json.ts";
-import { partsOf, shortened } from "../text.ts";
+
+import { asNumber, dig, type JsonObject } from "../../json.ts";
+import { imageAddress } from "./address.ts";
 import { chatItem } from "./chat-item.ts";
 import type { Context, Reader } from "./reader.ts";
+import { partsOf, shortened } from "./text.ts";
 
 export const jewels: Reader = (item, context) =>
   gift(item, context, {

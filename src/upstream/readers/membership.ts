@@ -2,10 +2,10 @@
  * Members of the channel: who joins, changes the level, has been one for so many months, gives memberships and is
  * given one. Mostly it is the upstream that speaks; at a milestone it is the member.
  */
-import { asArray, asObject, asString, dig, type JsonObject } from "../json.ts";
-import { partsOf, sentence, wordsOf } from "../text.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
 import type { Reader } from "./reader.ts";
+import { partsOf, sentence, wordsOf } from "./text.ts";
 
 /** One renderer for two events: with a primary header it is a milestone. */
 export const membership: Reader = (item, context) =>

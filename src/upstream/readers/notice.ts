@@ -1,8 +1,8 @@
 /** What the upstream itself says in a chat: rules, results of polls, changes of mode. Nobody is its author. */
-import { dig } from "../json.ts";
-import { partsOf, sentence } from "../text.ts";
+import { dig } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
 import type { Reader } from "./reader.ts";
+import { partsOf, sentence } from "./text.ts";
 
 /** The icon tells a poll's result from everything else. */
 export const notice: Reader = (item, context) =>

@@ -2,14 +2,15 @@
  * What viewers pay for: messages and stickers. Their amount stays the upstream's own text; what it means, the
  * colours and the tier that these tell are details.
  */
+
+import { dig, type JsonObject, present } from "../../json.ts";
 import type { Colors } from "../../protocol/message.ts";
-import { imageAddress } from "../address.ts";
-import { readAmount } from "../amount.ts";
-import { hexColor, tierOf } from "../color.ts";
-import { dig, type JsonObject, present } from "../json.ts";
-import { labelOf, partsOf, wordsOf } from "../text.ts";
+import { imageAddress } from "./address.ts";
+import { readAmount } from "./amount.ts";
 import { chatItem, type Own } from "./chat-item.ts";
+import { hexColor, tierOf } from "./color.ts";
 import type { Reader } from "./reader.ts";
+import { labelOf, partsOf, wordsOf } from "./text.ts";
 
 /** Under which keys a renderer has which colour. */
 type ColorKeys = Readonly<Partial<Record<keyof Colors, string>>>;

@@ -2,9 +2,10 @@
  * The polls that are open in a chat. The action that closes one names its panel alone, so what a panel showed
  * last is remembered from answer to answer. A value: who opens or closes a panel makes a new one.
  */
+
+import { asArray, asObject, asString } from "../../json.ts";
 import type { Details, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { asArray, asObject, asString } from "../json.ts";
 
 export interface OpenPanel {
   panelId: string;

@@ -2,13 +2,14 @@
  * Polls: opened in a panel or a banner, updated as votes come in, closed. The id holds a hash of what is shown, so
  * a state that was already told is the same message again.
  */
+
+import { asArray, asNumber, asObject, dig, present } from "../../json.ts";
 import type { Details, Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { asArray, asNumber, asObject, dig, present } from "../json.ts";
-import { joined, partsOf, wordsOf } from "../text.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import { type OpenPanel, showing, without } from "./panels.ts";
 import type { Context, Moment, Reader } from "./reader.ts";
+import { joined, partsOf, wordsOf } from "./text.ts";
 
 type Shown = NonNullable<Details["poll"]>;
 

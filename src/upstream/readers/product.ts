@@ -1,9 +1,9 @@
 /** Products of the channel's shop, shown in a banner or bought by a viewer. */
-import { asString, dig } from "../json.ts";
-import { partsOf } from "../text.ts";
+import { asString, dig } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import type { Reader } from "./reader.ts";
+import { partsOf } from "./text.ts";
 
 /** It has no id but that of its banner; without one it is known by what it shows. */
 export const product: Reader = (item, context) => {

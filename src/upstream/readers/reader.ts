@@ -3,9 +3,10 @@
  * that holds another kind has that read by its context. What all messages share (offset, upstream's name of the
  * kind) is added by its caller.
  */
+
+import type { JsonObject } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions } from "../../telemetry/telemetry.ts";
-import type { JsonObject } from "../json.ts";
 import type { OpenPanels } from "./panels.ts";
 
 /** When an action came. */

@@ -2,9 +2,10 @@
  * Why a page holds no chat, in a short sentence for whoever asked for it: judged by the page's structure, for
  * its words are translated. The upstream's own words are added for people to read.
  */
+
+import { asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { withoutMarkup, wordsOf } from "../readers/text.ts";
 import { playerResponse } from "./initial-data.ts";
-import { asObject, asString, dig, type JsonObject } from "./json.ts";
-import { withoutMarkup, wordsOf } from "./text.ts";
 
 /** What of a page tells why. */
 interface Signs {

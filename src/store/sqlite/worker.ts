@@ -7,11 +7,11 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { StoreError } from "../port.ts";
+import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
-import { StoreError } from "./port.ts";
-import { unavailable } from "./sqlite-error.ts";
-import { openDatabase } from "./sqlite-schema.ts";
-import { Tables } from "./sqlite-tables.ts";
+import { openDatabase } from "./schema.ts";
+import { Tables } from "./tables.ts";
 
 export type Operation = keyof Tables;
 

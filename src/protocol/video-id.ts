@@ -2,7 +2,7 @@
  * Reduces what people paste (an id, or any usual form of a video's address) to the 11-character video id.
  * Permissive in form, strict in host and length: nothing is truncated, nothing is looked up.
  */
-import { RelayError } from "../protocol/errors.ts";
+import { RelayError } from "./errors.ts";
 
 const MAX_INPUT_LENGTH = 2048;
 const ID = /^[\w-]{11}$/;

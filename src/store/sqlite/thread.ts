@@ -4,13 +4,13 @@
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Logger } from "../telemetry/log.ts";
-import { StoreError } from "./port.ts";
-import type { Tables } from "./sqlite-tables.ts";
-import type { Answer, Call, Operation, Order } from "./sqlite-worker.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import { StoreError } from "../port.ts";
+import type { Tables } from "./tables.ts";
+import type { Answer, Call, Operation, Order } from "./worker.ts";
 
 /** `.ts` from the sources, `.js` once compiled. */
-const WORKER_FILE = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url);
+const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 interface Pending {
   call: Call;

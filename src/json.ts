@@ -1,5 +1,5 @@
 /** Safe reading of JSON whose form and size nobody promises: own properties only, a wrong type is `undefined`. */
-import { BOUNDS } from "./bounds.ts";
+import { BOUNDS } from "./upstream/bounds.ts";
 
 export type JsonObject = Record<string, unknown>;
 

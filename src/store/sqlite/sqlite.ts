@@ -1,16 +1,16 @@
 /**
  * The embedded store: one SQLite file, written by one thread of one process. What an operation does is in
- * `sqlite-tables.ts`, how commits are grouped in `sqlite-worker.ts`; here calls become promises, and what
+ * `tables.ts`, how commits are grouped in `worker.ts`; here calls become promises, and what
  * was committed becomes hand-overs to the room's followers.
  */
 import { stat } from "node:fs/promises";
-import type { Clock } from "../clock.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
-import type { Logger } from "../telemetry/log.ts";
-import { Followers } from "./follow.ts";
-import type { Claim, Restoration, Retention, RoomRecord, Store } from "./port.ts";
-import { SqliteThread } from "./sqlite-thread.ts";
+import type { Clock } from "../../clock.ts";
+import type { RoomEnd } from "../../protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../../protocol/message.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import { Followers } from "../follow.ts";
+import type { Claim, Restoration, Retention, RoomRecord, Store } from "../port.ts";
+import { SqliteThread } from "./thread.ts";
 
 export class SqliteStore implements Store, Retention, Restoration {
   readonly #path: string;

@@ -2,12 +2,13 @@
  * Reads the raw actions of a chat answer or page into messages, in their order. Never throws for what the
  * upstream sends, and changes nothing of it: what gives no message is counted by its kind, and the rest goes on.
  */
-import type { Message } from "../protocol/message.ts";
-import type { DroppedActions } from "../telemetry/telemetry.ts";
-import { asArray, asNumber, asObject, dig, type JsonObject, present } from "./json.ts";
-import { NO_PANELS, type OpenPanels } from "./readers/panels.ts";
-import type { Context, Moment, Outcome, Replacement, Surroundings } from "./readers/reader.ts";
-import { READERS } from "./readers/table.ts";
+
+import { asArray, asNumber, asObject, dig, type JsonObject, present } from "../../json.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { DroppedActions } from "../../telemetry/telemetry.ts";
+import { NO_PANELS, type OpenPanels } from "./panels.ts";
+import type { Context, Moment, Outcome, Replacement, Surroundings } from "./reader.ts";
+import { READERS } from "./table.ts";
 import { cut } from "./text.ts";
 import { timeOfDay } from "./timestamp.ts";
 

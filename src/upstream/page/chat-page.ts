@@ -2,11 +2,12 @@
  * The chat that a popout or watch page holds: its kind, the continuation to read it on from, and the actions
  * that the page already shows; or in words why it holds none. Pure reading, bounded whatever the page holds.
  */
-import type { ChatType } from "../protocol/chat.ts";
-import { BOUNDS } from "./bounds.ts";
-import { isToken } from "./continuation.ts";
+
+import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import type { ChatType } from "../../protocol/chat.ts";
+import { BOUNDS } from "../bounds.ts";
+import { isToken } from "../continuation.ts";
 import { initialData } from "./initial-data.ts";
-import { asArray, asObject, asString, dig, type JsonObject } from "./json.ts";
 import { whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =

@@ -4,11 +4,11 @@
  * as the text they are.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RoomEnd } from "../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
-import { assertOwner } from "./fence.ts";
-import type { Claim, RoomRecord } from "./port.ts";
-import { APPLICATION_ID } from "./sqlite-schema.ts";
+import type { RoomEnd } from "../../protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../../protocol/message.ts";
+import { assertOwner } from "../fence.ts";
+import type { Claim, RoomRecord } from "../port.ts";
+import { APPLICATION_ID } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null };

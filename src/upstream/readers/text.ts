@@ -2,10 +2,11 @@
  * The upstream's text in its three forms (`runs`, `simpleText`, a view model's `content`) as message parts or
  * as plain words. Bounded whatever comes, and cut between characters, never within one.
  */
-import type { Part } from "../protocol/message.ts";
+
+import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import type { Part } from "../../protocol/message.ts";
+import { BOUNDS } from "../bounds.ts";
 import { imageAddress, linkAddress } from "./address.ts";
-import { BOUNDS } from "./bounds.ts";
-import { asArray, asObject, asString, dig, type JsonObject } from "./json.ts";
 
 /** One part for each run that shows something, up to 500 parts, `maxLength` UTF-16 units of text and five times as many of addresses. */
 export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength): Part[] {

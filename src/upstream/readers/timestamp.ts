@@ -2,7 +2,7 @@
  * Times: the upstream's microseconds since 1970, and the texts in which a message shows when it was written. No
  * clock is read here.
  */
-import { asNumber } from "./json.ts";
+import { asNumber } from "../../json.ts";
 
 /** `timestampUsec`: microseconds since 1970; undefined where there is none (the upstream also writes 0 for that). */
 export function microseconds(value: unknown): number | undefined {

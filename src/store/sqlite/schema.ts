@@ -3,7 +3,7 @@
  * program or of a newer schema is refused untouched; an older one is brought up step by step.
  */
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "./port.ts";
+import { StoreError } from "../port.ts";
 
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;

@@ -4,9 +4,9 @@
  * starts nothing until the cooldown is over. Of the calls that wait, the one due first goes first; polls and
  * the calls that a caller waits for take turns, so neither can starve the other.
  */
-import type { Clock } from "../clock.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { UpstreamError } from "./errors.ts";
+import type { Clock } from "../../clock.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { UpstreamError } from "../errors.ts";
 
 /** Longest pause that doubling can reach. */
 const COOLDOWN_CEILING_MS = 10 * 60_000;

@@ -1,5 +1,5 @@
 /** What a failure of SQLite means to whoever runs the service: one line that names the file and what to do. */
-import { StoreError } from "./port.ts";
+import { StoreError } from "../port.ts";
 
 const BUSY = 5;
 

@@ -2,7 +2,7 @@
  * The credentials with which the upstream's own web client calls it, as its scripts and pages carry them. Each
  * source gives what it has; only values of the right form count.
  */
-import { asString, dig, parsed, present } from "./json.ts";
+import { asString, dig, parsed, present } from "../../json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {

@@ -2,7 +2,7 @@
  * The upstream's colours, which are 32-bit ARGB numbers, as `#rrggbb`; and the tier of a paid message, which the
  * colour of its header tells.
  */
-import { asNumber } from "./json.ts";
+import { asNumber } from "../../json.ts";
 
 /** `#rrggbb` of an ARGB number, its alpha dropped; undefined for what is no such number. */
 export function hexColor(argb: unknown): string | undefined {

@@ -2,7 +2,7 @@
  * The data that a page is rendered from, as its scripts carry it: `ytInitialData` and, on watch pages,
  * `ytInitialPlayerResponse`. Undefined where a page has none; never throws, whatever the page holds.
  */
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "../../json.ts";
 import { scriptObjects } from "./script-object.ts";
 
 /** `var NAME =`, `NAME=`, `window["NAME"] =` */

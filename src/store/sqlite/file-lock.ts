@@ -5,8 +5,8 @@
  * lock two files of one name.
  */
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "./port.ts";
-import { isBusy, unavailable } from "./sqlite-error.ts";
+import { StoreError } from "../port.ts";
+import { isBusy, unavailable } from "./error.ts";
 
 export class FileLock {
   readonly #database: DatabaseSync;

@@ -2,8 +2,9 @@
  * The JSON objects that a page's scripts hold, found by what stands before them and matched by their braces.
  * Reading takes time linear in the page, however hostile it is; what is not a JSON object is skipped.
  */
-import { BOUNDS } from "./bounds.ts";
-import { asObject, type JsonObject, parsed } from "./json.ts";
+
+import { asObject, type JsonObject, parsed } from "../../json.ts";
+import { BOUNDS } from "../bounds.ts";
 
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;

@@ -2,8 +2,9 @@
  * Web addresses as the upstream writes them: relative to a scheme or to its own host, wrapped into its
  * redirect, or taken apart into an endpoint. What comes out is absolute http(s), or undefined.
  */
-import { BOUNDS } from "./bounds.ts";
-import { asArray, asNumber, asObject, asString, dig } from "./json.ts";
+
+import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
+import { BOUNDS } from "../bounds.ts";
 
 const UPSTREAM_SITE = "https://www.youtube.com";
 

@@ -3,10 +3,10 @@
  * on every answer, redirects never followed. Whatever goes wrong is an `UpstreamError`.
  */
 import { EnvHttpProxyAgent, fetch, type Response } from "undici";
-import type { Clock } from "../clock.ts";
-import { BOUNDS } from "./bounds.ts";
-import { UpstreamError } from "./errors.ts";
-import { withoutMarkup } from "./text.ts";
+import type { Clock } from "../../clock.ts";
+import { BOUNDS } from "../bounds.ts";
+import { UpstreamError } from "../errors.ts";
+import { withoutMarkup } from "../readers/text.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** What most answers fit into. */
