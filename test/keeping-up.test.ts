@@ -11,7 +11,14 @@ import { assertConsecutive, Stream } from "./support/stream.ts";
 const VIDEO = "keeping-up-";
 
 describe("the wait until the next poll", () => {
-  const limits = { pollMinMs: 500, pollMaxMs: 15_000, maxFailures: 5, quietMs: 60_000, overdueMs: 5000 };
+  const limits = {
+    pollMinMs: 500,
+    pollMaxMs: 15_000,
+    maxFailures: 5,
+    failingMs: 0,
+    quietMs: 60_000,
+    overdueMs: 5000,
+  };
   const rows: [string, "live" | "replay", number | undefined, number, number][] = [
     ["is what the upstream asks for", "live", 5000, 0, 5000],
     ["is never below the minimum", "live", 10, 0, 500],

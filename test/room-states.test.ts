@@ -1,10 +1,10 @@
-/** The specification's table "States and transitions", row by row, and what a room that is over still answers. */
+/** The specification's table "States and transitions",, row by row. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Chat } from "../src/simulator/chat.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
-import { startRelay, type TestRelay } from "./support/relay.ts";
+import { roomsIn, startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive, Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "room-states";
@@ -21,15 +21,6 @@ const open = (relay: TestRelay, options: Partial<Parameters<typeof Stream.open>[
 
 /** The ids of all that a chat said, in order. */
 const idsOf = ({ ledger }: Pick<Chat, "ledger">) => ledger.map(({ id }) => id);
-
-/** Resolves when the metrics show so many rooms in the state. */
-async function roomsIn(relay: TestRelay, state: string, expected = 1): Promise<void> {
-  for (const limit = AbortSignal.timeout(5000); ; await delay(5)) {
-    const metrics = await relay.telemetry.registry.metrics();
-    if (metrics.includes(`relay_rooms{state="${state}"} ${expected}`)) return;
-    assert.ok(!limit.aborted, `no ${expected} room ${state}`);
-  }
-}
 
 describe("no room for the video, first viewer connects, bootstrap succeeds", () => {
   it("room polls the upstream; the client/endpoint pair is fixed for the room's lifetime", async () => {
@@ -402,74 +393,5 @@ describe("a live chat whose polls stay empty although it was lively", () => {
   it("is left alone before the time, and where it was never lively", async () => {
     assert.equal((await reopened(60_000, 5)).bootstraps, 1);
     assert.equal((await reopened(1, 0)).bootstraps, 1);
-  });
-});
-
-describe("an ended room", () => {
-  it("gives a viewer with a cursor what it missed, one without its backfill, then end", async () => {
-    await using relay = await startRelay();
-    const chat = relay.upstream.chat(VIDEO, TEXT);
-    chat.say(9);
-    await using viewer = await open(relay);
-    await viewer.untilMessages(9);
-    chat.end("reload-only");
-    await viewer.ended();
-    await using resumed = await open(relay, { lastEventId: viewer.cursors[5] ?? 0 });
-    await using fresh = await open(relay, { backfill: 2 });
-    assert.equal((await resumed.ended())?.event, "end");
-    assert.equal((await fresh.ended())?.event, "end");
-    assert.deepEqual(resumed.messages, viewer.messages.slice(6));
-    assert.deepEqual(fresh.messages, viewer.messages.slice(7));
-    assert.equal(bootstraps(relay), 1);
-  });
-
-  it("after its grace: a viewer with a cursor gets what follows and end, one without NO_LIVE_CHAT", async () => {
-    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
-    const chat = relay.upstream.chat(VIDEO, TEXT);
-    chat.say(9);
-    await using viewer = await open(relay);
-    await viewer.untilMessages(9);
-    chat.end("reload-only");
-    await viewer.ended();
-    await roomsIn(relay, "ended", 0);
-    await using resumed = await open(relay, { lastEventId: viewer.cursors[5] ?? 0 });
-    assert.equal((await resumed.ended())?.event, "end");
-    assert.deepEqual(resumed.messages, viewer.messages.slice(6));
-    assert.equal((await fetch(streamUrl(relay.url, { videoId: VIDEO }))).status, 404);
-  });
-});
-
-describe("a replay", () => {
-  for (const replayRenderer of ["liveChatReplayRenderer", "liveChatRenderer"] as const) {
-    it(`(${replayRenderer}) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
-      await using relay = await startRelay();
-      const chat = relay.upstream.chat(VIDEO, {
-        ...TEXT,
-        kind: "replay",
-        replayRenderer,
-        page: 5,
-        pageSize: 40,
-      });
-      chat.say(300);
-      await using viewer = await open(relay, { backfill: 0 });
-      assert.equal((await viewer.ended())?.event, "end");
-      assert.equal(viewer.init.chatType, "liveChatReplayRenderer");
-      assert.deepEqual(viewer.ids, idsOf(chat));
-      assertConsecutive(viewer.cursors, viewer.init.cursor);
-    });
-  }
-
-  it("read to its end answers from the store for an hour, without upstream calls", async () => {
-    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
-    const chat = relay.upstream.chat(VIDEO, { ...TEXT, kind: "replay", pageSize: 40 });
-    chat.say(100);
-    await using viewer = await open(relay);
-    await viewer.ended();
-    await roomsIn(relay, "ended", 0);
-    const calls = relay.upstream.requests.length;
-    await using again = await open(relay, { backfill: 3 });
-    assert.equal((await again.ended())?.event, "end");
-    assert.deepEqual(again.messages, viewer.messages);
-    assert.equal(relay.upstream.requests.length, calls);
   });
 });

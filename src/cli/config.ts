@@ -61,6 +61,16 @@ export const SETTINGS = {
     "consecutive failed polls (throttling not counted) after which a room stops with an `error` frame",
     integer(1, 1_000_000),
   ),
+  RELAY_FAILING_MS: setting(
+    "120000",
+    "a failing room does not stop before its last good answer is this long ago",
+    ms(0),
+  ),
+  RELAY_NO_CHAT_MS: setting(
+    "30000",
+    "how long a stream's `NO_LIVE_CHAT` is remembered for the next viewer that asks; 0: not at all",
+    ms(0),
+  ),
   RELAY_MAX_ROOMS: setting("500", "most rooms open at once; over it `503 CAPACITY`", integer(1, 1_000_000)),
   RELAY_MAX_VIEWERS: setting(
     "50000",
@@ -189,6 +199,8 @@ export function toConfig(texts: Texts): Config {
     },
     rooms: {
       graceMs: v.RELAY_GRACE_MS,
+      noChatMs: v.RELAY_NO_CHAT_MS,
+      failingMs: v.RELAY_FAILING_MS,
       keepaliveMs: v.RELAY_KEEPALIVE_MS,
       stallMs: STALL_MS,
       quietMs: QUIET_MS,

@@ -24,6 +24,8 @@ export interface PollerSettings {
   pollMaxMs: number;
   /** The failure in a row that stops the room. */
   maxFailures: number;
+  /** It does not stop before its last good answer is this long ago, in milliseconds. */
+  failingMs: number;
   /** How long a lively chat may stay silent before a fresh page is asked for, once. */
   quietMs: number;
   /** How much later than its interval an answer may come before something may be missing in it. */

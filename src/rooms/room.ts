@@ -1,7 +1,6 @@
 /**
  * One video's chat for all who watch it: follows the room's log in the store and hands each new batch to its
- * viewers. It knows nothing of polling; whoever owns the poller is told when nobody has watched for the
- * grace time.
+ * viewers. Its life (who polls, how long it stays without viewers) is its entry's affair.
  */
 import type { Clock } from "../clock.ts";
 import type { ChatType, Init, RoomEnd } from "../protocol/chat.ts";
@@ -20,13 +19,7 @@ const PAGE_MESSAGES = 100;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5000;
 
-export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
-/** `ended`, `released` and `failed` are final. */
-export type RoomState = (typeof ROOM_STATES)[number];
-
 export interface RoomSettings {
-  /** How long a room without viewers lingers. */
-  graceMs: number;
   keepaliveMs: number;
   /** How long a viewer may take nothing of what was written. */
   stallMs: number;
@@ -65,12 +58,10 @@ export class Room implements Watched {
   readonly #pages = new Map<string, Promise<Chunk>>();
   readonly #closed = new AbortController();
   #range: Promise<CursorRange> | undefined;
-  #state: RoomState = "polling";
   #end: RoomEnd | undefined;
-  #lingering: AbortController | undefined;
   #keepaliveDueAt: number;
-  /** Called once, when nobody has watched for the grace time. */
-  onDeserted: (() => void) | undefined;
+  /** Called each time that the last viewer leaves. */
+  onIdle: (() => void) | undefined;
 
   /** A room whose log is known to reach up to cursor `head`. */
   constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
@@ -79,10 +70,6 @@ export class Room implements Watched {
     this.tail = new Tail(head);
     this.#parts = parts;
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
-  }
-
-  get state(): RoomState {
-    return this.#state;
   }
 
   get end(): RoomEnd | undefined {
@@ -112,8 +99,6 @@ export class Room implements Watched {
   /** The room is over: viewers are told once they have everything. */
   finish(end: RoomEnd): void {
     this.#end = end;
-    this.#state = end.state;
-    this.#lingering?.abort();
   }
 
   /**
@@ -123,7 +108,7 @@ export class Room implements Watched {
   async enter(wanted: Wanted, startFor: StartFor = recentOf): Promise<Seat> {
     const viewer = new Viewer(this, wanted.withDetails);
     this.#viewers.add(viewer);
-    this.#stay();
+    if (this.#closed.signal.aborted) viewer.hangUp();
     try {
       const range = await this.#currentRange();
       // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
@@ -141,18 +126,7 @@ export class Room implements Watched {
 
   leave(viewer: Viewer): void {
     this.#viewers.delete(viewer);
-    this.lingerIfDeserted();
-  }
-
-  // [spec] Last viewer disconnects | Room lingers for about 90 seconds
-  lingerIfDeserted(): void {
-    if (this.#viewers.size > 0 || this.#state !== "polling") return;
-    this.#state = "lingering";
-    this.#lingering = new AbortController();
-    this.#parts.clock.sleep(this.#parts.settings.graceMs, this.#lingering.signal).then(
-      () => this.onDeserted?.(),
-      () => {}, // a viewer came back, or the room is over
-    );
+    if (this.#viewers.size === 0) this.onIdle?.();
   }
 
   /** Due keepalives, and an end to viewers that take nothing. */
@@ -176,7 +150,6 @@ export class Room implements Watched {
   /** Stops following; viewers still attached are let go. */
   close(): void {
     this.#closed.abort();
-    this.#lingering?.abort();
     for (const viewer of this.#viewers) viewer.hangUp();
   }
 
@@ -232,12 +205,6 @@ export class Room implements Watched {
         this.#range = undefined;
       });
     return this.#range;
-  }
-
-  #stay(): void {
-    if (this.#state !== "lingering") return;
-    this.#lingering?.abort();
-    this.#state = "polling";
   }
 }
 

@@ -1,26 +1,23 @@
 /**
- * All rooms of this instance, at most one open per video. Whoever enters a video that has no room opens it;
- * whoever comes while it opens waits for the same bootstrap. Deserted, ended and failed rooms leave from here.
+ * All rooms of this instance: one entry for each video that somebody watches or watched just now. Here they are
+ * looked up, counted, ticked and stopped; what happens to one of them is in its entry.
  */
-
 import { RelayError } from "../protocol/errors.ts";
-import { type RoomRecord, StoreError } from "../store/port.ts";
+import { StoreError } from "../store/port.ts";
 import { decodeCheckpoint } from "./checkpoint.ts";
-import { resumeCursor } from "./cursor.ts";
-import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import type { PollerSettings } from "./poller.ts";
 import {
+  Entry,
+  type EntryHost,
+  type EntryParts,
+  type EntrySettings,
   ROOM_STATES,
-  Room,
-  type RoomSettings,
   type RoomState,
-  type Seat,
-  type StartFor,
-  type Wanted,
-} from "./room.ts";
+  unlessAborted,
+} from "./entry.ts";
+import { OwnedRoom } from "./owned-room.ts";
+import type { PollerSettings } from "./poller.ts";
+import type { Room, RoomSettings, Seat, Wanted } from "./room.ts";
 
-/** How long a replay that was read to its end answers from the store alone. */
-const REPLAY_KEPT_MS = 3_600_000;
 /** Most time between two looks at viewers that may have stalled. */
 const TICK_MS = 1000;
 /** What a caller is told to wait where the limit of rooms or viewers is reached. */
@@ -31,31 +28,26 @@ const CHECK_LIMIT_MS = 2000;
 const WIND_DOWN_MS = 2000;
 const HANG_UP_SPREAD_MS = 1500;
 
-export interface RoomsSettings extends RoomSettings, PollerSettings {
+export interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings {
   maxRooms: number;
   maxViewers: number;
 }
 
-export interface RoomsParts extends OwnedRoomParts {
+export interface RoomsParts extends EntryParts {
   settings: RoomsSettings;
-}
-
-/** A room just opened, and where those who waited for it begin. */
-interface Opened {
-  room: Room;
-  startFor: StartFor;
 }
 
 export class Rooms {
   readonly #parts: RoomsParts;
-  readonly #open = new Map<string, OwnedRoom>();
-  readonly #opening = new Map<string, Promise<Opened>>();
-  /** Rooms that let go of their video but not yet of the store. */
-  readonly #releasing = new Map<string, Promise<void>>();
-  /** Rooms that are over and no longer entered, but still have viewers to serve. */
-  readonly #retired = new Set<Room>();
+  readonly #entries = new Map<string, Entry>();
+  /** Rooms that nobody enters any more, but that still have viewers to serve. */
+  readonly #draining = new Set<Room>();
   readonly #stopped = new AbortController();
-  #entering = 0;
+  readonly #host: EntryHost = {
+    assertPlace: () => this.#assertPlace(),
+    drain: (room) => this.#draining.add(room),
+    stopped: this.#stopped.signal,
+  };
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
@@ -65,8 +57,9 @@ export class Rooms {
   }
 
   get viewerCount(): number {
-    let count = this.#entering;
-    for (const room of this.#all()) count += room.viewerCount;
+    let count = 0;
+    for (const { viewerCount } of this.#entries.values()) count += viewerCount;
+    for (const { viewerCount } of this.#draining) count += viewerCount;
     return count;
   }
 
@@ -80,7 +73,7 @@ export class Rooms {
       throw atCapacity("Too many viewers are connected.");
     if (this.#isBlocked) throw storeUnavailable();
     try {
-      return await this.#enterOrOpen(wanted, signal);
+      return await this.#entry(wanted.videoId).enter(wanted, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
@@ -112,7 +105,7 @@ export class Rooms {
 
   /** Whether the store refuses what some room's poller has brought. */
   get #isBlocked(): boolean {
-    return this.#open.values().some(({ isBlocked }) => isBlocked);
+    return this.#entries.values().some(({ owned }) => owned?.isBlocked);
   }
 
   /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */
@@ -120,7 +113,8 @@ export class Rooms {
     const { store, clock, settings } = this.#parts;
     for (const record of await store.openRooms(clock.now() - settings.graceMs)) {
       const checkpoint = decodeCheckpoint(record.checkpoint);
-      if (checkpoint) this.#keep(await OwnedRoom.resume(record, checkpoint, this.#parts));
+      if (checkpoint)
+        this.#entry(record.videoId).resume(await OwnedRoom.resume(record, checkpoint, this.#parts));
     }
   }
 
@@ -130,10 +124,10 @@ export class Rooms {
    */
   async stop(): Promise<void> {
     this.#stopped.abort();
-    await Promise.allSettled(this.#opening.values());
-    await Promise.all([...this.#open.values()].map((owned) => owned.windDown(WIND_DOWN_MS)));
-    const rooms = [...this.#all()];
-    const viewers = rooms.flatMap((room) => [...room.viewers]);
+    const entries = [...this.#entries.values()];
+    await Promise.all(entries.map((entry) => entry.settled()));
+    await Promise.all(entries.map(({ owned }) => owned?.windDown(WIND_DOWN_MS)));
+    const viewers = [...this.#openRooms(), ...this.#draining].flatMap((room) => [...room.viewers]);
     const spreadMs = Math.min(HANG_UP_SPREAD_MS, viewers.length);
     await Promise.all(
       viewers.map(async (viewer) => {
@@ -141,115 +135,22 @@ export class Rooms {
         viewer.hangUp();
       }),
     );
-    for (const room of rooms) room.close();
+    for (const entry of entries) entry.close();
+    for (const room of this.#draining) room.close();
   }
 
-  async #enterOrOpen(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
-    const open = this.#open.get(wanted.videoId);
-    if (open) return open.room.enter(wanted);
-    try {
-      const { room, startFor } = await this.#waitFor(wanted.videoId, signal);
-      return await room.enter(wanted, startFor);
-    } catch (error) {
-      const seat = isNoChat(error) && (await this.#enterArchive(wanted));
-      if (seat) return seat;
-      throw error;
+  #entry(videoId: string): Entry {
+    let entry = this.#entries.get(videoId);
+    if (!entry) {
+      entry = new Entry(videoId, this.#parts, this.#host);
+      this.#entries.set(videoId, entry);
     }
+    return entry;
   }
 
-  /** One opening for all who wait, however many they are; it goes on when one of them leaves. */
-  async #waitFor(videoId: string, signal: AbortSignal): Promise<Opened> {
-    let opening = this.#opening.get(videoId);
-    if (!opening) {
-      opening = this.#openRoom(videoId).finally(() => this.#opening.delete(videoId));
-      opening.catch((error) => this.#parts.telemetry.roomRefused(videoId, error));
-      this.#opening.set(videoId, opening);
-    }
-    this.#entering += 1;
-    try {
-      return await unlessAborted(opening, signal);
-    } finally {
-      this.#entering -= 1;
-    }
-  }
-
-  async #openRoom(videoId: string): Promise<Opened> {
-    if (this.#open.size + this.#opening.size >= this.#parts.settings.maxRooms) {
-      throw atCapacity("Too many rooms are open.");
-    }
-    await this.#releasing.get(videoId);
-    const finished = await this.#finishedReplay(videoId);
-    if (finished) return finished;
-    const { owned, startFor } = await OwnedRoom.bootstrap(videoId, this.#parts, this.#stopped.signal);
-    this.#keep(owned);
-    return { room: owned.room, startFor };
-  }
-
-  /** Keeps a room open until it is deserted or over. */
-  #keep(owned: OwnedRoom): void {
-    const { room } = owned;
-    this.#open.set(room.videoId, owned);
-    room.onDeserted = () => {
-      const released = owned.release().catch((error) => room.broken(error));
-      this.#retire(owned);
-      this.#releasing.set(
-        room.videoId,
-        released.finally(() => this.#releasing.delete(room.videoId)),
-      );
-    };
-    owned.over().then(
-      () => this.#afterEnd(owned),
-      (error) => {
-        room.broken(error);
-        this.#retire(owned);
-        owned.abandon();
-      },
-    );
-    room.lingerIfDeserted();
-  }
-
-  /** An ended room still answers resuming viewers for the grace time; any other makes place at once. */
-  async #afterEnd(owned: OwnedRoom): Promise<void> {
-    const { clock, settings, telemetry } = this.#parts;
-    const { room } = owned;
-    if (room.end) telemetry.roomClosed(room.videoId, room.end);
-    if (room.state === "ended") await clock.sleep(settings.graceMs, this.#stopped.signal).catch(() => {});
-    if (!this.#stopped.signal.aborted) this.#retire(owned);
-  }
-
-  #retire(owned: OwnedRoom): void {
-    if (this.#open.get(owned.room.videoId) !== owned) return;
-    this.#open.delete(owned.room.videoId);
-    if (owned.room.viewerCount > 0) this.#retired.add(owned.room);
-    else owned.room.close();
-  }
-
-  /** A replay that was read to its end not long ago: its opener is sent all of it, as of any replay. */
-  async #finishedReplay(videoId: string): Promise<Opened | undefined> {
-    const record = await this.#parts.store.room(videoId);
-    if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
-    if (record.endedAt < this.#parts.clock.now() - REPLAY_KEPT_MS) return undefined;
-    const room = this.#archive(record);
-    return room?.chatType === "liveChatReplayRenderer"
-      ? { room, startFor: (range) => range.floor }
-      : undefined;
-  }
-
-  /** The chat is gone, but a viewer that holds a cursor of its room gets what follows. */
-  async #enterArchive(wanted: Wanted): Promise<Seat | undefined> {
-    const record = await this.#parts.store.room(wanted.videoId);
-    if (!record || resumeCursor(record, wanted.lastEventId) === undefined) return undefined;
-    return this.#archive(record)?.enter(wanted);
-  }
-
-  /** A room that is over, served from the store. */
-  #archive(record: RoomRecord): Room | undefined {
-    const checkpoint = decodeCheckpoint(record.checkpoint);
-    if (!checkpoint) return undefined;
-    const room = new Room(record.videoId, checkpoint.chatType, record.head, this.#parts);
-    room.finish({ state: "ended", reason: "no more continuations" });
-    this.#retired.add(room);
-    return room;
+  #assertPlace(): void {
+    const open = this.#entries.values().reduce((count, { roomState }) => count + (roomState ? 1 : 0), 0);
+    if (open > this.#parts.settings.maxRooms) throw atCapacity("Too many rooms are open.");
   }
 
   async #tick(): Promise<void> {
@@ -257,24 +158,27 @@ export class Rooms {
     const periodMs = Math.min(TICK_MS, settings.keepaliveMs, settings.stallMs);
     while (!this.#stopped.signal.aborted) {
       await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
-      for (const room of this.#all()) room.tick();
-      for (const room of this.#retired) {
+      for (const entry of this.#entries.values()) {
+        entry.tick();
+        if (entry.isVacant) this.#entries.delete(entry.videoId);
+      }
+      for (const room of this.#draining) {
+        room.tick();
         if (room.viewerCount > 0) continue;
         room.close();
-        this.#retired.delete(room);
+        this.#draining.delete(room);
       }
     }
   }
 
-  *#all(): Iterable<Room> {
-    for (const { room } of this.#open.values()) yield room;
-    yield* this.#retired;
+  *#openRooms(): Iterable<Room> {
+    for (const { room } of this.#entries.values()) if (room) yield room;
   }
 
   #byState(): Record<RoomState, number> {
     const counts = Object.fromEntries(ROOM_STATES.map((state) => [state, 0])) as Record<RoomState, number>;
-    counts.bootstrapping = this.#opening.size;
-    for (const { state } of this.#all()) counts[state] += 1;
+    for (const { roomState } of this.#entries.values()) if (roomState) counts[roomState] += 1;
+    for (const { end } of this.#draining) if (end) counts[end.state] += 1;
     return counts;
   }
 }
@@ -291,18 +195,4 @@ function storeUnavailable(cause?: StoreError): RelayError {
 
 function stopping(): RelayError {
   return atCapacity("The service is stopping; connect again.", 1000);
-}
-
-function isNoChat(error: unknown): boolean {
-  return error instanceof RelayError && error.code === "NO_LIVE_CHAT";
-}
-
-/** The promise's outcome, or the signal's reason if that comes first; the promise itself goes on. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

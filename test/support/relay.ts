@@ -1,4 +1,6 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
+import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type Config,
   readSettings,
@@ -22,6 +24,8 @@ const FAST: Partial<Record<SettingName, string>> = {
   RELAY_POLL_MAX_MS: "200",
   RELAY_GRACE_MS: "60000",
   RELAY_COOLDOWN_MS: "100",
+  RELAY_FAILING_MS: "0",
+  RELAY_NO_CHAT_MS: "0",
 };
 
 export interface TestRelay extends AsyncDisposable {
@@ -82,4 +86,22 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
     service,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** The value of one metric by its name with labels; undefined where it has none yet. */
+export async function metric(
+  { telemetry }: Pick<TestRelay, "telemetry">,
+  name: string,
+): Promise<number | undefined> {
+  const lines = (await telemetry.registry.metrics()).split("\n");
+  const line = lines.find((candidate) => candidate.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length));
+}
+
+/** Resolves when the metrics show so many rooms in the state. */
+export async function roomsIn(relay: TestRelay, state: string, expected = 1): Promise<void> {
+  for (const limit = AbortSignal.timeout(5000); ; await delay(5)) {
+    if ((await metric(relay, `relay_rooms{state="${state}"}`)) === expected) return;
+    assert.ok(!limit.aborted, `no ${expected} room ${state}`);
+  }
 }
