@@ -5,7 +5,7 @@
 
 import { RelayError } from "../protocol/errors.ts";
 import { type RoomRecord, StoreError } from "../store/port.ts";
-import { decodeCheckpoint } from "./checkpoint.ts";
+import { decodePosition, type Position, UnreadablePosition } from "../upstream/position.ts";
 import { resumeCursor } from "./cursor.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
@@ -119,8 +119,8 @@ export class Rooms {
   async resume(): Promise<void> {
     const { store, clock, settings } = this.#parts;
     for (const record of await store.openRooms(clock.now() - settings.graceMs)) {
-      const checkpoint = decodeCheckpoint(record.checkpoint);
-      if (checkpoint) this.#keep(await OwnedRoom.resume(record, checkpoint, this.#parts));
+      const position = this.#positionOf(record);
+      if (position) this.#keep(await OwnedRoom.resume(record, position, this.#parts));
     }
   }
 
@@ -244,12 +244,24 @@ export class Rooms {
 
   /** A room that is over, served from the store. */
   #archive(record: RoomRecord): Room | undefined {
-    const checkpoint = decodeCheckpoint(record.checkpoint);
-    if (!checkpoint) return undefined;
-    const room = new Room(record.videoId, checkpoint.chatType, record.head, this.#parts);
+    const position = this.#positionOf(record);
+    if (!position) return undefined;
+    const room = new Room(record.videoId, position.chatType, record.head, this.#parts);
     room.finish({ state: "ended", reason: "no more continuations" });
     this.#retired.add(room);
     return room;
+  }
+
+  /** Undefined where there is none that can be used: such a room is bootstrapped when a viewer comes. */
+  #positionOf({ videoId, checkpoint }: RoomRecord): Position | undefined {
+    if (checkpoint === null) return undefined;
+    try {
+      return decodePosition(checkpoint);
+    } catch (error) {
+      if (!(error instanceof UnreadablePosition)) throw error;
+      this.#parts.telemetry.checkpointUnreadable(videoId, error.message);
+      return undefined;
+    }
   }
 
   async #tick(): Promise<void> {
