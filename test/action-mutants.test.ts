@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { asArray, asObject, dig } from "../src/json.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/readers/actions.ts";
 import { adding, MESSAGE, replaying } from "./support/chat-items.ts";
 import { POLL_OPENED, SENT, SILENT } from "./support/every-kind.ts";
+import { readMessages } from "./support/read-messages.ts";
 import { noRecordings, recordedFiles, recordedJson } from "./support/recorded.ts";
 
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
@@ -49,11 +49,11 @@ const witness = adding({ liveChatTextMessageRenderer: { id: "witness", message: 
 /** Reads an action's mutants in one go, a witness between each two; gives how many there were. */
 function assertHarmless(action: unknown, of: string): number {
   const all = [...mutants(action)];
-  const { messages, dropped } = readActions(
+  const { messages, dropped } = readMessages(
     [witness, ...all.flatMap((mutant) => [mutant, witness])],
     CONTEXT,
   );
-  const [expected] = readActions([witness], CONTEXT).messages;
+  const [expected] = readMessages([witness], CONTEXT).messages;
   const witnesses = messages.filter(({ id }) => id === "witness");
   assert.equal(witnesses.length, all.length + 1, of);
   for (const one of witnesses) assert.deepEqual(one, expected, of);
@@ -112,7 +112,7 @@ describe("no missing, empty, mistyped or huge field throws or touches another me
   it("while a poll is open", () => {
     const closing = { closeLiveChatActionPanelAction: { targetPanelId: "panel-1" } };
     for (const mutant of mutants(POLL_OPENED)) {
-      const { messages } = readActions([POLL_OPENED, mutant, closing, witness], CONTEXT);
+      const { messages } = readMessages([POLL_OPENED, mutant, closing, witness], CONTEXT);
       for (const message of messages) assertWellFormed(message, JSON.stringify(mutant).slice(0, 1000));
       assert.equal(messages.at(-1)?.id, "witness");
     }

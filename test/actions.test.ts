@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asArray } from "../src/json.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/readers/actions.ts";
 import { adding, COMMON, MEMBER, PAID, replaying, STICKER, TEXT } from "./support/chat-items.ts";
 import { frozen } from "./support/frozen.ts";
+import { readMessages } from "./support/read-messages.ts";
 
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
-const read = (...actions: unknown[]) => readActions(actions, CONTEXT);
+const read = (...actions: unknown[]) => readMessages(actions, CONTEXT);
 /** The message of the one action. */
 const one = (action: unknown): Message => {
   const { messages, dropped } = read(action);
@@ -239,5 +239,5 @@ test("frozen actions are read as they are", () => {
   const actions = frozen(
     structuredClone([adding(TEXT), adding(PAID), adding(STICKER), replaying("1", adding(MEMBER))]),
   );
-  assert.equal(readActions(asArray(actions) ?? [], CONTEXT).messages.length, 4);
+  assert.equal(readMessages(asArray(actions) ?? [], CONTEXT).messages.length, 4);
 });

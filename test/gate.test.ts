@@ -14,8 +14,8 @@ interface Wish {
   kind?: string;
   lane?: Lane;
   dueAt?: number;
-  everyMs?: number;
-  patienceMs?: number;
+  intervalMs?: number;
+  maxCooldownMs?: number;
   signal?: AbortSignal;
   /** How long the call takes. */
   takesMs?: number;
@@ -36,7 +36,7 @@ function bench(settings: Partial<GateSettings> = {}, telemetry = new Telemetry(s
       kind: "poll",
       lane: "poll",
       dueAt: clock.monotonic(),
-      patienceMs: Number.POSITIVE_INFINITY,
+      maxCooldownMs: Number.POSITIVE_INFINITY,
       signal: new AbortController().signal,
       ...turn,
       run: async (signal) => {
@@ -226,10 +226,10 @@ describe("upstream throttling: every room pauses", () => {
   it("refuses, at once and while they wait, callers that will not sit it out", async () => {
     const { clock, call } = bench();
     const hit = assert.rejects(call("hit", { fails: throttled() }));
-    const queued = assert.rejects(call("queued", { patienceMs: 0 }), isThrottled);
+    const queued = assert.rejects(call("queued", { maxCooldownMs: 0 }), isThrottled);
     await clock.advance(10);
     await Promise.all([hit, queued]);
-    await assert.rejects(call("late", { patienceMs: 0 }), (error: UpstreamError) => {
+    await assert.rejects(call("late", { maxCooldownMs: 0 }), (error: UpstreamError) => {
       return isThrottled(error) && error.retryAfterMs === 30_000;
     });
   });
@@ -241,8 +241,8 @@ describe("a call that sits out so long a cooldown and no longer", () => {
     const short = assert.rejects(call("short", { fails: throttled(50_000) }));
     await clock.advance(10);
     await short;
-    const patient = call("patient", { patienceMs: 60_000, dueAt: -1 });
-    const waits = assert.rejects(call("waits", { patienceMs: 60_000, dueAt: 1 }), isThrottled);
+    const patient = call("patient", { maxCooldownMs: 60_000, dueAt: -1 });
+    const waits = assert.rejects(call("waits", { maxCooldownMs: 60_000, dueAt: 1 }), isThrottled);
     const long = assert.rejects(call("long", { fails: throttled(70_000), dueAt: 0 }));
     await clock.advance(51_000);
     assert.equal(await patient, "patient");
@@ -296,7 +296,7 @@ describe("fairness", () => {
     const { clock, call, starts } = bench();
     const stop = new AbortController();
     const loop = async (name: string) => {
-      while (!stop.signal.aborted) await call(name, { everyMs: 1000 }).then(() => clock.sleep(1000));
+      while (!stop.signal.aborted) await call(name, { intervalMs: 1000 }).then(() => clock.sleep(1000));
     };
     const rooms = Array.from({ length: 20 }, (_, i) => loop(`room ${i}`));
     await clock.advance(100_000);
@@ -320,7 +320,7 @@ describe("fairness", () => {
       }
     }
     const { clock, call } = bench({}, new Listening(silentLog));
-    const done = Promise.all(Array.from({ length: 300 }, (_, i) => call(`room ${i}`, { everyMs: 5000 })));
+    const done = Promise.all(Array.from({ length: 300 }, (_, i) => call(`room ${i}`, { intervalMs: 5000 })));
     await clock.advance(76_000);
     await done;
     assert.deepEqual(warnings, [

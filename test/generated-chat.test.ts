@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Ledger, type Told, toldBy } from "../chaos/ledger.ts";
 import { systemClock } from "../src/clock.ts";
-import { append, settled } from "../src/rooms/appender.ts";
-import { decodeCheckpoint } from "../src/rooms/checkpoint.ts";
+import { Appender } from "../src/rooms/appender.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
@@ -15,7 +14,9 @@ import { Random } from "../src/simulator/random.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { decodePosition } from "../src/upstream/position.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
+import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
 import { readAll } from "./support/store-reading.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
@@ -29,24 +30,16 @@ async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
   const random = new Random(7, "answers");
   const store = new MemoryStore(systemClock);
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
-  const claim = await store.claim(VIDEO);
-  let { head } = claim;
+  const appender = new Appender(parts, await store.claim(VIDEO));
   for (let from = 0; from < actions.length; ) {
     const to = from + 1 + random.below(200);
     const repeated = random.chance(0.3) ? random.below(100) : 0;
     // What is known of earlier answers is what a restart would know.
-    const { panels = [] } = decodeCheckpoint((await store.room(VIDEO))?.checkpoint ?? null) ?? {};
+    const checkpoint = (await store.room(VIDEO))?.checkpoint;
+    const { panels } = checkpoint ? decodePosition(checkpoint) : POSITION;
     const context = { receivedAt: Date.now(), timezone: "UTC", panels };
     const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);
-    const checkpoint = {
-      chatType: "liveChatRenderer",
-      pair: { client: "WEB", endpoint: "get_live_chat" },
-      credentials: { apiKey: "key", clientVersion: "1" },
-      continuation: "token",
-      panels: answer.panels,
-    } as const;
-    const added = await append(parts, claim, head, await settled(store, VIDEO, answer), checkpoint);
-    head += added.length;
+    await appender.appendOnce(answer.items, { ...POSITION, panels: answer.panels });
     from = to;
   }
   return (await readAll(store, VIDEO)).map(({ body }) => toldBy(JSON.parse(body)));

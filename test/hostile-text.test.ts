@@ -12,9 +12,9 @@ import {
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
 } from "../src/upstream/page/credentials.ts";
-import { readActions } from "../src/upstream/readers/actions.ts";
 import { filled, PAGES, SCRIPTS } from "./support/evil-content.ts";
 import { heldMb } from "./support/memory.ts";
+import { readMessages } from "./support/read-messages.ts";
 
 /** Linear reading takes a tenth of it on an idle machine. */
 const MOST_MS = 3000;
@@ -107,7 +107,7 @@ function absurd(text: string): object {
 function answerTo(text: string): void {
   try {
     const answer = readChatAnswer({ status: 200, text, header: () => undefined, receivedAt: 0, tookMs: 0 });
-    if (answer.kind === "batch") readActions(answer.actions, READING);
+    if (answer.kind === "batch") readMessages(answer.actions, READING);
   } catch (error) {
     assert.ok(error instanceof UpstreamError);
     assert.ok(error.message.length < 250);
@@ -144,11 +144,11 @@ describe("what is kept is not the text that it was found in", () => {
 
   it("the kind and the sample of an unknown action, and a message's words", () => {
     const action = (text: string, i: number) =>
-      readActions([{ [`${text}${i}Action`]: { text } }], READING).dropped;
+      readMessages([{ [`${text}${i}Action`]: { text } }], READING).dropped;
     assert.ok(keptMb(action) < MOST_KEPT_MB);
     const item = (text: string, i: number) => ({ id: `m${i}`, message: { runs: [{ text: text + i }] } });
     const message = (text: string, i: number) =>
-      readActions([{ addChatItemAction: { item: { liveChatTextMessageRenderer: item(text, i) } } }], READING)
+      readMessages([{ addChatItemAction: { item: { liveChatTextMessageRenderer: item(text, i) } } }], READING)
         .messages[0];
     assert.ok(keptMb(message) < MOST_KEPT_MB);
   });

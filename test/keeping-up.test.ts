@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { waitAfter } from "../src/rooms/poller.ts";
 import { startSimulator } from "../src/simulator/index.ts";
+import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
@@ -34,7 +35,10 @@ describe("the wait until the next poll", () => {
   for (const [what, kind, timeoutMs, actionCount, expected] of rows) {
     it(what, () => {
       const chatType = kind === "live" ? "liveChatRenderer" : "liveChatReplayRenderer";
-      assert.equal(waitAfter({ timeoutMs, actionCount }, { chatType }, limits), expected);
+      assert.equal(
+        waitAfter({ timeoutMs, actionCount, position: { ...POSITION, chatType } }, limits),
+        expected,
+      );
     });
   }
 });

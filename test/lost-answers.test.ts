@@ -3,23 +3,17 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import type { RoomEnd } from "../src/protocol/chat.ts";
-import type { EncodedMessage, Message } from "../src/protocol/message.ts";
+import type { EncodedMessage } from "../src/protocol/message.ts";
 import { Appender } from "../src/rooms/appender.ts";
-import type { Checkpoint } from "../src/rooms/checkpoint.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { type Claim, StoreError } from "../src/store/port.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import type { Item } from "../src/upstream/readers/reader.ts";
+import { POSITION } from "./support/position.ts";
 
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
-const CHECKPOINT: Checkpoint = {
-  chatType: "liveChatRenderer",
-  pair: { client: "WEB", endpoint: "get_live_chat" },
-  credentials: { apiKey: "key", clientVersion: "1" },
-  continuation: "token",
-  panels: [],
-};
 
 /** Loses the answers to its next writes, and then to its next looks at a room. */
 class ForgetfulStore extends MemoryStore {
@@ -43,21 +37,9 @@ class ForgetfulStore extends MemoryStore {
   }
 }
 
-function batchOf(...ids: string[]) {
-  const messages = ids.map((id): Message => {
-    return {
-      type: "chat",
-      id,
-      timestamp: "",
-      author: "a",
-      message: id,
-      amount: "",
-      color: "",
-      parts: [],
-      details: {},
-    };
-  });
-  return { messages, replacements: new Map() };
+function itemsOf(...ids: string[]): Item[] {
+  const rest = { timestamp: "", author: "a", amount: "", color: "", parts: [], details: {} };
+  return ids.map((id) => ({ message: { type: "chat", id, message: id, ...rest } }));
 }
 
 for (const losesLooks of [0, 1, 2]) {
@@ -65,11 +47,11 @@ for (const losesLooks of [0, 1, 2]) {
     const store = new ForgetfulStore(systemClock);
     const claim = await store.claim(VIDEO);
     const telemetry = new Telemetry(silentLog);
-    const appender = new Appender({ store, clock: systemClock, telemetry }, claim, claim.head);
+    const appender = new Appender({ store, clock: systemClock, telemetry }, claim);
     Object.assign(store, { losesWrites: 1, losesLooks });
 
-    await appender.append(batchOf("1", "2"), CHECKPOINT, NEVER);
-    await appender.append(batchOf("2", "3"), CHECKPOINT, NEVER);
+    await appender.append(itemsOf("1", "2"), POSITION, NEVER);
+    await appender.append(itemsOf("2", "3"), POSITION, NEVER);
     assert.deepEqual(
       (await store.read(VIDEO, claim.base, 10)).map(({ id, cursor }) => [id, cursor - claim.base]),
       [

@@ -6,9 +6,9 @@ import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { Message as MessageSchema } from "../src/http/schemas.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/readers/actions.ts";
 import { READERS } from "../src/upstream/readers/table.ts";
 import { REPLACED, SENT, SILENT } from "./support/every-kind.ts";
+import { readMessages } from "./support/read-messages.ts";
 
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
 const DOCS = readFileSync(join(import.meta.dirname, "../docs/messages.md"), "utf8");
@@ -27,8 +27,8 @@ function section(heading: string): string {
 const rowsOf = (heading: string): string[] =>
   [...section(heading).matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
 
-const messagesOf = (action: object): Message[] => readActions([action], CONTEXT).messages;
-const forHolder = [...readActions([REPLACED], CONTEXT).replacements.values()].map(({ message }) => message);
+const messagesOf = (action: object): Message[] => readMessages([action], CONTEXT).messages;
+const forHolder = readMessages([REPLACED], CONTEXT).items.flatMap(({ replaces }) => replaces?.as ?? []);
 
 describe("docs/messages.md", () => {
   for (const [type, [first]] of Object.entries(SENT)) {
@@ -81,7 +81,7 @@ describe("the actions of every kind", () => {
 
   it("give nothing where they stand under silent", () => {
     for (const action of SILENT) {
-      const { messages, dropped } = readActions([action], CONTEXT);
+      const { messages, dropped } = readMessages([action], CONTEXT);
       assert.deepEqual([messages, [...dropped.values()].map(({ reason }) => reason)], [[], ["silent"]]);
     }
   });

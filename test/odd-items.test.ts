@@ -2,16 +2,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Details, Message } from "../src/protocol/message.ts";
-import { readActions } from "../src/upstream/readers/actions.ts";
 import { sentence } from "../src/upstream/readers/text.ts";
 import { adding, COMMON, PAID, replaying, TEXT } from "./support/chat-items.ts";
 import { bannered, GIFT_HEADER, poll, SENT, ticking } from "./support/every-kind.ts";
+import { readMessages } from "./support/read-messages.ts";
 
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
 const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });
 
 function one(action: object): Message {
-  const { messages, dropped } = readActions([action], CONTEXT);
+  const { messages, dropped } = readMessages([action], CONTEXT);
   assert.equal(dropped.size, 0, JSON.stringify([...dropped]));
   const [message] = messages;
   assert.ok(message);

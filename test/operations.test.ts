@@ -10,6 +10,8 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
+import { systemClock } from "../src/clock.ts";
+import { openStore } from "../src/store/open.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { type DroppedActions, Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "./support/api.ts";
@@ -148,6 +150,14 @@ async function failingStore(run: Run, path: string): Promise<void> {
   assert.deepEqual(answer.body, { ready: true, reasons: [] });
 }
 
+/** Leaves an open room whose checkpoint no version of the service wrote. */
+async function leaveUnreadable(url: string): Promise<void> {
+  const store = await openStore(url, systemClock, silentLog);
+  const claim = await store.claim("unreadable1");
+  await store.append(claim, claim.head, [], "nonsense");
+  await store.close();
+}
+
 async function wholeRun(folder: string): Promise<Run> {
   const log: string[] = [];
   const telemetry = new Telemetry(pino({ level: "trace" }, { write: (line) => void log.push(line) }));
@@ -158,6 +168,7 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_MAX_FAILURES: "3",
     RELAY_TRUST_PROXY: "1",
   };
+  await leaveUnreadable(settings.RELAY_STORE);
   await using relay = await startRelay({ telemetry, stallMs: 200, settings });
   const run = new Run(relay, log);
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, works: [{}] });
@@ -201,6 +212,7 @@ describe("over a run in which everything happens", () => {
       [/^room opened$/, VIDEO],
       [/^room re-bootstrapped$/, VIDEO],
       [/^room ended$/, VIDEO],
+      [/^a stored checkpoint cannot be read/, "unreadable1"],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^viewer dropped/, SLOW_VIDEO],

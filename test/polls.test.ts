@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { it } from "node:test";
-import { decodeCheckpoint, encodeCheckpoint } from "../src/rooms/checkpoint.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { type ReadActions, readActions } from "../src/upstream/readers/actions.ts";
+import { decodePosition, encodePosition } from "../src/upstream/position.ts";
 import { NO_PANELS, type OpenPanels } from "../src/upstream/readers/panels.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/every-kind.ts";
 import { frozen } from "./support/frozen.ts";
 import { openStream, textAction } from "./support/opening.ts";
+import { POSITION } from "./support/position.ts";
+import { readMessages } from "./support/read-messages.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 
@@ -17,14 +18,14 @@ const updated = (votes: string, ...ratios: number[]) => ({
   updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll(votes, ...ratios) } },
 });
 
-function read(actions: readonly unknown[], panels: OpenPanels = NO_PANELS): ReadActions {
-  return readActions(frozen(structuredClone(actions)), {
+function read(actions: readonly unknown[], panels: OpenPanels = NO_PANELS) {
+  return readMessages(frozen(structuredClone(actions)), {
     receivedAt: 0,
     timezone: "UTC",
     panels: frozen(panels),
   });
 }
-const states = ({ messages }: ReadActions) =>
+const states = ({ messages }: ReturnType<typeof read>) =>
   messages.map(({ details }) => `${details.poll?.state} ${details.poll?.votes}`);
 
 it("what closes says what was shown last, under an id of its own", () => {
@@ -97,16 +98,10 @@ it("polls that are never closed are forgotten, the oldest first", () => {
   );
 });
 
-it("open polls survive a checkpoint, and whatever else may be written in one", () => {
+it("open polls survive a position's text, and whatever else may be written in one", () => {
   const { panels } = read([POLL_OPENED, POLL_UPDATED]);
-  const checkpoint = {
-    chatType: "liveChatRenderer",
-    pair: { client: "WEB", endpoint: "get_live_chat" },
-    credentials: { apiKey: "key", clientVersion: "1" },
-    continuation: "token",
-    panels,
-  } as const;
-  assert.deepEqual(decodeCheckpoint(encodeCheckpoint(checkpoint)), checkpoint);
+  const position = { ...POSITION, panels };
+  assert.deepEqual(decodePosition(encodePosition(position)), position);
   const odd = [
     undefined,
     null,
@@ -116,7 +111,7 @@ it("open polls survive a checkpoint, and whatever else may be written in one", (
     [null, 7, {}, { panelId: "p", pollId: "p" }, { ...panels[0], poll: {} }],
   ];
   for (const panels of odd) {
-    assert.deepEqual(decodeCheckpoint(JSON.stringify({ ...checkpoint, panels }))?.panels, []);
+    assert.deepEqual(decodePosition(JSON.stringify({ ...position, panels })).panels, []);
   }
 });
 
@@ -136,4 +131,20 @@ it("a poll that was open when the service stopped is closed after it starts agai
   await stream.until(() => stream.ids.includes("after"));
   const told = stream.messages.map(({ message }) => message.details?.poll?.state ?? message.type);
   assert.deepEqual(told, ["closed", "chat"]);
+});
+
+it("a poll that was opened while the room could not read is closed", async () => {
+  await using relay = await startRelay({ overdueMs: 200, settings: { RELAY_COOLDOWN_MS: "500" } });
+  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1 });
+  await using stream = await openStream(relay, { videoId: VIDEO, details: true });
+  const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+  while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
+  chat.say([POLL_OPENED, textAction("during")]);
+  await stream.until(() => stream.ids.includes("during"));
+  chat.say([POLL_CLOSED]);
+  await relay.upstream.requested("get_live_chat", { finished: true });
+  chat.say([textAction("after")]);
+  await stream.until(() => stream.ids.includes("after"));
+  const sent = stream.messages.map(({ message }) => message.details?.poll?.state ?? message.type);
+  assert.deepEqual(sent, ["open", "chat", "closed", "chat"]);
 });

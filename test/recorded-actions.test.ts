@@ -2,15 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import { asArray, asObject, dig } from "../src/json.ts";
 import { readChatPage } from "../src/upstream/page/chat-page.ts";
-import { type ActionContext, readActions } from "../src/upstream/readers/actions.ts";
+import type { ActionContext } from "../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../src/upstream/readers/panels.ts";
 import { frozen } from "./support/frozen.ts";
+import { readMessages } from "./support/read-messages.ts";
 import { noRecordings, recordedFiles, recordedJson, recordedText } from "./support/recorded.ts";
 import { CATALOGUE, PHONES, POLL_LIFE } from "./support/recorded-catalogue.ts";
 import { SINGLE_ACTIONS } from "./support/recorded-facts.ts";
 
 const read = (actions: readonly unknown[], more: Partial<ActionContext> = {}) =>
-  readActions(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC", ...more });
+  readMessages(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC", ...more });
 
 /** The actions of a recorded answer, page, list or single action, frozen; a bare renderer as if it were added. */
 function recordedActions(name: string): readonly unknown[] {

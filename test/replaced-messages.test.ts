@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { encodeMessage } from "../src/protocol/message.ts";
-import { Appender, append, settled } from "../src/rooms/appender.ts";
+import { Appender } from "../src/rooms/appender.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { StoreError } from "../src/store/port.ts";
@@ -12,18 +12,11 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
 import { type PollBody, pollOf, post, session } from "./support/api.ts";
 import { openStream, textAction } from "./support/opening.ts";
+import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
 
 const VIDEO = "replaced-01";
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
-
-const CHECKPOINT = {
-  chatType: "liveChatRenderer",
-  pair: { client: "WEB", endpoint: "get_live_chat" },
-  credentials: { apiKey: "key", clientVersion: "1" },
-  continuation: null,
-  panels: [],
-} as const;
 
 const text = (id: string, words: string): JsonObject => ({
   liveChatTextMessageRenderer: {
@@ -42,12 +35,9 @@ const placeholder = (id: string): JsonObject => ({ liveChatPlaceholderItemRender
 async function room() {
   const store = new MemoryStore(systemClock);
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
-  const claim = await store.claim(VIDEO);
-  let { head } = claim;
+  const appender = new Appender(parts, await store.claim(VIDEO));
   return async (...actions: JsonObject[]): Promise<string[]> => {
-    const messages = await settled(store, VIDEO, readActions(actions, CONTEXT));
-    const added = await append(parts, claim, head, messages, CHECKPOINT);
-    head += added.length;
+    const added = await appender.appendOnce(readActions(actions, CONTEXT).items, POSITION);
     return added.map(({ body }) => {
       const { type, id, message } = JSON.parse(body);
       return `${type} ${id.replace(/[\w-]{12}$/, "#")} ${message}`;
@@ -110,14 +100,14 @@ it("what a batch is to the room stays so when its append had no answer and is tr
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
   const store = new ForgetfulStore(clock);
   const claim = await store.claim(VIDEO);
-  const appender = new Appender({ store, clock, telemetry: new Telemetry(silentLog) }, claim, claim.head);
+  const appender = new Appender({ store, clock, telemetry: new Telemetry(silentLog) }, claim);
   const actions = [
     replacing("a", text("a", "one")),
     replacing("a", text("a", "two")),
     replacing("late", text("b", "three")),
     said("late", "four"),
   ];
-  await appender.append(readActions(actions, CONTEXT), CHECKPOINT, new AbortController().signal);
+  await appender.append(readActions(actions, CONTEXT).items, POSITION, new AbortController().signal);
   assert.equal(store.failed, 2);
   const ids = (await store.read(VIDEO, 0, 10)).map(({ id }) => id.replace(/[\w-]{12}$/, "#"));
   assert.deepEqual(ids, ["a", "replaced:a:#", "b", "late"]);
@@ -131,13 +121,13 @@ it("the same content in the place of two messages is two events", async () => {
 });
 
 it("a replaced message names what it replaces, and has the new content's details", () => {
-  const { replacements } = readActions([replacing("a", text("b", "new"))], CONTEXT);
-  const [replacement] = replacements.values();
-  assert.equal(replacement?.targetId, "a");
-  const { type, message, details } = replacement.message;
+  const [item] = readActions([replacing("a", text("b", "new"))], CONTEXT).items;
+  assert.equal(item?.replaces?.id, "a");
+  const { as } = item.replaces;
+  const { type, message, details } = as;
   assert.deepEqual([type, message, details.target], ["replaced", "new", { messageId: "a" }]);
   assert.equal(details.publishedAt, "2026-01-01T00:00:00.000000Z");
-  assert.ok(encodeMessage(replacement.message).body.includes('"id":"replaced:a:'));
+  assert.ok(encodeMessage(as).body.includes('"id":"replaced:a:'));
 });
 
 it("a stream tells of the replacement where a session, which keeps nothing, gives the new item", async () => {

@@ -5,6 +5,8 @@ import { messageFor } from "../protocol/message.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { isClientLabel } from "../upstream/clients.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
+import type { Position } from "../upstream/position.ts";
+import { NO_PANELS } from "../upstream/readers/panels.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
 import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, PollRequest, PollResponse } from "./schemas.ts";
@@ -26,14 +28,20 @@ export function pollRoute(app: FastifyInstance, liveChat: LiveChat): void {
         throw new RelayError("UNKNOWN_CLIENT", "client: is not a known client label.");
       // The schema demands one of WEB; whatever others send there is ignored.
       const credentials = { apiKey, clientVersion: typeof webVersion === "string" ? webVersion : "" };
-      const call = { pair: { client, endpoint }, credentials, continuation: token };
-      const turn = { lane: "caller", patienceMs: 0, signal: hangUpSignal(reply.raw) } as const;
-      const answer = await liveChat.poll(call, turn);
+      const position: Position = {
+        chatType: "liveChatRenderer", // the caller knows which; reading does not ask
+        pair: { client, endpoint },
+        credentials,
+        continuation: token,
+        panels: NO_PANELS,
+      };
+      const options = { lane: "caller", maxCooldownMs: 0, signal: hangUpSignal(reply.raw) } as const;
+      const answer = await liveChat.poll(position, options);
       if (answer.kind === "silence") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
       return {
-        token: answer.continuation ?? null,
+        token: answer.position.continuation,
         timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-        messages: answer.messages.map((message) => messageFor(message, details)),
+        messages: answer.items.map(({ message }) => messageFor(message, details)),
       };
     },
   );

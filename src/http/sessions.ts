@@ -4,6 +4,7 @@ import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
 import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, SessionRequest, SessionResponse } from "./schemas.ts";
@@ -23,22 +24,23 @@ export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
       const signal = hangUpSignal(reply.raw);
-      const { page, pair, first } = await liveChat.bootstrap(videoId, {
+      const { page, first } = await liveChat.bootstrap(videoId, {
         lane: "caller",
-        patienceMs: 0,
+        maxCooldownMs: 0,
         signal,
       });
-      const initial = includeInitial ? distinct([...page.messages, ...first.messages]) : [];
+      const { chatType, pair, credentials, continuation } = page.position;
+      const initial = includeInitial ? distinct([...page.items, ...first.items]) : [];
       return {
         videoId,
-        chatType: page.chatType,
+        chatType,
         client: pair.client,
         host: liveChat.hostOf(pair.client),
         endpoint: pair.endpoint,
-        apiKey: page.credentials.apiKey,
-        webVersion: page.credentials.clientVersion,
+        apiKey: credentials.apiKey,
+        webVersion: credentials.clientVersion,
         // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
-        token: first.continuation ?? page.continuation,
+        token: first.position.continuation ?? continuation,
         timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         messages: initial.map((message) => messageFor(message, details)),
       };
@@ -46,6 +48,6 @@ export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
   );
 }
 
-function distinct(messages: readonly Message[]): Message[] {
-  return [...new Map(messages.toReversed().map((message) => [message.id, message])).values()].reverse();
+function distinct(items: readonly Item[]): Message[] {
+  return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();
 }

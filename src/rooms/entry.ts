@@ -5,7 +5,7 @@
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { RoomRecord } from "../store/port.ts";
-import { decodeCheckpoint } from "./checkpoint.ts";
+import { readCheckpoint } from "./checkpoint.ts";
 import { resumeCursor } from "./cursor.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import { Room, type Seat, type StartFor, type Wanted } from "./room.ts";
@@ -236,9 +236,9 @@ export class Entry {
 
   /** A room that is over, served from the store. */
   #archive(record: RoomRecord): Room | undefined {
-    const checkpoint = decodeCheckpoint(record.checkpoint);
-    if (!checkpoint) return undefined;
-    const room = new Room(record.videoId, checkpoint.chatType, record.head, this.#parts);
+    const position = readCheckpoint(record, this.#parts.telemetry);
+    if (!position) return undefined;
+    const room = new Room(record.videoId, position.chatType, record.head, this.#parts);
     room.finish(CHAT_OVER);
     return room;
   }

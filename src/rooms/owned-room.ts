@@ -3,10 +3,10 @@
  * chat, by desertion or with the service.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { Claim, RoomRecord } from "../store/port.ts";
+import type { RoomRecord } from "../store/port.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
-import { Appender, append, settled } from "./appender.ts";
-import type { Checkpoint } from "./checkpoint.ts";
+import type { Position } from "../upstream/position.ts";
+import { Appender } from "./appender.ts";
 import { backfillCursor } from "./cursor.ts";
 import { Poller, type PollerSettings, type PollerStart, waitAfter } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
@@ -38,26 +38,25 @@ export class OwnedRoom {
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startFor: StartFor }> {
     const { liveChat, store, telemetry, settings } = parts;
-    const { page, pair, first } = await liveChat.bootstrap(videoId, {
+    const { page, first } = await liveChat.bootstrap(videoId, {
       lane: "caller",
-      patienceMs: 0,
+      maxCooldownMs: 0,
       signal,
     });
-    const { chatType, credentials } = page;
-    const { continuation = null, panels } = first;
-    const checkpoint = { chatType, pair, credentials, continuation, panels };
+    const { position } = first;
+    const { chatType, pair } = position;
     const claim = await store.claim(videoId);
-    const backlog = await settled(store, videoId, {
-      messages: [...page.messages, ...first.messages],
-      replacements: new Map([...page.replacements, ...first.replacements]),
-    });
-    const added = await append(parts, claim, claim.head, backlog, checkpoint);
+    const appender = new Appender(parts, claim);
+    const backlog = [...page.items, ...first.items];
+    const added = await appender.appendOnce(backlog, position);
     // What the page held is history; where it held nothing, the first answer is.
-    const historyLength = page.messages.length > 0 ? page.messages.length : backlog.length;
-    const history = new Set(backlog.slice(0, historyLength).map((message) => message.id));
+    const historyLength = page.items.length > 0 ? page.items.length : backlog.length;
+    const history = new Set(
+      backlog.slice(0, historyLength).flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
+    );
     const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
-    const start = { checkpoint, waitMs: waitAfter(first, checkpoint, settings), ageMs: 0 };
-    const owned = new OwnedRoom(claim, claim.head, claim.head + added.length, start, parts);
+    const start = { position, waitMs: waitAfter(first, settings), ageMs: 0 };
+    const owned = new OwnedRoom(claim, appender, start, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
     return {
       owned,
@@ -68,23 +67,17 @@ export class OwnedRoom {
   }
 
   /** Goes on from the checkpoint of a room that was open when the service stopped. Rejects with `StoreError`. */
-  static async resume(record: RoomRecord, checkpoint: Checkpoint, parts: OwnedRoomParts): Promise<OwnedRoom> {
+  static async resume(record: RoomRecord, position: Position, parts: OwnedRoomParts): Promise<OwnedRoom> {
     const claim = await parts.store.claim(record.videoId);
     parts.telemetry.roomResumed(record.videoId, claim.head);
     const ageMs = Math.max(0, parts.clock.now() - (record.checkpointAt ?? 0));
-    return new OwnedRoom(claim, claim.head, claim.head, { checkpoint, waitMs: 0, ageMs }, parts);
+    return new OwnedRoom(claim, new Appender(parts, claim), { position, waitMs: 0, ageMs }, parts);
   }
 
-  private constructor(
-    claim: Claim,
-    followFrom: number,
-    head: number,
-    start: PollerStart,
-    parts: OwnedRoomParts,
-  ) {
-    this.room = new Room(claim.videoId, start.checkpoint.chatType, followFrom, parts);
-    this.#appender = new Appender(parts, claim, head);
-    const poller = new Poller(claim.videoId, start, { ...parts, appender: this.#appender });
+  private constructor(claim: RoomRecord, appender: Appender, start: PollerStart, parts: OwnedRoomParts) {
+    this.room = new Room(claim.videoId, start.position.chatType, claim.head, parts);
+    this.#appender = appender;
+    const poller = new Poller(claim.videoId, start, { ...parts, appender });
     this.#following = this.room.follow();
     this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);
   }

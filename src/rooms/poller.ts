@@ -7,11 +7,11 @@ import type { ErrorCode } from "../protocol/errors.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
-import type { Turn } from "../upstream/egress/gate.ts";
+import type { CallOptions } from "../upstream/egress/gate.ts";
 import { UpstreamError } from "../upstream/errors.ts";
-import type { ChatBatch, LiveChat, Reading } from "../upstream/live-chat.ts";
+import type { Batch, LiveChat, Page } from "../upstream/live-chat.ts";
+import type { Position } from "../upstream/position.ts";
 import type { Appender } from "./appender.ts";
-import type { Checkpoint } from "./checkpoint.ts";
 
 /** So many empty polls in a row, for long enough, after messages came: a token can give nothing for ever. */
 const QUIET_POLLS = 20;
@@ -34,8 +34,8 @@ export interface PollerSettings {
 
 /** Where a poller begins. */
 export interface PollerStart {
-  checkpoint: Checkpoint;
-  /** Before the first poll, as `waitAfter` gives it for the answer that led to the checkpoint. */
+  position: Position;
+  /** Before the first poll, as `waitAfter` gives it for the answer that led to the position. */
   waitMs: number;
   /** How long ago that answer came. */
   ageMs: number;
@@ -58,7 +58,7 @@ type Next = { waitMs: number } | "over";
 export class Poller {
   readonly #videoId: string;
   readonly #parts: PollerParts;
-  #checkpoint: Checkpoint;
+  #position: Position;
   #waitMs: number;
   /** Failures in a row. */
   #failures = 0;
@@ -71,9 +71,9 @@ export class Poller {
   #answeredAt: number;
   #caughtUpAt = Number.NEGATIVE_INFINITY;
 
-  constructor(videoId: string, { checkpoint, waitMs, ageMs }: PollerStart, parts: PollerParts) {
+  constructor(videoId: string, { position, waitMs, ageMs }: PollerStart, parts: PollerParts) {
     this.#videoId = videoId;
-    this.#checkpoint = checkpoint;
+    this.#position = position;
     this.#waitMs = waitMs;
     this.#answeredAt = parts.clock.monotonic() - ageMs;
     this.#parts = parts;
@@ -88,22 +88,21 @@ export class Poller {
     try {
       let next: Next = { waitMs: this.#waitMs };
       while (next !== "over") {
-        const { continuation } = this.#checkpoint;
         // [spec] Upstream returns no next continuation token | Chat over
-        if (continuation === null) {
+        if (this.#position.continuation === null) {
           await this.#end(stop);
           return;
         }
         const dueAt: number = clock.monotonic() + next.waitMs;
         await clock.sleep(next.waitMs, windDown);
-        const turn = {
+        const options = {
           lane: "poll",
           dueAt,
-          everyMs: this.#waitMs,
-          patienceMs: Number.POSITIVE_INFINITY,
+          intervalMs: this.#waitMs,
+          maxCooldownMs: Number.POSITIVE_INFINITY,
           signal: stop,
         } as const;
-        next = await this.#step(turn, continuation);
+        next = await this.#step(options);
         this.#parts.telemetry.polled(clock.monotonic() - dueAt);
       }
     } catch (error) {
@@ -111,14 +110,13 @@ export class Poller {
     }
   }
 
-  async #step(turn: Turn, continuation: string): Promise<Next> {
+  async #step(options: CallOptions): Promise<Next> {
     try {
-      if (this.#mustReopen !== undefined) return await this.#reopen(turn, this.#mustReopen);
-      const { pair, credentials, chatType, panels } = this.#checkpoint;
-      const answer = await this.#parts.liveChat.poll({ pair, credentials, continuation }, turn, panels);
-      if (answer.kind === "batch") return await this.#take(answer, turn);
-      if (chatType === "liveChatReplayRenderer") return await this.#end(turn.signal);
-      return await this.#lost("an answer without chat", turn.signal);
+      if (this.#mustReopen !== undefined) return await this.#reopen(options, this.#mustReopen);
+      const answer = await this.#parts.liveChat.poll(this.#position, options);
+      if (answer.kind === "batch") return await this.#take(answer, options);
+      if (this.#position.chatType === "liveChatReplayRenderer") return await this.#end(options.signal);
+      return await this.#lost("an answer without chat", options.signal);
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
@@ -126,19 +124,18 @@ export class Poller {
           return { waitMs: 0 }; // the gate holds the next call until its cooldown is over
         case "expired":
         case "denied":
-          return await this.#lost(error.message, turn.signal);
+          return await this.#lost(error.message, options.signal);
         case "unusable":
-          return await this.#failed("UPSTREAM_ERROR", error.message, turn.signal);
+          return await this.#failed("UPSTREAM_ERROR", error.message, options.signal);
       }
     }
   }
 
-  async #take(batch: ChatBatch, turn: Turn): Promise<Next> {
+  async #take(batch: Batch, options: CallOptions): Promise<Next> {
     this.#failures = 0;
     this.#answered = true;
-    const reading = await this.#caughtUp(batch, turn);
-    await this.#append({ continuation: batch.continuation ?? null }, reading, turn.signal);
-    this.#waitMs = waitAfter(batch, this.#checkpoint, this.#parts.settings);
+    await this.#append(await this.#caughtUp(batch, options), options.signal);
+    this.#waitMs = waitAfter(batch, this.#parts.settings);
     if (!this.#hasFallenSilent(batch)) return { waitMs: this.#waitMs };
     this.#mustReopen = "no messages for long after there were some";
     return { waitMs: 0 };
@@ -149,17 +146,17 @@ export class Poller {
    * failed) that the upstream, which holds a live chat's last ten seconds, may have left something out: the page
    * shows its last messages whatever their age.
    */
-  async #caughtUp(batch: ChatBatch, turn: Turn): Promise<Reading> {
+  async #caughtUp(batch: Batch, options: CallOptions): Promise<Page> {
     const { clock, liveChat, settings, telemetry } = this.#parts;
     const now = clock.monotonic();
     const lateMs = now - this.#answeredAt - this.#waitMs;
     this.#answeredAt = now;
-    if (this.#checkpoint.chatType === "liveChatReplayRenderer") return batch;
+    if (this.#position.chatType === "liveChatReplayRenderer") return batch;
     if (lateMs < settings.overdueMs || now - this.#caughtUpAt < CATCH_UP_EVERY_MS) return batch;
     this.#caughtUpAt = now;
     try {
-      const pageTurn: Turn = { lane: "poll", dueAt: now, patienceMs: 0, signal: turn.signal };
-      const page = await liveChat.backlog(this.#videoId, pageTurn, this.#checkpoint.panels);
+      const pageOptions: CallOptions = { lane: "poll", dueAt: now, maxCooldownMs: 0, signal: options.signal };
+      const page = await liveChat.backlog(this.#videoId, batch.position, pageOptions);
       telemetry.roomCaughtUp(this.#videoId, lateMs);
       return joined(page, batch);
     } catch (error) {
@@ -169,9 +166,9 @@ export class Poller {
   }
 
   /** True once for each time that a live chat stops bringing anything. */
-  #hasFallenSilent({ actionCount }: ChatBatch): boolean {
+  #hasFallenSilent({ actionCount }: Batch): boolean {
     const now = this.#parts.clock.monotonic();
-    if (this.#checkpoint.chatType === "liveChatReplayRenderer") return false;
+    if (this.#position.chatType === "liveChatReplayRenderer") return false;
     if (actionCount > 0) this.#quiet = { polls: 0, since: now };
     if (!this.#quiet || actionCount > 0) return false;
     this.#quiet.polls += 1;
@@ -189,18 +186,17 @@ export class Poller {
     return { waitMs: 0 };
   }
 
-  async #reopen(turn: Turn, why: string): Promise<Next> {
+  async #reopen(options: CallOptions, why: string): Promise<Next> {
     const { liveChat, telemetry } = this.#parts;
     try {
-      const page = await liveChat.open(this.#videoId, turn, this.#checkpoint);
-      if (page.chatType !== this.#checkpoint.chatType) return await this.#end(turn.signal);
-      const { continuation, credentials } = page;
+      const page = await liveChat.reopen(this.#videoId, this.#position, options);
+      if (page.position.chatType !== this.#position.chatType) return await this.#end(options.signal);
       this.#answeredAt = this.#parts.clock.monotonic();
-      await this.#append({ continuation, credentials }, page, turn.signal);
+      await this.#append(page, options.signal);
     } catch (error) {
       if (!(error instanceof RelayError)) throw error;
-      if (error.code === "NO_LIVE_CHAT") return this.#end(turn.signal);
-      return this.#failed(error.code, error.message, turn.signal);
+      if (error.code === "NO_LIVE_CHAT") return this.#end(options.signal);
+      return this.#failed(error.code, error.message, options.signal);
     }
     this.#mustReopen = undefined;
     telemetry.roomReopened(this.#videoId, why);
@@ -225,34 +221,28 @@ export class Poller {
     return "over";
   }
 
-  async #append(moved: Partial<Checkpoint>, reading: Reading, signal: AbortSignal): Promise<void> {
-    const checkpoint = { ...this.#checkpoint, ...moved, panels: reading.panels };
-    await this.#parts.appender.append(reading, checkpoint, signal);
-    this.#checkpoint = checkpoint;
+  async #append({ items, position }: Page, signal: AbortSignal): Promise<void> {
+    await this.#parts.appender.append(items, position, signal);
+    this.#position = position;
   }
 }
 
 /** Both reach up to now, so the one of them that reaches further back comes first: that is the order of saying. */
-function joined(page: Reading, batch: ChatBatch): Reading {
-  const places = new Map(page.messages.map(({ id }, place) => [id, place]));
-  const shared = batch.messages.findIndex(({ id }) => places.has(id));
-  const beforeInBatch = shared === -1 ? batch.messages.length : shared;
-  const beforeInPage = places.get(batch.messages[shared]?.id ?? "") ?? page.messages.length;
+function joined(page: Page, batch: Batch): Page {
+  const places = new Map(page.items.map(({ message }, place) => [message.id, place]));
+  const shared = batch.items.findIndex(({ message }) => places.has(message.id));
+  const beforeInBatch = shared === -1 ? batch.items.length : shared;
+  const beforeInPage = places.get(batch.items[shared]?.message.id ?? "") ?? page.items.length;
   const [first, second] = beforeInPage >= beforeInBatch ? [page, batch] : [batch, page];
-  return {
-    messages: [...first.messages, ...second.messages],
-    replacements: new Map([...first.replacements, ...second.replacements]),
-    panels: batch.panels,
-  };
+  return { items: [...first.items, ...second.items], position: page.position };
 }
 
 /** Milliseconds from an answer to the next poll. */
 export function waitAfter(
-  batch: Pick<ChatBatch, "timeoutMs" | "actionCount">,
-  { chatType }: Pick<Checkpoint, "chatType">,
+  batch: Pick<Batch, "timeoutMs" | "actionCount" | "position">,
   { pollMinMs, pollMaxMs }: PollerSettings,
 ): number {
-  const isReplay = chatType === "liveChatReplayRenderer";
+  const isReplay = batch.position.chatType === "liveChatReplayRenderer";
   const asked = batch.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
   const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
   if (isReplay || batch.actionCount <= FULL_PAGE_ACTIONS) return clamped;

@@ -4,7 +4,7 @@
  */
 import { RelayError } from "../protocol/errors.ts";
 import { StoreError } from "../store/port.ts";
-import { decodeCheckpoint } from "./checkpoint.ts";
+import { readCheckpoint } from "./checkpoint.ts";
 import {
   Entry,
   type EntryHost,
@@ -110,11 +110,10 @@ export class Rooms {
 
   /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */
   async resume(): Promise<void> {
-    const { store, clock, settings } = this.#parts;
+    const { store, clock, settings, telemetry } = this.#parts;
     for (const record of await store.openRooms(clock.now() - settings.graceMs)) {
-      const checkpoint = decodeCheckpoint(record.checkpoint);
-      if (checkpoint)
-        this.#entry(record.videoId).resume(await OwnedRoom.resume(record, checkpoint, this.#parts));
+      const position = readCheckpoint(record, telemetry);
+      if (position) this.#entry(record.videoId).resume(await OwnedRoom.resume(record, position, this.#parts));
     }
   }
 
@@ -151,6 +150,18 @@ export class Rooms {
   #assertPlace(): void {
     const open = this.#entries.values().reduce((count, { roomState }) => count + (roomState ? 1 : 0), 0);
     if (open > this.#parts.settings.maxRooms) throw atCapacity("Too many rooms are open.");
+  }
+
+  /** Undefined where there is none that can be used: such a room is bootstrapped when a viewer comes. */
+  #positionOf({ videoId, checkpoint }: RoomRecord): Position | undefined {
+    if (checkpoint === null) return undefined;
+    try {
+      return decodePosition(checkpoint);
+    } catch (error) {
+      if (!(error instanceof UnreadablePosition)) throw error;
+      this.#parts.telemetry.checkpointUnreadable(videoId, error.message);
+      return undefined;
+    }
   }
 
   async #tick(): Promise<void> {

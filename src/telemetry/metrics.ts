@@ -54,6 +54,11 @@ export function createMetrics() {
       help: "Cooldowns begun or extended",
       registers,
     }),
+    unreadableCheckpoints: new Counter({
+      name: "relay_unreadable_checkpoints_total",
+      help: "Stored checkpoints that could not be read, so that their rooms must be bootstrapped anew",
+      registers,
+    }),
     failedPolls: new Counter({
       name: "relay_failed_polls_total",
       help: "Polls that failed, throttling not counted",

@@ -114,6 +114,11 @@ export class Telemetry {
     this.log.info({ videoId, cursor }, "room resumed from its checkpoint");
   }
 
+  checkpointUnreadable(videoId: string, why: string): void {
+    this.#metrics.unreadableCheckpoints.inc();
+    this.log.warn({ videoId, why }, "a stored checkpoint cannot be read: its room will be bootstrapped anew");
+  }
+
   roomReopened(videoId: string, why: string): void {
     this.log.info({ videoId, why }, "room re-bootstrapped");
   }

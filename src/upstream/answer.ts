@@ -11,8 +11,8 @@ import type { UpstreamAnswer } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
 import { withoutMarkup } from "./readers/text.ts";
 
-/** One answer with chat in it. */
-export interface Batch {
+/** An answer with chat in it. */
+export interface ChatAnswer {
   kind: "batch";
   /** The next token; undefined when the chat is over. */
   continuation: string | undefined;
@@ -31,7 +31,7 @@ export interface Silence {
 export const DEFAULT_TIMEOUT_MS = 1000;
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
-export function readChatAnswer(answer: UpstreamAnswer): Batch | Silence {
+export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | Silence {
   const body = objectIn(answer.text);
   const error = body && errorIn(body);
   throwIfThrottled(answer, error);
@@ -58,7 +58,7 @@ export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): vo
   });
 }
 
-function readBody(outer: JsonObject): Batch | Silence {
+function readBody(outer: JsonObject): ChatAnswer | Silence {
   // Old answers come wrapped in `response`.
   const body = outer.continuationContents === undefined ? (asObject(outer.response) ?? outer) : outer;
   const contents = asObject(body.continuationContents);

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type Batch, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
+import { type ChatAnswer, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
 import {
   type ChatCall,
   type ClientLabel,
@@ -13,7 +13,7 @@ import {
   chatRequest,
   type UpstreamHosts,
 } from "./clients.ts";
-import type { Gate, Turn } from "./egress/gate.ts";
+import type { CallOptions, Gate } from "./egress/gate.ts";
 import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
 
@@ -56,7 +56,7 @@ export class UpstreamCalls {
    * The text of a page or script of the main host, `path` with its query. Rejects with `UpstreamError` "throttled"
    * or "unusable".
    */
-  async page(path: string, turn: Turn): Promise<string> {
+  async page(path: string, options: CallOptions): Promise<string> {
     const kind = path.replace(/\?.*/, "");
     let url = new URL(path, this.#hosts.main);
     let leftMs = this.#deadlines.pageMs;
@@ -72,7 +72,7 @@ export class UpstreamCalls {
         },
         deadlineMs: leftMs,
       };
-      const answer = await this.#send(kind, {}, request, turn, (answer) => {
+      const answer = await this.#send(kind, {}, request, options, (answer) => {
         throwIfThrottled(answer);
         return answer;
       });
@@ -87,9 +87,9 @@ export class UpstreamCalls {
   }
 
   /** One chat call, read. Rejects with `UpstreamError` of any fault. */
-  chat(call: ChatCall, turn: Turn): Promise<Batch | Silence> {
+  chat(call: ChatCall, options: CallOptions): Promise<ChatAnswer | Silence> {
     const request = { ...chatRequest(this.#hosts, this.#clients, call), deadlineMs: this.#deadlines.chatMs };
-    return this.#send(call.pair.endpoint, call.pair, request, turn, readChatAnswer);
+    return this.#send(call.pair.endpoint, call.pair, request, options, readChatAnswer);
   }
 
   /** Milliseconds that a cooldown still lasts. */
@@ -111,7 +111,7 @@ export class UpstreamCalls {
     kind: string,
     labels: { client?: string; endpoint?: string },
     request: UpstreamRequest,
-    turn: Turn,
+    options: CallOptions,
     read: (answer: UpstreamAnswer) => T,
   ): Promise<T> {
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
@@ -126,7 +126,7 @@ export class UpstreamCalls {
         throw error;
       }
     };
-    return this.#gate.call({ ...turn, key, kind, run });
+    return this.#gate.call({ ...options, key, kind, run });
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */

@@ -16,7 +16,7 @@ export interface UpstreamHosts {
 
 /** The two endpoints of the chat; which of them answers for a video is found by trying. */
 export const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
-export type Endpoint = (typeof ENDPOINTS)[number];
+type Endpoint = (typeof ENDPOINTS)[number];
 
 /** What the upstream is told of a client, and where. */
 export interface Client {

@@ -4,13 +4,12 @@
  * rooms or viewers.
  */
 import type { Clock } from "../clock.ts";
-import type { ChatType } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Batch, Silence } from "./answer.ts";
+import type { Silence } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
-import { BOOTSTRAP_PAIRS, type ChatCall, type ClientLabel, type Pair } from "./clients.ts";
-import type { Turn } from "./egress/gate.ts";
+import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
+import type { CallOptions } from "./egress/gate.ts";
 import { UpstreamError } from "./errors.ts";
 import { type ChatPage, readChatPage } from "./page/chat-page.ts";
 import {
@@ -20,8 +19,10 @@ import {
   credentialsInServiceWorkerData,
   type FoundCredentials,
 } from "./page/credentials.ts";
-import { type ReadActions, readActions } from "./readers/actions.ts";
-import { NO_PANELS, type OpenPanels } from "./readers/panels.ts";
+import type { Position } from "./position.ts";
+import { type Reading, readActions } from "./readers/actions.ts";
+import { NO_PANELS } from "./readers/panels.ts";
+import type { Item } from "./readers/reader.ts";
 
 export interface ReadingSettings {
   /** All messages, or the upstream's selection. */
@@ -30,27 +31,28 @@ export interface ReadingSettings {
   timezone: string;
 }
 
-/** What actions are to a room. */
-export type Reading = Omit<ReadActions, "dropped">;
-
-/** What a page of the chat gave; its messages are the page's own backlog. */
-export interface OpenChat extends Reading {
-  chatType: ChatType;
-  credentials: Credentials;
-  continuation: string;
+/** What the chat's page shows: its own backlog, and the position from which the chat is read on. */
+export interface Page {
+  items: readonly Item[];
+  position: Position;
 }
 
-/** A batch, read. */
-export interface ChatBatch extends Omit<Batch, "actions">, Reading {
+/** One answer to a poll. */
+export interface Batch {
+  kind: "batch";
+  items: readonly Item[];
+  /** Where to go on; its continuation is null where the chat is over. */
+  position: Position;
+  /** The wait that the upstream asks for; undefined where it names none. */
+  timeoutMs: number | undefined;
   /** How many raw actions the answer held. */
   actionCount: number;
 }
 
-/** A bootstrapped chat: the pair that works for it and the answer that proved it, which is its first batch. */
-export interface Bootstrap {
-  page: OpenChat;
-  pair: Pair;
-  first: ChatBatch;
+/** A chat of which it is not known yet which client and endpoint read it. */
+export interface OpenChat {
+  items: readonly Item[];
+  start: Omit<Position, "pair">;
 }
 
 export class LiveChat {
@@ -67,18 +69,19 @@ export class LiveChat {
   }
 
   /**
-   * Finds the chat of a video and a client that can read it. Rejects with `RelayError` SW_JS_FAILED,
-   * NO_LIVE_CHAT or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" where no page could
-   * be loaded.
+   * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. Rejects
+   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or
+   * "unusable" where no page could be loaded.
    */
-  async bootstrap(videoId: string, turn: Turn): Promise<Bootstrap> {
-    const page = await this.open(videoId, turn);
+  async bootstrap(videoId: string, options: CallOptions): Promise<{ page: Page; first: Batch }> {
+    const { items, start } = await this.open(videoId, options);
     const failures: string[] = [];
     for (const pair of BOOTSTRAP_PAIRS) {
+      const position = { ...start, pair };
       try {
-        const first = await this.poll({ pair, ...startOf(page) }, turn, page.panels);
+        const first = await this.poll(position, options);
         // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { page, pair, first };
+        if (first.kind === "batch") return { page: { items, position }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
@@ -89,17 +92,19 @@ export class LiveChat {
   }
 
   /**
-   * Reads credentials and the chat page anew: the first half of a bootstrap, and all of a re-bootstrap, for
-   * which `known` holds the credentials and the open polls so far. Rejects as `bootstrap` does; a re-bootstrap with
-   * `UpstreamError` "unusable" too where a page is none of a video.
+   * Reads credentials and page of a chat anew; its pair stays. Rejects as `open` does, and with `UpstreamError`
+   * "unusable" where the page is not one of a video.
    */
-  async open(
-    videoId: string,
-    turn: Turn,
-    known?: { credentials: Credentials; panels: OpenPanels },
-  ): Promise<OpenChat> {
-    const script = await this.#scriptCredentials(turn);
-    const pages = await this.#chatPages(videoId, turn);
+  async reopen(videoId: string, known: Position, options: CallOptions): Promise<Page> {
+    const { items, start } = await this.open(videoId, options, known);
+    const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
+    return { items, position };
+  }
+
+  /** Credentials and page: the first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
+  async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
+    const script = await this.#scriptCredentials(options);
+    const pages = await this.#chatPages(videoId, options);
     const credentials = complete({ ...known?.credentials, ...pages.credentials, ...script });
     if (!credentials) {
       const why = pages.failure ? ` The last attempt failed: ${pages.failure.message}.` : "";
@@ -116,17 +121,21 @@ export class LiveChat {
       throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
     }
     const { chatType, continuation, actions } = pages.page.chat;
-    return { chatType, continuation, credentials, ...this.#read(actions, known?.panels) };
+    const { items, panels } = this.#read(actions, known?.panels);
+    // A replay is read from its beginning; a live chat goes on from where its token stands.
+    const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
+    return { items, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**
-   * What the chat's page shows just now, nothing where it shows no chat; `panels` are the polls open before it.
-   * Rejects with `UpstreamError` where no page could be loaded.
+   * What the chat's page shows just now, nothing where it shows no chat. The position stays but for the polls that
+   * the page shows. Rejects with `UpstreamError` where no page could be loaded.
    */
-  async backlog(videoId: string, turn: Turn, panels: OpenPanels): Promise<Reading> {
-    const { page, failure } = await this.#chatPages(videoId, turn);
+  async backlog(videoId: string, position: Position, options: CallOptions): Promise<Page> {
+    const { page, failure } = await this.#chatPages(videoId, options);
     if (failure && !page) throw failure;
-    return this.#read(page?.chat?.actions ?? [], panels);
+    const { items, panels } = this.#read(page?.chat?.actions ?? [], position.panels);
+    return { items, position: { ...position, panels } };
   }
 
   /** The base URL of the host that a client talks to. */
@@ -139,15 +148,24 @@ export class LiveChat {
     return this.#calls.cooldownLeftMs;
   }
 
-  /** One batch, `panels` being the polls open before it. Rejects with `UpstreamError` of any fault. */
-  async poll(call: ChatCall, turn: Turn, panels?: OpenPanels): Promise<ChatBatch | Silence> {
-    const answer = await this.#calls.chat(call, turn);
+  /** The next answer of a chat that is not over. Rejects with `UpstreamError` of any fault. */
+  async poll({ playerOffsetMs, ...position }: Position, options: CallOptions): Promise<Batch | Silence> {
+    const { pair, credentials, continuation } = position;
+    if (continuation === null) throw new Error("a chat that is over has no next answer");
+    const from = playerOffsetMs === undefined ? {} : { playerOffsetMs };
+    const answer = await this.#calls.chat({ pair, credentials, continuation, ...from }, options);
     if (answer.kind === "silence") return answer;
-    const { actions, ...batch } = answer;
-    return { ...batch, ...this.#read(actions, panels), actionCount: actions.length };
+    const { items, panels } = this.#read(answer.actions, position.panels);
+    return {
+      kind: "batch",
+      items,
+      position: { ...position, continuation: answer.continuation ?? null, panels },
+      timeoutMs: answer.timeoutMs,
+      actionCount: answer.actions.length,
+    };
   }
 
-  #read(actions: readonly unknown[], panels = NO_PANELS): Reading {
+  #read(actions: readonly unknown[], panels = NO_PANELS): Omit<Reading, "dropped"> {
     const { dropped, ...reading } = readActions(actions, {
       receivedAt: this.#clock.now(),
       timezone: this.#settings.timezone,
@@ -158,15 +176,15 @@ export class LiveChat {
   }
 
   /** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling is an error here. */
-  async #scriptCredentials(turn: Turn): Promise<FoundCredentials> {
-    const found = credentialsInServiceWorker(await this.#textOf("/sw.js", turn));
+  async #scriptCredentials(options: CallOptions): Promise<FoundCredentials> {
+    const found = credentialsInServiceWorker(await this.#textOf("/sw.js", options));
     if (complete(found)) return found;
-    return { ...credentialsInServiceWorkerData(await this.#textOf("/sw.js_data", turn)), ...found };
+    return { ...credentialsInServiceWorkerData(await this.#textOf("/sw.js_data", options)), ...found };
   }
 
-  async #textOf(path: string, turn: Turn): Promise<string> {
+  async #textOf(path: string, options: CallOptions): Promise<string> {
     try {
-      return await this.#calls.page(path, turn);
+      return await this.#calls.page(path, options);
     } catch (error) {
       if (error instanceof UpstreamError && error.fault !== "throttled") return "";
       throw error;
@@ -176,14 +194,14 @@ export class LiveChat {
   /** The popout page, else the watch page: the first that holds a chat, and the credentials seen on the way. */
   async #chatPages(
     videoId: string,
-    turn: Turn,
+    options: CallOptions,
   ): Promise<{ page?: ChatPage; credentials: FoundCredentials; failure?: UpstreamError }> {
     let page: ChatPage | undefined;
     let failure: UpstreamError | undefined;
     let credentials: FoundCredentials = {};
     for (const path of [`/live_chat?is_popout=1&v=${videoId}&hl=en`, `/watch?v=${videoId}&hl=en`]) {
       try {
-        const html = await this.#calls.page(path, turn);
+        const html = await this.#calls.page(path, options);
         page = readChatPage(html, videoId, this.#settings.chatView);
         credentials = { ...credentials, ...credentialsInPage(html) };
         if (page.chat) break;
@@ -195,15 +213,6 @@ export class LiveChat {
     if (page) return { page, credentials };
     return { credentials, ...(failure ? { failure } : {}) };
   }
-}
-
-/** A replay is read from its beginning; a live chat goes on from where its token stands. */
-export function startOf({ chatType, credentials, continuation }: OpenChat): Omit<ChatCall, "pair"> {
-  return {
-    credentials,
-    continuation,
-    ...(chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {}),
-  };
 }
 
 function complete({ apiKey, clientVersion, ...rest }: FoundCredentials): Credentials | undefined {

@@ -1,7 +1,7 @@
 /** Tries every client with every endpoint for one video, one after the other, and says what came of each. */
 import { CLIENTS, type ClientLabel, ENDPOINTS, type Pair } from "./clients.ts";
 import { UpstreamError } from "./errors.ts";
-import { type LiveChat, startOf } from "./live-chat.ts";
+import type { LiveChat } from "./live-chat.ts";
 
 /** The longest cooldown that a probe sits out. */
 const PATIENCE_MS = 60_000;
@@ -26,8 +26,8 @@ const PAIRS: readonly Pair[] = (Object.keys(CLIENTS) as ClientLabel[]).flatMap((
  * a cooldown lasts longer than a minute; an attempt that fails is a row.
  */
 export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
-  const turn = { lane: "caller", patienceMs: PATIENCE_MS, signal } as const;
-  const start = startOf(await liveChat.open(videoId, turn));
+  const options = { lane: "caller", maxCooldownMs: PATIENCE_MS, signal } as const;
+  const { start } = await liveChat.open(videoId, options);
   const rows: ProbeRow[] = [];
   for (const pair of PAIRS) {
     if (liveChat.cooldownLeftMs > PATIENCE_MS) {
@@ -36,7 +36,7 @@ export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSi
         "the upstream is throttling this server for longer than a probe waits",
       );
     }
-    const attempt = await tried(liveChat.poll({ pair, ...start }, turn));
+    const attempt = await tried(liveChat.poll({ ...start, pair }, options));
     rows.push({ label: pair.client, endpoint: pair.endpoint, ...attempt });
   }
   return rows;

@@ -30,18 +30,18 @@ const LATE_WARNING_EVERY_MS = 60_000;
 export type Lane = "caller" | "poll";
 
 /** How a call queues. */
-export interface Turn {
+export interface CallOptions {
   lane: Lane;
   /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
   dueAt?: number;
   /** A poll's interval: how often its room calls. */
-  everyMs?: number;
+  intervalMs?: number;
   /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
-  patienceMs: number;
+  maxCooldownMs: number;
   signal: AbortSignal;
 }
 
-export interface Call<T> extends Turn {
+export interface Call<T> extends CallOptions {
   /** Calls of one key are identical: while one waits or runs, another joins it. */
   key: string;
   /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
@@ -51,7 +51,7 @@ export interface Call<T> extends Turn {
 }
 
 interface Waiter {
-  patienceMs: number;
+  maxCooldownMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -61,7 +61,7 @@ interface Flight {
   kind: string;
   lane: Lane;
   dueAt: number;
-  everyMs: number | undefined;
+  intervalMs: number | undefined;
   run(signal: AbortSignal): Promise<unknown>;
   waiters: Set<Waiter>;
   abort: AbortController;
@@ -107,12 +107,12 @@ export class Gate {
     return new Promise<T>((resolve, reject) => {
       if (call.signal.aborted) return reject(call.signal.reason);
       if (this.#closed.signal.aborted) return reject(this.#closed.signal.reason);
-      if (this.cooldownLeftMs > call.patienceMs) return reject(this.#refusal());
+      if (this.cooldownLeftMs > call.maxCooldownMs) return reject(this.#refusal());
       const dueAt = call.dueAt ?? this.#clock.monotonic();
       const flight = this.#flights.get(call.key) ?? this.#enqueue(call, dueAt);
       flight.dueAt = Math.min(flight.dueAt, dueAt);
       const waiter: Waiter = {
-        patienceMs: call.patienceMs,
+        maxCooldownMs: call.maxCooldownMs,
         resolve: (value) => {
           call.signal.removeEventListener("abort", onAbort);
           resolve(value as T); // one key, one kind of answer
@@ -137,13 +137,13 @@ export class Gate {
     }
   }
 
-  #enqueue<T>({ key, kind, lane, everyMs, run }: Call<T>, dueAt: number): Flight {
+  #enqueue<T>({ key, kind, lane, intervalMs, run }: Call<T>, dueAt: number): Flight {
     const flight: Flight = {
       key,
       kind,
       lane,
       dueAt,
-      everyMs,
+      intervalMs,
       run,
       waiters: new Set(),
       abort: new AbortController(),
@@ -198,7 +198,7 @@ export class Gate {
     // Time spent in a cooldown is not the gate's lateness.
     const lateMs = Math.max(0, now - Math.max(flight.dueAt, this.#cooldownUntil));
     this.#telemetry.callStarted(flight.lane, lateMs);
-    if (flight.everyMs !== undefined && lateMs > LATE_MS) this.#warnLate(now, lateMs, flight.everyMs);
+    if (flight.intervalMs !== undefined && lateMs > LATE_MS) this.#warnLate(now, lateMs, flight.intervalMs);
     flight.run(flight.abort.signal).then(
       (value) => {
         this.#land(flight);
@@ -225,10 +225,10 @@ export class Gate {
     if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
   }
 
-  #warnLate(now: number, lateMs: number, everyMs: number): void {
+  #warnLate(now: number, lateMs: number, intervalMs: number): void {
     if (now - this.#lateWarningAt < LATE_WARNING_EVERY_MS) return;
     this.#lateWarningAt = now;
-    this.#telemetry.pollsLate(lateMs, Math.floor(everyMs / Math.max(1, this.#settings.spacingMs)));
+    this.#telemetry.pollsLate(lateMs, Math.floor(intervalMs / Math.max(1, this.#settings.spacingMs)));
   }
 
   #coolDown(flight: Flight, startedAt: number, error: UpstreamError): void {
@@ -255,7 +255,7 @@ export class Gate {
   #refuseImpatient(): void {
     for (const flight of [...this.#queues.caller, ...this.#queues.poll]) {
       for (const waiter of flight.waiters) {
-        if (this.cooldownLeftMs > waiter.patienceMs) this.#leave(flight, waiter, this.#refusal());
+        if (this.cooldownLeftMs > waiter.maxCooldownMs) this.#leave(flight, waiter, this.#refusal());
       }
     }
   }

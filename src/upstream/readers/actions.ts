@@ -7,7 +7,7 @@ import { asArray, asNumber, asObject, dig, type JsonObject, present } from "../.
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions } from "../../telemetry/telemetry.ts";
 import { NO_PANELS, type OpenPanels } from "./panels.ts";
-import type { Context, Moment, Outcome, Replacement, Surroundings } from "./reader.ts";
+import type { Context, Item, Moment, Outcome, Reader, Surroundings } from "./reader.ts";
 import { READERS } from "./table.ts";
 import { cut } from "./text.ts";
 import { timeOfDay } from "./timestamp.ts";
@@ -27,19 +27,16 @@ export interface ActionContext {
   panels?: OpenPanels;
 }
 
-export interface ReadActions {
-  /** What came in the place of another message stands here as the item that it is to a room without that other. */
-  messages: Message[];
-  /** The other form of those, for a room that holds what they replace. */
-  replacements: ReadonlyMap<Message, Replacement>;
+export interface Reading {
+  items: Item[];
   /** The polls that are open now. */
   panels: OpenPanels;
   /** By kind: the renderer's key of a chat item, else the action's. */
   dropped: Map<string, DroppedActions>;
 }
 
-export function readActions(actions: readonly unknown[], context: ActionContext): ReadActions {
-  const reading = new Reading(context.panels ?? NO_PANELS);
+export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
+  const reading = new Collector(context.panels ?? NO_PANELS);
   const now: Moment = {
     receivedAt: context.receivedAt,
     timeOfDay: timeOfDay(context.timezone),
@@ -58,9 +55,8 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
-class Reading implements ReadActions {
-  readonly messages: Message[] = [];
-  readonly replacements = new Map<Message, Replacement>();
+class Collector implements Reading {
+  readonly items: Item[] = [];
   readonly dropped = new Map<string, DroppedActions>();
   panels: OpenPanels;
 
@@ -70,14 +66,10 @@ class Reading implements ReadActions {
 
   take(action: unknown, moment: Moment): void {
     const place = { ...moment, around: {}, panels: this.panels };
-    const { kind, read, replacement, panels = this.panels } = readNamed(action, "(no action)", place);
+    const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place);
     this.panels = panels;
-    if (typeof read === "string") {
-      this.#drop(kind, read, action);
-      return;
-    }
-    this.messages.push(read);
-    if (replacement) this.replacements.set(read, replacement);
+    if (typeof item === "string") this.#drop(kind, item, action);
+    else this.items.push(item);
   }
 
   #drop(kind: string, reason: DroppedActions["reason"], action: unknown): void {
@@ -97,22 +89,29 @@ function readNamed(
 ): Outcome & { kind: string } {
   const { kind, body } = namedIn(holder) ?? { kind: holderKind };
   const reader = READERS.get(kind);
-  if (!body) return { kind, read: "broken" };
-  if (!reader) return { kind, read: "unknown" };
-  if (reader === "silent") return { kind, read: "silent" };
+  if (!body) return { kind, item: "broken" };
+  if (!reader) return { kind, item: "unknown" };
+  if (reader === "silent") return { kind, item: "silent" };
   const read = (inside: unknown, around: Surroundings = {}) =>
     readNamed(inside, kind, { ...place, around: { ...place.around, ...present(around) } });
   try {
     const result = reader(body, { ...place, read });
-    const outcome: Outcome = typeof result === "object" && "read" in result ? result : { read: result };
-    if (outcome.kind !== undefined || typeof outcome.read === "string") return { kind, ...outcome };
-    return { ...outcome, kind, read: completed(outcome.read, kind, place) };
+    const outcome = toOutcome(result);
+    const { item } = outcome;
+    // What only holds another kind gives that one's outcome, which is complete.
+    if (outcome.kind !== undefined || typeof item === "string") return { kind, ...outcome };
+    return { ...outcome, kind, item: { message: withOrigin(item.message, kind, place) } };
   } catch {
-    return { kind, read: "broken" };
+    return { kind, item: "broken" };
   }
 }
 
-function completed(message: Message, upstreamKind: string, { offsetMs }: Moment): Message {
+function toOutcome(result: ReturnType<Reader>): Outcome {
+  if (typeof result === "string") return { item: result };
+  return "item" in result ? result : { item: { message: result } };
+}
+
+function withOrigin(message: Message, upstreamKind: string, { offsetMs }: Moment): Message {
   const offset = offsetMs === undefined ? {} : { offsetMs };
   return { ...message, details: { ...message.details, ...offset, upstreamKind } };
 }

@@ -17,8 +17,8 @@ export const banner: Reader = (action, context) => {
   const renderer = dig(action, "bannerRenderer", "liveChatBannerRenderer");
   const actionId = usableId(dig(renderer, "actionId"));
   const outcome = context.read(dig(renderer, "contents"), { id: actionId });
-  const { read: content } = outcome;
-  if (typeof content === "string") return outcome;
+  if (typeof outcome.item === "string") return outcome;
+  const { message: content } = outcome.item;
   const kind = kindOf(dig(renderer, "bannerType"));
   const header = wordsOf(dig(renderer, "header", "liveChatBannerHeaderRenderer", "text"));
   const details: Details = { ...content.details, banner: header === "" ? { kind } : { kind, header } };

@@ -25,21 +25,22 @@ export const authorDeleted: Reader = (action, context) => {
 };
 
 /**
- * Read as the item that comes in the other's place; with it the form in which a room is told that holds the other.
- * A placeholder comes in the place of what is not shown yet, and carries nothing.
+ * Read as the item that comes in the other's place, together with what it is to a room that holds the other. A
+ * placeholder stands for something that is not shown yet, and carries nothing.
  */
 export const replaced: Reader = (action, context) => {
   const targetId = usableId(dig(action, "targetItemId"));
   const outcome = context.read(dig(action, "replacementItem"), { id: targetId });
-  const { read: item } = outcome;
+  const { item } = outcome;
   if (typeof item === "string") return outcome;
-  const message: Message = {
-    ...item,
+  const { message } = item;
+  const as: Message = {
+    ...message,
     type: "replaced",
-    id: replacedId(targetId, item),
-    details: { ...item.details, target: { messageId: targetId } },
+    id: replacedId(targetId, message),
+    details: { ...message.details, target: { messageId: targetId } },
   };
-  return { ...outcome, replacement: { targetId, message } };
+  return { ...outcome, item: { message, replaces: { id: targetId, as } } };
 };
 
 /** The id of the event that a message's content is now this: the same content is the same event. */

@@ -34,7 +34,7 @@ export const pollClosed: Reader = (action, context) => {
   const open = context.panels.find((panel) => panel.panelId === panelId);
   if (!open) return "silent";
   const closed: OpenPanel = { ...open, poll: { ...open.poll, state: "closed" } };
-  return { read: messageOf(closed, context), panels: without(context.panels, panelId) };
+  return { item: { message: messageOf(closed, context) }, panels: without(context.panels, panelId) };
 };
 
 /** A banner's poll tells no votes, and goes with its banner. */
@@ -47,7 +47,7 @@ export const pollInBanner: Reader = (poll, context) => {
 };
 
 function shown(panel: OpenPanel, context: Context) {
-  return { read: messageOf(panel, context), panels: showing(context.panels, panel) };
+  return { item: { message: messageOf(panel, context) }, panels: showing(context.panels, panel) };
 }
 
 function messageOf({ pollId, question, poll }: OpenPanel, moment: Moment): Message {

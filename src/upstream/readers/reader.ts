@@ -33,22 +33,21 @@ export interface Context extends Moment {
   read(holder: unknown, around?: Surroundings): Outcome;
 }
 
-/** The message, or why there is none. */
-type Read = Message | DroppedActions["reason"];
-
-/** The other form of a message that came in the place of an earlier one. */
-export interface Replacement {
-  /** The id of the earlier message. */
-  targetId: string;
-  /** What the replacement is to a room that holds the earlier message. */
+/** One message of a chat. */
+export interface Item {
   message: Message;
+  /** The earlier message that it came in the place of, and what it is (`as`) to whoever holds that one. */
+  replaces?: { id: string; as: Message };
 }
 
+/** Why something gives no message. */
+type Reason = DroppedActions["reason"];
+
+/** What one thing was read as. */
 export interface Outcome {
-  read: Read;
+  item: Item | Reason;
   /** The kind that it was read as; absent: the reader's own. */
   kind?: string;
-  replacement?: Replacement;
   /** The polls that are open afterwards; absent: as before. */
   panels?: OpenPanels;
 }
@@ -57,4 +56,4 @@ export interface Outcome {
  * Reads the body under the kind's key. "unknown": a form of the kind that is not known. May throw on a body that
  * makes no sense; must not change it.
  */
-export type Reader = (body: JsonObject, context: Context) => Read | Outcome;
+export type Reader = (body: JsonObject, context: Context) => Message | Reason | Outcome;

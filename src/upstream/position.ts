@@ -1,0 +1,75 @@
+/**
+ * Where the reading of a chat stands, as a value: whoever reads a chat is given the next position with each answer
+ * and passes it back. As text it carries a version, so that it can be stored and taken up by a later service.
+ */
+import { asObject, asString, dig } from "../json.ts";
+import type { ChatType } from "../protocol/chat.ts";
+import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
+import type { Credentials } from "./page/credentials.ts";
+import { type OpenPanels, toPanels } from "./readers/panels.ts";
+
+export interface Position extends Omit<ChatCall, "continuation"> {
+  chatType: ChatType;
+  /** The token of the next answer; null when the chat is over. */
+  continuation: string | null;
+  /** The polls that are open: what closes one names only its panel. */
+  panels: OpenPanels;
+}
+
+/** A stored position that this version of the service cannot use; the message says why, and holds no credential. */
+export class UnreadablePosition extends Error {
+  override readonly name = "UnreadablePosition";
+}
+
+const VERSION = 1;
+
+export function encodePosition({ chatType, pair, credentials, continuation, panels }: Position): string {
+  return JSON.stringify({ version: VERSION, chatType, pair, credentials, continuation, panels });
+}
+
+/** Reads what `encodePosition` wrote. Throws `UnreadablePosition`. */
+export function decodePosition(text: string): Position {
+  const stored = parse(text);
+  // The first texts named no version.
+  const { version = VERSION, chatType, continuation } = stored;
+  if (version !== VERSION) throw new UnreadablePosition(`its version is ${JSON.stringify(version)}`);
+  if (chatType !== "liveChatRenderer" && chatType !== "liveChatReplayRenderer") {
+    throw new UnreadablePosition("it has no known chat type");
+  }
+  if (continuation !== null && typeof continuation !== "string") {
+    throw new UnreadablePosition("it has no continuation");
+  }
+  return {
+    chatType,
+    pair: pairIn(stored.pair),
+    credentials: credentialsIn(stored.credentials),
+    continuation,
+    panels: toPanels(stored.panels),
+  };
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const object = asObject(JSON.parse(text));
+    if (object) return object;
+  } catch {}
+  throw new UnreadablePosition("it is not a JSON object");
+}
+
+function pairIn(stored: unknown): Pair {
+  const client = dig(stored, "client");
+  const endpoint = ENDPOINTS.find((known) => known === dig(stored, "endpoint"));
+  if (!isClientLabel(client)) throw new UnreadablePosition("its client is not known");
+  if (endpoint === undefined) throw new UnreadablePosition("its endpoint is not known");
+  return { client, endpoint };
+}
+
+function credentialsIn(stored: unknown): Credentials {
+  const apiKey = asString(dig(stored, "apiKey"));
+  const clientVersion = asString(dig(stored, "clientVersion"));
+  const visitorData = asString(dig(stored, "visitorData"));
+  if (apiKey === undefined || clientVersion === undefined) {
+    throw new UnreadablePosition("it has no credentials");
+  }
+  return { apiKey, clientVersion, ...(visitorData === undefined ? {} : { visitorData }) };
+}

@@ -1,0 +1,69 @@
+/** Where the reading of a chat stands, as it is stored: what cannot be read is named, and stops nothing. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { it } from "node:test";
+import { pino } from "pino";
+import { startSimulator } from "../src/simulator/index.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { decodePosition, encodePosition, UnreadablePosition } from "../src/upstream/position.ts";
+import { openStream, textAction } from "./support/opening.ts";
+import { POSITION } from "./support/position.ts";
+import { startRelay } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
+
+const VIDEO = "unreadable1";
+
+it("comes back from its text, but for where a replay was to start", () => {
+  const credentials = { ...POSITION.credentials, visitorData: "visitor" };
+  for (const position of [POSITION, { ...POSITION, credentials, continuation: null }]) {
+    assert.deepEqual(decodePosition(encodePosition({ ...position, playerOffsetMs: 0 })), position);
+  }
+});
+
+it("says why a text cannot be read", () => {
+  const textWith = (changed: object) => JSON.stringify({ ...POSITION, ...changed });
+  for (const [text, why] of [
+    ["nonsense", "it is not a JSON object"],
+    ["[]", "it is not a JSON object"],
+    [textWith({ version: 2 }), "its version is 2"],
+    [textWith({ chatType: "smoke" }), "it has no known chat type"],
+    [textWith({ continuation: undefined }), "it has no continuation"],
+    [textWith({ pair: { ...POSITION.pair, client: "toaster" } }), "its client is not known"],
+    [textWith({ pair: { client: "WEB" } }), "its endpoint is not known"],
+    [textWith({ credentials: { apiKey: "key" } }), "it has no credentials"],
+  ] as const) {
+    assert.throws(
+      () => decodePosition(text),
+      (error) => error instanceof UnreadablePosition && error.message === why,
+      why,
+    );
+  }
+});
+
+it("that cannot be read is logged and counted, and its room is bootstrapped when a viewer comes", async (t) => {
+  await using upstream = await startSimulator();
+  const path = join(await temporaryFolder(t), "relay.db");
+  const settings = { RELAY_STORE: `sqlite:${path}` };
+  const chat = upstream.chat(VIDEO, { timeoutMs: 5 });
+  chat.say([textAction("before")]);
+  let lastEventId: number;
+  {
+    await using relay = await startRelay({ upstream, settings });
+    await using stream = await openStream(relay, { videoId: VIDEO });
+    lastEventId = (await stream.untilMessages(1))[0]?.cursor ?? Number.NaN;
+  }
+  const file = new DatabaseSync(path);
+  file.prepare("update room set checkpoint = ?").run('{"version":99}');
+  file.close();
+  const log: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line: string) => void log.push(line) }));
+  await using relay = await startRelay({ upstream, settings, telemetry });
+  const [line] = log.map((text) => JSON.parse(text)).filter(({ msg }) => /checkpoint/.test(msg));
+  assert.deepEqual([line?.videoId, line?.why], [VIDEO, "its version is 99"]);
+  assert.match(await telemetry.registry.metrics(), /^relay_unreadable_checkpoints_total 1$/m);
+  await using stream = await openStream(relay, { videoId: VIDEO, lastEventId });
+  chat.say([textAction("after")]);
+  await stream.untilMessages(1);
+  assert.deepEqual([stream.init.cursor, stream.ids], [lastEventId, ["after"]]);
+});

@@ -1,0 +1,7 @@
+/** What raw actions are read as, with the messages of the items at hand. */
+import { readActions } from "../../src/upstream/readers/actions.ts";
+
+export function readMessages(...[actions, context]: Parameters<typeof readActions>) {
+  const reading = readActions(actions, context);
+  return { ...reading, messages: reading.items.map(({ message }) => message) };
+}
