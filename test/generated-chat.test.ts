@@ -28,14 +28,14 @@ const TYPES = 21;
 async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
   const random = new Random(7, "answers");
   const store = new MemoryStore(systemClock);
-  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
+  const parts = { store, telemetry: new Telemetry(silentLog) };
   const claim = await store.claim(VIDEO);
   let { head } = claim;
   for (let from = 0; from < actions.length; ) {
     const to = from + 1 + random.below(200);
     const repeated = random.chance(0.3) ? random.below(100) : 0;
     // What is known of earlier answers is what a restart would know.
-    const { panels = [] } = decodeCheckpoint((await store.room(VIDEO))?.checkpoint ?? null) ?? {};
+    const { panels = [] } = decodeCheckpoint((await store.getRoom(VIDEO))?.checkpoint ?? null) ?? {};
     const context = { receivedAt: Date.now(), timezone: "UTC", panels };
     const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);
     const checkpoint = {

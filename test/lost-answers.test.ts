@@ -10,6 +10,7 @@ import { MemoryStore } from "../src/store/memory.ts";
 import { type Claim, StoreError } from "../src/store/port.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { observe } from "./support/store-subject.ts";
 
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
@@ -37,9 +38,9 @@ class ForgetfulStore extends MemoryStore {
     if (this.losesWrites-- > 0) throw new StoreError("unavailable", "the answer was lost");
   }
 
-  override async room(videoId: string) {
+  override async getRoom(videoId: string) {
     if (this.losesLooks-- > 0) throw new StoreError("unavailable", "no look at the room");
-    return super.room(videoId);
+    return super.getRoom(videoId);
   }
 }
 
@@ -65,7 +66,8 @@ for (const losesLooks of [0, 1, 2]) {
     const store = new ForgetfulStore(systemClock);
     const claim = await store.claim(VIDEO);
     const telemetry = new Telemetry(silentLog);
-    const appender = new Appender({ store, clock: systemClock, telemetry }, claim, claim.head);
+    const observed = observe(store, systemClock, telemetry);
+    const appender = new Appender({ store: observed, clock: systemClock, telemetry }, claim, claim.head);
     Object.assign(store, { losesWrites: 1, losesLooks });
 
     await appender.append(batchOf("1", "2"), CHECKPOINT, NEVER);
@@ -81,6 +83,6 @@ for (const losesLooks of [0, 1, 2]) {
 
     Object.assign(store, { losesWrites: 1, losesLooks });
     await appender.finish({ state: "ended", reason: "no more continuations" }, NEVER);
-    assert.equal(appender.isBlocked, false);
+    assert.equal(observed.health.isBlocked, false);
   });
 }

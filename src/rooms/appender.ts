@@ -5,36 +5,36 @@
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { encodeMessage, type Message, type StoredMessage } from "../protocol/message.ts";
-import { type Claim, type Store, StoreError } from "../store/port.ts";
+import { retry } from "../retry.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import { type Claim, isUnavailable, type Store } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Reading } from "../upstream/live-chat.ts";
 import { replacedId } from "../upstream/readers/change.ts";
 import { type Checkpoint, encodeCheckpoint } from "./checkpoint.ts";
 
-const FIRST_RETRY_MS = 250;
-/** The upstream keeps about ten seconds of a chat: a store that works again must not be waited for much longer. */
-const LAST_RETRY_MS = 3000;
+/** The upstream keeps about ten seconds of a chat: a store that works again must be found well within them. */
+const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
 
 /** What an append needs beside its batch. */
 export interface AppenderParts {
-  store: Store;
+  store: ObservedStore;
   clock: Clock;
   telemetry: Telemetry;
 }
 
-/** One attempt, measured: resolves to the messages that are new. Rejects as `Store.append` does. */
+/** One attempt: resolves to the messages that are new. Rejects as `Store.append` does. */
 export async function append(
-  { store, clock, telemetry }: AppenderParts,
+  { store, telemetry }: Pick<AppenderParts, "telemetry"> & { store: Pick<Store, "append"> },
   claim: Claim,
   head: number,
   messages: readonly Message[],
   checkpoint: Checkpoint,
 ): Promise<StoredMessage[]> {
-  const began = clock.monotonic();
   const added = await store.append(claim, head, messages.map(encodeMessage), encodeCheckpoint(checkpoint));
   const types = new Map(messages.map(({ id, type }) => [id, type]));
   const addedTypes = added.map(({ id }) => types.get(id) ?? "");
-  telemetry.appended(addedTypes, clock.monotonic() - began);
+  telemetry.appended(addedTypes);
   return added;
 }
 
@@ -42,16 +42,16 @@ type Batch = Pick<Reading, "messages" | "replacements">;
 
 /**
  * The messages of a batch as the room takes them, one for one: what replaces a message that it holds, or that
- * stands earlier in the batch, is `replaced`; any other replacement is a new item. Rejects as `Store.find` does.
+ * stands earlier in the batch, is `replaced`; any other replacement is a new item. Rejects as `Store.messagesById` does.
  */
 export async function settled(
-  store: Store,
+  store: Pick<Store, "messagesById">,
   videoId: string,
   { messages, replacements }: Batch,
 ): Promise<Message[]> {
   if (replacements.size === 0) return messages;
   const targets = new Set(replacements.values().map(({ targetId }) => targetId));
-  const found = await store.find(videoId, [...targets]);
+  const found = await store.messagesById(videoId, [...targets]);
   const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as Omit<Message, "details">]));
   return messages.map((message) => {
     const replacement = replacements.get(message);
@@ -68,7 +68,8 @@ export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
   #head: number;
-  #isBlocked = false;
+  /** A write failed, and may have happened all the same: the room is to be read before the next. */
+  #isUnsure = false;
 
   constructor(parts: AppenderParts, claim: Claim, head: number) {
     this.#parts = parts;
@@ -76,19 +77,14 @@ export class Appender {
     this.#head = head;
   }
 
-  /** Whether the store refuses what it was last given. */
-  get isBlocked(): boolean {
-    return this.#isBlocked;
-  }
-
   /** Durable when it resolves. Rejects with `StoreError` "fenced", or the signal's reason. */
   async append(batch: Batch, checkpoint: Checkpoint, signal: AbortSignal): Promise<void> {
     // Once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
     let messages: readonly Message[] = [];
-    await this.#untilDone("find", signal, async () => {
+    await this.#untilDone(signal, async () => {
       messages = await settled(this.#parts.store, this.#claim.videoId, batch);
     });
-    await this.#untilDone("append", signal, async () => {
+    await this.#untilDone(signal, async () => {
       const added = await append(this.#parts, this.#claim, this.#head, messages, checkpoint);
       this.#head += added.length;
     });
@@ -96,29 +92,32 @@ export class Appender {
 
   /** Closes the room in the store. Rejects as `append` does. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    await this.#untilDone("finish", signal, () => this.#parts.store.finish(this.#claim, end));
-    this.#parts.telemetry.storeWorked("finish");
+    await this.#untilDone(signal, () => this.#parts.store.finish(this.#claim, end));
   }
 
-  async #untilDone(what: string, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
+  async #untilDone(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
+    const { clock, store } = this.#parts;
+    const { videoId } = this.#claim;
+    const attempt = async () => {
       try {
-        // After an outcome that is not known nothing is written before it has been looked up.
-        if (!this.#isBlocked || !(await this.#isDone())) await act();
-        this.#isBlocked = false;
-        return;
+        if (!this.#isUnsure || !(await this.#isDone())) await act();
+        this.#isUnsure = false;
       } catch (error) {
-        if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
-        this.#isBlocked = true;
-        this.#parts.telemetry.storeFailed(what, error, retryMs);
+        this.#isUnsure = isUnavailable(error);
+        store.health.setBlocked(videoId, this.#isUnsure);
+        throw error;
       }
-      await this.#parts.clock.sleep(retryMs, signal);
+    };
+    try {
+      await retry(WRITE_RETRY, clock, signal, isUnavailable, attempt);
+    } finally {
+      store.health.setBlocked(videoId, false);
     }
   }
 
-  /** Takes up the head as it is in the store, and tells whether the room was closed. Rejects as `Store.room` does. */
+  /** Takes up the head as it is in the store, and tells whether the room was closed. Rejects as `Store.getRoom` does. */
   async #isDone(): Promise<boolean> {
-    const record = await this.#parts.store.room(this.#claim.videoId);
+    const record = await this.#parts.store.getRoom(this.#claim.videoId);
     if (record) this.#head = record.head;
     return record !== undefined && record.end !== null;
   }

@@ -25,8 +25,6 @@ const REPLAY_KEPT_MS = 3_600_000;
 const TICK_MS = 1000;
 /** What a caller is told to wait where the limit of rooms or viewers is reached. */
 const CAPACITY_RETRY_MS = 30_000;
-/** How long readiness waits for the store's word: some failures take SQLite ten seconds to find. */
-const CHECK_LIMIT_MS = 2000;
 /** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
 const WIND_DOWN_MS = 2000;
 const HANG_UP_SPREAD_MS = 1500;
@@ -59,7 +57,6 @@ export class Rooms {
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
-    parts.telemetry.watchStore(() => parts.store.sizeBytes());
     parts.telemetry.watchRooms({ byState: () => this.#byState(), viewers: () => this.viewerCount });
     void this.#tick();
   }
@@ -78,7 +75,7 @@ export class Rooms {
     if (this.#stopped.signal.aborted) throw stopping();
     if (this.viewerCount >= this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
-    if (this.#isBlocked) throw storeUnavailable();
+    if (this.#parts.store.health.isBlocked) throw storeUnavailable();
     try {
       return await this.#enterOrOpen(wanted, signal);
     } catch (error) {
@@ -92,33 +89,14 @@ export class Rooms {
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#stopped.signal.aborted) reasons.push("the service is stopping");
-    if (!(await this.#storeWorks())) reasons.push("the store does not work");
+    if (!(await this.#parts.store.health.isReady())) reasons.push("the store does not work");
     return reasons;
-  }
-
-  /** A full disk may still have place for a check, and not for messages: both must be well. */
-  async #storeWorks(): Promise<boolean> {
-    const { store, telemetry } = this.#parts;
-    try {
-      await unlessAborted(store.check(), AbortSignal.timeout(CHECK_LIMIT_MS));
-    } catch (error) {
-      telemetry.storeFailed("check", error);
-      return false;
-    }
-    if (this.#isBlocked) return false;
-    telemetry.storeWorked("check");
-    return true;
-  }
-
-  /** Whether the store refuses what some room's poller has brought. */
-  get #isBlocked(): boolean {
-    return this.#open.values().some(({ isBlocked }) => isBlocked);
   }
 
   /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */
   async resume(): Promise<void> {
     const { store, clock, settings } = this.#parts;
-    for (const record of await store.openRooms(clock.now() - settings.graceMs)) {
+    for (const record of await store.unfinishedRooms(clock.now() - settings.graceMs)) {
       const checkpoint = decodeCheckpoint(record.checkpoint);
       if (checkpoint) this.#keep(await OwnedRoom.resume(record, checkpoint, this.#parts));
     }
@@ -226,7 +204,7 @@ export class Rooms {
 
   /** A replay that was read to its end not long ago: its opener is sent all of it, as of any replay. */
   async #finishedReplay(videoId: string): Promise<Opened | undefined> {
-    const record = await this.#parts.store.room(videoId);
+    const record = await this.#parts.store.getRoom(videoId);
     if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
     if (record.endedAt < this.#parts.clock.now() - REPLAY_KEPT_MS) return undefined;
     const room = this.#archive(record);
@@ -237,7 +215,7 @@ export class Rooms {
 
   /** The chat is gone, but a viewer that holds a cursor of its room gets what follows. */
   async #enterArchive(wanted: Wanted): Promise<Seat | undefined> {
-    const record = await this.#parts.store.room(wanted.videoId);
+    const record = await this.#parts.store.getRoom(wanted.videoId);
     if (!record || resumeCursor(record, wanted.lastEventId) === undefined) return undefined;
     return this.#archive(record)?.enter(wanted);
   }
@@ -284,7 +262,7 @@ function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayErr
 }
 
 function storeUnavailable(cause?: StoreError): RelayError {
-  return new RelayError("STORE_UNAVAILABLE", "The store does not work just now; try again shortly.", {
+  return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", {
     cause,
   });
 }
