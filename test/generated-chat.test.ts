@@ -19,6 +19,7 @@ import { readActions } from "../src/upstream/readers/actions.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
 import { readAll } from "./support/store-reading.ts";
+import { observe } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const VIDEO = "generated-1";
@@ -29,13 +30,14 @@ const TYPES = 21;
 async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
   const random = new Random(7, "answers");
   const store = new MemoryStore(systemClock);
-  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
   const appender = new Appender(parts, await store.claim(VIDEO));
   for (let from = 0; from < actions.length; ) {
     const to = from + 1 + random.below(200);
     const repeated = random.chance(0.3) ? random.below(100) : 0;
     // What is known of earlier answers is what a restart would know.
-    const checkpoint = (await store.room(VIDEO))?.checkpoint;
+    const checkpoint = (await store.getRoom(VIDEO))?.checkpoint;
     const { panels } = checkpoint ? decodePosition(checkpoint) : POSITION;
     const context = { receivedAt: Date.now(), timezone: "UTC", panels };
     const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);

@@ -11,6 +11,7 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { POSITION } from "./support/position.ts";
+import { observe } from "./support/store-subject.ts";
 
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
@@ -31,9 +32,9 @@ class ForgetfulStore extends MemoryStore {
     if (this.losesWrites-- > 0) throw new StoreError("unavailable", "the answer was lost");
   }
 
-  override async room(videoId: string) {
+  override async getRoom(videoId: string) {
     if (this.losesLooks-- > 0) throw new StoreError("unavailable", "no look at the room");
-    return super.room(videoId);
+    return super.getRoom(videoId);
   }
 }
 
@@ -47,7 +48,8 @@ for (const losesLooks of [0, 1, 2]) {
     const store = new ForgetfulStore(systemClock);
     const claim = await store.claim(VIDEO);
     const telemetry = new Telemetry(silentLog);
-    const appender = new Appender({ store, clock: systemClock, telemetry }, claim);
+    const observed = observe(store, systemClock, telemetry);
+    const appender = new Appender({ store: observed, clock: systemClock, telemetry }, claim);
     Object.assign(store, { losesWrites: 1, losesLooks });
 
     await appender.append(itemsOf("1", "2"), POSITION, NEVER);
@@ -63,6 +65,6 @@ for (const losesLooks of [0, 1, 2]) {
 
     Object.assign(store, { losesWrites: 1, losesLooks });
     await appender.finish({ state: "ended", reason: "no more continuations" }, NEVER);
-    assert.equal(appender.isBlocked, false);
+    assert.equal(observed.health.isBlocked, false);
   });
 }

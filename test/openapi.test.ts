@@ -13,6 +13,7 @@ import { Gate } from "../src/upstream/egress/gate.ts";
 import { LiveChat } from "../src/upstream/live-chat.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
 import { startRelay, type TestRelay, testConfig } from "./support/relay.ts";
+import { observe } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 interface Described {
@@ -115,7 +116,7 @@ describe("the description", () => {
     const { upstream: hosts, clients, deadlines } = config;
     const calls = new UpstreamCalls({ hosts, clients, deadlines, gate, clock: systemClock, telemetry });
     const liveChat = new LiveChat(calls, config.reading, systemClock, telemetry);
-    const store = new MemoryStore(systemClock);
+    const store = observe(new MemoryStore(systemClock));
     const rooms = new Rooms({ store, liveChat, clock: systemClock, telemetry, settings: config.rooms });
     const app = await createServer({ rooms, liveChat, telemetry }, config.http);
     const served = [...app.printRoutes({ commonPrefix: false }).matchAll(/(\/v1\/\S+) \((.*)\)/g)];

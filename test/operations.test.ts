@@ -152,7 +152,7 @@ async function failingStore(run: Run, path: string): Promise<void> {
 
 /** Leaves an open room whose checkpoint no version of the service wrote. */
 async function leaveUnreadable(url: string): Promise<void> {
-  const store = await openStore(url, systemClock, silentLog);
+  const store = await openStore(url, systemClock, new Telemetry(silentLog));
   const claim = await store.claim("unreadable1");
   await store.append(claim, claim.head, [], "nonsense");
   await store.close();

@@ -14,6 +14,7 @@ import { type PollBody, pollOf, post, session } from "./support/api.ts";
 import { openStream, textAction } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
+import { observe } from "./support/store-subject.ts";
 
 const VIDEO = "replaced-01";
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
@@ -34,7 +35,8 @@ const placeholder = (id: string): JsonObject => ({ liveChatPlaceholderItemRender
 /** A room of its own, to which batches of actions are appended as a poller does; gives type, id, words of what is new. */
 async function room() {
   const store = new MemoryStore(systemClock);
-  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog) };
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
   const appender = new Appender(parts, await store.claim(VIDEO));
   return async (...actions: JsonObject[]): Promise<string[]> => {
     const added = await appender.appendOnce(readActions(actions, CONTEXT).items, POSITION);
@@ -100,7 +102,8 @@ it("what a batch is to the room stays so when its append had no answer and is tr
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
   const store = new ForgetfulStore(clock);
   const claim = await store.claim(VIDEO);
-  const appender = new Appender({ store, clock, telemetry: new Telemetry(silentLog) }, claim);
+  const telemetry = new Telemetry(silentLog);
+  const appender = new Appender({ store: observe(store, clock, telemetry), clock, telemetry }, claim);
   const actions = [
     replacing("a", text("a", "one")),
     replacing("a", text("a", "two")),

@@ -14,7 +14,7 @@ import { FakeClock } from "./support/fake-clock.ts";
 import { textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 import { messages, readAll } from "./support/store-reading.ts";
-import { BORN_MS, OVER, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
+import { BORN_MS, OVER, observe, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const HOUR_MS = 3_600_000;
@@ -23,8 +23,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** The retention of a store in memory, on a clock that the test owns; `rounds` is when it looked. */
 function running(days: number) {
   const clock = new FakeClock();
-  const store = new MemoryStore(clock);
-  const telemetry = new Telemetry(silentLog, clock);
+  const telemetry = new Telemetry(silentLog);
+  const store = observe(new MemoryStore(clock), clock, telemetry);
   const stop = new AbortController();
   const rounds: number[] = [];
   const watched: Retention = {
@@ -85,7 +85,7 @@ describe("the rounds of the retention", () => {
     await store.close();
     await clock.advance(3 * HOUR_MS);
     assert.equal(rounds.length, 4);
-    assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total 3$/m);
+    assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="prune"\} 3$/m);
     stop.abort();
     await over;
     await running(0).over;

@@ -43,7 +43,7 @@ export function followContract(subject: NewSubject): void {
   test("a follower that came before the room follows it from its birth", async (t) => {
     const { store } = await subject(t);
     const following = followed(store, ROOM, BORN_MS, { count: 2 });
-    await store.room(ROOM);
+    await store.getRoom(ROOM);
     const claim = await store.claim(ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     assert.deepEqual((await following).messages, stored(BORN_MS, ["a", "b"]));
@@ -89,7 +89,7 @@ export function followContract(subject: NewSubject): void {
     const { store } = await subject(t);
     await store.claim(ROOM);
     const following = [followed(store, ROOM, BORN_MS), followed(store, OTHER, 0)];
-    await store.check();
+    await store.probeWrite();
     await store.close();
     for (const { messages: seen, end } of await Promise.all(following)) {
       assert.deepEqual(seen, []);

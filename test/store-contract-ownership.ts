@@ -27,7 +27,7 @@ export function ownershipContract(subject: NewSubject): void {
     await assert.rejects(store.append(old, BORN_MS + 1, [], "stolen"), isFenced);
     await assert.rejects(store.finish(old, OVER), isFenced);
     const { epoch: _, ...record } = current;
-    assert.partialDeepStrictEqual(await store.room(ROOM), record);
+    assert.partialDeepStrictEqual(await store.getRoom(ROOM), record);
     assert.deepEqual(
       await store.append(current, BORN_MS + 1, messages(["b"]), "two"),
       stored(BORN_MS + 1, ["b"]),
@@ -38,11 +38,11 @@ export function ownershipContract(subject: NewSubject): void {
     const { store } = await subject(t);
     const claim = await store.claim(ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
-    const before = await store.room(ROOM);
+    const before = await store.getRoom(ROOM);
     for (const head of [BORN_MS, BORN_MS + 1, BORN_MS + 3, 0]) {
       await assert.rejects(store.append(claim, head, messages(["c"]), "two"), isFenced);
     }
-    assert.deepEqual(await store.room(ROOM), before);
+    assert.deepEqual(await store.getRoom(ROOM), before);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"]));
   });
 
@@ -73,12 +73,12 @@ export function ownershipContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 10;
     await store.finish(claim, RELEASED);
-    const finished = await store.room(ROOM);
+    const finished = await store.getRoom(ROOM);
     assert.deepEqual(finished?.end, RELEASED);
     assert.equal(finished?.endedAt, BORN_MS + 10);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
     await assert.rejects(store.finish(claim, OVER), isFenced);
-    assert.deepEqual((await store.room(ROOM))?.end, RELEASED);
+    assert.deepEqual((await store.getRoom(ROOM))?.end, RELEASED);
 
     const again = await store.claim(ROOM);
     assert.equal(again.end, null);
@@ -93,6 +93,6 @@ export function ownershipContract(subject: NewSubject): void {
     const { store } = await subject(t);
     const end: RoomEnd = { state: "failed", error: { code: "UPSTREAM_ERROR", message: 'it said "no"' } };
     await store.finish(await store.claim(ROOM), end);
-    assert.deepEqual((await store.room(ROOM))?.end, end);
+    assert.deepEqual((await store.getRoom(ROOM))?.end, end);
   });
 }

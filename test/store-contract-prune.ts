@@ -15,7 +15,7 @@ import {
 
 /** A room's cursors from its birth, or undefined where it is gone. */
 async function kept(store: FullStore, videoId: string): Promise<[floor: number, head: number] | undefined> {
-  const room = await store.room(videoId);
+  const room = await store.getRoom(videoId);
   return room && [room.floor - room.base, room.head - room.base];
 }
 
@@ -28,13 +28,13 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS + 2, messages(["c"]), "");
     assert.equal(await store.prune(BORN_MS, 100), 0);
     assert.equal(await store.prune(BORN_MS + 100, 100), 2);
-    const room = await store.room(ROOM);
+    const room = await store.getRoom(ROOM);
     assert.deepEqual([room?.base, room?.floor, room?.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
     assert.deepEqual(await store.read(ROOM, BORN_MS, 10), stored(BORN_MS + 2, ["c"]));
-    assert.deepEqual(await store.find(ROOM, ["a", "c"]), stored(BORN_MS + 2, ["c"]));
+    assert.deepEqual(await store.messagesById(ROOM, ["a", "c"]), stored(BORN_MS + 2, ["c"]));
 
     assert.equal(await store.prune(BORN_MS + 101, 100), 1);
-    assert.equal((await store.room(ROOM))?.floor, BORN_MS + 3);
+    assert.equal((await store.getRoom(ROOM))?.floor, BORN_MS + 3);
     assert.deepEqual(await readAll(store, ROOM), []);
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "");
     assert.deepEqual(added, stored(BORN_MS + 3, ["d"]));
@@ -49,7 +49,7 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(two, BORN_MS, messages([1, 2, 3]), "");
     await store.append(one, BORN_MS + 4, messages([5, 6]), "");
     wall.nowMs += 1000;
-    const floors = async () => [(await store.room(ROOM))?.floor, (await store.room(OTHER))?.floor];
+    const floors = async () => [(await store.getRoom(ROOM))?.floor, (await store.getRoom(OTHER))?.floor];
     assert.equal(await store.prune(wall.nowMs, 3), 3);
     assert.deepEqual(await floors(), [BORN_MS + 3, BORN_MS]);
     assert.equal(await store.prune(wall.nowMs, 3), 3);
@@ -110,7 +110,7 @@ export function pruneContract(subject: NewSubject): void {
     await store.finish(ended, RELEASED);
     wall.nowMs += 1;
     assert.equal(await store.prune(wall.nowMs, 4), 4);
-    assert.equal(await store.room(ROOM), undefined);
+    assert.equal(await store.getRoom(ROOM), undefined);
     assert.deepEqual(await kept(store, OTHER), [2, 3]);
     assert.equal(await store.prune(wall.nowMs, 4), 1);
     assert.equal(await store.prune(wall.nowMs, 4), 0);
@@ -126,7 +126,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(BORN_MS + 500, 10), 1);
     assert.deepEqual(await kept(store, ROOM), [2, 2]);
     assert.equal(await store.prune(BORN_MS + 501, 10), 1);
-    assert.equal(await store.room(ROOM), undefined);
+    assert.equal(await store.getRoom(ROOM), undefined);
     assert.deepEqual(await readAll(store, ROOM), []);
   });
 
@@ -137,11 +137,11 @@ export function pruneContract(subject: NewSubject): void {
     await store.claim(OTHER);
     wall.nowMs += 1;
     assert.equal(await store.prune(wall.nowMs, 2), 2);
-    const left = await Promise.all(names.map((name) => store.room(name)));
+    const left = await Promise.all(names.map((name) => store.getRoom(name)));
     assert.equal(left.filter((room) => room !== undefined).length, 1);
     assert.equal(await store.prune(wall.nowMs, 2), 1);
     assert.equal(await store.prune(wall.nowMs, 2), 0);
-    assert.equal((await store.room(OTHER))?.videoId, OTHER);
+    assert.equal((await store.getRoom(OTHER))?.videoId, OTHER);
   });
 
   test("a room that is claimed again while it is half pruned stays, with its floor, and goes on", async (t) => {

@@ -21,10 +21,10 @@ export function restoreContract(subject: NewSubject): void {
     wall.nowMs = now;
     assert.equal(await store.moveCursors(), 2);
     const moved = { base: now, floor: now + 1, head: now + 4, checkpoint: "three", checkpointAt: BORN_MS };
-    assert.partialDeepStrictEqual(await store.room(ROOM), moved);
-    assert.equal((await store.room(OTHER))?.base, now);
+    assert.partialDeepStrictEqual(await store.getRoom(ROOM), moved);
+    assert.equal((await store.getRoom(OTHER))?.base, now);
     assert.deepEqual(await readAll(store, ROOM), stored(now + 1, ["b", "c", "d"]));
-    assert.deepEqual(await store.find(ROOM, ["d"]), stored(now + 3, ["d"]));
+    assert.deepEqual(await store.messagesById(ROOM, ["d"]), stored(now + 3, ["d"]));
 
     const again = await store.claim(ROOM);
     const added = await store.append(again, now + 4, messages(["d", "e"]), "four");
@@ -50,7 +50,10 @@ export function restoreContract(subject: NewSubject): void {
       wall.nowMs = clock;
       assert.equal(await store.moveCursors(), 1);
       assert.deepEqual(await readAll(store, ROOM), stored(base, ids));
-      assert.deepEqual([(await store.room(ROOM))?.base, (await store.room(ROOM))?.head], [base, base + 700]);
+      assert.deepEqual(
+        [(await store.getRoom(ROOM))?.base, (await store.getRoom(ROOM))?.head],
+        [base, base + 700],
+      );
     });
   }
 
@@ -60,7 +63,7 @@ export function restoreContract(subject: NewSubject): void {
     await store.finish(await store.claim(OTHER), RELEASED);
     wall.nowMs += 1000;
     await store.moveCursors();
-    assert.deepEqual((await store.room(OTHER))?.end, RELEASED);
+    assert.deepEqual((await store.getRoom(OTHER))?.end, RELEASED);
     await assert.rejects(store.append(old, BORN_MS, messages(["a"]), ""), isFenced);
     await assert.rejects(store.append(old, BORN_MS + 1000, messages(["a"]), ""), isFenced);
     await assert.rejects(store.finish(old, OVER), isFenced);

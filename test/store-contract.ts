@@ -47,7 +47,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
 function logContract(subject: NewSubject): void {
   test("a new room is empty and open, and begins at the clock's milliseconds", async (t) => {
     const { store } = await subject(t);
-    assert.equal(await store.room(ROOM), undefined);
+    assert.equal(await store.getRoom(ROOM), undefined);
     const { epoch, ...record } = await store.claim(ROOM);
     assert.ok(Number.isSafeInteger(epoch));
     assert.deepEqual(record, {
@@ -118,7 +118,7 @@ function logContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 1000;
     assert.deepEqual(await store.append(claim, BORN_MS + 1, [], "two"), []);
-    const room = await store.room(ROOM);
+    const room = await store.getRoom(ROOM);
     assert.equal(room?.head, BORN_MS + 1);
     assert.equal(room?.checkpoint, "two");
     assert.equal(room?.checkpointAt, BORN_MS + 1000);
@@ -134,8 +134,8 @@ function logContract(subject: NewSubject): void {
       return "done" as const;
     })();
     let looks = 0;
-    while ((await Promise.race([appends, store.room(ROOM)])) !== "done") {
-      const room = await store.room(ROOM);
+    while ((await Promise.race([appends, store.getRoom(ROOM)])) !== "done") {
+      const room = await store.getRoom(ROOM);
       if (room?.checkpoint) assert.equal(Number(room.checkpoint), room.head);
       looks++;
     }
@@ -147,7 +147,7 @@ function logContract(subject: NewSubject): void {
     const claim = await store.claim(ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one");
     await assert.rejects(store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one"), isFenced);
-    const head = (await store.room(ROOM))?.head ?? 0;
+    const head = (await store.getRoom(ROOM))?.head ?? 0;
     assert.deepEqual(await store.append(claim, head, messages(["a", "b", "c"]), "one"), []);
     assert.deepEqual(await store.append(claim, head, messages(["b", "c", "d"]), "two"), stored(head, ["d"]));
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b", "c", "d"]));
@@ -171,12 +171,12 @@ function logContract(subject: NewSubject): void {
     const claim = await store.claim(ROOM);
     await store.claim(OTHER);
     const added = await store.append(claim, BORN_MS, messages(["a", "b", "a'; --", "c\0d", "B"]), "");
-    assert.deepEqual(await store.find(ROOM, ["b", "x", "b"]), added.slice(1, 2));
-    const found = await store.find(ROOM, ["c\0d", "a'; --", "c", "A"]);
+    assert.deepEqual(await store.messagesById(ROOM, ["b", "x", "b"]), added.slice(1, 2));
+    const found = await store.messagesById(ROOM, ["c\0d", "a'; --", "c", "A"]);
     assert.deepEqual(new Set(found), new Set(added.slice(2, 4)));
-    assert.deepEqual(await store.find(ROOM, []), []);
-    assert.deepEqual(await store.find(OTHER, ["a"]), []);
-    assert.deepEqual(await store.find("nobody's room", ["a"]), []);
+    assert.deepEqual(await store.messagesById(ROOM, []), []);
+    assert.deepEqual(await store.messagesById(OTHER, ["a"]), []);
+    assert.deepEqual(await store.messagesById("nobody's room", ["a"]), []);
   });
 
   test("open rooms are those not finished, with a checkpoint no older than asked for", async (t) => {
@@ -189,7 +189,7 @@ function logContract(subject: NewSubject): void {
       await store.append(claim, claim.head, [], name);
       if (name === "r-finished") await store.finish(claim, OVER);
     }
-    const open = await store.openRooms(BORN_MS + 200);
+    const open = await store.unfinishedRooms(BORN_MS + 200);
     assert.deepEqual(open.map(({ videoId, checkpoint }) => [videoId, checkpoint]).sort(), [
       ["r-edge", "r-edge"],
       ["r-young", "r-young"],
@@ -247,7 +247,7 @@ function textContract(subject: NewSubject): void {
       back.map(({ cursor: _, ...text }) => text),
       batch,
     );
-    assert.equal((await store.room(ROOM))?.checkpoint, texts.join());
+    assert.equal((await store.getRoom(ROOM))?.checkpoint, texts.join());
   });
 
   test("a lone surrogate harms nothing beside it, and is read as it was handed over", async (t) => {
@@ -291,16 +291,16 @@ function closeContract(subject: NewSubject): void {
     await Promise.all([store.close(), store.close()]);
     await Promise.all(begun);
     await store.close();
-    await assert.rejects(store.check(), isUnavailable);
+    await assert.rejects(store.probeWrite(), isUnavailable);
     await assert.rejects(store.append(claim, BORN_MS + 2, messages(["c"]), ""), isUnavailable);
     await assert.rejects(store.read(ROOM, 0, 10), isUnavailable);
-    await assert.rejects(store.find(ROOM, ["a"]), isUnavailable);
+    await assert.rejects(store.messagesById(ROOM, ["a"]), isUnavailable);
     await assert.rejects(store.claim(ROOM), isUnavailable);
   });
 
   test("a store that is open answers", async (t) => {
     const { store } = await subject(t);
-    await store.check();
+    await store.probeWrite();
   });
 }
 
@@ -310,12 +310,12 @@ function reopenContract(subject: NewSubject): void {
     const claim = await store.claim(ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     await store.finish(await store.claim(OTHER), OVER);
-    const before = [await store.room(ROOM), await store.room(OTHER)];
+    const before = [await store.getRoom(ROOM), await store.getRoom(OTHER)];
     await store.close();
 
     wall.nowMs += 1000;
     const again = await reopen();
-    assert.deepEqual([await again.room(ROOM), await again.room(OTHER)], before);
+    assert.deepEqual([await again.getRoom(ROOM), await again.getRoom(OTHER)], before);
     assert.deepEqual(await readAll(again, ROOM), stored(BORN_MS, ["a", "b"]));
     const added = await again.append(claim, BORN_MS + 2, messages(["b", "c", "a"]), "two");
     assert.deepEqual(added, stored(BORN_MS + 2, ["c"]));

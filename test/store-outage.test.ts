@@ -5,11 +5,14 @@ import { DatabaseSync } from "node:sqlite";
 import { it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
-import { type Clock, systemClock } from "../src/clock.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { systemClock } from "../src/clock.ts";
+import { MemoryStore } from "../src/store/memory.ts";
+import { StoreError } from "../src/store/port.ts";
+import { type StoreOperation, Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { startRelay } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { followed, messages } from "./support/store-reading.ts";
+import { observe, ROOM, temporaryFolder } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const MINUTE_MS = 60_000;
@@ -17,15 +20,15 @@ const ERROR = 50;
 const DEBUG = 20;
 
 /** A telemetry and what it logs of the store. */
-function listening(clock: Clock) {
+function listening() {
   const lines: { level: number; msg: string; [field: string]: unknown }[] = [];
-  const telemetry = new Telemetry(
-    pino({ level: "trace" }, { write: (line) => void lines.push(JSON.parse(line)) }),
-    clock,
-  );
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  const telemetry = new Telemetry(pino({ level: "trace" }, { write }));
+  /** Of a metric, its labels summed up. */
   const value = async (metric: string) => {
     const text = await telemetry.registry.metrics();
-    return Number(new RegExp(`^${metric} (\\d+)$`, "m").exec(text)?.[1]);
+    const samples = text.matchAll(/^(\w+)(?:\{.*\})? (\d+)$/gm);
+    return [...samples].reduce((sum, [, name, count]) => sum + (name === metric ? Number(count) : 0), 0);
   };
   return {
     telemetry,
@@ -50,10 +53,8 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
   }
 }
 
-it("however many rooms fail, one line tells of it, one each minute reminds, and one tells that it is over", async (t) => {
-  let skippedMs = 0;
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + skippedMs };
-  const { telemetry, value, failed, worked, retried } = listening(clock);
+it("however many rooms fail, one line reports it and one its end", async (t) => {
+  const { telemetry, value, failed, worked, retried } = listening();
   const path = join(await temporaryFolder(t), "relay.db");
   await using relay = await startRelay({ telemetry, settings: { RELAY_STORE: `sqlite:${path}` } });
   const videoIds = Array.from({ length: 12 }, (_, n) => `failing-${100 + n}`);
@@ -71,27 +72,20 @@ it("however many rooms fail, one line tells of it, one each minute reminds, and 
   const [line] = failed();
   assert.equal(line?.level, ERROR);
   assert.match(
-    `${line?.what}: ${line?.why}`,
+    `${line?.operation}: ${line?.why}`,
     /^append: store \S+ is locked by another program: close that program/,
   );
   assert.match(line?.msg ?? "", /polling pauses and viewers stay connected/);
-
-  skippedMs += MINUTE_MS;
-  await until(() => failed().length > 1, "a reminder");
-  assert.ok(Number(failed()[1]?.forMs) >= MINUTE_MS);
-  assert.equal(worked().length, 0);
-
   unlock();
   for (const chat of chats) chat.say(1);
   for (const viewer of viewers) await viewer.untilMessages(2);
   assert.equal(await value("relay_store_available"), 1);
-  assert.deepEqual([failed().length, worked().length], [2, 1]);
-  assert.ok(Number(worked()[0]?.awayMs) >= MINUTE_MS);
+  assert.deepEqual([failed().length, worked().length], [1, 1]);
   for (const viewer of viewers) await viewer.close();
 });
 
 it("readiness tells of a store that nobody else is asking, and so does the last room's release", async (t) => {
-  const { telemetry, value, failed, worked } = listening(systemClock);
+  const { telemetry, value, failed, worked } = listening();
   const path = join(await temporaryFolder(t), "relay.db");
   const settings = {
     RELAY_STORE: `sqlite:${path}`,
@@ -103,7 +97,7 @@ it("readiness tells of a store that nobody else is asking, and so does the last 
   await using relay = await startRelay({ telemetry, settings });
   let unlock = lock(t, path);
   assert.equal((await fetch(`${relay.url}/readyz`)).status, 503);
-  assert.deepEqual([await value("relay_store_available"), failed()[0]?.what], [0, "check"]);
+  assert.deepEqual([await value("relay_store_available"), failed()[0]?.operation], [0, "probeWrite"]);
   unlock();
   assert.equal((await fetch(`${relay.url}/readyz`)).status, 200);
   assert.deepEqual([await value("relay_store_available"), worked().length], [1, 1]);
@@ -118,36 +112,123 @@ it("readiness tells of a store that nobody else is asking, and so does the last 
   await until(async () => (await value("relay_store_available")) === 1, "a release");
 });
 
-it("a store that fails and works by turns is told of once a minute", async () => {
+it("a store that goes on failing is reported once a minute, with how long it has failed", async () => {
   const clock = new FakeClock();
-  const { telemetry, value, failed, worked } = listening(clock);
+  const { telemetry, failed, worked } = listening();
+  const { health } = observe(new MemoryStore(clock), clock, telemetry);
   for (let second = 0; second < 150; second++) {
-    telemetry.storeFailed("append", new Error("it is full"), 250);
+    health.failed("append", "it is full");
+    await clock.advance(1000);
+  }
+  health.succeeded("append");
+  assert.deepEqual(
+    failed().map(({ forMs }) => forMs),
+    [0, MINUTE_MS, 2 * MINUTE_MS],
+  );
+  assert.deepEqual(
+    worked().map(({ afterMs }) => afterMs),
+    [150_000],
+  );
+});
+
+it("a store that fails and works by turns is reported once a minute", async () => {
+  const clock = new FakeClock();
+  const { telemetry, value, failed, worked } = listening();
+  const { health } = observe(new MemoryStore(clock), clock, telemetry);
+  for (let second = 0; second < 150; second++) {
+    health.failed("append", "it is full");
     assert.equal(await value("relay_store_available"), 0);
     await clock.advance(500);
-    telemetry.appended(["chat"], 1);
+    health.succeeded("append");
     assert.equal(await value("relay_store_available"), 1);
     await clock.advance(500);
   }
   assert.deepEqual([failed().length, worked().length], [3, 3]);
-  assert.equal(await value("relay_store_failures_total"), 150);
 });
 
-const OUTAGES: [failed: string[], worked: string, isOver: boolean][] = [
-  [["append", "find", "read", "check", "prune"], "append", true],
-  [["append", "read"], "check", true],
-  [["finish", "append"], "finish", true],
-  [["read"], "read", true],
-  [["prune"], "prune", true],
-  [["append"], "read", false],
-  [["append", "prune"], "prune", false],
+const OUTAGES: [failed: StoreOperation[], worked: StoreOperation, afterMs: number, isOver: boolean][] = [
+  [["append", "messagesById", "probeWrite", "prune"], "append", 0, true],
+  [["append"], "probeWrite", 0, true],
+  [["finish", "append"], "finish", 0, true],
+  [["read"], "read", 0, true],
+  [["prune"], "prune", 0, true],
+  [["append"], "read", 0, false],
+  [["append", "prune"], "prune", 0, false],
+  [["append", "read"], "append", 9000, false], // a read is tried again until it succeeds
+  [["append", "read"], "append", 10_000, true], // or nobody needs it any more
 ];
-for (const [failures, success, isOver] of OUTAGES) {
-  it(`after failures of ${failures.join(", ")} a successful ${success} ${isOver ? "tells" : "does not tell"} that it works again`, async () => {
-    const { telemetry, value, worked } = listening(new FakeClock());
-    for (const what of failures) telemetry.storeFailed(what, new Error("no"), 250);
-    telemetry.storeWorked(success);
+for (const [failures, success, afterMs, isOver] of OUTAGES) {
+  it(`after failures of ${failures.join(", ")} a successful ${success}, ${afterMs} ms later, ${isOver ? "shows" : "does not show"} that the store works again`, async () => {
+    const clock = new FakeClock();
+    const { telemetry, value, worked } = listening();
+    const { health } = observe(new MemoryStore(clock), clock, telemetry);
+    for (const operation of failures) health.failed(operation, "no");
+    await clock.advance(afterMs);
+    health.succeeded(success);
     assert.equal(await value("relay_store_available"), isOver ? 1 : 0);
     assert.equal(worked().length, isOver ? 1 : 0);
   });
 }
+
+it("an outage lasts while the store refuses what a room has to write, whatever a probe says", async () => {
+  const { telemetry } = listening();
+  const { health } = observe(new MemoryStore(systemClock), systemClock, telemetry);
+  health.failed("append", "it is full");
+  health.setBlocked("one", true);
+  health.setBlocked("two", true);
+  assert.equal(await health.isReady(), false);
+  health.setBlocked("one", false);
+  assert.deepEqual([await health.isReady(), health.isAvailable], [false, false]);
+  health.setBlocked("two", false);
+  assert.deepEqual([await health.isReady(), health.isAvailable], [true, true]);
+});
+
+/** Its reads never succeed while they are refused, and its writes always do; its probe may never answer. */
+class UnreadableStore extends MemoryStore {
+  refuses = false;
+  hangs = false;
+
+  override async read(...args: Parameters<MemoryStore["read"]>) {
+    if (this.refuses) throw new StoreError("unavailable", "it cannot be read");
+    return super.read(...args);
+  }
+
+  override async probeWrite() {
+    if (this.hangs) await new Promise(() => {});
+  }
+}
+
+it("reads that fail under a follower are seen in log, metric and readiness, and so is their end", async () => {
+  const clock = new FakeClock();
+  const { telemetry, value, failed, worked } = listening();
+  const engine = new UnreadableStore(clock);
+  const store = observe(engine, clock, telemetry);
+  const claim = await store.claim(ROOM);
+  engine.refuses = true;
+  const following = followed(store, ROOM, claim.head, { count: 10 });
+  for (let second = 0; second < 10; second++) {
+    await store.append(claim, claim.head + second, messages([second]), "");
+    await clock.advance(1000);
+    assert.deepEqual([await value("relay_store_available"), await store.health.isReady()], [0, false]);
+  }
+  const [line, ...more] = failed();
+  assert.deepEqual([line?.operation, line?.why, more.length], ["read", "it cannot be read", 0]);
+  assert.ok((await value("relay_store_failures_total")) >= 5);
+  engine.refuses = false;
+  await clock.advance(5000);
+  assert.equal((await following).messages.length, 10);
+  assert.deepEqual([await value("relay_store_available"), await store.health.isReady()], [1, true]);
+  assert.equal(worked().length, 1);
+});
+
+it("readiness waits two seconds for a store that does not answer", async () => {
+  const clock = new FakeClock();
+  const { telemetry, failed } = listening();
+  const { health } = observe(Object.assign(new UnreadableStore(clock), { hangs: true }), clock, telemetry);
+  const readiness = health.isReady();
+  await clock.advance(1999);
+  assert.deepEqual(failed(), []);
+  await clock.advance(1);
+  assert.equal(await readiness, false);
+  assert.match(String(failed()[0]?.why), /no answer within 2000 ms/);
+});

@@ -98,7 +98,7 @@ test("what was committed although its append failed reaches the followers, once"
   assert.deepEqual(await second, { done: false, value: [b] });
 
   other.exec("rollback");
-  const { head = 0 } = (await store.room(ROOM)) ?? {};
+  const { head = 0 } = (await store.getRoom(ROOM)) ?? {};
   assert.deepEqual(await store.append(claim, head, messages(["b"]), ""), []);
   const third = items.next();
   await store.finish(claim, OVER);
@@ -127,7 +127,7 @@ test("a thread that dies fails what it had as unavailable; repeating it loses an
     } catch (error) {
       assert.ok(isUnavailable(error), String(error));
       failures++;
-      head = (await store.room(ROOM))?.head ?? 0;
+      head = (await store.getRoom(ROOM))?.head ?? 0;
       head += (await store.append(claim, head, batch, `${n}`)).length;
     }
   }
@@ -161,7 +161,7 @@ test("a follower waits longer and longer for a store that is unavailable, and go
 
   const following = followed(store, ROOM, BORN_MS + 1);
   await assert.rejects(store.append(claim, BORN_MS + 2, [], ""), /in use by another process/);
-  await assert.rejects(store.check(), isUnavailable);
+  await assert.rejects(store.probeWrite(), isUnavailable);
   while (waits.length < 8) {
     const { promise, resolve } = Promise.withResolvers<void>();
     waited = resolve;

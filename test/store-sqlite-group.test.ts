@@ -44,7 +44,7 @@ test("an append that fails midway is undone alone, and the others of its group a
   assert.equal((await commits(path)) - before, 1);
   assert.deepEqual(await readAll(store, "one"), stored(BORN_MS, ["a"]));
   assert.deepEqual(await readAll(store, "two"), []);
-  assert.equal((await store.room("two"))?.checkpoint, null);
+  assert.equal((await store.getRoom("two"))?.checkpoint, null);
   assert.deepEqual(await readAll(store, "three"), stored(BORN_MS, ["d"]));
 });
 
@@ -89,6 +89,6 @@ test("a check writes to the disk what is there already, so that a full one refus
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
   await store.claim("one");
   const before = await commits(path);
-  await store.check();
+  await store.probeWrite();
   assert.equal((await commits(path)) - before, 1);
 });

@@ -19,12 +19,13 @@ import { type TestContext, test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
 import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { StoreProcess } from "./support/store-process.ts";
 import { messages, readAll, stored } from "./support/store-reading.ts";
 import { BORN_MS, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
 
 async function refusal(url: string): Promise<string> {
-  const error = await openStore(url, systemClock, silentLog).then(
+  const error = await openStore(url, systemClock, new Telemetry(silentLog)).then(
     (store) => store.close(),
     (reason: unknown) => reason,
   );
@@ -66,7 +67,7 @@ test("a store of an unknown kind is refused, without its password", async () => 
 test("missing folders are made, and a place that cannot be one is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await openFor(t, `sqlite:${join(folder, "a", "b", "relay.db")}`);
-  await store.check();
+  await store.probeWrite();
   const file = join(folder, "file");
   await writeFile(file, "text");
   const path = join(file, "below", "relay.db");

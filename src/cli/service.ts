@@ -23,7 +23,7 @@ export interface Service {
 
 /** Rejects with an error whose message is one clear line, where the store cannot be opened or the port is taken. */
 export async function startService(config: Config, clock: Clock, telemetry: Telemetry): Promise<Service> {
-  const store = await openStore(config.storeUrl, clock, telemetry.log);
+  const store = await openStore(config.storeUrl, clock, telemetry);
   const gate = new Gate(config.gate, clock, telemetry);
   const { upstream: hosts, clients, deadlines } = config;
   const calls = new UpstreamCalls({ hosts, clients, deadlines, gate, clock, telemetry });

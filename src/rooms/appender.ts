@@ -5,18 +5,19 @@
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { encodeMessage, type Message, type StoredMessage } from "../protocol/message.ts";
-import { type Claim, type RoomRecord, type Store, StoreError } from "../store/port.ts";
+import { retry } from "../retry.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import { type Claim, isUnavailable, type RoomRecord } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { encodePosition, type Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { type HeldMessage, idsToLookUp, resolve } from "./resolve.ts";
 
-const FIRST_RETRY_MS = 250;
-/** The upstream keeps about ten seconds of a chat: a store that works again must not be waited for much longer. */
-const LAST_RETRY_MS = 3000;
+/** The upstream keeps about ten seconds of a chat: a store that works again must be found well within them. */
+const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
 
 export interface AppenderParts {
-  store: Store;
+  store: ObservedStore;
   clock: Clock;
   telemetry: Telemetry;
 }
@@ -25,7 +26,8 @@ export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
   #head: number;
-  #isBlocked = false;
+  /** A write failed, and may have happened all the same: the room is to be read before the next. */
+  #isUnsure = false;
 
   constructor(parts: AppenderParts, claim: RoomRecord & Claim) {
     this.#parts = parts;
@@ -38,19 +40,14 @@ export class Appender {
     return this.#head;
   }
 
-  /** Whether the store refuses what it was last given. */
-  get isBlocked(): boolean {
-    return this.#isBlocked;
-  }
-
   /** Durable when it resolves. Rejects with `StoreError` "fenced", or the signal's reason. */
   async append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<void> {
     // Resolved once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
     let messages: readonly Message[] = [];
-    await this.#untilDone("find", signal, async () => {
+    await this.#untilDone(signal, async () => {
       messages = await this.#resolve(items);
     });
-    await this.#untilDone("append", signal, async () => {
+    await this.#untilDone(signal, async () => {
       await this.#store(messages, position);
     });
   }
@@ -62,47 +59,48 @@ export class Appender {
 
   /** Closes the room in the store. Rejects as `append` does. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    await this.#untilDone("finish", signal, () => this.#parts.store.finish(this.#claim, end));
-    this.#parts.telemetry.storeWorked("finish");
+    await this.#untilDone(signal, () => this.#parts.store.finish(this.#claim, end));
   }
 
   async #resolve(items: readonly Item[]): Promise<Message[]> {
     const ids = idsToLookUp(items);
-    const found = ids.length > 0 ? await this.#parts.store.find(this.#claim.videoId, ids) : [];
+    const found = ids.length > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, ids) : [];
     return resolve(items, new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage])));
   }
 
   async #store(messages: readonly Message[], position: Position): Promise<StoredMessage[]> {
-    const { store, clock, telemetry } = this.#parts;
-    const began = clock.monotonic();
+    const { store, telemetry } = this.#parts;
     const checkpoint = encodePosition(position);
     const added = await store.append(this.#claim, this.#head, messages.map(encodeMessage), checkpoint);
     this.#head += added.length;
     const types = new Map(messages.map(({ id, type }) => [id, type]));
-    const addedTypes = added.map(({ id }) => types.get(id) ?? "");
-    telemetry.appended(addedTypes, clock.monotonic() - began);
+    telemetry.appended(added.map(({ id }) => types.get(id) ?? ""));
     return added;
   }
 
-  async #untilDone(what: string, signal: AbortSignal, act: () => Promise<void>): Promise<void> {
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
+  async #untilDone(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
+    const { clock, store } = this.#parts;
+    const { videoId } = this.#claim;
+    const attempt = async () => {
       try {
-        // After an outcome that is not known nothing is written before it has been looked up.
-        if (!this.#isBlocked || !(await this.#isDone())) await act();
-        this.#isBlocked = false;
-        return;
+        if (!this.#isUnsure || !(await this.#isDone())) await act();
+        this.#isUnsure = false;
       } catch (error) {
-        if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
-        this.#isBlocked = true;
-        this.#parts.telemetry.storeFailed(what, error, retryMs);
+        this.#isUnsure = isUnavailable(error);
+        store.health.setBlocked(videoId, this.#isUnsure);
+        throw error;
       }
-      await this.#parts.clock.sleep(retryMs, signal);
+    };
+    try {
+      await retry(WRITE_RETRY, clock, signal, isUnavailable, attempt);
+    } finally {
+      store.health.setBlocked(videoId, false);
     }
   }
 
-  /** Takes up the head as it is in the store, and tells whether the room was closed. Rejects as `Store.room` does. */
+  /** Takes up the head as it is in the store, and tells whether the room was closed. Rejects as `Store.getRoom` does. */
   async #isDone(): Promise<boolean> {
-    const record = await this.#parts.store.room(this.#claim.videoId);
+    const record = await this.#parts.store.getRoom(this.#claim.videoId);
     if (record) this.#head = record.head;
     return record !== undefined && record.end !== null;
   }

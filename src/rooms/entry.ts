@@ -220,14 +220,14 @@ export class Entry {
   /** The upstream has no chat for this video, but the store may hold one that has ended. */
   async #remember(error: RelayError): Promise<void> {
     const { store, settings } = this.#parts;
-    const record = await store.room(this.videoId).catch(() => undefined);
+    const record = await store.getRoom(this.videoId).catch(() => undefined);
     const room = record && this.#archive(record);
     this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
   }
 
   /** A replay that was read to its end not long ago needs no upstream. Rejects with `StoreError`. */
   async #finishedReplay(): Promise<Room | undefined> {
-    const record = await this.#parts.store.room(this.videoId);
+    const record = await this.#parts.store.getRoom(this.videoId);
     if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
     if (record.endedAt < this.#parts.clock.now() - REPLAY_KEPT_MS) return undefined;
     const room = this.#archive(record);
@@ -314,7 +314,7 @@ function isNoChat(error: unknown): error is RelayError {
 }
 
 /** The promise's outcome, or the signal's reason if that comes first; the promise itself goes on. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
     if (signal.aborted) onAbort();

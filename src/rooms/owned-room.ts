@@ -82,11 +82,6 @@ export class OwnedRoom {
     this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);
   }
 
-  /** Whether the store refuses what the poller has brought. */
-  get isBlocked(): boolean {
-    return this.#appender.isBlocked;
-  }
-
   /** Resolves when the room's end has reached it; rejects where poller or follower cannot go on. */
   async over(): Promise<void> {
     await Promise.all([this.#polling, this.#following]);

@@ -5,7 +5,9 @@
 import type { Clock } from "../clock.ts";
 import type { ChatType, Init, RoomEnd } from "../protocol/chat.ts";
 import { messageFrame } from "../protocol/frame.ts";
-import { type Store, StoreError } from "../store/port.ts";
+import { retry } from "../retry.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCursor, type CursorRange, resumeCursor } from "./cursor.ts";
 import { assemble, type Chunk, Tail } from "./tail.ts";
@@ -16,8 +18,7 @@ import { Viewer, type Watched } from "./viewer.ts";
  * viewers who resume from different places soon stand at the same ones and share their reads.
  */
 const PAGE_MESSAGES = 100;
-const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 5000;
+const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
 export interface RoomSettings {
   keepaliveMs: number;
@@ -43,7 +44,7 @@ export interface Seat {
 export type StartFor = (range: CursorRange, backfill: number) => number;
 
 export interface RoomParts {
-  store: Store;
+  store: ObservedStore;
   clock: Clock;
   telemetry: Telemetry;
   settings: RoomSettings;
@@ -168,30 +169,23 @@ export class Room implements Watched {
     return page;
   }
 
-  async #readPage(after: number, withDetails: boolean): Promise<Chunk> {
-    const { store, clock, telemetry } = this.#parts;
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
-      try {
-        const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
-        telemetry.storeWorked("read");
-        const last = messages.at(-1)?.cursor ?? this.tail.floor;
-        const before = last - messages.length;
-        if (before !== after) await this.#expectPruned(after, before);
-        return assemble(
-          before,
-          messages.map((message) => Buffer.from(messageFrame(message, withDetails))),
-        );
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
-        telemetry.storeFailed("read", error, retryMs);
-        await clock.sleep(retryMs, this.#closed.signal);
-      }
-    }
+  #readPage(after: number, withDetails: boolean): Promise<Chunk> {
+    const { store, clock } = this.#parts;
+    return retry(READ_RETRY, clock, this.#closed.signal, isUnavailable, async () => {
+      const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
+      const last = messages.at(-1)?.cursor ?? this.tail.floor;
+      const before = last - messages.length;
+      if (before !== after) await this.#expectPruned(after, before);
+      return assemble(
+        before,
+        messages.map((message) => Buffer.from(messageFrame(message, withDetails))),
+      );
+    });
   }
 
   /** A page that does not follow on is right only where pruning has just overtaken the reader. */
   async #expectPruned(after: number, skippedTo: number): Promise<void> {
-    const record = await this.#parts.store.room(this.videoId);
+    const record = await this.#parts.store.getRoom(this.videoId);
     if (!record || record.floor >= skippedTo) return; // pruned whole, where there is none
     throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${this.videoId}`);
   }
@@ -199,7 +193,7 @@ export class Room implements Watched {
   /** Shared while a read is on its way, as viewers come in waves. */
   #currentRange(): Promise<CursorRange> {
     this.#range ??= this.#parts.store
-      .room(this.videoId)
+      .getRoom(this.videoId)
       .then((record) => record ?? { base: this.tail.head, floor: this.tail.head, head: this.tail.head })
       .finally(() => {
         this.#range = undefined;

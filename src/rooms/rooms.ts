@@ -12,7 +12,6 @@ import {
   type EntrySettings,
   ROOM_STATES,
   type RoomState,
-  unlessAborted,
 } from "./entry.ts";
 import { OwnedRoom } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
@@ -22,8 +21,6 @@ import type { Room, RoomSettings, Seat, Wanted } from "./room.ts";
 const TICK_MS = 1000;
 /** What a caller is told to wait where the limit of rooms or viewers is reached. */
 const CAPACITY_RETRY_MS = 30_000;
-/** How long readiness waits for the store's word: some failures take SQLite ten seconds to find. */
-const CHECK_LIMIT_MS = 2000;
 /** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
 const WIND_DOWN_MS = 2000;
 const HANG_UP_SPREAD_MS = 1500;
@@ -51,7 +48,6 @@ export class Rooms {
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
-    parts.telemetry.watchStore(() => parts.store.sizeBytes());
     parts.telemetry.watchRooms({ byState: () => this.#byState(), viewers: () => this.viewerCount });
     void this.#tick();
   }
@@ -71,7 +67,7 @@ export class Rooms {
     if (this.#stopped.signal.aborted) throw stopping();
     if (this.viewerCount >= this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
-    if (this.#isBlocked) throw storeUnavailable();
+    if (this.#parts.store.health.isBlocked) throw storeUnavailable();
     try {
       return await this.#entry(wanted.videoId).enter(wanted, signal);
     } catch (error) {
@@ -85,33 +81,14 @@ export class Rooms {
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#stopped.signal.aborted) reasons.push("the service is stopping");
-    if (!(await this.#storeWorks())) reasons.push("the store does not work");
+    if (!(await this.#parts.store.health.isReady())) reasons.push("the store does not work");
     return reasons;
-  }
-
-  /** A full disk may still have place for a check, and not for messages: both must be well. */
-  async #storeWorks(): Promise<boolean> {
-    const { store, telemetry } = this.#parts;
-    try {
-      await unlessAborted(store.check(), AbortSignal.timeout(CHECK_LIMIT_MS));
-    } catch (error) {
-      telemetry.storeFailed("check", error);
-      return false;
-    }
-    if (this.#isBlocked) return false;
-    telemetry.storeWorked("check");
-    return true;
-  }
-
-  /** Whether the store refuses what some room's poller has brought. */
-  get #isBlocked(): boolean {
-    return this.#entries.values().some(({ owned }) => owned?.isBlocked);
   }
 
   /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */
   async resume(): Promise<void> {
     const { store, clock, settings, telemetry } = this.#parts;
-    for (const record of await store.openRooms(clock.now() - settings.graceMs)) {
+    for (const record of await store.unfinishedRooms(clock.now() - settings.graceMs)) {
       const position = readCheckpoint(record, telemetry);
       if (position) this.#entry(record.videoId).resume(await OwnedRoom.resume(record, position, this.#parts));
     }
@@ -152,18 +129,6 @@ export class Rooms {
     if (open > this.#parts.settings.maxRooms) throw atCapacity("Too many rooms are open.");
   }
 
-  /** Undefined where there is none that can be used: such a room is bootstrapped when a viewer comes. */
-  #positionOf({ videoId, checkpoint }: RoomRecord): Position | undefined {
-    if (checkpoint === null) return undefined;
-    try {
-      return decodePosition(checkpoint);
-    } catch (error) {
-      if (!(error instanceof UnreadablePosition)) throw error;
-      this.#parts.telemetry.checkpointUnreadable(videoId, error.message);
-      return undefined;
-    }
-  }
-
   async #tick(): Promise<void> {
     const { clock, settings } = this.#parts;
     const periodMs = Math.min(TICK_MS, settings.keepaliveMs, settings.stallMs);
@@ -199,7 +164,7 @@ function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayErr
 }
 
 function storeUnavailable(cause?: StoreError): RelayError {
-  return new RelayError("STORE_UNAVAILABLE", "The store does not work just now; try again shortly.", {
+  return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", {
     cause,
   });
 }

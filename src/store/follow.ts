@@ -7,24 +7,24 @@
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { StoredMessage } from "../protocol/message.ts";
-import { type RoomRecord, type Store, StoreError } from "./port.ts";
+import { retry } from "../retry.ts";
+import { isUnavailable, type RoomRecord, type Store } from "./port.ts";
 
 /** Messages read from the store at once, and how many handed over ones may wait for a slow consumer. */
 const PAGE_MESSAGES = 500;
 
-/** Waits between two attempts to read from a store that is unavailable; each is twice the one before. */
-const RETRY_MIN_MS = 100;
-const RETRY_MAX_MS = 5000;
+const READ_RETRY = { firstMs: 100, maxMs: 5000 };
+
+/** What a follower reads from. */
+type Log = Pick<Store, "read" | "getRoom">;
 
 /** The followers of all rooms of one store. */
 export class Followers {
-  readonly #store: Pick<Store, "read" | "room">;
   readonly #clock: Clock;
   readonly #byRoom = new Map<string, Set<Follower>>();
   readonly #closing = new AbortController();
 
-  constructor(store: Pick<Store, "read" | "room">, clock: Clock) {
-    this.#store = store;
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
@@ -39,7 +39,7 @@ export class Followers {
   }
 
   /** To be called when the outcome of a write is unknown: the followers look for themselves. */
-  doubt(videoId: string): void {
+  resync(videoId: string): void {
     this.#each(videoId, (follower) => follower.fallBehind());
   }
 
@@ -48,8 +48,9 @@ export class Followers {
     this.#closing.abort();
   }
 
-  /** `Store.follow`. */
+  /** `Store.follow`, with `log` to read from. */
   async *follow(
+    log: Log,
     videoId: string,
     after: number,
     signal: AbortSignal,
@@ -65,7 +66,8 @@ export class Followers {
           yield follower.end;
           return;
         }
-        const batch = follower.take() ?? (follower.isBehind ? await this.#page(follower, over) : undefined);
+        const batch =
+          follower.take() ?? (follower.isBehind ? await this.#page(log, follower, over) : undefined);
         if (over.aborted) return;
         if (batch) {
           follower.advance(batch);
@@ -81,20 +83,21 @@ export class Followers {
   }
 
   /** The next page for a follower that is behind, or nothing where there is none. */
-  async #page(follower: Follower, over: AbortSignal): Promise<StoredMessage[] | undefined> {
-    for (let waitMs = RETRY_MIN_MS; !over.aborted; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
+  async #page(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[] | undefined> {
+    const { videoId, position } = follower;
+    const read = async () => {
       follower.beginRead(); // before the read: what is committed while it is under way must not be missed
-      try {
-        const batch = await this.#store.read(follower.videoId, follower.position, PAGE_MESSAGES);
-        if (batch.length > 0) return batch;
-        follower.endRead(await this.#store.room(follower.videoId));
-        return undefined;
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
-        await this.#clock.sleep(waitMs, over).catch(() => {}); // it rejects at an abort, which ends the loop
-      }
+      const batch = await log.read(videoId, position, PAGE_MESSAGES);
+      if (batch.length > 0) return batch;
+      follower.endRead(await log.getRoom(videoId));
+      return undefined;
+    };
+    try {
+      return await retry(READ_RETRY, this.#clock, over, isUnavailable, read);
+    } catch (error) {
+      if (over.aborted) return undefined;
+      throw error;
     }
-    return undefined;
   }
 
   #each(videoId: string, tell: (follower: Follower) => void): void {

@@ -7,14 +7,8 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
-import {
-  type Claim,
-  type Restoration,
-  type Retention,
-  type RoomRecord,
-  type Store,
-  StoreError,
-} from "./port.ts";
+import type { StoreEngine } from "./observed.ts";
+import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 
 interface Room {
   record: RoomRecord & Claim;
@@ -30,19 +24,19 @@ interface Arrival {
   at: number;
 }
 
-export class MemoryStore implements Store, Retention, Restoration {
+export class MemoryStore implements StoreEngine {
+  readonly followers: Followers;
   readonly #clock: Clock;
   readonly #rooms = new Map<string, Room>();
   /** In the order of their commits, all rooms together: what pruning takes from. */
   readonly #arrivals: Arrival[] = [];
-  readonly #followers: Followers;
   #closed = false;
   /** Characters of all messages: the greater part of what is held. */
   #size = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#followers = new Followers(this, clock);
+    this.followers = new Followers(clock);
   }
 
   async claim(videoId: string): Promise<RoomRecord & Claim> {
@@ -75,7 +69,7 @@ export class MemoryStore implements Store, Retention, Restoration {
       room.messages.push(...added);
       this.#arrivals.push({ room, upTo: head - room.record.base, at });
     }
-    this.#followers.added(claim.videoId, added);
+    this.followers.added(claim.videoId, added);
     return added;
   }
 
@@ -83,7 +77,7 @@ export class MemoryStore implements Store, Retention, Restoration {
     this.#assertOpen();
     const room = this.#owned(claim);
     room.record = { ...room.record, end, endedAt: this.#clock.now() };
-    this.#followers.finished(claim.videoId, room.record.head, end);
+    this.followers.finished(claim.videoId, room.record.head, end);
   }
 
   async read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
@@ -94,28 +88,24 @@ export class MemoryStore implements Store, Retention, Restoration {
     return room.messages.slice(start, start + limit);
   }
 
-  async find(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
+  async messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     this.#assertOpen();
     const room = this.#rooms.get(videoId);
     return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
   }
 
-  async room(videoId: string): Promise<RoomRecord | undefined> {
+  async getRoom(videoId: string): Promise<RoomRecord | undefined> {
     this.#assertOpen();
     return this.#rooms.get(videoId)?.record;
   }
 
-  async openRooms(since: number): Promise<RoomRecord[]> {
+  async unfinishedRooms(since: number): Promise<RoomRecord[]> {
     this.#assertOpen();
     return this.#rooms
       .values()
       .map(({ record }) => record)
       .filter(({ end, checkpointAt }) => end === null && checkpointAt !== null && checkpointAt >= since)
       .toArray();
-  }
-
-  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {
-    return this.#followers.follow(videoId, after, signal);
   }
 
   async prune(before: number, limit: number): Promise<number> {
@@ -152,7 +142,7 @@ export class MemoryStore implements Store, Retention, Restoration {
     return rooms.length;
   }
 
-  async check(): Promise<void> {
+  async probeWrite(): Promise<void> {
     this.#assertOpen();
   }
 
@@ -162,7 +152,7 @@ export class MemoryStore implements Store, Retention, Restoration {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#followers.close();
+    this.followers.close();
   }
 
   #newRoom(videoId: string): Room {

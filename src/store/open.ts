@@ -2,9 +2,10 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
-import type { Logger } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { MemoryStore } from "./memory.ts";
-import { type Restoration, type Retention, type Store, StoreError } from "./port.ts";
+import { ObservedStore } from "./observed.ts";
+import { StoreError } from "./port.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
 
 /** A store that cannot be used as it was named: its message is one line that says what to do. */
@@ -13,23 +14,19 @@ export class StoreOpenError extends Error {
 }
 
 /** `sqlite:<path>` (its folder is made where it is missing) or `memory:`. Rejects with `StoreOpenError`. */
-export async function openStore(
-  url: string,
-  clock: Clock,
-  log: Logger,
-): Promise<Store & Retention & Restoration> {
-  if (url === "memory:") return new MemoryStore(clock);
+export async function openStore(url: string, clock: Clock, telemetry: Telemetry): Promise<ObservedStore> {
+  if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
   const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
   if (!path) {
     const scheme = url.split(":", 1)[0]; // the rest may hold a password
     throw new StoreOpenError(`store "${scheme}:" is not known or incomplete: use sqlite:<path> or memory:`);
   }
-  const store = new SqliteStore(realPath(path), clock, log);
+  const engine = new SqliteStore(realPath(path), clock, telemetry.log);
   try {
-    await store.check();
-    return store;
+    await engine.probeWrite();
+    return new ObservedStore(engine, clock, telemetry);
   } catch (error) {
-    await store.close();
+    await engine.close();
     if (!(error instanceof StoreError)) throw error;
     throw new StoreOpenError(error.message, { cause: error });
   }

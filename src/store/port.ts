@@ -58,12 +58,12 @@ export interface Store {
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]>;
 
   /** Those of the ids that the room holds, with what it holds under them, in no order. */
-  find(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
+  messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
 
-  room(videoId: string): Promise<RoomRecord | undefined>;
+  getRoom(videoId: string): Promise<RoomRecord | undefined>;
 
   /** Open rooms whose checkpoint is not older than `since` (wall milliseconds): what a restart takes up. */
-  openRooms(since: number): Promise<RoomRecord[]>;
+  unfinishedRooms(since: number): Promise<RoomRecord[]>;
 
   /**
    * Everything after cursor `after`, in batches, as it becomes durable: consecutive cursors without a gap; the
@@ -74,8 +74,8 @@ export interface Store {
    */
   follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd>;
 
-  /** Resolves if the store could take a write now, else rejects with `StoreError` "unavailable". */
-  check(): Promise<void>;
+  /** Writes what changes nothing. Rejects with `StoreError` "unavailable" if the store does not take it. */
+  probeWrite(): Promise<void>;
 
   /** Roughly what the store takes up, in bytes. */
   sizeBytes(): Promise<number>;
@@ -112,4 +112,9 @@ export class StoreError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
   }
+}
+
+/** Whether the store failed for a while, so that the same may be tried again. */
+export function isUnavailable(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === "unavailable";
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Retention } from "./port.ts";
+import { isUnavailable, type Retention } from "./port.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** So nothing is kept for longer than a quarter above the retention. */
@@ -48,8 +48,7 @@ export async function runRetention(
       }
       telemetry.pruned(forgotten);
     } catch (error) {
-      signal.throwIfAborted();
-      telemetry.storeFailed("prune", error, roundMs);
+      if (!isUnavailable(error)) throw error; // one that is comes again, with the next round
     }
   }
 }

@@ -103,7 +103,8 @@ export function createMetrics() {
     }),
     storeFailures: new Counter({
       name: "relay_store_failures_total",
-      help: "Store operations that failed",
+      help: "Store operations that failed, by kind",
+      labelNames: ["kind"],
       registers,
     }),
     viewersDropped: new Counter({

@@ -3,14 +3,25 @@
  * metrics. No call site knows a metric's name. Ids go into the log, few labels on the metrics; never a token, a
  * key or a viewer's address in either.
  */
-import { type Clock, systemClock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
-import { StoreOutage } from "./store-outage.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
+
+/** The operations of a store, as metrics and log name them. */
+export type StoreOperation =
+  | "claim"
+  | "append"
+  | "finish"
+  | "read"
+  | "messagesById"
+  | "getRoom"
+  | "unfinishedRooms"
+  | "probeWrite"
+  | "prune"
+  | "moveCursors";
 
 /** Why actions of one kind became no message. */
 export interface DroppedActions {
@@ -24,12 +35,9 @@ export class Telemetry {
   readonly log: Logger;
   readonly #metrics: Metrics = createMetrics();
   readonly #kindsSeen = new Set<string>();
-  readonly #storeOutage: StoreOutage;
 
-  constructor(log: Logger, clock: Clock = systemClock) {
+  constructor(log: Logger) {
     this.log = log;
-    this.#storeOutage = new StoreOutage(log, clock);
-    collect(this.#metrics.storeAvailable, (gauge) => gauge.set(this.#storeOutage.isOver ? 1 : 0));
   }
 
   get registry(): Metrics["registry"] {
@@ -55,9 +63,10 @@ export class Telemetry {
     });
   }
 
-  /** Reads the store's size whenever metrics are collected. */
-  watchStore(sizeBytes: () => Promise<number>): void {
-    collect(this.#metrics.storeBytes, async (gauge) => gauge.set(await sizeBytes()));
+  /** Reads the store's size and whether it works whenever metrics are collected. */
+  watchStore(store: { sizeBytes(): Promise<number>; isAvailable(): boolean }): void {
+    collect(this.#metrics.storeBytes, async (gauge) => gauge.set(await store.sizeBytes()));
+    collect(this.#metrics.storeAvailable, (gauge) => gauge.set(store.isAvailable() ? 1 : 0));
   }
 
   callStarted(lane: string, lateMs: number): void {
@@ -145,11 +154,9 @@ export class Telemetry {
   }
 
   /** A batch is durable; `types` are those of its new messages. */
-  appended(types: readonly string[], ms: number): void {
-    this.#metrics.appendSeconds.observe(ms / 1000);
+  appended(types: readonly string[]): void {
     this.#metrics.appendMessages.observe(types.length);
     for (const type of types) this.#metrics.messages.inc({ type });
-    this.storeWorked("append");
   }
 
   polled(ms: number): void {
@@ -165,24 +172,31 @@ export class Telemetry {
     this.#metrics.sentBytes.inc(bytes);
   }
 
-  /** An operation on the store failed, and is tried again in `retryInMs`, or whenever it is asked for again. */
-  storeFailed(what: string, error: unknown, retryInMs?: number): void {
-    this.#metrics.storeFailures.inc();
-    const why = error instanceof Error ? error.message : String(error);
-    this.#storeOutage.failed(what, why);
-    this.log.debug({ what, why, retryInMs }, "a store operation failed");
+  storeSucceeded(operation: StoreOperation, ms: number): void {
+    this.#metrics.storeOperations.inc({ kind: operation });
+    if (operation === "append") this.#metrics.appendSeconds.observe(ms / 1000);
   }
 
-  /** An operation of a kind that may have failed before has succeeded. */
-  storeWorked(what: string): void {
-    this.#metrics.storeOperations.inc({ kind: what });
-    this.#storeOutage.succeeded(what);
+  storeFailed(operation: StoreOperation, why: string): void {
+    this.#metrics.storeFailures.inc({ kind: operation });
+    this.log.debug({ operation, why }, "a store operation failed");
+  }
+
+  /** The store fails, or fails still; `why` says what to do where that is known. */
+  storeOutage(operation: StoreOperation, why: string, forMs: number): void {
+    this.log.error(
+      { operation, why, forMs: Math.round(forMs) },
+      "the store failed: polling pauses and viewers stay connected until it works again",
+    );
+  }
+
+  storeRecovered(afterMs: number): void {
+    this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
   }
 
   /** A round of the retention is done. */
   pruned(entries: number): void {
-    this.storeWorked("prune");
-    if (entries > 0) this.log.info({ entries }, "what is older than the retention was forgotten");
+    if (entries > 0) this.log.info({ entries }, "deleted what is older than the retention");
   }
 
   cursorsMoved(rooms: number): void {

@@ -57,7 +57,7 @@ export class StoreProcess {
   /** Everything acknowledged is in the store, unchanged, dense, and in step with its checkpoint. */
   async assertKeptBy(store: FullStore): Promise<void> {
     for (const [videoId, acknowledged] of this.heads) {
-      const room = await store.room(videoId);
+      const room = await store.getRoom(videoId);
       assert.ok(room && room.head >= acknowledged, `${videoId}: ${acknowledged} is lost`);
       assert.equal(room.checkpoint, `${room.head}`);
       const ids = [...Array(room.head - room.base).keys()].map((n) => nthId(videoId, n));

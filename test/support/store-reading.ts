@@ -18,7 +18,7 @@ export function stored(after: number, ids: readonly (string | number)[]): Stored
   return messages(ids).map((each, index) => ({ ...each, cursor: after + 1 + index }));
 }
 
-export async function readAll(store: Store, videoId: string): Promise<StoredMessage[]> {
+export async function readAll(store: Pick<Store, "read">, videoId: string): Promise<StoredMessage[]> {
   const all: StoredMessage[] = [];
   for (let after = 0; ; after = all.at(-1)?.cursor ?? after) {
     const page = await store.read(videoId, after, 1000);
@@ -29,7 +29,7 @@ export async function readAll(store: Store, videoId: string): Promise<StoredMess
 
 /** When what was begun before has been answered: a follower that finds nothing to read has begun to wait. */
 export async function settled(store: Store): Promise<void> {
-  for (let answers = 0; answers < 4; answers++) await store.room("nobody's room");
+  for (let answers = 0; answers < 4; answers++) await store.getRoom("nobody's room");
 }
 
 /** What one follower was given. */

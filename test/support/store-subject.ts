@@ -5,11 +5,13 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
+import { ObservedStore, type StoreEngine } from "../../src/store/observed.ts";
 import { openStore } from "../../src/store/open.ts";
-import { type Restoration, type Retention, type Store, StoreError } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
 
-export type FullStore = Store & Retention & Restoration;
+export type FullStore = ObservedStore;
 
 /** `reopen` gives the same store anew after a close. */
 interface Subject {
@@ -45,9 +47,18 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
+/** An engine as the service uses it. */
+export function observe(
+  engine: StoreEngine,
+  clock: Clock = systemClock,
+  telemetry = new Telemetry(silentLog),
+): ObservedStore {
+  return new ObservedStore(engine, clock, telemetry);
+}
+
 /** Opens a store that is closed with the test. */
 export async function openFor(t: TestContext, url: string, clock: Clock = systemClock): Promise<FullStore> {
-  const store = await openStore(url, clock, silentLog);
+  const store = await openStore(url, clock, new Telemetry(silentLog));
   t.after(() => store.close());
   return store;
 }

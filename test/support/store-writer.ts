@@ -8,13 +8,14 @@ import { systemClock } from "../../src/clock.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
 import { type Store, StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { nthId } from "./store-process.ts";
 import { messages } from "./store-reading.ts";
 
 const [path, ...videoIds] = process.argv.slice(2);
 
 try {
-  const store = await openStore(`sqlite:${path}`, systemClock, silentLog);
+  const store = await openStore(`sqlite:${path}`, systemClock, new Telemetry(silentLog));
   await Promise.all(videoIds.map((videoId) => write(store, videoId)));
 } catch (error) {
   if (!(error instanceof StoreOpenError)) throw error;
@@ -37,7 +38,7 @@ async function write(store: Store, videoId: string): Promise<never> {
       if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
       console.log(`unavailable ${videoId}`);
       await delay(10);
-      head = (await store.room(videoId).catch(() => undefined))?.head ?? head;
+      head = (await store.getRoom(videoId).catch(() => undefined))?.head ?? head;
     }
   }
 }

@@ -9,21 +9,22 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "../../protocol/message.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { Followers } from "../follow.ts";
-import type { Claim, Restoration, Retention, RoomRecord, Store } from "../port.ts";
+import type { StoreEngine } from "../observed.ts";
+import type { Claim, RoomRecord } from "../port.ts";
 import { SqliteThread } from "./thread.ts";
 
-export class SqliteStore implements Store, Retention, Restoration {
+export class SqliteStore implements StoreEngine {
+  readonly followers: Followers;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: SqliteThread;
-  readonly #followers: Followers;
 
   /** `path` is absolute. Nothing is opened before the first call. */
   constructor(path: string, clock: Clock, log: Logger) {
     this.#path = path;
     this.#clock = clock;
     this.#thread = new SqliteThread(path, log);
-    this.#followers = new Followers(this, clock);
+    this.followers = new Followers(clock);
   }
 
   claim(videoId: string): Promise<RoomRecord & Claim> {
@@ -46,33 +47,29 @@ export class SqliteStore implements Store, Retention, Restoration {
       const message = batch[index];
       if (message) added.push({ ...message, cursor: expectedHead + added.length + 1 });
     }
-    this.#followers.added(videoId, added);
+    this.followers.added(videoId, added);
     return added;
   }
 
   async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
     const call = this.#thread.call("finish", { videoId, epoch }, end, this.#clock.now());
-    this.#followers.finished(videoId, await this.#outcome(videoId, call), end);
+    this.followers.finished(videoId, await this.#outcome(videoId, call), end);
   }
 
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
     return this.#thread.call("read", videoId, after, limit);
   }
 
-  find(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
-    return this.#thread.call("find", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
+  messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
+    return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
   }
 
-  room(videoId: string): Promise<RoomRecord | undefined> {
-    return this.#thread.call("room", videoId);
+  getRoom(videoId: string): Promise<RoomRecord | undefined> {
+    return this.#thread.call("getRoom", videoId);
   }
 
-  openRooms(since: number): Promise<RoomRecord[]> {
-    return this.#thread.call("openRooms", since);
-  }
-
-  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {
-    return this.#followers.follow(videoId, after, signal);
+  unfinishedRooms(since: number): Promise<RoomRecord[]> {
+    return this.#thread.call("unfinishedRooms", since);
   }
 
   prune(before: number, limit: number): Promise<number> {
@@ -83,8 +80,8 @@ export class SqliteStore implements Store, Retention, Restoration {
     return this.#thread.call("moveCursors", this.#clock.now());
   }
 
-  check(): Promise<void> {
-    return this.#thread.call("check");
+  probeWrite(): Promise<void> {
+    return this.#thread.call("probeWrite");
   }
 
   /** The file and the log of what is not yet in it. */
@@ -102,7 +99,7 @@ export class SqliteStore implements Store, Retention, Restoration {
   }
 
   async close(): Promise<void> {
-    this.#followers.close();
+    this.followers.close();
     await this.#thread.close();
   }
 
@@ -111,7 +108,7 @@ export class SqliteStore implements Store, Retention, Restoration {
     try {
       return await call;
     } catch (error) {
-      this.#followers.doubt(videoId);
+      this.followers.resync(videoId);
       throw error;
     }
   }

@@ -23,7 +23,7 @@ const SQL = {
     on conflict (video_id) do update set epoch = epoch + 1, ending = null, ended_at = null
     returning ${ROOM}`,
   room: `select ${ROOM} from room where video_id = ?`,
-  openRooms: `select ${ROOM} from room where ended_at is null and checkpoint_at >= ?`,
+  unfinishedRooms: `select ${ROOM} from room where ended_at is null and checkpoint_at >= ?`,
   add: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
   move: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
@@ -92,17 +92,17 @@ export class Tables {
     return this.#sql.read.all(videoId, after, limit) as unknown as StoredMessage[];
   }
 
-  find(videoId: string, ids: readonly string[]): StoredMessage[] {
+  messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
     return ids.flatMap((id) => (this.#sql.find.get(videoId, id) as StoredMessage | undefined) ?? []);
   }
 
-  room(videoId: string): RoomRecord | undefined {
+  getRoom(videoId: string): RoomRecord | undefined {
     const row = this.#row(videoId);
     return row && toRecord(row);
   }
 
-  openRooms(since: number): RoomRecord[] {
-    return (this.#sql.openRooms.all(since) as unknown as RoomRow[]).map(toRecord);
+  unfinishedRooms(since: number): RoomRecord[] {
+    return (this.#sql.unfinishedRooms.all(since) as unknown as RoomRow[]).map(toRecord);
   }
 
   /** See `Retention.prune`. */
@@ -145,7 +145,7 @@ export class Tables {
    * Writes the file's first page as it stands: it changes nothing, but a full disk refuses it. And reads the edge of
    * both tables: what can be told without reading all of a file.
    */
-  check(): void {
+  probeWrite(): void {
     this.#sql.touch.run();
     this.#sql.edges.get();
   }

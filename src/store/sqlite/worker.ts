@@ -28,7 +28,12 @@ type Failure = Pick<StoreError, "kind" | "message">;
 
 export type Answer = { id: number; value: unknown } | { id: number; failure: Failure };
 
-const READS: ReadonlySet<Operation> = new Set<Operation>(["read", "find", "room", "openRooms"]);
+const READS: ReadonlySet<Operation> = new Set<Operation>([
+  "read",
+  "messagesById",
+  "getRoom",
+  "unfinishedRooms",
+]);
 
 /** Most of either that one round takes, so that neither reads nor writes wait long for the others. */
 const ROUND_READS = 32;

@@ -1,0 +1,91 @@
+/**
+ * Whether the store works, as its operations show, and what readiness makes of it. All rooms meet the same failure,
+ * so one line reports all of it: when it begins, once a minute while it lasts, and when the store works again.
+ */
+import type { Clock } from "../clock.ts";
+import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
+
+/** From one error line to the next: also where the store fails and works by turns, as at the edge of a full disk. */
+const REMIND_MS = 60_000;
+/** How long readiness waits for the write probe: SQLite takes ten seconds to find some failures. */
+const PROBE_LIMIT_MS = 2000;
+/** Whoever needs a read that failed tries again sooner than this: after it, nobody needs it any more. */
+const READ_RETRIED_MS = 10_000;
+
+/** They succeed only if the store takes writes: that ends an outage. Any other success speaks for its own kind. */
+const PROOFS: ReadonlySet<StoreOperation> = new Set<StoreOperation>(["append", "finish", "probeWrite"]);
+
+export class StoreHealth {
+  readonly #probeWrite: () => Promise<void>;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
+  /** The operations that failed and have not succeeded since, with the time of the last failure. */
+  readonly #failing = new Map<StoreOperation, number>();
+  readonly #blockedRooms = new Set<string>();
+  #beganAt = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(probeWrite: () => Promise<void>, clock: Clock, telemetry: Telemetry) {
+    this.#probeWrite = probeWrite;
+    this.#clock = clock;
+    this.#telemetry = telemetry;
+  }
+
+  /** Whether no operation has failed without a success since. */
+  get isAvailable(): boolean {
+    return this.#failing.size === 0;
+  }
+
+  /** Whether the store refuses what some room has to write. */
+  get isBlocked(): boolean {
+    return this.#blockedRooms.size > 0;
+  }
+
+  setBlocked(videoId: string, isBlocked: boolean): void {
+    if (isBlocked) this.#blockedRooms.add(videoId);
+    else this.#blockedRooms.delete(videoId);
+  }
+
+  /** Whether new viewers can be served. A full disk may have room for a probe and none for messages: both must do. */
+  async isReady(): Promise<boolean> {
+    const limit = new AbortController();
+    const answered = this.#probeWrite().then(
+      () => true,
+      () => false, // reported as any operation is
+    );
+    const late = this.#clock.sleep(PROBE_LIMIT_MS, limit.signal).then(() => {
+      this.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
+      return false;
+    });
+    const hasWritten = await Promise.race([answered, late]);
+    limit.abort();
+    return hasWritten && this.isAvailable && !this.isBlocked;
+  }
+
+  /** An operation failed; `why` says what to do where that is known. */
+  failed(operation: StoreOperation, why: string): void {
+    const now = this.#clock.monotonic();
+    if (this.isAvailable) this.#beganAt = now;
+    this.#failing.set(operation, now);
+    if (now < this.#reportedAt + REMIND_MS) return;
+    this.#reportedAt = now;
+    this.#telemetry.storeOutage(operation, why, now - this.#beganAt);
+  }
+
+  succeeded(operation: StoreOperation): void {
+    if (this.isAvailable) return;
+    this.#failing.delete(operation);
+    const isProof = PROOFS.has(operation) && !(operation === "probeWrite" && this.isBlocked);
+    if (isProof) this.#endOutageOfWrites();
+    if (this.isAvailable && this.#reportedAt >= this.#beganAt) {
+      this.#telemetry.storeRecovered(this.#clock.monotonic() - this.#beganAt);
+    }
+  }
+
+  /** A write does not show that history can be read: a read that is still tried for has to succeed itself. */
+  #endOutageOfWrites(): void {
+    const readFailedAt = this.#failing.get("read") ?? Number.NEGATIVE_INFINITY;
+    this.#failing.clear();
+    if (this.#clock.monotonic() < readFailedAt + READ_RETRIED_MS) this.#failing.set("read", readFailedAt);
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The store as everyone uses it: an engine whose every operation is reported, once and here, to telemetry and to the
+ * store's health. Followers read through it too, so an instance that only follows sees its store fail.
+ */
+import type { Clock } from "../clock.ts";
+import type { RoomEnd } from "../protocol/chat.ts";
+import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
+import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
+import type { Followers } from "./follow.ts";
+import { StoreHealth } from "./health.ts";
+import { type Claim, isUnavailable, type Restoration, type Retention, type Store } from "./port.ts";
+
+/** What a store implements: all of the port but following, for which it reports its commits to `followers`. */
+export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {
+  readonly followers: Followers;
+}
+
+export class ObservedStore implements Store, Retention, Restoration {
+  readonly health: StoreHealth;
+  readonly #engine: StoreEngine;
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
+
+  constructor(engine: StoreEngine, clock: Clock, telemetry: Telemetry) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#telemetry = telemetry;
+    this.health = new StoreHealth(() => this.probeWrite(), clock, telemetry);
+    telemetry.watchStore({
+      sizeBytes: () => engine.sizeBytes(),
+      isAvailable: () => this.health.isAvailable,
+    });
+  }
+
+  claim(videoId: string) {
+    return this.#observe("claim", this.#engine.claim(videoId));
+  }
+
+  append(claim: Claim, expectedHead: number, messages: readonly EncodedMessage[], checkpoint: string) {
+    return this.#observe("append", this.#engine.append(claim, expectedHead, messages, checkpoint));
+  }
+
+  finish(claim: Claim, end: RoomEnd) {
+    return this.#observe("finish", this.#engine.finish(claim, end));
+  }
+
+  read(videoId: string, after: number, limit: number) {
+    return this.#observe("read", this.#engine.read(videoId, after, limit));
+  }
+
+  messagesById(videoId: string, ids: readonly string[]) {
+    return this.#observe("messagesById", this.#engine.messagesById(videoId, ids));
+  }
+
+  getRoom(videoId: string) {
+    return this.#observe("getRoom", this.#engine.getRoom(videoId));
+  }
+
+  unfinishedRooms(since: number) {
+    return this.#observe("unfinishedRooms", this.#engine.unfinishedRooms(since));
+  }
+
+  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {
+    return this.#engine.followers.follow(this, videoId, after, signal);
+  }
+
+  probeWrite() {
+    return this.#observe("probeWrite", this.#engine.probeWrite());
+  }
+
+  prune(before: number, limit: number) {
+    return this.#observe("prune", this.#engine.prune(before, limit));
+  }
+
+  moveCursors() {
+    return this.#observe("moveCursors", this.#engine.moveCursors());
+  }
+
+  sizeBytes() {
+    return this.#engine.sizeBytes();
+  }
+
+  close() {
+    return this.#engine.close();
+  }
+
+  /** An operation that is fenced was answered by a store that works: neither a failure nor a success. */
+  async #observe<T>(operation: StoreOperation, outcome: Promise<T>): Promise<T> {
+    const beganAt = this.#clock.monotonic();
+    try {
+      const value = await outcome;
+      this.#telemetry.storeSucceeded(operation, this.#clock.monotonic() - beganAt);
+      this.health.succeeded(operation);
+      return value;
+    } catch (error) {
+      if (isUnavailable(error)) {
+        this.#telemetry.storeFailed(operation, error.message);
+        this.health.failed(operation, error.message);
+      }
+      throw error;
+    }
+  }
+}
