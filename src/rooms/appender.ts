@@ -4,8 +4,9 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import { encodeMessage, type Message, type StoredMessage } from "../protocol/message.ts";
+import type { Message } from "../protocol/message.ts";
 import { type Claim, type RoomRecord, type Store, StoreError } from "../store/port.ts";
+import { encodeMessage, type StoredMessage } from "../store/stored-message.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { encodePosition, type Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";

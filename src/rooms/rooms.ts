@@ -16,7 +16,7 @@ import {
 } from "./entry.ts";
 import { OwnedRoom } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
-import type { Room, RoomSettings, Seat, Wanted } from "./room.ts";
+import type { Room, RoomSettings, StreamRequest } from "./room.ts";
 
 /** Most time between two looks at viewers that may have stalled. */
 const TICK_MS = 1000;
@@ -26,7 +26,7 @@ const CAPACITY_RETRY_MS = 30_000;
 const CHECK_LIMIT_MS = 2000;
 /** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
 const WIND_DOWN_MS = 2000;
-const HANG_UP_SPREAD_MS = 1500;
+const END_SPREAD_MS = 1500;
 
 export interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings {
   maxRooms: number;
@@ -67,13 +67,13 @@ export class Rooms {
    * Takes a viewer into the room of a video, which is opened if there is none. Rejects with `RelayError` (CAPACITY,
    * STORE_UNAVAILABLE, or what a bootstrap finds), `UpstreamError`, or the signal's reason if the viewer leaves.
    */
-  async enter(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
+  async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#stopped.signal.aborted) throw stopping();
     if (this.viewerCount >= this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
     if (this.#isBlocked) throw storeUnavailable();
     try {
-      return await this.#entry(wanted.videoId).enter(wanted, signal);
+      return await this.#entry(request.videoId).enter(request, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
@@ -127,11 +127,11 @@ export class Rooms {
     await Promise.all(entries.map((entry) => entry.settled()));
     await Promise.all(entries.map(({ owned }) => owned?.windDown(WIND_DOWN_MS)));
     const viewers = [...this.#openRooms(), ...this.#draining].flatMap((room) => [...room.viewers]);
-    const spreadMs = Math.min(HANG_UP_SPREAD_MS, viewers.length);
+    const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
       viewers.map(async (viewer) => {
         await this.#parts.clock.sleep(this.#parts.clock.random() * spreadMs);
-        viewer.hangUp();
+        viewer.end();
       }),
     );
     for (const entry of entries) entry.close();
@@ -150,18 +150,6 @@ export class Rooms {
   #assertPlace(): void {
     const open = this.#entries.values().reduce((count, { roomState }) => count + (roomState ? 1 : 0), 0);
     if (open > this.#parts.settings.maxRooms) throw atCapacity("Too many rooms are open.");
-  }
-
-  /** Undefined where there is none that can be used: such a room is bootstrapped when a viewer comes. */
-  #positionOf({ videoId, checkpoint }: RoomRecord): Position | undefined {
-    if (checkpoint === null) return undefined;
-    try {
-      return decodePosition(checkpoint);
-    } catch (error) {
-      if (!(error instanceof UnreadablePosition)) throw error;
-      this.#parts.telemetry.checkpointUnreadable(videoId, error.message);
-      return undefined;
-    }
   }
 
   async #tick(): Promise<void> {

@@ -6,8 +6,8 @@
 
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { StoredMessage } from "../protocol/message.ts";
 import { type RoomRecord, type Store, StoreError } from "./port.ts";
+import type { StoredMessage } from "./stored-message.ts";
 
 /** Messages read from the store at once, and how many handed over ones may wait for a slow consumer. */
 const PAGE_MESSAGES = 500;

@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
 import {
@@ -15,6 +14,7 @@ import {
   type Store,
   StoreError,
 } from "./port.ts";
+import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 interface Room {
   record: RoomRecord & Claim;
