@@ -90,10 +90,8 @@ test("a sticker says its label, in its background's colour", () => {
 
 test("a new member is a membership in the upstream's words, with the level", () => {
   const message = one(adding(MEMBER));
-  assert.deepEqual(
-    [message.type, message.message, message.details.level],
-    ["membership", "Welcome to Gold!", "Gold"],
-  );
+  assert.ok(message.type === "membership");
+  assert.deepEqual([message.message, message.details.level], ["Welcome to Gold!", "Gold"]);
   assert.equal(message.parts.length, 3);
   const simple = {
     liveChatMembershipItemRenderer: { ...COMMON, headerSubtext: { simpleText: "New member" } },

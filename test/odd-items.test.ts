@@ -1,7 +1,8 @@
 /** Forms of known kinds that leave something out or say it in another way. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Details, Message } from "../src/protocol/message.ts";
+import type { Details } from "../src/protocol/kinds.ts";
+import type { Message } from "../src/protocol/message.ts";
 import { sentence } from "../src/upstream/readers/text.ts";
 import { adding, COMMON, PAID, replaying, TEXT } from "./support/chat-items.ts";
 import { bannered, GIFT_HEADER, poll, SENT, ticking } from "./support/every-kind.ts";
@@ -10,7 +11,7 @@ import { readMessages } from "./support/read-messages.ts";
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
 const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });
 
-function one(action: object): Message {
+function one(action: object): Message & { details: Details } {
   const { messages, dropped } = readMessages([action], CONTEXT);
   assert.equal(dropped.size, 0, JSON.stringify([...dropped]));
   const [message] = messages;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { it } from "node:test";
+import type { Details } from "../src/protocol/kinds.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { decodePosition, encodePosition } from "../src/upstream/position.ts";
 import { NO_PANELS, type OpenPanels } from "../src/upstream/readers/panels.ts";
@@ -25,15 +26,16 @@ function read(actions: readonly unknown[], panels: OpenPanels = NO_PANELS) {
     panels: frozen(panels),
   });
 }
+const pollOf = (message?: { details?: Details }) => message?.details?.poll;
 const states = ({ messages }: ReturnType<typeof read>) =>
-  messages.map(({ details }) => `${details.poll?.state} ${details.poll?.votes}`);
+  messages.map((message) => `${pollOf(message)?.state} ${pollOf(message)?.votes}`);
 
 it("what closes says what was shown last, under an id of its own", () => {
   const opened = read([POLL_OPENED]);
   const { messages } = read([POLL_UPDATED, POLL_CLOSED], opened.panels);
   const [shown, closed] = messages;
   assert.equal(closed?.message, "Wall or floor?");
-  assert.deepEqual(closed?.details.poll, { ...shown?.details.poll, state: "closed" });
+  assert.deepEqual(pollOf(closed), { ...pollOf(shown), state: "closed" });
   assert.notEqual(closed?.id, shown?.id);
 });
 
@@ -81,7 +83,7 @@ it("votes are a whole number, or not told", () => {
     ["votes: 3", undefined],
     ["", undefined],
   ] as const) {
-    assert.equal(read([updated(text)]).messages[0]?.details.poll?.votes, votes, text);
+    assert.equal(pollOf(read([updated(text)]).messages[0])?.votes, votes, text);
   }
 });
 
@@ -129,7 +131,7 @@ it("a poll that was open when the service stopped is closed after it starts agai
   await using stream = await openStream(relay, { videoId: VIDEO, backfill: 0, details: true });
   chat.say([POLL_CLOSED, POLL_CLOSED, textAction("after")]);
   await stream.until(() => stream.ids.includes("after"));
-  const told = stream.messages.map(({ message }) => message.details?.poll?.state ?? message.type);
+  const told = stream.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
   assert.deepEqual(told, ["closed", "chat"]);
 });
 
@@ -145,6 +147,6 @@ it("a poll that was opened while the room could not read is closed", async () =>
   await relay.upstream.requested("get_live_chat", { finished: true });
   chat.say([textAction("after")]);
   await stream.until(() => stream.ids.includes("after"));
-  const sent = stream.messages.map(({ message }) => message.details?.poll?.state ?? message.type);
+  const sent = stream.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
   assert.deepEqual(sent, ["open", "chat", "closed", "chat"]);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import { asArray, asObject, dig } from "../src/json.ts";
+import type { Details } from "../src/protocol/kinds.ts";
 import { readChatPage } from "../src/upstream/page/chat-page.ts";
 import type { ActionContext } from "../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../src/upstream/readers/panels.ts";
@@ -78,7 +79,9 @@ test("a recorded poll is told when opened, at each change, and once when closed"
     panels = answer.panels;
     return answer.messages;
   });
-  const states = messages.map(({ details }) => `${details.poll?.state} ${details.poll?.votes}`);
+  const states = messages.map(
+    ({ details }: { details: Details }) => `${details.poll?.state} ${details.poll?.votes}`,
+  );
   assert.deepEqual(states, POLL_LIFE.states);
   assert.deepEqual(panels, []);
   const ids = messages.map(({ id }) => id);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import type { StoredMessage } from "../src/protocol/message.ts";
+import type { StoredMessage } from "../src/store/stored-message.ts";
 import { type Followed, followed, messages, readAll, settled, stored } from "./support/store-reading.ts";
 import type { FullStore } from "./support/store-subject.ts";
 import { BORN_MS, type NewSubject, OTHER, OVER, RELEASED, ROOM } from "./support/store-subject.ts";

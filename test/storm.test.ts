@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { it, type TestContext } from "node:test";
 import { Crowd } from "../chaos/load/crowd.ts";
 import { systemClock } from "../src/clock.ts";
+import { DETAILED, PLAIN } from "../src/rooms/form.ts";
 import { Room } from "../src/rooms/room.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -70,17 +71,17 @@ async function storedRoom(count: number) {
 
 it("viewers that stand at one place below the tail wait for one read of the store", async () => {
   const { room, base } = await storedRoom(3);
-  const first = room.page(base, false);
-  assert.equal(room.page(base, false), first);
-  assert.notEqual(room.page(base, true), first);
-  assert.notEqual(room.page(base + 1, false), first);
+  const first = room.page(base, PLAIN);
+  assert.equal(room.page(base, PLAIN), first);
+  assert.notEqual(room.page(base, DETAILED), first);
+  assert.notEqual(room.page(base + 1, PLAIN), first);
   await first;
 });
 
 it("viewers that resume from different places below the tail soon stand at the same ones", async () => {
   const { room, base, head } = await storedRoom(450);
   const placesFrom = async (after: number): Promise<number[]> => {
-    const { next } = await room.page(after, false);
+    const { next } = await room.page(after, PLAIN);
     return next === head ? [next] : [next, ...(await placesFrom(next))];
   };
   const [near, far] = [await placesFrom(base + 43), await placesFrom(base)];

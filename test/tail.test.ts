@@ -1,6 +1,7 @@
 /** What a room keeps of its newest messages in memory: so many, and so many bytes; the rest is the store's. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { PLAIN } from "../src/rooms/form.ts";
 import { Tail } from "../src/rooms/tail.ts";
 
 const HEAD = 1000;
@@ -17,7 +18,7 @@ function messages(after: number, count: number, characters: number) {
 /** All that it holds, chunk by chunk: the cursor that each leads to. */
 function readAll(tail: Tail): number[] {
   const ends: number[] = [];
-  for (let next = tail.chunk(tail.floor, false); next; next = tail.chunk(next.next, false))
+  for (let next = tail.chunk(tail.floor, PLAIN); next; next = tail.chunk(next.next, PLAIN))
     ends.push(next.next);
   return ends;
 }
@@ -48,7 +49,7 @@ describe("a tail", () => {
   it("keeps nothing of a message that is longer than all of it", () => {
     const tail = new Tail(HEAD);
     tail.push(messages(HEAD, 1, 5_000_000));
-    assert.deepEqual([tail.floor, tail.head, tail.chunk(tail.head, false)], [HEAD + 1, HEAD + 1, undefined]);
+    assert.deepEqual([tail.floor, tail.head, tail.chunk(tail.head, PLAIN)], [HEAD + 1, HEAD + 1, undefined]);
     tail.push(messages(tail.head, 2, 10));
     assert.equal(tail.floor, HEAD + 1);
   });

@@ -7,8 +7,8 @@ import { isClientLabel } from "../upstream/clients.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
+import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, PollRequest, PollResponse } from "./schemas.ts";
 
 export function pollRoute(app: FastifyInstance, liveChat: LiveChat): void {
@@ -35,7 +35,7 @@ export function pollRoute(app: FastifyInstance, liveChat: LiveChat): void {
         continuation: token,
         panels: NO_PANELS,
       };
-      const options = { lane: "caller", maxCooldownMs: 0, signal: hangUpSignal(reply.raw) } as const;
+      const options = { lane: "caller", maxCooldownMs: 0, signal: clientGone(reply.raw) } as const;
       const answer = await liveChat.poll(position, options);
       if (answer.kind === "silence") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
       return {

@@ -3,8 +3,8 @@ import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { probe } from "../upstream/probe.ts";
+import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, ProbeRequest, ProbeResponse } from "./schemas.ts";
 
 export function probeRoute(app: FastifyInstance, liveChat: LiveChat): void {
@@ -20,7 +20,7 @@ export function probeRoute(app: FastifyInstance, liveChat: LiveChat): void {
     },
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
-      return { videoId, rows: await probe(liveChat, videoId, hangUpSignal(reply.raw)) };
+      return { videoId, rows: await probe(liveChat, videoId, clientGone(reply.raw)) };
     },
   );
 }

@@ -1,7 +1,7 @@
 /** The wire's schemas: what validates requests, types handlers and describes the API, all from one place. */
 import { type Static, Type } from "typebox";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
-import { BACKFILL_CEILING, BACKFILL_DEFAULT } from "../rooms/cursor.ts";
+import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 
 /** Longest text of a video id or URL that is looked at. */
@@ -129,19 +129,26 @@ export const StreamQuery = Type.Object({
   backfill: Type.Optional(
     Type.String({
       maxLength: 400,
-      description: `How many recent messages to prime the connection with, a number: 0 to ${BACKFILL_CEILING}, by default ${BACKFILL_DEFAULT}.`,
+      description: `How many recent messages to prime the connection with, a number: 0 to ${BACKFILL_MAX}, by default ${BACKFILL_DEFAULT}.`,
       examples: ["100"],
     }),
   ),
   details: Type.Optional(Type.Enum(["true", "false"], { description: "Whether messages carry `details`." })),
+  lastEventId: Type.Optional(
+    Type.String({
+      maxLength: 400,
+      description: "What `Last-Event-ID` says, for clients that cannot send a first header. The header wins.",
+    }),
+  ),
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
 export const StreamHeaders = Type.Object({
   "last-event-id": Type.Optional(
-    Type.String({ description: "The last cursor received; what is no cursor counts as absent." }),
+    Type.String({ description: "The last cursor received; anything but a cursor counts as absent." }),
   ),
 });
+export type StreamHeaders = Static<typeof StreamHeaders>;
 
 export const SessionRequest = Type.Object(
   {

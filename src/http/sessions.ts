@@ -5,8 +5,8 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { hangUpSignal } from "./hang-up.ts";
 import { answers, json, SessionRequest, SessionResponse } from "./schemas.ts";
 
 export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
@@ -23,7 +23,7 @@ export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
     async (request, reply) => {
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
-      const signal = hangUpSignal(reply.raw);
+      const signal = clientGone(reply.raw);
       const { page, first } = await liveChat.bootstrap(videoId, {
         lane: "caller",
         maxCooldownMs: 0,

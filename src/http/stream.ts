@@ -1,14 +1,16 @@
-/** `GET /v1/stream`: checks what is asked for, finds the room, and hands the open response to a viewer. */
+/** `GET /v1/stream`: checks what is asked for, finds the room, and opens the response for a viewer. */
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
-import { backfillFrom, lastEventIdFrom } from "../rooms/cursor.ts";
+import { parseBackfill, parseCursor } from "../rooms/cursor.ts";
+import { DETAILED, PLAIN } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { AddressLimit } from "./address-limit.ts";
+import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { hangUpSignal } from "./hang-up.ts";
 import { answers, StreamHeaders, StreamQuery, StreamResponse } from "./schemas.ts";
+import { sseSink } from "./sse-sink.ts";
 
 // [spec] Success response headers
 const STREAM_HEADERS = {
@@ -19,7 +21,7 @@ const STREAM_HEADERS = {
 };
 
 export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: AddressLimit): void {
-  app.get<{ Querystring: StreamQuery }>(
+  app.get<{ Querystring: StreamQuery; Headers: StreamHeaders }>(
     "/v1/stream",
     {
       exposeHeadRoute: false,
@@ -32,27 +34,44 @@ export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: Addre
       },
     },
     async (request, reply) => {
-      const { videoId, backfill: backfillText, details } = request.query;
-      const backfill = backfillFrom(backfillText);
-      if (backfill === undefined) throw new RelayError("INVALID_REQUEST", "backfill: must be a number.");
+      const { query, headers, raw } = request;
+      const gone = clientGone(reply.raw);
+      const open = () => {
+        gone.throwIfAborted();
+        // Behind another answer of the connection it would wait unseen, for ever if that is a stream.
+        if (!reply.raw.socket) {
+          raw.socket.destroy();
+          throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
+        }
+        reply.hijack();
+        reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
+        return sseSink(reply.raw);
+      };
       const wanted = {
-        videoId: parseVideoId(videoId),
-        backfill,
-        lastEventId: lastEventIdFrom(request.headers["last-event-id"]?.toString()),
-        withDetails: details === "true",
+        videoId: parseVideoId(query.videoId),
+        backfill: backfillOf(query),
+        // A browser cannot send a first header; when it reconnects, the header has the newer cursor.
+        lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
+        form: query.details === "true" ? DETAILED : PLAIN,
+        open,
       };
       // A body is not asked for; left unread it would keep the end of the connection from being noticed.
-      request.raw.resume();
-      const gone = hangUpSignal(reply.raw);
-      reply.raw.once("close", addresses.take(request.ip));
-      const { viewer, init } = await rooms.enter(wanted, gone);
-      reply.hijack();
-      if (gone.aborted) {
-        viewer.leave();
-        return;
+      raw.resume();
+      const giveBack = addresses.take(request.ip);
+      try {
+        await rooms.enter(wanted, gone);
+        reply.raw.once("close", giveBack);
+      } catch (error) {
+        giveBack();
+        throw error;
       }
-      reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
-      viewer.start(reply.raw, init);
     },
   );
+}
+
+function backfillOf({ backfill: text }: StreamQuery): number | undefined {
+  if (text === undefined) return undefined;
+  const backfill = parseBackfill(text);
+  if (backfill === undefined) throw new RelayError("INVALID_REQUEST", "backfill: must be a number.");
+  return backfill;
 }

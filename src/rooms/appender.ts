@@ -4,10 +4,11 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import { encodeMessage, type Message, type StoredMessage } from "../protocol/message.ts";
+import type { Message } from "../protocol/message.ts";
 import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { type Claim, isUnavailable, type RoomRecord } from "../store/port.ts";
+import { encodeMessage, type StoredMessage } from "../store/stored-message.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { encodePosition, type Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";

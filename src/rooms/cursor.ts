@@ -3,9 +3,10 @@
  * back. A start other than the `Last-Event-ID` tells a client that what it missed is no longer kept, or that its
  * cursor is not of this room.
  */
+import type { ChatType } from "../protocol/chat.ts";
 
 export const BACKFILL_DEFAULT = 50;
-export const BACKFILL_CEILING = 500;
+export const BACKFILL_MAX = 500;
 
 /** The cursors of a room: it began at `base` and keeps those from `floor` (exclusive) to `head` (inclusive). */
 export interface CursorRange {
@@ -15,22 +16,21 @@ export interface CursorRange {
 }
 
 /**
- * How many recent messages a connection is primed with, from the query's text: whatever JavaScript's `Number`
+ * How many recent messages a connection asks to begin with, from the query's text: whatever JavaScript's `Number`
  * reads is a number. Undefined where it is none (empty and blank text included).
  */
-export function backfillFrom(text: string | undefined): number | undefined {
-  if (text === undefined) return BACKFILL_DEFAULT;
+export function parseBackfill(text: string): number | undefined {
   if (text.trim() === "") return undefined;
   const sent = Number(text);
   if (Number.isNaN(sent)) return undefined;
   // [spec] fractional | truncated toward zero; negative | 0; above the ceiling | 500
-  return Math.min(BACKFILL_CEILING, Math.max(0, Math.trunc(sent)));
+  return Math.min(BACKFILL_MAX, Math.max(0, Math.trunc(sent)));
 }
 
 // [spec] A malformed or negative `Last-Event-ID` is treated as absent (backfill applies).
-export function lastEventIdFrom(header: string | undefined): number | undefined {
-  if (header === undefined || !/^\d{1,16}$/.test(header)) return undefined;
-  const cursor = Number(header);
+export function parseCursor(text: string | undefined): number | undefined {
+  if (text === undefined || !/^\d{1,16}$/.test(text)) return undefined;
+  const cursor = Number(text);
   return Number.isSafeInteger(cursor) ? cursor : undefined;
 }
 
@@ -41,7 +41,16 @@ export function resumeCursor(range: CursorRange, lastEventId: number | undefined
   return lastEventId >= range.base || lastEventId === 0 ? range.floor : undefined;
 }
 
-/** The cursor that lies `backfill` messages before `end`, as far as they are kept. */
-export function backfillCursor(range: CursorRange, end: number, backfill: number): number {
-  return Math.max(range.floor, end - backfill);
+/**
+ * The cursor that lies `backfill` messages before `end`, as far as they are kept. A replay has no history: a viewer
+ * that names no backfill is sent all of it.
+ */
+export function backfillCursor(
+  { floor }: CursorRange,
+  end: number,
+  backfill: number | undefined,
+  chatType: ChatType,
+): number {
+  if (backfill === undefined && chatType === "liveChatReplayRenderer") return floor;
+  return Math.max(floor, end - (backfill ?? BACKFILL_DEFAULT));
 }

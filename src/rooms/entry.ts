@@ -8,7 +8,7 @@ import type { RoomRecord } from "../store/port.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import { resumeCursor } from "./cursor.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import { Room, type Seat, type StartFor, type Wanted } from "./room.ts";
+import { Room, type StartAt, type StreamRequest } from "./room.ts";
 
 /** How long a replay that was read to its end answers from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
@@ -43,7 +43,7 @@ export interface EntryHost {
 /** A room that was just opened, and where those who waited for it begin; absent: as in any open room. */
 interface Opened {
   room: Room;
-  startFor?: StartFor;
+  startAt?: StartAt;
 }
 
 /** The chat is over; what is kept of it answers until `until`, on the monotonic clock. */
@@ -118,24 +118,24 @@ export class Entry {
    * Takes a viewer into the room, which is opened if it is not open. Rejects with `RelayError`, `UpstreamError`,
    * `StoreError`, or the signal's reason if the viewer leaves while it waits.
    */
-  async enter(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
+  async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
     const state = this.#state;
     switch (state.name) {
       case "vacant":
-        return this.#enterOnceOpen(this.#bootstrap(), wanted, signal);
+        return this.#enterOnceOpen(this.#bootstrap(), request, signal);
       case "releasing":
-        return this.#enterOnceOpen(this.#bootstrap(state.done), wanted, signal);
+        return this.#enterOnceOpen(this.#bootstrap(state.done), request, signal);
       case "bootstrapping":
-        return this.#enterOnceOpen(state.opening, wanted, signal);
+        return this.#enterOnceOpen(state.opening, request, signal);
       case "archived":
-        return this.#enterArchive(state, wanted);
+        return this.#enterArchive(state, request);
       case "lingering":
         state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
-        return state.owned.room.enter(wanted);
+        return state.owned.room.enter(request);
       case "polling":
-        return state.owned.room.enter(wanted);
+        return state.owned.room.enter(request);
     }
   }
 
@@ -182,10 +182,10 @@ export class Entry {
         this.#state = { name: "archived", room: replay, until: this.#in(this.#parts.settings.graceMs) };
         return { room: replay };
       }
-      const { owned, startFor } = await OwnedRoom.bootstrap(this.videoId, this.#parts, this.#host.stopped);
+      const { owned, startAt } = await OwnedRoom.bootstrap(this.videoId, this.#parts, this.#host.stopped);
       this.#state = { name: "polling", owned };
       this.#watch(owned);
-      return { room: owned.room, startFor };
+      return { room: owned.room, startAt };
     } catch (error) {
       if (isNoChat(error)) await this.#remember(error);
       else this.#vacate();
@@ -194,7 +194,7 @@ export class Entry {
   }
 
   /** One opening for all who wait, however many they are; it goes on when one of them leaves. */
-  async #enterOnceOpen(opening: Promise<Opened>, wanted: Wanted, signal: AbortSignal): Promise<Seat> {
+  async #enterOnceOpen(opening: Promise<Opened>, request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#waiting += 1;
     let opened: Opened;
     try {
@@ -203,15 +203,15 @@ export class Entry {
       });
     } catch (error) {
       this.#lingerIfIdle();
-      if (this.#state.name === "archived" && isNoChat(error)) return this.#enterArchive(this.#state, wanted);
+      if (this.#state.name === "archived" && isNoChat(error)) return this.#enterArchive(this.#state, request);
       throw error;
     }
-    return opened.room.enter(wanted, opened.startFor);
+    return opened.room.enter(request, opened.startAt);
   }
 
-  async #enterArchive({ room, noChat, until }: Archive, wanted: Wanted): Promise<Seat> {
-    const holdsCursor = noChat?.record && resumeCursor(noChat.record, wanted.lastEventId) !== undefined;
-    if (room && (!noChat || holdsCursor)) return room.enter(wanted);
+  async #enterArchive({ room, noChat, until }: Archive, request: StreamRequest): Promise<void> {
+    const holdsCursor = noChat?.record && resumeCursor(noChat.record, request.lastEventId) !== undefined;
+    if (room && (!noChat || holdsCursor)) return room.enter(request);
     const retryAfterMs = until - this.#parts.clock.monotonic();
     const { code, message } = noChat?.error ?? new RelayError("NO_LIVE_CHAT", "The chat is over.");
     throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});

@@ -9,7 +9,7 @@ import type { Position } from "../upstream/position.ts";
 import { Appender } from "./appender.ts";
 import { backfillCursor } from "./cursor.ts";
 import { Poller, type PollerSettings, type PollerStart, waitAfter } from "./poller.ts";
-import { Room, type RoomParts, type RoomSettings, type StartFor } from "./room.ts";
+import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 /** A release that the store cannot take is given up: the next claim settles it. */
@@ -30,13 +30,13 @@ export class OwnedRoom {
 
   /**
    * Bootstraps the chat, claims the room and makes the backlog durable. Viewers that waited for it begin where
-   * `startFor` says. Rejects as `LiveChat.bootstrap` does, and with `StoreError`.
+   * `startAt` says. Rejects as `LiveChat.bootstrap` does, and with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<{ owned: OwnedRoom; startFor: StartFor }> {
+  ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
     const { liveChat, store, telemetry, settings } = parts;
     const { page, first } = await liveChat.bootstrap(videoId, {
       lane: "caller",
@@ -61,8 +61,10 @@ export class OwnedRoom {
     return {
       owned,
       // Of a replay nothing is history to whoever opened it.
-      startFor: (range, backfill) =>
-        chatType === "liveChatReplayRenderer" ? range.floor : backfillCursor(range, historyEnd, backfill),
+      startAt: (range, backfill) =>
+        chatType === "liveChatReplayRenderer"
+          ? range.floor
+          : backfillCursor(range, historyEnd, backfill, chatType),
     };
   }
 

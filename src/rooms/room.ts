@@ -3,15 +3,16 @@
  * viewers. Its life (who polls, how long it stays without viewers) is its entry's affair.
  */
 import type { Clock } from "../clock.ts";
-import type { ChatType, Init, RoomEnd } from "../protocol/chat.ts";
-import { messageFrame } from "../protocol/frame.ts";
+import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCursor, type CursorRange, resumeCursor } from "./cursor.ts";
-import { assemble, type Chunk, Tail } from "./tail.ts";
-import { Viewer, type Watched } from "./viewer.ts";
+import type { Form } from "./form.ts";
+import type { Sink } from "./sink.ts";
+import { assembleChunk, type Chunk, Tail } from "./tail.ts";
+import { Viewer, type ViewerHost } from "./viewer.ts";
 
 /**
  * Messages in one read of the store for a viewer below the tail, at most: a read ends at a round cursor, so that
@@ -27,21 +28,19 @@ export interface RoomSettings {
 }
 
 /** What a connection asks for. */
-export interface Wanted {
+export interface StreamRequest {
   videoId: string;
+  /** The cursor to resume after. */
   lastEventId: number | undefined;
-  backfill: number;
-  withDetails: boolean;
-}
-
-/** A viewer with its place in a room, not yet writing. */
-export interface Seat {
-  viewer: Viewer;
-  init: Init;
+  /** Undefined where the client named none. */
+  backfill: number | undefined;
+  form: Form;
+  /** Opens the response, once the viewer's place is found. Throws where the client is gone. */
+  open(): Sink;
 }
 
 /** Where a viewer without a cursor to resume from begins. */
-export type StartFor = (range: CursorRange, backfill: number) => number;
+export type StartAt = (range: CursorRange, backfill: number | undefined) => number;
 
 export interface RoomParts {
   store: ObservedStore;
@@ -50,7 +49,7 @@ export interface RoomParts {
   settings: RoomSettings;
 }
 
-export class Room implements Watched {
+export class Room implements ViewerHost {
   readonly videoId: string;
   readonly chatType: ChatType;
   readonly tail: Tail;
@@ -58,6 +57,8 @@ export class Room implements Watched {
   readonly #viewers = new Set<Viewer>();
   readonly #pages = new Map<string, Promise<Chunk>>();
   readonly #closed = new AbortController();
+  /** Viewers whose place is being looked up. */
+  #entering = 0;
   #range: Promise<CursorRange> | undefined;
   #end: RoomEnd | undefined;
   #keepaliveDueAt: number;
@@ -78,7 +79,7 @@ export class Room implements Watched {
   }
 
   get viewerCount(): number {
-    return this.#viewers.size;
+    return this.#viewers.size + this.#entering;
   }
 
   now(): number {
@@ -97,27 +98,30 @@ export class Room implements Watched {
     }
   }
 
-  /** The room is over: viewers are told once they have everything. */
+  /** The room is over: viewers get the terminal frame once they have everything. */
   finish(end: RoomEnd): void {
     this.#end = end;
   }
 
   /**
-   * Takes a viewer in. `startFor` says where one without a cursor to resume from begins. Rejects with
-   * `StoreError`.
+   * Takes a viewer in. `startAt` says where one without a cursor to resume from begins; by default before the newest
+   * messages. Rejects with `StoreError`, and as `open` throws.
    */
-  async enter(wanted: Wanted, startFor: StartFor = recentOf): Promise<Seat> {
-    const viewer = new Viewer(this, wanted.withDetails);
-    this.#viewers.add(viewer);
-    if (this.#closed.signal.aborted) viewer.hangUp();
+  async enter({ lastEventId, backfill, form, open }: StreamRequest, startAt?: StartAt): Promise<void> {
+    this.#entering += 1;
     try {
       const range = await this.#currentRange();
+      const start = startAt ?? (() => backfillCursor(range, range.head, backfill, this.chatType));
       // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
-      const cursor = resumeCursor(range, wanted.lastEventId) ?? startFor(range, wanted.backfill);
-      return { viewer, init: { videoId: this.videoId, chatType: this.chatType, cursor } };
-    } catch (error) {
-      viewer.leave();
-      throw error;
+      const cursor = resumeCursor(range, lastEventId) ?? start(range, backfill);
+      const viewer = new Viewer(this, form, open(), cursor);
+      this.#viewers.add(viewer);
+      // A room that was closed meanwhile lets it go: it comes back, to the room's next owner.
+      if (this.#closed.signal.aborted) viewer.end();
+      else viewer.start({ videoId: this.videoId, chatType: this.chatType, cursor });
+    } finally {
+      this.#entering -= 1;
+      this.#reportIdle();
     }
   }
 
@@ -126,8 +130,11 @@ export class Room implements Watched {
   }
 
   leave(viewer: Viewer): void {
-    this.#viewers.delete(viewer);
-    if (this.#viewers.size === 0) this.onIdle?.();
+    if (this.#viewers.delete(viewer)) this.#reportIdle();
+  }
+
+  #reportIdle(): void {
+    if (this.viewerCount === 0) this.onIdle?.();
   }
 
   /** Due keepalives, and an end to viewers that take nothing. */
@@ -139,7 +146,7 @@ export class Room implements Watched {
       if (keepaliveDue) viewer.keepalive();
       if (viewer.stalledMs < stallMs) continue;
       this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor);
-      viewer.drop();
+      viewer.reset();
     }
   }
 
@@ -151,7 +158,7 @@ export class Room implements Watched {
   /** Stops following; viewers still attached are let go. */
   close(): void {
     this.#closed.abort();
-    for (const viewer of this.#viewers) viewer.hangUp();
+    for (const viewer of this.#viewers) viewer.end();
   }
 
   broken(error: unknown): void {
@@ -159,27 +166,24 @@ export class Room implements Watched {
   }
 
   /** Reads of one place that coincide are one read: after a restart many viewers resume from the same cursor. */
-  page(after: number, withDetails: boolean): Promise<Chunk> {
-    const key = `${after} ${withDetails}`;
+  page(after: number, form: Form): Promise<Chunk> {
+    const key = `${after} ${form.key}`;
     let page = this.#pages.get(key);
     if (!page) {
-      page = this.#readPage(after, withDetails).finally(() => this.#pages.delete(key));
+      page = this.#readPage(after, form).finally(() => this.#pages.delete(key));
       this.#pages.set(key, page);
     }
     return page;
   }
 
-  #readPage(after: number, withDetails: boolean): Promise<Chunk> {
+  #readPage(after: number, form: Form): Promise<Chunk> {
     const { store, clock } = this.#parts;
     return retry(READ_RETRY, clock, this.#closed.signal, isUnavailable, async () => {
       const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
       const last = messages.at(-1)?.cursor ?? this.tail.floor;
       const before = last - messages.length;
       if (before !== after) await this.#expectPruned(after, before);
-      return assemble(
-        before,
-        messages.map((message) => Buffer.from(messageFrame(message, withDetails))),
-      );
+      return assembleChunk(before, messages.map(form.message));
     });
   }
 
@@ -201,6 +205,3 @@ export class Room implements Watched {
     return this.#range;
   }
 }
-
-/** Where a viewer begins in a room that is already open: so many messages back. */
-const recentOf: StartFor = (range, backfill) => backfillCursor(range, range.head, backfill);

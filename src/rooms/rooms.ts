@@ -15,7 +15,7 @@ import {
 } from "./entry.ts";
 import { OwnedRoom } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
-import type { Room, RoomSettings, Seat, Wanted } from "./room.ts";
+import type { Room, RoomSettings, StreamRequest } from "./room.ts";
 
 /** Most time between two looks at viewers that may have stalled. */
 const TICK_MS = 1000;
@@ -23,7 +23,7 @@ const TICK_MS = 1000;
 const CAPACITY_RETRY_MS = 30_000;
 /** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
 const WIND_DOWN_MS = 2000;
-const HANG_UP_SPREAD_MS = 1500;
+const END_SPREAD_MS = 1500;
 
 export interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings {
   maxRooms: number;
@@ -63,13 +63,13 @@ export class Rooms {
    * Takes a viewer into the room of a video, which is opened if there is none. Rejects with `RelayError` (CAPACITY,
    * STORE_UNAVAILABLE, or what a bootstrap finds), `UpstreamError`, or the signal's reason if the viewer leaves.
    */
-  async enter(wanted: Wanted, signal: AbortSignal): Promise<Seat> {
+  async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#stopped.signal.aborted) throw stopping();
     if (this.viewerCount >= this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
     if (this.#parts.store.health.isBlocked) throw storeUnavailable();
     try {
-      return await this.#entry(wanted.videoId).enter(wanted, signal);
+      return await this.#entry(request.videoId).enter(request, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
@@ -104,11 +104,11 @@ export class Rooms {
     await Promise.all(entries.map((entry) => entry.settled()));
     await Promise.all(entries.map(({ owned }) => owned?.windDown(WIND_DOWN_MS)));
     const viewers = [...this.#openRooms(), ...this.#draining].flatMap((room) => [...room.viewers]);
-    const spreadMs = Math.min(HANG_UP_SPREAD_MS, viewers.length);
+    const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
       viewers.map(async (viewer) => {
         await this.#parts.clock.sleep(this.#parts.clock.random() * spreadMs);
-        viewer.hangUp();
+        viewer.end();
       }),
     );
     for (const entry of entries) entry.close();

@@ -1,15 +1,15 @@
 /**
- * The newest messages of a room as bytes, encoded once and shared by all its viewers. It is filled from the
- * store alone, one consecutive batch after the other.
+ * The newest messages of a room as bytes, encoded once in each form and shared by all its viewers. It is filled from
+ * the store alone, one consecutive batch after the other.
  */
-import { messageFrame } from "../protocol/frame.ts";
-import type { StoredMessage } from "../protocol/message.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
+import type { Form } from "./form.ts";
 
-/** As many as a viewer's largest backfill: whoever joins a running room is served without the store. */
+/** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
-/** Of their plain frames together; usual ones are a tenth of it. What is older is read from the store. */
+/** Of the messages' text together; usual ones are a tenth of it. What is older is read from the store. */
 const TAIL_BYTES = 4 * 1024 * 1024;
-/** Most bytes of one write: what a viewer that stalls can hold on to. A single larger frame still goes out whole. */
+/** The maximum size of one write, which a viewer that stalls can hold on to. A single larger frame still goes out whole. */
 const CHUNK_BYTES = 64 * 1024;
 /** Different places at which viewers stand between two batches; further ones are served without sharing. */
 const MAX_SHARED_CHUNKS = 32;
@@ -21,14 +21,15 @@ export interface Chunk {
   next: number;
 }
 
-interface Frame {
+interface Held {
   message: StoredMessage;
-  plain: Buffer;
-  detailed?: Buffer;
+  size: number;
+  /** Its frames by the form's key. */
+  frames: Map<string, Buffer>;
 }
 
 export class Tail {
-  #frames: Frame[] = [];
+  #held: Held[] = [];
   #bytes = 0;
   #head: number;
   readonly #shared = new Map<string, Chunk>();
@@ -45,7 +46,7 @@ export class Tail {
 
   /** The cursor after which this tail holds everything. */
   get floor(): number {
-    return this.#head - this.#frames.length;
+    return this.#head - this.#held.length;
   }
 
   /** Throws where the batch does not follow on: a gap here would be silent everywhere else. */
@@ -55,43 +56,52 @@ export class Tail {
         throw new Error(`tail at ${this.#head} was handed cursor ${message.cursor}`);
       }
       this.#head = message.cursor;
-      const plain = Buffer.from(messageFrame(message, false));
-      this.#bytes += plain.length;
-      this.#frames.push({ message, plain });
+      const size = Buffer.byteLength(message.body) + Buffer.byteLength(message.details);
+      this.#bytes += size;
+      this.#held.push({ message, size, frames: new Map() });
     }
     this.#trim();
     this.#shared.clear();
   }
 
   #trim(): void {
-    let dropped = Math.max(0, this.#frames.length - TAIL_MESSAGES);
-    for (const { plain } of this.#frames.slice(0, dropped)) this.#bytes -= plain.length;
-    for (; this.#bytes > TAIL_BYTES; dropped++) this.#bytes -= this.#frames[dropped]?.plain.length ?? 0;
-    if (dropped > 0) this.#frames = this.#frames.slice(dropped);
+    let dropped = Math.max(0, this.#held.length - TAIL_MESSAGES);
+    for (const { size } of this.#held.slice(0, dropped)) this.#bytes -= size;
+    for (; this.#bytes > TAIL_BYTES; dropped++) this.#bytes -= this.#held[dropped]?.size ?? 0;
+    if (dropped > 0) this.#held = this.#held.slice(dropped);
   }
 
   /** What follows cursor `after`, which must not lie below the floor; undefined where nothing does yet. */
-  chunk(after: number, withDetails: boolean): Chunk | undefined {
+  chunk(after: number, form: Form): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
-    const key = `${after} ${withDetails}`;
+    const key = `${after} ${form.key}`;
     const shared = this.#shared.get(key);
     if (shared) return shared;
-    const chunk = assemble(after, this.#frameBytes(after, withDetails));
+    const chunk = assembleChunk(after, this.#framesAfter(after, form));
     if (this.#shared.size < MAX_SHARED_CHUNKS) this.#shared.set(key, chunk);
     return chunk;
   }
 
-  *#frameBytes(after: number, withDetails: boolean): Iterable<Buffer> {
-    for (let i = after - this.floor; i < this.#frames.length; i++) {
-      const frame = this.#frames[i];
-      if (frame) yield withDetails ? detailed(frame) : frame.plain;
+  *#framesAfter(after: number, form: Form): Iterable<Buffer> {
+    for (let i = after - this.floor; i < this.#held.length; i++) {
+      const held = this.#held[i];
+      if (held) yield frameOf(held, form);
     }
   }
 }
 
+function frameOf({ message, frames }: Held, form: Form): Buffer {
+  let frame = frames.get(form.key);
+  if (!frame) {
+    frame = form.message(message);
+    frames.set(form.key, frame);
+  }
+  return frame;
+}
+
 /** As many of the frames as fit into one chunk, the first of them in any case; the first follows cursor `after`. */
-export function assemble(after: number, frames: Iterable<Buffer>): Chunk {
+export function assembleChunk(after: number, frames: Iterable<Buffer>): Chunk {
   const parts: Buffer[] = [];
   let size = 0;
   for (const bytes of frames) {
@@ -100,9 +110,4 @@ export function assemble(after: number, frames: Iterable<Buffer>): Chunk {
     size += bytes.length;
   }
   return { bytes: Buffer.concat(parts, size), next: after + parts.length };
-}
-
-function detailed(frame: Frame): Buffer {
-  frame.detailed ??= Buffer.from(messageFrame(frame.message, true));
-  return frame.detailed;
 }

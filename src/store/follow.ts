@@ -6,9 +6,9 @@
 
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { StoredMessage } from "../protocol/message.ts";
 import { retry } from "../retry.ts";
 import { isUnavailable, type RoomRecord, type Store } from "./port.ts";
+import type { StoredMessage } from "./stored-message.ts";
 
 /** Messages read from the store at once, and how many handed over ones may wait for a slow consumer. */
 const PAGE_MESSAGES = 500;

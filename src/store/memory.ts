@@ -4,11 +4,11 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
 import type { StoreEngine } from "./observed.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
+import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 interface Room {
   record: RoomRecord & Claim;

@@ -4,11 +4,12 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
+
 import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
 import { type Claim, isUnavailable, type Restoration, type Retention, type Store } from "./port.ts";
+import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 /** What a store implements: all of the port but following, for which it reports its commits to `followers`. */
 export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {

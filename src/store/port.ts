@@ -3,7 +3,7 @@
  * nothing reaches a viewer that is not durable. Every implementation passes the same contract suite.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../protocol/message.ts";
+import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 /** A room as the store holds it. Kept are the cursors from `floor` (exclusive) to `head` (inclusive). */
 export interface RoomRecord {

@@ -2,7 +2,7 @@
  * An action for each kind that is known, in the upstream's shapes: what a viewer is sent of, by the type of the
  * message (the first of a type is its example in the documentation), and what carries nothing.
  */
-import type { MessageType } from "../../src/protocol/message.ts";
+import type { MessageType } from "../../src/protocol/kinds.ts";
 import { adding, COMMON, MEMBER, MESSAGE, MILESTONE, PAID, STICKER, TEXT } from "./chat-items.ts";
 import { PHONE_NOTICE, PHONE_PAID, PHONE_PINNED, PHONE_STICKER, PHONE_TEXT } from "./phone-items.ts";
 

@@ -1,8 +1,8 @@
 /** How tests fill a store and read it: made-up messages, all of a room, a follower's sequence. */
 import { setImmediate as turn } from "node:timers/promises";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../../src/protocol/message.ts";
 import type { Store } from "../../src/store/port.ts";
+import type { EncodedMessage, StoredMessage } from "../../src/store/stored-message.ts";
 
 /** A message whose text follows from its id, so that a changed one is seen. */
 export function message(id: string): EncodedMessage {

@@ -6,11 +6,11 @@
 import { stat } from "node:fs/promises";
 import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../../protocol/message.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import type { Claim, RoomRecord } from "../port.ts";
+import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { SqliteThread } from "./thread.ts";
 
 export class SqliteStore implements StoreEngine {

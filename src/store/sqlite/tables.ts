@@ -5,9 +5,9 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
-import type { EncodedMessage, StoredMessage } from "../../protocol/message.ts";
 import { assertOwner } from "../fence.ts";
 import type { Claim, RoomRecord } from "../port.ts";
+import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;

@@ -111,7 +111,7 @@ function toOutcome(result: ReturnType<Reader>): Outcome {
   return "item" in result ? result : { item: { message: result } };
 }
 
-function withOrigin(message: Message, upstreamKind: string, { offsetMs }: Moment): Message {
+function withOrigin<M extends Message>(message: M, upstreamKind: string, { offsetMs }: Moment): M {
   const offset = offsetMs === undefined ? {} : { offsetMs };
   return { ...message, details: { ...message.details, ...offset, upstreamKind } };
 }

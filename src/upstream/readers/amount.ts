@@ -2,7 +2,7 @@
  * Amounts of money as texts, read without guessing: what a text does not tell is null. The upstream writes in
  * the language asked for (`¥1,000`, `CZK 20.00`), but other languages' forms (`1.234,56 €`) come through too.
  */
-import type { Details } from "../../protocol/message.ts";
+import type { Details } from "../../protocol/kinds.ts";
 
 type Amount = NonNullable<Details["amount"]>;
 

@@ -4,7 +4,8 @@
  */
 
 import { asObject, asString, dig, present } from "../../json.ts";
-import type { Details, Message, MessageType } from "../../protocol/message.ts";
+import type { Details, MessageType } from "../../protocol/kinds.ts";
+import type { Message } from "../../protocol/message.ts";
 import { linkAddress } from "./address.ts";
 import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
@@ -21,10 +22,13 @@ export const banner: Reader = (action, context) => {
   const { message: content } = outcome.item;
   const kind = kindOf(dig(renderer, "bannerType"));
   const header = wordsOf(dig(renderer, "header", "liveChatBannerHeaderRenderer", "text"));
-  const details: Details = { ...content.details, banner: header === "" ? { kind } : { kind, header } };
-  if (NOT_PINNED.has(content.type)) return { ...content, details };
-  return pinned(actionId, { ...content, details }, context);
+  const shown = header === "" ? { kind } : { kind, header };
+  return NOT_PINNED.has(content.type) ? inBanner(content, shown) : pinned(actionId, content, shown, context);
 };
+
+function inBanner<M extends Message>(message: M, shown: Details["banner"] & {}): M {
+  return { ...message, details: { ...message.details, banner: shown } };
+}
 
 /** Old banners say no type; they all held a pinned message. */
 function kindOf(bannerType: unknown): string {
@@ -33,12 +37,13 @@ function kindOf(bannerType: unknown): string {
 }
 
 /** The pinned message's words and author, at the time of the pinning. */
-function pinned(actionId: string, message: Message, context: Context): Message {
-  const { publishedAt: _, ...details } = message.details;
+function pinned(actionId: string, message: Message, shown: Details["banner"], context: Context): Message {
+  const { publishedAt: _, ...details }: Details = message.details;
+  const target = message.id === actionId ? undefined : { messageId: message.id };
   return event(`banner:${actionId}`, context, {
     ...message,
     type: "banner",
-    details: { ...details, target: message.id === actionId ? undefined : { messageId: message.id } },
+    details: { ...details, banner: shown, target },
   });
 }
 

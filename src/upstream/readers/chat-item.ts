@@ -4,7 +4,8 @@
  */
 
 import { asArray, dig, type JsonObject } from "../../json.ts";
-import type { Badge, Message } from "../../protocol/message.ts";
+import type { Badge } from "../../protocol/kinds.ts";
+import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageAddress } from "./address.ts";
 import { event, type Told, usableId } from "./event.ts";
@@ -12,27 +13,20 @@ import type { Context } from "./reader.ts";
 import { labelOf, shortened, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
 
-/** What a kind adds to that. */
-export type Own = Pick<Told, "type" | "parts" | "amount" | "color" | "details">;
-
 /** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
-export function chatItem(item: JsonObject, context: Context, own: Own): Message {
+export function chatItem(item: JsonObject, context: Context, own: Told): Message {
   const { around } = context;
   const usec = microseconds(dig(item, "timestampUsec"));
   const authorId = dig(item, "authorExternalChannelId") ?? around.authorExternalChannelId;
-  return event(usableId(dig(item, "id") ?? around.id), context, {
-    ...own,
-    author: wordsOf(dig(item, "authorName")).trim(),
-    // Only replays carry the text; there it counts from the stream's beginning.
-    shownTime: wordsOf(dig(item, "timestampText"), 50),
-    usec,
-    details: {
-      authorId: shortened(authorId, 100) || undefined,
-      authorPhoto: imageAddress(dig(item, "authorPhoto")),
-      badges: badgesOf(item),
-      publishedAt: usec === undefined ? undefined : isoTime(usec),
-      ...own.details,
-    },
+  const author = wordsOf(dig(item, "authorName")).trim();
+  // Only replays carry the text; there it counts from the stream's beginning.
+  const shownTime = wordsOf(dig(item, "timestampText"), 50);
+  const told = Object.assign(own, { author, shownTime, usec }); // a spread would part type and details
+  return event(usableId(dig(item, "id") ?? around.id), context, told, {
+    authorId: shortened(authorId, 100) || undefined,
+    authorPhoto: imageAddress(dig(item, "authorPhoto")),
+    badges: badgesOf(item),
+    publishedAt: usec === undefined ? undefined : isoTime(usec),
   });
 }
 

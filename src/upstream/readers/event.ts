@@ -4,15 +4,14 @@
  */
 import { createHash } from "node:crypto";
 import { asString, present } from "../../json.ts";
-import type { Details, Message, MessageType, Part } from "../../protocol/message.ts";
+import type { Details, DetailsOf, MessageType } from "../../protocol/kinds.ts";
+import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import type { Moment } from "./reader.ts";
 import { joined } from "./text.ts";
 import { offsetText } from "./timestamp.ts";
 
-/** What a kind can say of itself. */
-export interface Told {
-  type: MessageType;
+interface ToldFields {
   parts: Part[];
   /** "" where nobody is. */
   author?: string;
@@ -22,10 +21,20 @@ export interface Told {
   usec?: number | undefined;
   amount?: string;
   color?: string;
-  details?: { [K in keyof Details]: Details[K] | undefined };
 }
 
-export function event(id: string, moment: Moment, told: Told): Message {
+/** Details as a reader finds them: what need not be there may be undefined. */
+export type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined : D[K] };
+
+type ToldDetails<D> = object extends D ? { details?: Found<D> } : { details: Found<D> };
+
+/** What a kind can say of itself. */
+export type Told = {
+  [T in MessageType]: ToldFields & { type: T } & ToldDetails<DetailsOf<T>>;
+}[MessageType];
+
+/** `details` are those that stand beside the kind's own. */
+export function event(id: string, moment: Moment, told: Told, details: Found<Details> = {}): Message {
   return {
     type: told.type,
     id,
@@ -35,8 +44,8 @@ export function event(id: string, moment: Moment, told: Told): Message {
     amount: told.amount ?? "",
     color: told.color ?? "",
     parts: told.parts,
-    details: present<Details>({ ...told.details }),
-  };
+    details: present<Details>({ ...details, ...told.details }),
+  } as Message; // `Told` has type and details in pairs, which the compiler cannot follow into this object
 }
 
 function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay }: Moment): string {

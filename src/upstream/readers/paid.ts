@@ -4,10 +4,10 @@
  */
 
 import { dig, type JsonObject, present } from "../../json.ts";
-import type { Colors } from "../../protocol/message.ts";
+import type { Colors } from "../../protocol/kinds.ts";
 import { imageAddress } from "./address.ts";
 import { readAmount } from "./amount.ts";
-import { chatItem, type Own } from "./chat-item.ts";
+import { chatItem } from "./chat-item.ts";
 import { hexColor, tierOf } from "./color.ts";
 import type { Reader } from "./reader.ts";
 import { labelOf, partsOf, wordsOf } from "./text.ts";
@@ -51,7 +51,7 @@ export const supersticker: Reader = (item, context) => {
   });
 };
 
-function paymentOf(item: JsonObject, keys: ColorKeys): Required<Pick<Own, "amount" | "color" | "details">> {
+function paymentOf(item: JsonObject, keys: ColorKeys) {
   const amount = wordsOf(dig(item, "purchaseAmountText"), 100);
   const colors = present<Colors>(
     Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, hexColor(dig(item, key))])),

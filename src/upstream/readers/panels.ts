@@ -4,7 +4,8 @@
  */
 
 import { asArray, asObject, asString } from "../../json.ts";
-import type { Details, Part } from "../../protocol/message.ts";
+import type { Details } from "../../protocol/kinds.ts";
+import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 
 export interface OpenPanel {

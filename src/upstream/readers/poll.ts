@@ -4,7 +4,8 @@
  */
 
 import { asArray, asNumber, asObject, dig, present } from "../../json.ts";
-import type { Details, Message, Part } from "../../protocol/message.ts";
+import type { Details } from "../../protocol/kinds.ts";
+import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import { type OpenPanel, showing, without } from "./panels.ts";

@@ -1,0 +1,32 @@
+/**
+ * A message as the log holds it. It is encoded once, when it is stored; from then on only this form moves through the
+ * service.
+ */
+import type { Message } from "../protocol/message.ts";
+
+/**
+ * The eight fields as JSON, and the details as JSON of their own, so that
+ * either form of a frame is put together without parsing anything.
+ */
+export interface EncodedMessage {
+  id: string;
+  /** JSON object text of the eight fields. */
+  body: string;
+  /** JSON object text of the details. */
+  details: string;
+}
+
+/** A stored message with its place in the room. */
+export interface StoredMessage extends EncodedMessage {
+  cursor: number;
+}
+
+export function encodeMessage(message: Message): EncodedMessage {
+  const { details, ...eightFields } = message;
+  return { id: message.id, body: JSON.stringify(eightFields), details: JSON.stringify(details) };
+}
+
+/** The JSON text that a reader gets: the eight fields, with `details` as a ninth when it asked for them. */
+export function messageJson(message: EncodedMessage, withDetails: boolean): string {
+  return withDetails ? `${message.body.slice(0, -1)},"details":${message.details}}` : message.body;
+}
