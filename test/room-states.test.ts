@@ -369,29 +369,3 @@ describe("room polling, errors accumulate up to the threshold", () => {
     assert.deepEqual(again.cursors, [lastEventId + 1]);
   });
 });
-
-describe("a live chat whose polls stay empty although it was lively", () => {
-  const reopened = async (quietMs: number, said: number) => {
-    await using relay = await startRelay({ quietMs });
-    const chat = relay.upstream.chat(VIDEO, { ...TEXT, page: said });
-    chat.say(said);
-    await using viewer = await open(relay);
-    await viewer.untilMessages(said);
-    chat.say(said);
-    await viewer.untilMessages(2 * said);
-    await relay.upstream.requested("get_live_chat", { count: 60 });
-    assert.equal(viewer.messages.length, 2 * said);
-    return { bootstraps: bootstraps(relay), viewer };
-  };
-
-  it("re-bootstraps, once until messages come again, and without duplicates", async () => {
-    const { bootstraps, viewer } = await reopened(1, 5);
-    assert.equal(bootstraps, 2);
-    assert.equal(new Set(viewer.ids).size, 10);
-  });
-
-  it("is left alone before the time, and where it was never lively", async () => {
-    assert.equal((await reopened(60_000, 5)).bootstraps, 1);
-    assert.equal((await reopened(1, 0)).bootstraps, 1);
-  });
-});

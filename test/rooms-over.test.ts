@@ -1,8 +1,10 @@
 /** What is still answered of a chat that is over, and of a video that has none. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Chat } from "../src/simulator/chat.ts";
 import { metric, roomsIn, startRelay, type TestRelay } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
 import { assertConsecutive, Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "rooms-over-";
@@ -91,8 +93,12 @@ describe("a replay", () => {
     assert.notEqual(named.ids[0], chat.ledger[0]?.id);
   });
 
-  it("that is over is one room with shared reads, however many watch it", async () => {
-    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
+  it("that is over is one room with shared reads, however many watch it", async (t) => {
+    const settings = {
+      RELAY_GRACE_MS: "1",
+      RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}`,
+    };
+    await using relay = await startRelay({ settings });
     const chat = relay.upstream.chat(VIDEO, { ...TEXT, kind: "replay", page: 5, pageSize: 500 });
     chat.say(2000);
     await using viewer = await open(relay);

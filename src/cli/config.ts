@@ -5,7 +5,9 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import type { HttpSettings } from "../http/server.ts";
+import { OVERDUE_MS } from "../rooms/lateness.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
+import { QUIET_MS } from "../rooms/silence.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
 import type { Deadlines } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
@@ -14,10 +16,6 @@ import type { ReadingSettings } from "../upstream/live-chat.ts";
 
 /** How long a viewer may take nothing of what was written. */
 const STALL_MS = 30_000;
-/** How long a lively chat may stay silent before a fresh page is asked for. */
-const QUIET_MS = 60_000;
-/** How much later than its interval an answer may come before something may be missing in it: half of what the upstream holds. */
-const OVERDUE_MS = 5000;
 /** A chat answer is small, and waiting longer loses more than trying again; watch pages are large. */
 const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
 /** The longest time that a timer can wait. */

@@ -27,8 +27,6 @@ export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
   #head: number;
-  /** A write failed, and may have happened all the same: the room is to be read before the next. */
-  #isUnsure = false;
 
   constructor(parts: AppenderParts, claim: RoomRecord & Claim) {
     this.#parts = parts;
@@ -41,16 +39,23 @@ export class Appender {
     return this.#head;
   }
 
-  /** Durable when it resolves. Rejects with `StoreError` "fenced", or the signal's reason. */
-  async append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<void> {
+  /** Durable when it resolves, to how many items were new. Rejects with `StoreError` "fenced", or the signal's reason. */
+  async append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<number> {
     // Resolved once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
-    let messages: readonly Message[] = [];
-    await this.#untilDone(signal, async () => {
-      messages = await this.#resolve(items);
-    });
-    await this.#untilDone(signal, async () => {
-      await this.#store(messages, position);
-    });
+    const messages = await this.#untilDone(signal, () => this.#resolve(items));
+    const before = this.#head;
+    await this.#write(signal, () => this.#store(messages, position));
+    return this.#head - before;
+  }
+
+  /** Whether none of the items would be new. Rejects as `append` does. */
+  async holdsAll(items: readonly Item[], signal: AbortSignal): Promise<boolean> {
+    const ids = items.map(({ message, replaces }) => [message.id, ...(replaces ? [replaces.as.id] : [])]);
+    const found = await this.#untilDone(signal, () =>
+      this.#parts.store.messagesById(this.#claim.videoId, ids.flat()),
+    );
+    const held = new Set(found.map(({ id }) => id));
+    return ids.every((forms) => forms.some((id) => held.has(id)));
   }
 
   /** One attempt of `append`: resolves to what is new in the room. Rejects with `StoreError`. */
@@ -60,7 +65,7 @@ export class Appender {
 
   /** Closes the room in the store. Rejects as `append` does. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    await this.#untilDone(signal, () => this.#parts.store.finish(this.#claim, end));
+    await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
   }
 
   async #resolve(items: readonly Item[]): Promise<Message[]> {
@@ -79,30 +84,35 @@ export class Appender {
     return added;
   }
 
-  async #untilDone(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
-    const { clock, store } = this.#parts;
-    const { videoId } = this.#claim;
-    const attempt = async () => {
-      try {
-        if (!this.#isUnsure || !(await this.#isDone())) await act();
-        this.#isUnsure = false;
-      } catch (error) {
-        this.#isUnsure = isUnavailable(error);
-        store.health.setBlocked(videoId, this.#isUnsure);
-        throw error;
-      }
-    };
-    try {
-      await retry(WRITE_RETRY, clock, signal, isUnavailable, attempt);
-    } finally {
-      store.health.setBlocked(videoId, false);
-    }
+  /** A write that failed may have happened all the same: before the next attempt the room is read. */
+  async #write(signal: AbortSignal, act: () => Promise<unknown>): Promise<void> {
+    let isUnsure = false;
+    await this.#untilDone(signal, async () => {
+      if (isUnsure && (await this.#isFinished())) return;
+      isUnsure = true;
+      await act();
+    });
   }
 
-  /** Takes up the head as it is in the store, and tells whether the room was closed. Rejects as `Store.getRoom` does. */
-  async #isDone(): Promise<boolean> {
+  /** Takes up the head as it is in the store. Rejects as `Store.getRoom` does. */
+  async #isFinished(): Promise<boolean> {
     const record = await this.#parts.store.getRoom(this.#claim.videoId);
     if (record) this.#head = record.head;
     return record !== undefined && record.end !== null;
+  }
+
+  /** Tries until the store is available; meanwhile the room counts as blocked. */
+  async #untilDone<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    const { clock, store } = this.#parts;
+    const { videoId } = this.#claim;
+    const isTransient = (error: unknown) => {
+      if (isUnavailable(error)) store.health.setBlocked(videoId, true);
+      return isUnavailable(error);
+    };
+    try {
+      return await retry(WRITE_RETRY, clock, signal, isTransient, act);
+    } finally {
+      store.health.setBlocked(videoId, false);
+    }
   }
 }

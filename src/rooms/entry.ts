@@ -50,6 +50,8 @@ interface Opened {
 interface Archive {
   name: "archived";
   until: number;
+  /** A replay that the store can bring back at any time: forgotten as soon as nobody reads it. */
+  isReplay?: true;
   /** Absent: the store holds nothing of this video. */
   room?: Room | undefined;
   /** The upstream was asked and has no chat: the answer to every viewer that holds no cursor of the room. */
@@ -179,8 +181,8 @@ export class Entry {
       this.#host.assertPlace();
       const replay = await this.#finishedReplay();
       if (replay) {
-        this.#state = { name: "archived", room: replay, until: this.#in(this.#parts.settings.graceMs) };
-        return { room: replay };
+        this.#state = replay;
+        return { room: replay.room };
       }
       const { owned, startAt } = await OwnedRoom.bootstrap(this.videoId, this.#parts, this.#host.stopped);
       this.#state = { name: "polling", owned };
@@ -226,12 +228,13 @@ export class Entry {
   }
 
   /** A replay that was read to its end not long ago needs no upstream. Rejects with `StoreError`. */
-  async #finishedReplay(): Promise<Room | undefined> {
+  async #finishedReplay(): Promise<(Archive & { room: Room }) | undefined> {
     const record = await this.#parts.store.getRoom(this.videoId);
     if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
-    if (record.endedAt < this.#parts.clock.now() - REPLAY_KEPT_MS) return undefined;
-    const room = this.#archive(record);
-    return room?.chatType === "liveChatReplayRenderer" ? room : undefined;
+    const leftMs = record.endedAt + REPLAY_KEPT_MS - this.#parts.clock.now();
+    const room = leftMs > 0 ? this.#archive(record) : undefined;
+    if (room?.chatType !== "liveChatReplayRenderer") return undefined;
+    return { name: "archived", isReplay: true, room, until: this.#in(leftMs) };
   }
 
   /** A room that is over, served from the store. */
@@ -294,8 +297,11 @@ export class Entry {
 
   /** What was kept long enough serves those who are still reading it, and nobody else. */
   #expire(): void {
-    if (this.#state.name !== "archived" || this.#parts.clock.monotonic() < this.#state.until) return;
-    if (this.#state.room) this.#host.drain(this.#state.room);
+    if (this.#state.name !== "archived") return;
+    const { until, isReplay, room } = this.#state;
+    const isUnwatched = isReplay && this.viewerCount === 0;
+    if (this.#parts.clock.monotonic() < until && !isUnwatched) return;
+    if (room) this.#host.drain(room);
     this.#vacate();
   }
 

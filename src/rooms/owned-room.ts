@@ -8,6 +8,7 @@ import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { Appender } from "./appender.ts";
 import { backfillCursor } from "./cursor.ts";
+import { historyLength, mergeInOrder } from "./order.ts";
 import { Poller, type PollerSettings, type PollerStart, waitAfter } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
@@ -47,12 +48,12 @@ export class OwnedRoom {
     const { chatType, pair } = position;
     const claim = await store.claim(videoId);
     const appender = new Appender(parts, claim);
-    const backlog = [...page.items, ...first.items];
+    const backlog = mergeInOrder(page.items, first.items);
     const added = await appender.appendOnce(backlog, position);
-    // What the page held is history; where it held nothing, the first answer is.
-    const historyLength = page.items.length > 0 ? page.items.length : backlog.length;
     const history = new Set(
-      backlog.slice(0, historyLength).flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
+      backlog
+        .slice(0, historyLength(backlog, page.items))
+        .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
     );
     const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
     const start = { position, waitMs: waitAfter(first, settings), ageMs: 0 };

@@ -11,10 +11,12 @@ import type { CallOptions } from "../upstream/egress/gate.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { Batch, LiveChat, Page } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 import type { Appender } from "./appender.ts";
+import { Lateness } from "./lateness.ts";
+import { mergeInOrder } from "./order.ts";
+import { Silence } from "./silence.ts";
 
-/** So many empty polls in a row, for long enough, after messages came: a token can give nothing for ever. */
-const QUIET_POLLS = 20;
 /** A live answer fuller than this means that the upstream's window is overflowing: poll sooner. */
 const FULL_PAGE_ACTIONS = 75;
 
@@ -24,20 +26,19 @@ export interface PollerSettings {
   pollMaxMs: number;
   /** The failure in a row that stops the room. */
   maxFailures: number;
-  /** It does not stop before its last good answer is this long ago, in milliseconds. */
+  /** A room does not stop before its last good answer is this long ago, in milliseconds. */
   failingMs: number;
-  /** How long a lively chat may stay silent before a fresh page is asked for, once. */
+  /** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
   quietMs: number;
-  /** How much later than its interval an answer may come before something may be missing in it. */
+  /** How much later than its interval an answer may come before something may be missing in it, in milliseconds. */
   overdueMs: number;
 }
 
-/** Where a poller begins. */
 export interface PollerStart {
   position: Position;
-  /** Before the first poll, as `waitAfter` gives it for the answer that led to the position. */
+  /** Before the first poll, as `waitAfter` gives it for the answer that led to the position, in milliseconds. */
   waitMs: number;
-  /** How long ago that answer came. */
+  /** How long ago that answer came, in milliseconds. */
   ageMs: number;
 }
 
@@ -49,34 +50,33 @@ export interface PollerParts {
   telemetry: Telemetry;
 }
 
-/** A page costs a call: late for want of calls, a room must not ask for more of them each time. */
-const CATCH_UP_EVERY_MS = 60_000;
-
 /** How long to wait before the next step, or that there is none. */
-type Next = { waitMs: number } | "over";
+type Next = { delayMs: number } | "over";
 
 export class Poller {
   readonly #videoId: string;
   readonly #parts: PollerParts;
+  readonly #silence: Silence;
+  readonly #lateness: Lateness;
   #position: Position;
-  #waitMs: number;
-  /** Failures in a row. */
+  #intervalMs: number;
+  /** Why the token is no longer good, where a page must give another. */
+  #lostBecause: string | undefined;
+  /** Whether anything good came since a token was last lost: only then is losing the next one no failure. */
+  #hasProgressed = true;
   #failures = 0;
-  /** Whether the present token's line has brought an answer: only then is its expiry no failure. */
-  #answered = true;
-  #mustReopen: string | undefined;
-  /** Empty polls in a row since messages last came, and when that was; undefined before any, and once it was acted on. */
-  #quiet: { polls: number; since: number } | undefined;
-  /** When the last answer came, that of a page included. */
-  #answeredAt: number;
-  #caughtUpAt = Number.NEGATIVE_INFINITY;
+  /** When an answer last brought the reading on. */
+  #progressedAt: number;
 
   constructor(videoId: string, { position, waitMs, ageMs }: PollerStart, parts: PollerParts) {
+    const answeredAt = parts.clock.monotonic() - ageMs;
     this.#videoId = videoId;
-    this.#position = position;
-    this.#waitMs = waitMs;
-    this.#answeredAt = parts.clock.monotonic() - ageMs;
     this.#parts = parts;
+    this.#silence = new Silence(parts.settings.quietMs);
+    this.#lateness = new Lateness(parts.settings.overdueMs, answeredAt);
+    this.#position = position;
+    this.#intervalMs = waitMs;
+    this.#progressedAt = answeredAt;
   }
 
   /**
@@ -86,19 +86,19 @@ export class Poller {
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     try {
-      let next: Next = { waitMs: this.#waitMs };
+      let next: Next = { delayMs: this.#intervalMs };
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
         if (this.#position.continuation === null) {
           await this.#end(stop);
           return;
         }
-        const dueAt: number = clock.monotonic() + next.waitMs;
-        await clock.sleep(next.waitMs, windDown);
+        const dueAt: number = clock.monotonic() + next.delayMs;
+        await clock.sleep(next.delayMs, windDown);
         const options = {
           lane: "poll",
           dueAt,
-          intervalMs: this.#waitMs,
+          intervalMs: this.#intervalMs,
           maxCooldownMs: Number.POSITIVE_INFINITY,
           signal: stop,
         } as const;
@@ -110,110 +110,135 @@ export class Poller {
     }
   }
 
+  get #isReplay(): boolean {
+    return this.#position.chatType === "liveChatReplayRenderer";
+  }
+
   async #step(options: CallOptions): Promise<Next> {
     try {
-      if (this.#mustReopen !== undefined) return await this.#reopen(options, this.#mustReopen);
+      if (this.#lostBecause !== undefined) return await this.#reopen(options, this.#lostBecause);
+      const refreshed = await this.#refresh(options);
+      if (refreshed) return refreshed;
       const answer = await this.#parts.liveChat.poll(this.#position, options);
       if (answer.kind === "batch") return await this.#take(answer, options);
-      if (this.#position.chatType === "liveChatReplayRenderer") return await this.#end(options.signal);
-      return await this.#lost("an answer without chat", options.signal);
+      return await this.#fallSilent(options.signal);
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
-          return { waitMs: 0 }; // the gate holds the next call until its cooldown is over
+          return { delayMs: 0 }; // the gate holds the next call until its cooldown is over
         case "expired":
         case "denied":
-          return await this.#lost(error.message, options.signal);
+          return await this.#lose(error.message, options.signal);
         case "unusable":
-          return await this.#failed("UPSTREAM_ERROR", error.message, options.signal);
+          return await this.#fail("UPSTREAM_ERROR", error.message, options.signal);
       }
     }
   }
 
-  async #take(batch: Batch, options: CallOptions): Promise<Next> {
-    this.#failures = 0;
-    this.#answered = true;
-    await this.#append(await this.#caughtUp(batch, options), options.signal);
-    this.#waitMs = waitAfter(batch, this.#parts.settings);
-    if (!this.#hasFallenSilent(batch)) return { waitMs: this.#waitMs };
-    this.#mustReopen = "no messages for long after there were some";
-    return { waitMs: 0 };
+  /** Makes an answer durable, in one list with the page that it follows. */
+  async #take(batch: Batch, options: CallOptions, page?: Page): Promise<Next> {
+    const { clock, settings } = this.#parts;
+    const now = clock.monotonic();
+    const lateMs = this.#lateness.observe(now, this.#intervalMs);
+    let { items, position }: Pick<Batch, "items" | "position"> = batch;
+    if (page) items = mergeInOrder(page.items, batch.items);
+    else if (lateMs !== undefined && !this.#isReplay)
+      ({ items, position } = await this.#complete(batch, lateMs, options));
+    const added = await this.#append(items, position, options.signal);
+    // Of a replay only what is new is progress: read again from its beginning, it would never end otherwise.
+    if (!this.#isReplay || added > 0) this.#progress(now);
+    if (!this.#isReplay) this.#silence.observe(added, now);
+    this.#intervalMs = waitAfter(batch, settings);
+    return { delayMs: this.#intervalMs };
+  }
+
+  /** The batch with what its page adds to it. */
+  async #complete(batch: Batch, lateMs: number, { signal }: CallOptions): Promise<Page> {
+    const { clock, liveChat, telemetry } = this.#parts;
+    const options: CallOptions = { lane: "poll", dueAt: clock.monotonic(), maxCooldownMs: 0, signal };
+    const page = await optional(liveChat.backlog(this.#videoId, batch.position, options));
+    if (!page) return batch; // better some of it than none
+    telemetry.roomCaughtUp(this.#videoId, lateMs);
+    return { items: mergeInOrder(page.items, batch.items), position: page.position };
   }
 
   /**
-   * The batch, with what its page adds to it where it comes so late (after a restart, a cooldown, a store that
-   * failed) that the upstream, which holds a live chat's last ten seconds, may have left something out: the page
-   * shows its last messages whatever their age.
+   * Goes on from a fresh page where a chat has been silent for long and the page shows something new. It is optional:
+   * where anything fails or nothing is new, the token at hand goes on and nothing is counted.
    */
-  async #caughtUp(batch: Batch, options: CallOptions): Promise<Page> {
-    const { clock, liveChat, settings, telemetry } = this.#parts;
-    const now = clock.monotonic();
-    const lateMs = now - this.#answeredAt - this.#waitMs;
-    this.#answeredAt = now;
-    if (this.#position.chatType === "liveChatReplayRenderer") return batch;
-    if (lateMs < settings.overdueMs || now - this.#caughtUpAt < CATCH_UP_EVERY_MS) return batch;
-    this.#caughtUpAt = now;
-    try {
-      const pageOptions: CallOptions = { lane: "poll", dueAt: now, maxCooldownMs: 0, signal: options.signal };
-      const page = await liveChat.backlog(this.#videoId, batch.position, pageOptions);
-      telemetry.roomCaughtUp(this.#videoId, lateMs);
-      return joined(page, batch);
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error;
-      return batch; // better some of it than none: the batch is in hand
-    }
+  async #refresh(options: CallOptions): Promise<Next | undefined> {
+    const { appender, clock, liveChat, telemetry } = this.#parts;
+    if (!this.#silence.isDue(clock.monotonic())) return undefined;
+    this.#silence.pageAsked(clock.monotonic());
+    const page = await optional(liveChat.reopen(this.#videoId, this.#position, options));
+    if (page?.position.chatType !== this.#position.chatType) return undefined;
+    if (await appender.holdsAll(page.items, options.signal)) return undefined;
+    telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
+    const answer = await optional(liveChat.poll(page.position, options));
+    if (answer?.kind === "batch") return this.#take(answer, options, page);
+    await this.#append(page.items, this.#position, options.signal);
+    return undefined;
   }
 
-  /** True once for each time that a live chat stops bringing anything. */
-  #hasFallenSilent({ actionCount }: Batch): boolean {
-    const now = this.#parts.clock.monotonic();
-    if (this.#position.chatType === "liveChatReplayRenderer") return false;
-    if (actionCount > 0) this.#quiet = { polls: 0, since: now };
-    if (!this.#quiet || actionCount > 0) return false;
-    this.#quiet.polls += 1;
-    if (this.#quiet.polls < QUIET_POLLS || now - this.#quiet.since < this.#parts.settings.quietMs)
-      return false;
-    this.#quiet = undefined;
-    return true;
-  }
-
-  /** The token is no longer good: a new page gives another. Expiry again before any answer is a failure. */
-  async #lost(why: string, signal: AbortSignal): Promise<Next> {
-    this.#mustReopen = why;
-    if (!this.#answered) return this.#failed("UPSTREAM_ERROR", why, signal);
-    this.#answered = false;
-    return { waitMs: 0 };
-  }
-
+  /** A page gives another token in place of the one that was lost; what it shows and the next answer are one list. */
   async #reopen(options: CallOptions, why: string): Promise<Next> {
     const { liveChat, telemetry } = this.#parts;
+    let page: Page;
     try {
-      const page = await liveChat.reopen(this.#videoId, this.#position, options);
-      if (page.position.chatType !== this.#position.chatType) return await this.#end(options.signal);
-      this.#answeredAt = this.#parts.clock.monotonic();
-      await this.#append(page, options.signal);
+      page = await liveChat.reopen(this.#videoId, this.#position, options);
     } catch (error) {
       if (!(error instanceof RelayError)) throw error;
       if (error.code === "NO_LIVE_CHAT") return this.#end(options.signal);
-      return this.#failed(error.code, error.message, options.signal);
+      return this.#fail(error.code, error.message, options.signal);
     }
-    this.#mustReopen = undefined;
+    if (page.position.chatType !== this.#position.chatType) return this.#end(options.signal);
+    this.#lostBecause = undefined;
     telemetry.roomReopened(this.#videoId, why);
-    return { waitMs: 0 };
+    let answer: Awaited<ReturnType<LiveChat["poll"]>>;
+    try {
+      answer = await liveChat.poll(page.position, options);
+    } catch (error) {
+      // The page waits for one answer only: what it shows must not be lost with it.
+      if (error instanceof UpstreamError) await this.#append(page.items, page.position, options.signal);
+      throw error;
+    }
+    if (answer.kind === "batch") return this.#take(answer, options, page);
+    await this.#append(page.items, page.position, options.signal);
+    return this.#fallSilent(options.signal);
   }
 
-  async #failed(code: ErrorCode, why: string, signal: AbortSignal): Promise<Next> {
+  /** An answer without chat ends a replay; of a live chat a page decides. */
+  async #fallSilent(signal: AbortSignal): Promise<Next> {
+    return this.#isReplay ? this.#end(signal) : this.#lose("an answer without chat", signal);
+  }
+
+  /** The token is no longer good. Losing the next one before anything good came is a failure. */
+  async #lose(why: string, signal: AbortSignal): Promise<Next> {
+    this.#lostBecause = why;
+    if (!this.#hasProgressed) return this.#fail("UPSTREAM_ERROR", why, signal);
+    this.#hasProgressed = false;
+    return { delayMs: 0 };
+  }
+
+  #progress(now: number): void {
+    this.#failures = 0;
+    this.#hasProgressed = true;
+    this.#progressedAt = now;
+  }
+
+  async #fail(code: ErrorCode, why: string, signal: AbortSignal): Promise<Next> {
     const { appender, clock, settings, telemetry } = this.#parts;
     this.#failures += 1;
     telemetry.pollFailed(this.#videoId, this.#failures, why);
-    if (this.#failures >= settings.maxFailures) {
+    const failingForMs = clock.monotonic() - this.#progressedAt;
+    if (this.#failures >= settings.maxFailures && failingForMs >= settings.failingMs) {
       const message = `The chat could not be read ${this.#failures} times in a row: ${why}`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
     }
     const backoffMs = Math.min(settings.pollMaxMs, settings.pollMinMs * 2 ** this.#failures);
-    return { waitMs: backoffMs * (0.5 + clock.random() / 2) };
+    return { delayMs: backoffMs * (0.5 + clock.random() / 2) };
   }
 
   async #end(signal: AbortSignal): Promise<"over"> {
@@ -221,30 +246,32 @@ export class Poller {
     return "over";
   }
 
-  async #append({ items, position }: Page, signal: AbortSignal): Promise<void> {
-    await this.#parts.appender.append(items, position, signal);
+  /** Resolves to how many of the items are new. */
+  async #append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<number> {
+    const added = await this.#parts.appender.append(items, position, signal);
     this.#position = position;
+    return added;
   }
 }
 
-/** Both reach up to now, so the one of them that reaches further back comes first: that is the order of saying. */
-function joined(page: Page, batch: Batch): Page {
-  const places = new Map(page.items.map(({ message }, place) => [message.id, place]));
-  const shared = batch.items.findIndex(({ message }) => places.has(message.id));
-  const beforeInBatch = shared === -1 ? batch.items.length : shared;
-  const beforeInPage = places.get(batch.items[shared]?.message.id ?? "") ?? page.items.length;
-  const [first, second] = beforeInPage >= beforeInBatch ? [page, batch] : [batch, page];
-  return { items: [...first.items, ...second.items], position: page.position };
+/** Undefined where the upstream does not give what is asked for. */
+async function optional<T>(outcome: Promise<T>): Promise<T | undefined> {
+  try {
+    return await outcome;
+  } catch (error) {
+    if (error instanceof RelayError || error instanceof UpstreamError) return undefined;
+    throw error;
+  }
 }
 
 /** Milliseconds from an answer to the next poll. */
 export function waitAfter(
-  batch: Pick<Batch, "timeoutMs" | "actionCount" | "position">,
-  { pollMinMs, pollMaxMs }: PollerSettings,
+  { timeoutMs, actionCount, position }: Pick<Batch, "timeoutMs" | "actionCount" | "position">,
+  { pollMinMs, pollMaxMs }: Pick<PollerSettings, "pollMinMs" | "pollMaxMs">,
 ): number {
-  const isReplay = batch.position.chatType === "liveChatReplayRenderer";
-  const asked = batch.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
+  const isReplay = position.chatType === "liveChatReplayRenderer";
+  const asked = timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
   const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
-  if (isReplay || batch.actionCount <= FULL_PAGE_ACTIONS) return clamped;
-  return Math.max(pollMinMs, (clamped * FULL_PAGE_ACTIONS) / batch.actionCount);
+  if (isReplay || actionCount <= FULL_PAGE_ACTIONS) return clamped;
+  return Math.max(pollMinMs, (clamped * FULL_PAGE_ACTIONS) / actionCount);
 }

@@ -19,6 +19,8 @@ import { Viewer, type ViewerHost } from "./viewer.ts";
  * viewers who resume from different places soon stand at the same ones and share their reads.
  */
 const PAGE_MESSAGES = 100;
+/** Pages held for viewers that follow close behind: 2 MiB of a room, and for a second only. */
+const MAX_SHARED_PAGES = 32;
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
 export interface RoomSettings {
@@ -55,6 +57,7 @@ export class Room implements ViewerHost {
   readonly tail: Tail;
   readonly #parts: RoomParts;
   readonly #viewers = new Set<Viewer>();
+  /** Pages read since the last tick. */
   readonly #pages = new Map<string, Promise<Chunk>>();
   readonly #closed = new AbortController();
   /** Viewers whose place is being looked up. */
@@ -140,6 +143,7 @@ export class Room implements ViewerHost {
   /** Due keepalives, and an end to viewers that take nothing. */
   tick(): void {
     const { keepaliveMs, stallMs } = this.#parts.settings;
+    this.#pages.clear();
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
     for (const viewer of this.#viewers) {
@@ -165,12 +169,14 @@ export class Room implements ViewerHost {
     if (!this.#closed.signal.aborted) this.#parts.telemetry.roomBroken(this.videoId, error);
   }
 
-  /** Reads of one place that coincide are one read: after a restart many viewers resume from the same cursor. */
+  /** Viewers that read one place at about the same time share the read: after a restart many resume from one cursor. */
   page(after: number, form: Form): Promise<Chunk> {
     const key = `${after} ${form.key}`;
     let page = this.#pages.get(key);
     if (!page) {
-      page = this.#readPage(after, form).finally(() => this.#pages.delete(key));
+      if (this.#pages.size >= MAX_SHARED_PAGES) this.#pages.clear();
+      page = this.#readPage(after, form);
+      page.catch(() => this.#pages.delete(key));
       this.#pages.set(key, page);
     }
     return page;

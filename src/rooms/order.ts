@@ -1,0 +1,49 @@
+/**
+ * A page of a chat and the answer that follows it, as one list in the order of saying. The two overlap, and may show
+ * different selections of the chat, so neither simply comes first.
+ */
+import type { Item } from "../upstream/readers/reader.ts";
+
+/** Sorts before and after every ISO time. */
+const FIRST = "";
+const LAST = "~";
+
+/** When the item was said, ISO 8601 in UTC with microseconds; undefined where the upstream gives no time. */
+function saidAt({ message }: Item): string | undefined {
+  return message.details.publishedAt;
+}
+
+/**
+ * Times to sort by: an item without one keeps its place in its own list, behind the item before it or, at the list's
+ * beginning, before the one after it.
+ */
+function timed(items: readonly Item[], withoutAny: string): { item: Item; at: string }[] {
+  let at = items.map(saidAt).find((time) => time !== undefined) ?? withoutAny;
+  return items.map((item) => {
+    const time = saidAt(item);
+    if (time === undefined) return { item, at };
+    if (time > at) at = time;
+    return { item, at: time };
+  });
+}
+
+/** Both lists as one; what both hold stands in it twice, side by side. */
+export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): Item[] {
+  return [...timed(page, FIRST), ...timed(answer, LAST)]
+    .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
+    .map(({ item }) => item);
+}
+
+/**
+ * How many of the merged items a viewer that has just opened the chat counts as history: all up to the page's newest,
+ * or all of them where the page shows nothing that was said.
+ */
+export function historyLength(merged: readonly Item[], page: readonly Item[]): number {
+  const newest = page.reduce((latest, item) => {
+    const time = saidAt(item) ?? FIRST;
+    return time > latest ? time : latest;
+  }, FIRST);
+  if (newest === FIRST) return merged.length;
+  const onPage = new Set(page);
+  return merged.findLastIndex((item) => onPage.has(item) || (saidAt(item) ?? LAST) <= newest) + 1;
+}

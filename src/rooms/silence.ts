@@ -1,0 +1,46 @@
+/**
+ * Notices when a live chat that was lively stays silent for so long that its token may be dead: there are tokens
+ * that bring nothing for ever, without an error. Then a fresh page is worth a call, but not many.
+ */
+
+/** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
+export const QUIET_MS = 60_000;
+/** The wait doubles up to this while pages bring nothing new. */
+const MAX_QUIET_MS = 30 * 60_000;
+/** A slow interval alone does not make a chat silent. */
+const MIN_EMPTY_POLLS = 20;
+
+export class Silence {
+  readonly #quietMs: number;
+  #waitMs: number;
+  #emptyPolls = 0;
+  /** When something new last came or a page was last asked for; undefined before anything new came. */
+  #since: number | undefined;
+
+  constructor(quietMs: number) {
+    this.#quietMs = quietMs;
+    this.#waitMs = quietMs;
+  }
+
+  /** An answer brought so many new messages. */
+  observe(added: number, now: number): void {
+    this.#emptyPolls += 1;
+    if (added === 0) return;
+    this.#emptyPolls = 0;
+    this.#since = now;
+    this.#waitMs = this.#quietMs;
+  }
+
+  /** Whether to ask for a fresh page now. */
+  isDue(now: number): boolean {
+    if (this.#since === undefined || this.#emptyPolls < MIN_EMPTY_POLLS) return false;
+    return now - this.#since >= this.#waitMs;
+  }
+
+  /** A page was asked for: the next one is due after twice the wait. */
+  pageAsked(now: number): void {
+    this.#emptyPolls = 0;
+    this.#since = now;
+    this.#waitMs = Math.min(MAX_QUIET_MS, 2 * this.#waitMs);
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * A room that goes on from a fresh page of its chat: at its opening, when its token was refused, when an answer came
+ * late, when the chat has been silent for long.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
+import type { JsonObject } from "../src/simulator/json.ts";
+import type { Item } from "../src/upstream/readers/reader.ts";
+import { POLL_CLOSED, POLL_OPENED } from "./support/every-kind.ts";
+import { failAlways, openStream } from "./support/opening.ts";
+import { metric, startRelay, type TestRelay } from "./support/relay.ts";
+
+const VIDEO = "fresh-page-";
+
+/** A text message with the number as its id, said as many seconds after 1 January 2026. */
+const said = (second: number): JsonObject => ({
+  addChatItemAction: {
+    item: {
+      liveChatTextMessageRenderer: {
+        id: String(second),
+        timestampUsec: String((Date.UTC(2026, 0) + second * 1000) * 1000),
+        authorName: { simpleText: "Ann" },
+        message: { runs: [{ text: `message ${second}` }] },
+      },
+    },
+  },
+});
+const saidFrom = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => said(from + i));
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+/** The page shows a selection of the chat: the even ones. */
+const isOdd = (action: JsonObject) => /"id":"\d*[13579]"/.test(JSON.stringify(action));
+
+const popouts = ({ upstream }: TestRelay) => upstream.requests.filter(({ kind }) => kind === "popout");
+
+describe("a page and the answer that follows it", () => {
+  for (const [shows, onlyInAll] of [
+    ["the same", () => false],
+    ["different selections", isOdd],
+  ] as const) {
+    it(`that show ${shows} are one list in the order of saying, at an opening and a re-bootstrap`, async () => {
+      await using relay = await startRelay();
+      const chat = relay.upstream.chat(VIDEO, {
+        tokens: "reusable",
+        timeoutMs: 5,
+        page: 50,
+        overlap: 60,
+        onlyInAll,
+      });
+      chat.say(saidFrom(1, 100));
+      await using opener = await openStream(relay, { videoId: VIDEO, backfill: 0 });
+      await relay.upstream.requested("get_live_chat", { count: 3 });
+      assert.deepEqual(opener.messages, []);
+      await using viewer = await openStream(relay, { videoId: VIDEO, backfill: 500 });
+      await viewer.untilMessages(60);
+      assert.deepEqual(viewer.ids.map(Number), numbers(41, 100));
+      chat.expireTokens();
+      chat.say(saidFrom(101, 120));
+      await viewer.untilMessages(80);
+      assert.deepEqual(viewer.ids.map(Number), numbers(41, 120));
+      assert.deepEqual(opener.ids.map(Number), numbers(101, 120));
+    });
+  }
+
+  it("are sorted by time; what has none keeps its place in its own list", () => {
+    const list = fc.array(fc.oneof(fc.nat(20), fc.constant(undefined)), { maxLength: 12 });
+    fc.assert(
+      fc.property(list, list, (pageTimes, answerTimes) => {
+        const items = (times: (number | undefined)[], name: string) =>
+          times.map((second, i) => ({
+            message: {
+              id: `${name}${i}`,
+              details: second === undefined ? {} : { publishedAt: new Date(second).toISOString() },
+            },
+          })) as unknown as Item[];
+        const page = items(pageTimes, "p");
+        const answer = items(answerTimes, "a");
+        const merged = mergeInOrder(page, answer);
+        const at = ({ message }: Item) => message.details.publishedAt;
+        assert.deepEqual(new Set(merged), new Set([...page, ...answer]));
+        const times = merged.map(at).filter((time) => time !== undefined);
+        assert.deepEqual(times, times.toSorted());
+        for (const own of [page, answer]) {
+          for (const [i, item] of own.entries()) {
+            const before = own.slice(0, i).findLast((other) => at(other) !== undefined);
+            if (at(item) !== undefined || !before) continue;
+            assert.ok(merged.indexOf(item) > merged.indexOf(before));
+          }
+        }
+        const newest = pageTimes
+          .filter((time) => time !== undefined)
+          .toSorted((a, b) => a - b)
+          .at(-1);
+        const history = new Set(merged.slice(0, historyLength(merged, page)));
+        for (const item of merged) {
+          const time = at(item);
+          if (newest === undefined) assert.ok(history.has(item));
+          else if (time !== undefined)
+            assert.equal(history.has(item), time <= new Date(newest).toISOString());
+        }
+      }),
+    );
+  });
+
+  it("are both kept where the answer does not come", async () => {
+    await using relay = await startRelay();
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, page: 50 });
+    chat.say(saidFrom(1, 5));
+    await using viewer = await openStream(relay, { videoId: VIDEO });
+    await viewer.untilMessages(5);
+    chat.expireTokens();
+    chat.say(saidFrom(6, 9));
+    await relay.upstream.requested("popout");
+    const fault = relay.upstream.fault({ on: "get_live_chat", times: 1, as: { status: 503 } });
+    await viewer.untilMessages(9);
+    assert.deepEqual(viewer.ids.map(Number), numbers(1, 9));
+    assert.equal(fault.fired, 1);
+  });
+
+  it("close a poll that was opened while the room could not read", async () => {
+    await using relay = await startRelay({ overdueMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1, page: 50 });
+    chat.say(saidFrom(1, 2));
+    await using viewer = await openStream(relay, { videoId: VIDEO, details: true });
+    await viewer.untilMessages(2);
+    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+    while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
+    chat.say([POLL_OPENED, ...saidFrom(3, 6)]);
+    await viewer.until(() => viewer.ids.at(-1) === "6");
+    chat.say([POLL_CLOSED]);
+    const states = () =>
+      viewer.messages.flatMap(({ message: { details } }) =>
+        details && "poll" in details ? (details.poll?.state ?? []) : [],
+      );
+    await viewer.until(() => states().length === 2);
+    assert.deepEqual(states(), ["open", "closed"]);
+  });
+});
+
+describe("a live chat that was lively and has been silent for long", () => {
+  const QUIET_MS = 100;
+
+  async function silentRoom() {
+    await using owned = new AsyncDisposableStack();
+    const relay = owned.use(await startRelay({ quietMs: QUIET_MS, settings: { RELAY_MAX_FAILURES: "2" } }));
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 2, page: 5 });
+    chat.say(saidFrom(1, 5));
+    const viewer = owned.use(await openStream(relay, { videoId: VIDEO }));
+    chat.say(saidFrom(6, 6));
+    await viewer.untilMessages(6);
+    const running = owned.move();
+    return { relay, chat, viewer, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  }
+
+  it("asks for a page after the time, then each time after twice as long, while nothing new comes", async () => {
+    await using room = await silentRoom();
+    await room.relay.upstream.requested("popout", { count: 3 });
+    const [first, second, third] = popouts(room.relay)
+      .slice(-3)
+      .map(({ at }) => at);
+    // A page is requested a call or two after it was due.
+    assert.ok((second ?? 0) - (first ?? 0) >= 1.7 * QUIET_MS);
+    assert.ok((third ?? 0) - (second ?? 0) >= 3.4 * QUIET_MS);
+    assert.equal(room.viewer.messages.length, 6);
+  });
+
+  for (const [what, breaks] of [
+    [
+      "cannot be loaded",
+      ({ relay }) =>
+        void (failAlways(relay, "popout", { status: 500 }), failAlways(relay, "watch", { status: 500 })),
+    ],
+    ["shows no chat", ({ chat }) => chat.change({ foundOn: "watch", page: 0 })],
+  ] satisfies [string, (room: Awaited<ReturnType<typeof silentRoom>>) => void][]) {
+    it(`goes on by its token, without counting a failure, where the page ${what}`, async () => {
+      await using room = await silentRoom();
+      breaks(room);
+      await room.relay.upstream.requested("popout", { count: 3 });
+      room.chat.say(saidFrom(7, 7));
+      await room.viewer.untilMessages(7);
+      assert.equal(await metric(room.relay, "relay_failed_polls_total"), 0);
+    });
+  }
+
+  it("goes on from the page where the token at hand is dead", async () => {
+    await using room = await silentRoom();
+    const dead = room.relay.upstream.fault({
+      on: "get_live_chat",
+      times: Number.POSITIVE_INFINITY,
+      as: { status: 200, body: deadAnswer(room.relay) },
+    });
+    room.chat.say(saidFrom(7, 9));
+    await room.relay.upstream.requested("popout");
+    dead.cancel();
+    await room.viewer.untilMessages(9);
+    assert.deepEqual(room.viewer.ids.map(Number), numbers(1, 9));
+  });
+});
+
+/** An answer without actions whose token is the one that was sent last. */
+function deadAnswer({ upstream }: TestRelay): JsonObject {
+  const continuation = upstream.requests.findLast(({ kind }) => kind === "get_live_chat")?.continuation ?? "";
+  return {
+    responseContext: {},
+    continuationContents: {
+      liveChatContinuation: { continuations: [{ timedContinuationData: { timeoutMs: 2, continuation } }] },
+    },
+  };
+}
+
+describe("a replay with a page that the upstream always refuses", () => {
+  it("stops with an error frame, though each fresh page is followed by good answers", async () => {
+    await using relay = await startRelay({ settings: { RELAY_MAX_FAILURES: "3" } });
+    const chat = relay.upstream.chat(VIDEO, { kind: "replay", tokens: "reusable", pageSize: 20 });
+    chat.say(saidFrom(1, 100));
+    const on = "get_live_chat_replay";
+    const refusals = Array.from({ length: 10 }, () => {
+      relay.upstream.fault({ on, times: 2, as: { delayMs: 0 } });
+      return relay.upstream.fault({ on, times: 1, as: "invalid-argument" });
+    });
+    await using viewer = await openStream(relay, { videoId: VIDEO });
+    assert.equal((await viewer.ended())?.event, "error");
+    assert.deepEqual(viewer.ids.map(Number), numbers(1, 40));
+    assert.equal(refusals.filter(({ fired }) => fired > 0).length, 4); // the first is free
+  });
+});
