@@ -56,6 +56,12 @@ describe("paths and methods", () => {
     });
   }
 
+  it("CONNECT is 405 with the methods that are allowed", async () => {
+    const answer = await raw(["CONNECT relay.example:443 HTTP/1.1", "Host: relay.example:443"]);
+    assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+    assert.equal(answer.headers.get("allow"), "OPTIONS, GET, HEAD, POST");
+  });
+
   it("a method that browsers do not know is told the same", async () => {
     for (const method of ["PROPFIND", "TRACE", "QUERY"]) {
       assertRefused(await raw([`${method} /v1/stream HTTP/1.1`, "Host: a"]), 405, "METHOD_NOT_ALLOWED");
@@ -210,19 +216,25 @@ describe("preflights", () => {
   });
 });
 
-describe("RELAY_CALLER_POLLING=off", () => {
-  it("withdraws sessions and poll, from the description too, and nothing else", async () => {
-    await using closed = await startRelay({ settings: { RELAY_CALLER_POLLING: "off" } });
+const WITHDRAWN = {
+  RELAY_CALLER_POLLING: ["/v1/sessions", "/v1/poll"],
+  RELAY_PROBE: ["/v1/probe"],
+};
+for (const [setting, paths] of Object.entries(WITHDRAWN)) {
+  it(`${setting}=off withdraws ${paths.join(" and ")}, from the description too, and nothing else`, async () => {
+    await using closed = await startRelay({ settings: { [setting]: "off" } });
     closed.upstream.chat(VIDEO, { tokens: "reusable" }).say(1);
-    for (const path of ["/v1/sessions", "/v1/poll"]) {
+    for (const path of paths) {
       assertRefused(await post(closed.url, path, { videoId: VIDEO }), 404, "NOT_FOUND");
       assertRefused(await ask(closed.url, path), 404, "NOT_FOUND");
     }
     assert.deepEqual(closed.upstream.requests, []);
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
-    assert.deepEqual(Object.keys(body.paths), ["/v1/stream", "/v1/probe"]);
-    assert.equal((await post(closed.url, "/v1/probe", { videoId: VIDEO })).status, 200);
+    const served = ["/v1/stream", ...Object.values(WITHDRAWN).flat()].filter((path) => !paths.includes(path));
+    assert.deepEqual(Object.keys(body.paths), served);
+    for (const path of served.filter((name) => name !== "/v1/poll" && name !== "/v1/stream"))
+      assert.equal((await post(closed.url, path, { videoId: VIDEO })).status, 200);
     await using stream = await Stream.open(closed.url, { videoId: VIDEO });
     await stream.untilMessages(1);
   });
-});
+}

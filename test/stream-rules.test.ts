@@ -145,6 +145,27 @@ describe("rule 1: a valid cursor in Last-Event-ID", () => {
   });
 });
 
+describe("lastEventId in the query", () => {
+  const rows: [string, (cursor: number) => number | string | undefined, number][] = [
+    ["resumes as the header does", () => undefined, 0],
+    ["gives way to a header", (cursor) => cursor + 3, 3],
+    ["holds where the header is no cursor", () => "abc", 0],
+  ];
+  for (const [name, header, start] of rows) {
+    it(name, async () => {
+      await using room = await roomWith(8);
+      const cursor = room.witness.init.cursor - 7; // the first of the eight
+      const lastEventId = header(cursor);
+      const options = { videoId: VIDEO, backfill: 1, inQuery: cursor };
+      await using stream = await Stream.open(room.relay.url, {
+        ...options,
+        ...(lastEventId === undefined ? {} : { lastEventId }),
+      });
+      assert.equal((await stream.untilMessages(1))[0]?.cursor, cursor + start + 1);
+    });
+  }
+});
+
 describe("rule 2: a Last-Event-ID that is treated as absent", () => {
   const rows: [string, (head: number) => string][] = [
     ["malformed", () => "abc"],

@@ -20,6 +20,7 @@ import { assertExact, StreamViewer } from "./support/viewers.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
+const ENDED = "ended-chat1";
 const PATH = `/v1/stream?videoId=${VIDEO}`;
 const HEAD = `GET ${PATH} HTTP/1.1\r\nHost: relay\r\n`;
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
@@ -199,9 +200,32 @@ describe("no trace is left of a viewer", LIMIT, () => {
     assert.doesNotMatch(received, /HTTP\/1\.1/);
   });
 
-  it("that asks for two streams at once on one connection", async () => {
-    const socket = dial(`${HEAD}\r\n${HEAD}\r\n`);
+  for (const [name, atOnce] of [
+    ["at once", true],
+    ["one after the other", false],
+  ] as const) {
+    it(`that asks for two streams ${name} on one connection, which ends it`, async () => {
+      const request = `${HEAD}\r\n`;
+      const socket = dial(atOnce ? request + request : request);
+      if (!atOnce) {
+        await reads(socket, "event: init");
+        socket.write(request);
+      }
+      const received = await rest(socket);
+      assert.equal(received.match(/event: init/g)?.length ?? 0, received.match(/HTTP/g)?.length ?? 0);
+      await untilViewers(1);
+    });
+  }
+
+  it("that asks for a stream once its last one has ended, on the same connection; it is served", async () => {
+    const ended = relay.upstream.chat(ENDED, SCENARIO);
+    const request = HEAD.replace(VIDEO, ENDED).concat("\r\n");
+    const socket = dial(request);
     await reads(socket, "event: init");
+    ended.end("reload-only");
+    await reads(socket, "\r\n0\r\n\r\n");
+    socket.write(request);
+    assert.match(await reads(socket, "\r\n0\r\n\r\n"), /event: end/);
     socket.destroy();
   });
 

@@ -100,6 +100,7 @@ export const SETTINGS = {
     "`off` withdraws `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
     onOff,
   ),
+  RELAY_PROBE: setting("on", "`off` withdraws `/v1/probe`", onOff),
   RELAY_TIMEZONE: setting("UTC", "zone of the time shown with live messages, an IANA name", timezone),
   RELAY_RETENTION_DAYS: setting("30", "older messages are forgotten; fractions allowed, 0 keeps all", days),
   RELAY_RESTORED: setting(
@@ -212,6 +213,7 @@ export function toConfig(texts: Texts): Config {
     reading: { chatView: v.RELAY_CHAT_VIEW, timezone: v.RELAY_TIMEZONE },
     http: {
       callerPolling: v.RELAY_CALLER_POLLING,
+      probe: v.RELAY_PROBE,
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },

@@ -29,7 +29,7 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
   const calls = new UpstreamCalls({ hosts, clients, deadlines, gate, clock, telemetry });
   const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
   const rooms = new Rooms({ store, liveChat, clock, telemetry, settings: config.rooms });
-  const app = await createServer({ rooms, liveChat, telemetry }, config.http);
+  const app = await createServer({ rooms, liveChat, telemetry, clock }, config.http);
   const retention = new AbortController();
 
   const stop = async () => {

@@ -1,13 +1,12 @@
-/** Every failure of a request as the one JSON shape, whoever noticed it: a route, the validator, Fastify or Node. */
-import type { Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+/** Every failure of a request as the one JSON shape, whoever noticed it: a route, the validator or Fastify. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
+import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import { ofFault } from "./fault-codes.ts";
 
-const METHODS = ["GET", "HEAD", "POST"] as const;
+/** The methods that any route serves. */
+export const METHODS = ["GET", "HEAD", "POST"] as const;
 
 /** What Fastify itself finds wrong, by its code. */
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
@@ -17,16 +16,6 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_BAD_URL: ["INVALID_REQUEST", "url: not a valid path."],
 };
 
-/** What Node's parser finds wrong before there is a request, by its code. */
-const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
-  HPE_HEADER_OVERFLOW: ["HEADERS_TOO_LARGE", "The URL and headers are too large."],
-  ERR_HTTP_REQUEST_TIMEOUT: ["REQUEST_TIMEOUT", "The request did not arrive in time."],
-};
-
-const NOT_HTTP: [ErrorCode, string] = ["INVALID_REQUEST", "This is not valid HTTP/1.1."];
-/** How long a caller may take to read why its connection ends: destroyed at once, it could take the answer along. */
-const READING_MS = 1000;
-
 /** `cooldownLeftMs`: for how long the upstream's throttling still lasts. */
 export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: () => number): void {
   app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
@@ -35,7 +24,7 @@ export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: 
       return answer(ofFault(error, config.faultCodes, cooldownLeftMs()), reply);
     }
     const known = toRelayError(error);
-    // Whoever has hung up is not told, and what was cut short because of that is no failure.
+    // A request that was cut short because its client left is not a failure.
     if (known.code === "INTERNAL" && !reply.raw.destroyed)
       log.error({ err: error, route }, "a request failed");
     return answer(known, reply);
@@ -50,7 +39,7 @@ export function refuseUnserved(app: FastifyInstance): void {
     if (allowed.length > 0) {
       const allow = ["OPTIONS", ...allowed].join(", ");
       reply.header("allow", allow);
-      throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not served here; ${allow} are.`);
+      throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
     }
     throw new RelayError("NOT_FOUND", "There is nothing at this path.");
   });
@@ -103,37 +92,4 @@ function missingField(params: Record<string, unknown>): string {
 
 function pathOf(request: FastifyRequest): string {
   return request.url.replace(/[?#].*/s, "");
-}
-
-/**
- * Answers, on the bare socket, what Node could not parse as a request. Into an answer that has begun nothing more can
- * be said. Either way the connection is over, also where the other side keeps its half of it open.
- */
-export class UnparseableAnswer {
-  readonly #answers = new WeakMap<Socket, ServerResponse>();
-
-  /** To be told of each request, for what is sent behind it. */
-  watch(server: Server): void {
-    server.on("request", ({ socket }, response) => this.#answers.set(socket, response));
-  }
-
-  give(error: NodeJS.ErrnoException, socket: Socket): void {
-    const answer = this.#answers.get(socket);
-    const isUnderWay = answer?.headersSent && !answer.writableFinished;
-    if (error.code === "ECONNRESET" || !socket.writable || isUnderWay) {
-      socket.destroy();
-      return;
-    }
-    const [code, message] = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
-    const body = JSON.stringify({ code, message });
-    const head = [
-      `HTTP/1.1 ${ERRORS[code].status} ${code}`,
-      "Content-Type: application/json; charset=utf-8",
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      "Access-Control-Allow-Origin: *",
-      "Connection: close",
-    ];
-    socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
-    setTimeout(() => socket.destroy(), READING_MS).unref();
-  }
 }

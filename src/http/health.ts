@@ -6,17 +6,15 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** A loop that is late by this much keeps viewers waiting: better to send new ones elsewhere. */
 const UNSOUND_LAG_MS = 1000;
-/** No part of the described API. */
-const UNDESCRIBED = { schema: { hide: true } };
 
 export function healthRoutes(app: FastifyInstance, rooms: Rooms, telemetry: Telemetry): void {
   const lag = monitorEventLoopDelay({ resolution: 20 });
   lag.enable();
   app.addHook("onClose", async () => void lag.disable());
 
-  app.get("/healthz", UNDESCRIBED, async () => ({ status: "alive" }));
+  app.get("/healthz", async () => ({ status: "alive" }));
 
-  app.get("/readyz", UNDESCRIBED, async (_request, reply) => {
+  app.get("/readyz", async (_request, reply) => {
     const lagMs = lag.percentile(99) / 1e6;
     lag.reset();
     const reasons = await rooms.unreadiness();
@@ -24,7 +22,7 @@ export function healthRoutes(app: FastifyInstance, rooms: Rooms, telemetry: Tele
     return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });
   });
 
-  app.get("/metrics", UNDESCRIBED, async (_request, reply) => {
+  app.get("/metrics", async (_request, reply) => {
     reply.type(telemetry.registry.contentType);
     return telemetry.registry.metrics();
   });

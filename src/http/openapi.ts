@@ -1,28 +1,72 @@
 /** `GET /v1/openapi.json`: the API described, from the very schemas that validate it. */
 import { readFileSync } from "node:fs";
-import swagger from "@fastify/swagger";
-import type { FastifyInstance } from "fastify";
-import { ErrorBody, Message } from "./schemas.ts";
+import type { FastifyInstance, FastifySchema } from "fastify";
+import { NAMED_SCHEMAS } from "./schemas.ts";
 
-/** To be called before the routes that it shall describe. */
-export async function describeApi(app: FastifyInstance): Promise<void> {
+declare module "fastify" {
+  interface FastifySchema {
+    /** What the route is for. A route without it is not described. */
+    summary?: string;
+  }
+}
+
+/** What is read of a request's schema; the rest is passed on as it is. */
+interface ValueSchema {
+  description?: string;
+  examples?: unknown[];
+  properties?: Record<string, ValueSchema>;
+  required?: string[];
+}
+
+/** Describes the routes that are added after this call. */
+export function describeApi(app: FastifyInstance): void {
   const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  app.addSchema(Message);
-  app.addSchema(ErrorBody);
-  await app.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: {
-        title: "livechat-relay",
-        version,
-        description: "Reads the live chat of a video once and relays it to any number of readers.",
-        license: { name: "MIT", identifier: "MIT" },
-      },
-      servers: [{ url: "/" }],
-    },
-    refResolver: {
-      buildLocalReference: (schema, _base, _fragment, index) => String(schema.$id ?? `schema-${index}`),
-    },
+  const paths: Record<string, object> = {};
+  app.addHook("onRoute", ({ url, method, schema }) => {
+    if (schema?.summary) paths[url] = { [String(method).toLowerCase()]: operationOf(schema) };
   });
-  app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+  const document = {
+    openapi: "3.1.0",
+    info: {
+      title: "livechat-relay",
+      version,
+      description: "Reads the live chat of a video once and relays it to any number of readers.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    paths,
+    components: { schemas: NAMED_SCHEMAS },
+  };
+  app.get("/v1/openapi.json", async () => document);
+}
+
+function operationOf({ summary, querystring, headers, body, response }: FastifySchema): object {
+  return {
+    summary,
+    parameters: [...parametersIn("query", querystring), ...parametersIn("header", headers)],
+    ...(body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body) } }),
+    responses: response,
+  };
+}
+
+function parametersIn(place: "query" | "header", schema: unknown): object[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as ValueSchema;
+  return Object.entries(properties).map(([name, { description, examples, ...value }]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    description,
+    schema: value,
+    ...examplesOf(examples),
+  }));
+}
+
+function jsonContent(schema: unknown): object {
+  const { examples, ...value } = schema as ValueSchema;
+  return { "application/json": { schema: value, ...examplesOf(examples) } };
+}
+
+function examplesOf(examples: unknown[] = []): object {
+  if (examples.length < 2) return examples.length === 0 ? {} : { example: examples[0] };
+  return { examples: Object.fromEntries(examples.map((value, i) => [`example${i + 1}`, { value }])) };
 }

@@ -7,9 +7,10 @@ import { isClientLabel } from "../upstream/clients.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
+import { answers, json } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { answers, json, PollRequest, PollResponse } from "./schemas.ts";
+import { PollRequest, PollResponse } from "./schemas.ts";
 
 export function pollRoute(app: FastifyInstance, liveChat: LiveChat): void {
   app.post<{ Body: PollRequest }>(

@@ -3,9 +3,10 @@ import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { probe } from "../upstream/probe.ts";
+import { answers, json } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { answers, json, ProbeRequest, ProbeResponse } from "./schemas.ts";
+import { ProbeRequest, ProbeResponse } from "./schemas.ts";
 
 export function probeRoute(app: FastifyInstance, liveChat: LiveChat): void {
   app.post<{ Body: ProbeRequest }>(

@@ -1,6 +1,7 @@
-/** The wire's schemas: what validates requests, types handlers and describes the API, all from one place. */
+/** The wire's schemas: what validates requests, types handlers and describes the API. */
 import { type Static, Type } from "typebox";
-import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import { ERRORS } from "../protocol/errors.ts";
+import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 
@@ -40,7 +41,7 @@ const Part = Type.Union(
 const Text = Type.Optional(Type.String());
 const Color = Type.Optional(Type.String({ pattern: "^#[0-9a-f]{6}$" }));
 
-const Details = Type.Partial(
+export const Details = Type.Partial(
   Type.Object({
     authorId: Type.String({ description: "Channel id." }),
     authorPhoto: Type.String(),
@@ -98,8 +99,8 @@ const Details = Type.Partial(
 
 export const Message = Type.Object(
   {
-    type: Type.String({
-      description: "`chat` for ordinary messages; more types may come.",
+    type: Type.Enum(MESSAGE_TYPES, {
+      description: "`chat` for ordinary messages; later versions may add types.",
       examples: ["chat"],
     }),
     id: Type.String({ description: "Opaque message id, unique in its room; not the cursor." }),
@@ -111,17 +112,34 @@ export const Message = Type.Object(
     parts: Type.Array(Part),
     details: Type.Optional(Details),
   },
-  { $id: "Message", additionalProperties: false },
+  { additionalProperties: false },
 );
-const MessageRef = Type.Ref("Message#");
 
 export const ErrorBody = Type.Object(
   {
     code: Type.Enum(Object.keys(ERRORS)),
     message: Type.String({ description: "What is wrong, and what to do; for people." }),
   },
-  { $id: "Error", additionalProperties: false },
+  { additionalProperties: false },
 );
+
+export const Init = Type.Object(
+  {
+    videoId: VideoId,
+    chatType: ChatType,
+    cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
+  },
+  { additionalProperties: false },
+);
+export const End = Type.Object(
+  { reason: Type.Enum(["no more continuations", "room released"]) },
+  { additionalProperties: false },
+);
+
+/** The schemas that the description gives a name. */
+export const NAMED_SCHEMAS = { Message, Error: ErrorBody, Init, End };
+/** A reference to one of them, good within the description. */
+export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 
 export const StreamQuery = Type.Object({
   videoId: VideoIdInput,
@@ -172,7 +190,7 @@ export const SessionResponse = Type.Object({
   webVersion: Type.String(),
   token: Type.String({ description: "The first continuation token." }),
   timeoutMs: TimeoutMs,
-  messages: Type.Array(MessageRef),
+  messages: Type.Array(refTo("Message")),
 });
 
 // [spec] `webVersion`: required when `client` is `WEB`; ignored for other clients
@@ -215,7 +233,7 @@ export const PollResponse = Type.Object({
     description: "Next continuation token; null when the chat has ended.",
   }),
   timeoutMs: TimeoutMs,
-  messages: Type.Array(MessageRef),
+  messages: Type.Array(refTo("Message")),
 });
 
 export const ProbeRequest = Type.Object(
@@ -236,85 +254,3 @@ export const ProbeResponse = Type.Object({
     }),
   ),
 });
-
-// [spec] Errors: endpoints. Beside these, any of them can answer METHOD_NOT_ALLOWED and the like.
-const ERRORS_OF = {
-  "/v1/stream": [
-    "INVALID_REQUEST",
-    "INVALID_VIDEO_ID",
-    "NO_LIVE_CHAT",
-    "RATE_LIMITED",
-    "SW_JS_FAILED",
-    "NO_WORKING_CLIENT",
-    "CAPACITY",
-    "STORE_UNAVAILABLE",
-  ],
-  "/v1/sessions": [
-    "INVALID_REQUEST",
-    "INVALID_VIDEO_ID",
-    "NO_LIVE_CHAT",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "SW_JS_FAILED",
-    "NO_WORKING_CLIENT",
-    "UPSTREAM_ERROR",
-  ],
-  "/v1/poll": [
-    "INVALID_REQUEST",
-    "TOKEN_EXPIRED",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "UNKNOWN_CLIENT",
-    "UPSTREAM_ERROR",
-  ],
-  "/v1/probe": [
-    "INVALID_REQUEST",
-    "INVALID_VIDEO_ID",
-    "NO_LIVE_CHAT",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "RATE_LIMITED",
-    "SW_JS_FAILED",
-  ],
-} as const satisfies Record<string, readonly ErrorCode[]>;
-
-const RETRY_AFTER = Type.Integer({
-  description: "Seconds to wait before trying again, where that is known.",
-});
-
-/** The answers of an endpoint by status: its success, and each error that the specification's table gives it. */
-export function answers(path: keyof typeof ERRORS_OF, success: object): Record<number, object> {
-  const byStatus = Map.groupBy<number, ErrorCode>(ERRORS_OF[path], (code) => ERRORS[code].status);
-  const errors = [...byStatus].map(([status, codes]) => {
-    const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
-    const content = { "application/json": { schema: Type.Ref("Error#"), examples } };
-    const headers = codes.some((code) => ERRORS[code].retry)
-      ? { headers: { "Retry-After": RETRY_AFTER } }
-      : {};
-    return [status, { description: codes.join(" or "), content, ...headers }];
-  });
-  return { 200: success, ...Object.fromEntries(errors) };
-}
-
-/** A success in JSON. */
-export function json(description: string, schema: object): object {
-  return { description, content: { "application/json": { schema } } };
-}
-
-/** A success as a stream of frames. */
-export const StreamResponse = {
-  description:
-    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; at last `end` ({reason}) or `error` ({code, message}).",
-  content: {
-    "text/event-stream": {
-      schema: Type.String(),
-      example: [
-        "retry: 3000\n\n",
-        'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
-        'id: 1795163753064\nevent: message\ndata: {"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}\n\n',
-        ": keepalive\n\n",
-        'event: end\ndata: {"reason":"no more continuations"}\n\n',
-      ].join(""),
-    },
-  },
-};

@@ -1,18 +1,20 @@
 /** The HTTP face of the service: routes, validation, CORS and the limits of a request. */
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import type { Clock } from "../clock.ts";
 import { nestsDeeper } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { AddressLimit } from "./address-limit.ts";
-import { answerErrors, answerUnroutable, refuseUnserved, UnparseableAnswer } from "./errors.ts";
+import { answerErrors, answerUnroutable, refuseUnserved } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
 import { pollRoute } from "./poll.ts";
 import { probeRoute } from "./probe.ts";
 import { sessionsRoute } from "./sessions.ts";
+import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
 /** URL and headers together, and each of them. */
@@ -30,6 +32,8 @@ const TIMEOUT_CHECK_MS = 1000;
 export interface HttpSettings {
   /** Whether `/v1/sessions` and `/v1/poll`, which hand out credentials, are served. */
   callerPolling: boolean;
+  /** Whether `/v1/probe`, which makes 24 upstream calls, is served. */
+  probe: boolean;
   /** Infinite: no limit. */
   maxViewersPerAddress: number;
   /** How many proxies in front are believed when they name a caller's address. */
@@ -40,16 +44,17 @@ interface Served {
   rooms: Rooms;
   liveChat: LiveChat;
   telemetry: Telemetry;
+  clock: Clock;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, liveChat, telemetry } = served;
-  const unparseable = new UnparseableAnswer();
+  const { rooms, liveChat, telemetry, clock } = served;
+  const socketAnswers = new SocketAnswers(clock);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
-    clientErrorHandler: (error, socket) => unparseable.give(error, socket),
+    clientErrorHandler: (error, socket) => socketAnswers.refuseUnparseable(error, socket),
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -61,7 +66,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply),
   });
-  unparseable.watch(app.server);
+  socketAnswers.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setSerializerCompiler(() => JSON.stringify);
   answerErrors(app, telemetry.log, () => liveChat.cooldownLeftMs);
@@ -74,13 +79,13 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   });
   boundRequests(app);
   refuseUnserved(app);
-  await describeApi(app);
+  describeApi(app);
   streamRoute(app, rooms, new AddressLimit(settings.maxViewersPerAddress));
   if (settings.callerPolling) {
     sessionsRoute(app, liveChat);
     pollRoute(app, liveChat);
   }
-  probeRoute(app, liveChat);
+  if (settings.probe) probeRoute(app, liveChat);
   healthRoutes(app, rooms, telemetry);
   return app;
 }

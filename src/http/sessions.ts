@@ -5,9 +5,10 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import { answers, json } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { answers, json, SessionRequest, SessionResponse } from "./schemas.ts";
+import { SessionRequest, SessionResponse } from "./schemas.ts";
 
 export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
   app.post<{ Body: SessionRequest }>(

@@ -7,9 +7,10 @@ import { parseBackfill, parseCursor } from "../rooms/cursor.ts";
 import { DETAILED, PLAIN } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { AddressLimit } from "./address-limit.ts";
+import { answers, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
-import { answers, StreamHeaders, StreamQuery, StreamResponse } from "./schemas.ts";
+import { StreamHeaders, StreamQuery } from "./schemas.ts";
 import { sseSink } from "./sse-sink.ts";
 
 // [spec] Success response headers

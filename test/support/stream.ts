@@ -24,6 +24,8 @@ export interface StreamOptions {
   backfill?: number | string;
   lastEventId?: number | string;
   details?: boolean;
+  /** `lastEventId` of the query. */
+  inQuery?: number;
 }
 
 export class Stream implements AsyncDisposable {
@@ -148,10 +150,11 @@ export class Stream implements AsyncDisposable {
   }
 }
 
-export function streamUrl(base: string, { videoId, backfill, details }: StreamOptions): string {
+export function streamUrl(base: string, { videoId, backfill, details, inQuery }: StreamOptions): string {
   const url = new URL("/v1/stream", base);
   url.searchParams.set("videoId", videoId);
   if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
+  if (inQuery !== undefined) url.searchParams.set("lastEventId", String(inQuery));
   if (details) url.searchParams.set("details", "true");
   return url.href;
 }

@@ -1,0 +1,94 @@
+/** What each endpoint answers, by status: its success and its errors, as the API describes them. */
+import { Type } from "typebox";
+import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import { refTo } from "./schemas.ts";
+
+// [spec] Errors: endpoints. Beside these, any of them can answer METHOD_NOT_ALLOWED and the like.
+const ERRORS_OF = {
+  "/v1/stream": [
+    "INVALID_REQUEST",
+    "INVALID_VIDEO_ID",
+    "NO_LIVE_CHAT",
+    "RATE_LIMITED",
+    "SW_JS_FAILED",
+    "NO_WORKING_CLIENT",
+    "CAPACITY",
+    "STORE_UNAVAILABLE",
+  ],
+  "/v1/sessions": [
+    "INVALID_REQUEST",
+    "INVALID_VIDEO_ID",
+    "NO_LIVE_CHAT",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "SW_JS_FAILED",
+    "NO_WORKING_CLIENT",
+    "UPSTREAM_ERROR",
+  ],
+  "/v1/poll": [
+    "INVALID_REQUEST",
+    "TOKEN_EXPIRED",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "UNKNOWN_CLIENT",
+    "UPSTREAM_ERROR",
+  ],
+  "/v1/probe": [
+    "INVALID_REQUEST",
+    "INVALID_VIDEO_ID",
+    "NO_LIVE_CHAT",
+    "PAYLOAD_TOO_LARGE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "RATE_LIMITED",
+    "SW_JS_FAILED",
+  ],
+} as const satisfies Record<string, readonly ErrorCode[]>;
+
+const RETRY_AFTER = {
+  description: "Seconds to wait before trying again, where that is known.",
+  schema: Type.Integer(),
+};
+
+/** The answers of an endpoint by status: its success, and each error that the specification's table gives it. */
+export function answers(path: keyof typeof ERRORS_OF, success: object): Record<number, object> {
+  const byStatus = Map.groupBy<number, ErrorCode>(ERRORS_OF[path], (code) => ERRORS[code].status);
+  const errors = [...byStatus].map(([status, codes]) => {
+    const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
+    const content = { "application/json": { schema: refTo("Error"), examples } };
+    const headers = codes.some((code) => ERRORS[code].retry)
+      ? { headers: { "Retry-After": RETRY_AFTER } }
+      : {};
+    return [status, { description: codes.join(" or "), content, ...headers }];
+  });
+  return { 200: success, ...Object.fromEntries(errors) };
+}
+
+/** A success in JSON. */
+export function json(description: string, schema: object): object {
+  return { description, content: { "application/json": { schema } } };
+}
+
+/** A success as a stream of frames. */
+export const StreamResponse = {
+  description:
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; at last `end` ({reason}) or `error` ({code, message}).",
+  content: {
+    "text/event-stream": {
+      schema: Type.String(),
+      // What the `data` of each event is; OpenAPI 3.1 has no place for it.
+      "x-events": {
+        init: refTo("Init"),
+        message: refTo("Message"),
+        end: refTo("End"),
+        error: refTo("Error"),
+      },
+      example: [
+        "retry: 3000\n\n",
+        'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
+        'id: 1795163753064\nevent: message\ndata: {"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}\n\n',
+        ": keepalive\n\n",
+        'event: end\ndata: {"reason":"no more continuations"}\n\n',
+      ].join(""),
+    },
+  },
+};

@@ -1,0 +1,67 @@
+/**
+ * Answers on the bare socket where Node makes no request for a route: bytes that it could not parse, and CONNECT.
+ * The connection ends with the answer, even if the client keeps its half of it open.
+ */
+import type { Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Clock } from "../clock.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { METHODS } from "./errors.ts";
+
+/** What Node's parser finds wrong, by its code. */
+const PARSER_ERRORS: Record<string, RelayError> = {
+  HPE_HEADER_OVERFLOW: new RelayError("HEADERS_TOO_LARGE", "The URL and headers are too large."),
+  ERR_HTTP_REQUEST_TIMEOUT: new RelayError("REQUEST_TIMEOUT", "The request did not arrive in time."),
+};
+const NOT_HTTP = new RelayError("INVALID_REQUEST", "This is not valid HTTP/1.1.");
+const CONNECT_REFUSED = new RelayError("METHOD_NOT_ALLOWED", "CONNECT is not allowed: this is not a proxy.");
+/** How long a client may take to read why its connection ends: destroyed at once, it could take the answer along. */
+const READING_MS = 1000;
+
+export class SocketAnswers {
+  readonly #clock: Clock;
+  /** The last answer of each connection, which may be under way. */
+  readonly #last = new WeakMap<Duplex, ServerResponse>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  watch(server: Server): void {
+    server.on("request", ({ socket }, response) => this.#last.set(socket, response));
+    const allow = `Allow: OPTIONS, ${METHODS.join(", ")}`;
+    server.on("connect", (_request, socket) => this.#give(CONNECT_REFUSED, socket, allow));
+  }
+
+  refuseUnparseable(error: NodeJS.ErrnoException, socket: Duplex): void {
+    if (error.code === "ECONNRESET") socket.destroy();
+    else this.#give(PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP, socket);
+  }
+
+  /** Nothing can be said in the middle of another answer: there the connection just ends. */
+  #give({ code, status, body }: RelayError, socket: Duplex, ...headers: string[]): void {
+    const last = this.#last.get(socket);
+    const isUnderWay = last?.headersSent && !last.writableFinished;
+    if (!socket.writable || isUnderWay) {
+      socket.destroy();
+      return;
+    }
+    const json = JSON.stringify(body);
+    const head = [
+      `HTTP/1.1 ${status} ${code}`,
+      "Content-Type: application/json; charset=utf-8",
+      `Content-Length: ${Buffer.byteLength(json)}`,
+      "Access-Control-Allow-Origin: *",
+      ...headers,
+      "Connection: close",
+    ];
+    const closed = new AbortController();
+    socket.once("close", () => closed.abort());
+    socket.on("error", () => socket.destroy());
+    socket.end(`${head.join("\r\n")}\r\n\r\n${json}`);
+    this.#clock.sleep(READING_MS, closed.signal).then(
+      () => socket.destroy(),
+      () => {}, // closed before
+    );
+  }
+}
