@@ -1,70 +1,19 @@
+/** The pace of one address: spacing, concurrency, cooldowns, and who goes first. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { Gate, type GateSettings, type Lane } from "../src/upstream/egress/gate.ts";
+import { LANES, type Lane } from "../src/upstream/egress/gate.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
-import { FakeClock } from "./support/fake-clock.ts";
-
-const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000 };
-
-interface Wish {
-  key?: string;
-  kind?: string;
-  lane?: Lane;
-  dueAt?: number;
-  intervalMs?: number;
-  maxCooldownMs?: number;
-  signal?: AbortSignal;
-  /** How long the call takes. */
-  takesMs?: number;
-  fails?: UpstreamError;
-}
-
-function bench(settings: Partial<GateSettings> = {}, telemetry = new Telemetry(silentLog)) {
-  const clock = new FakeClock();
-  const gate = new Gate({ ...SETTINGS, ...settings }, clock, telemetry);
-  const starts: { name: string; at: number }[] = [];
-  let inFlight = 0;
-  let peak = 0;
-  let aborted = 0;
-  const call = (name: string, wish: Wish = {}) => {
-    const { takesMs = 10, fails, ...turn } = wish;
-    return gate.call({
-      key: name,
-      kind: "poll",
-      lane: "poll",
-      dueAt: clock.monotonic(),
-      maxCooldownMs: Number.POSITIVE_INFINITY,
-      signal: new AbortController().signal,
-      ...turn,
-      run: async (signal) => {
-        starts.push({ name, at: clock.monotonic() });
-        inFlight += 1;
-        peak = Math.max(peak, inFlight);
-        try {
-          await clock.sleep(takesMs, signal);
-        } catch (error) {
-          aborted += 1;
-          throw error;
-        } finally {
-          inFlight -= 1;
-        }
-        if (fails) throw fails;
-        return name;
-      },
-    });
-  };
-  return { clock, gate, call, starts, peak: () => peak, aborted: () => aborted };
-}
+import { gateBench } from "./support/gate-bench.ts";
 
 const throttled = (retryAfterMs?: number) => new UpstreamError("throttled", "slow down", { retryAfterMs });
 const isThrottled = (error: unknown) => error instanceof UpstreamError && error.fault === "throttled";
 
 describe("upstream request spacing: at least 250 ms apart", () => {
   it("starts calls that come at once 250 ms apart", async () => {
-    const { clock, call, starts } = bench();
+    const { clock, call, starts } = gateBench();
     const done = Promise.all(["a", "b", "c"].map((name) => call(name)));
     await clock.advance(1000);
     assert.deepEqual(await done, ["a", "b", "c"]);
@@ -76,7 +25,7 @@ describe("upstream request spacing: at least 250 ms apart", () => {
   });
 
   it("starts a call at once when the last start lies further back", async () => {
-    const { clock, call, starts } = bench();
+    const { clock, call, starts } = gateBench();
     await Promise.all([call("a"), clock.advance(400)]);
     await Promise.all([call("b"), clock.advance(10)]);
     assert.deepEqual(starts.at(-1), { name: "b", at: 400 });
@@ -85,7 +34,7 @@ describe("upstream request spacing: at least 250 ms apart", () => {
 
 describe("upstream concurrency: at most 4 at once", () => {
   it("keeps the fifth waiting until one of four has ended", async () => {
-    const { clock, call, starts, peak } = bench();
+    const { clock, call, starts, peak } = gateBench();
     const done = Promise.all([..."abcdefgh"].map((name) => call(name, { takesMs: 5000 })));
     await clock.advance(20_000);
     await done;
@@ -94,74 +43,9 @@ describe("upstream concurrency: at most 4 at once", () => {
   });
 });
 
-describe("identical in-flight upstream requests: collapsed into one call", () => {
-  it("answers all who asked for the same with one call", async () => {
-    const { clock, call, starts } = bench();
-    const done = Promise.all([call("same"), call("same"), call("same")]);
-    await clock.advance(100);
-    assert.deepEqual(await done, ["same", "same", "same"]);
-    assert.equal(starts.length, 1);
-  });
-
-  it("joins a call that already runs, and makes a new one after it", async () => {
-    const { clock, call, starts } = bench();
-    const first = call("same", { takesMs: 100 });
-    await clock.advance(50);
-    const second = call("same");
-    await clock.advance(1000);
-    await Promise.all([first, second]);
-    assert.equal(starts.length, 1);
-    await Promise.all([call("same"), clock.advance(100)]);
-    assert.equal(starts.length, 2);
-  });
-
-  it("is a new call when it is asked for again in the moment that the first is answered, or has failed", async () => {
-    const { clock, call, starts } = bench();
-    const again = call("same").then(() => call("same"));
-    const failed = call("other", { fails: new UpstreamError("unusable", "no") }).catch(() => call("other"));
-    await clock.advance(2000);
-    assert.deepEqual(await Promise.all([again, failed]), ["same", "other"]);
-    assert.equal(starts.length, 4);
-  });
-
-  it("goes on for the others when one who asked gives up, and stops when all have", async () => {
-    const { clock, call, aborted } = bench();
-    const impatient = new AbortController();
-    const alone = new AbortController();
-    const left = call("same", { takesMs: 1000, signal: impatient.signal });
-    const stays = call("same");
-    const other = call("other", { takesMs: 1000, signal: alone.signal });
-    const outcomes = Promise.allSettled([left, stays, other]);
-    await clock.advance(500);
-    impatient.abort();
-    alone.abort();
-    await clock.advance(1000);
-    assert.deepEqual(
-      (await outcomes).map(({ status }) => status),
-      ["rejected", "fulfilled", "rejected"],
-    );
-    assert.equal(aborted(), 1);
-  });
-
-  it("never starts a call that everybody left while it waited", async () => {
-    const { clock, call, starts } = bench();
-    const gone = new AbortController();
-    const first = call("first");
-    const second = call("second", { signal: gone.signal });
-    gone.abort();
-    await assert.rejects(second);
-    await clock.advance(1000);
-    await first;
-    assert.deepEqual(
-      starts.map(({ name }) => name),
-      ["first"],
-    );
-  });
-});
-
 describe("upstream throttling: every room pauses", () => {
   it("starts nothing for the cooldown after a throttling answer, then goes on by itself", async () => {
-    const { clock, gate, call, starts } = bench();
+    const { clock, gate, call, starts } = gateBench();
     const hit = assert.rejects(call("hit", { fails: throttled() }), isThrottled);
     const waits = call("waits");
     await clock.advance(29_000);
@@ -175,7 +59,7 @@ describe("upstream throttling: every room pauses", () => {
 
   it("lets Retry-After win, shorter or longer", async () => {
     for (const retryAfterMs of [2000, 120_000]) {
-      const { clock, gate, call } = bench();
+      const { clock, gate, call } = gateBench();
       const hit = assert.rejects(call("hit", { fails: throttled(retryAfterMs) }));
       await clock.advance(10);
       await hit;
@@ -184,7 +68,7 @@ describe("upstream throttling: every room pauses", () => {
   });
 
   it("doubles while it goes on, to ten minutes at most, and begins anew after a success", async () => {
-    const { clock, gate, call } = bench();
+    const { clock, gate, call } = gateBench();
     const pauses: number[] = [];
     const hit = async () => {
       const rejected = assert.rejects(call("hit", { fails: throttled() }), isThrottled);
@@ -200,7 +84,7 @@ describe("upstream throttling: every room pauses", () => {
   });
 
   it("takes the throttling of calls that were in flight together for one", async () => {
-    const { clock, gate, call } = bench();
+    const { clock, gate, call } = gateBench();
     const hits = Promise.allSettled(
       [..."abcd"].map((name) => call(name, { takesMs: 2000, fails: throttled() })),
     );
@@ -210,7 +94,7 @@ describe("upstream throttling: every room pauses", () => {
   });
 
   it("does not take another kind's success for the end of the throttling", async () => {
-    const { clock, gate, call } = bench();
+    const { clock, gate, call } = gateBench();
     const hit = async () => {
       const rejected = assert.rejects(call("hit", { fails: throttled() }));
       await clock.advance(gate.cooldownLeftMs + 10);
@@ -224,7 +108,7 @@ describe("upstream throttling: every room pauses", () => {
   });
 
   it("refuses, at once and while they wait, callers that will not sit it out", async () => {
-    const { clock, call } = bench();
+    const { clock, call } = gateBench();
     const hit = assert.rejects(call("hit", { fails: throttled() }));
     const queued = assert.rejects(call("queued", { maxCooldownMs: 0 }), isThrottled);
     await clock.advance(10);
@@ -237,7 +121,7 @@ describe("upstream throttling: every room pauses", () => {
 
 describe("a call that sits out so long a cooldown and no longer", () => {
   it("waits for a shorter one, and is refused by a longer one, also while it waits", async () => {
-    const { clock, call } = bench();
+    const { clock, call } = gateBench();
     const short = assert.rejects(call("short", { fails: throttled(50_000) }));
     await clock.advance(10);
     await short;
@@ -252,7 +136,7 @@ describe("a call that sits out so long a cooldown and no longer", () => {
 
 describe("fairness", () => {
   it("starts the call that is due first, whenever it was asked for", async () => {
-    const { clock, call, starts } = bench();
+    const { clock, call, starts } = gateBench();
     const done = Promise.all([
       call("now"),
       call("third", { dueAt: 30 }),
@@ -268,7 +152,7 @@ describe("fairness", () => {
   });
 
   it("lets a caller's calls through between hundreds of polls that are overdue", async () => {
-    const { clock, call, starts } = bench();
+    const { clock, call, starts } = gateBench();
     const polls = Promise.all(Array.from({ length: 300 }, (_, i) => call(`poll ${i}`, { dueAt: -i })));
     await clock.advance(1000);
     const bootstrap = Promise.all(["sw.js", "page", "chat"].map((name) => call(name, { lane: "caller" })));
@@ -281,7 +165,7 @@ describe("fairness", () => {
   });
 
   it("does not let callers starve polls", async () => {
-    const { clock, call, starts } = bench();
+    const { clock, call, starts } = gateBench();
     const all = Promise.all([
       ...Array.from({ length: 100 }, (_, i) => call(`caller ${i}`, { lane: "caller", dueAt: -1000 })),
       call("poll", { dueAt: 5 }),
@@ -292,8 +176,48 @@ describe("fairness", () => {
     await all;
   });
 
+  it("lets a bootstrap wait for two calls of probes at most, however many probes there are", async () => {
+    for (const concurrency of [1, 2, 4]) {
+      const { clock, call, starts } = gateBench({ concurrency });
+      const probe = async (name: string) => {
+        for (let i = 0; i < 5; i++) await call(`${name} ${i}`, { lane: "probe", takesMs: 900 });
+      };
+      const probes = Promise.all(Array.from({ length: 30 }, (_, i) => probe(`probe ${i}`)));
+      await clock.advance(3300);
+      const from = starts.length;
+      const beganAt = clock.monotonic();
+      const bootstrap = async () => {
+        for (const name of ["sw.js", "page", "chat"]) await call(name, { lane: "caller", takesMs: 600 });
+        return clock.monotonic() - beganAt;
+      };
+      const tookMs = await Promise.race([bootstrap(), clock.advance(10_000).then(() => Number.NaN)]);
+      const between = starts.slice(
+        from,
+        starts.findIndex(({ name }) => name === "chat"),
+      );
+      assert.deepEqual(
+        between.map(({ name }) => name),
+        ["sw.js", "page"],
+        `concurrency ${concurrency}`,
+      );
+      assert.ok(tookMs <= 3 * 600 + 900, `concurrency ${concurrency}: ${tookMs} ms`);
+      await clock.advance(300_000);
+      await probes;
+    }
+  });
+
+  it("starts probes where nobody else waits, and leaves half of the slots free", async () => {
+    const { clock, call, peak } = gateBench();
+    const probes = Promise.all(
+      Array.from({ length: 6 }, (_, i) => call(`probe ${i}`, { lane: "probe", takesMs: 5000 })),
+    );
+    await clock.advance(16_000);
+    await probes;
+    assert.equal(peak(), 2);
+  });
+
   it("starves no room when there are more than the spacing can serve", async () => {
-    const { clock, call, starts } = bench();
+    const { clock, call, starts } = gateBench();
     const stop = new AbortController();
     const loop = async (name: string) => {
       while (!stop.signal.aborted) await call(name, { intervalMs: 1000 }).then(() => clock.sleep(1000));
@@ -319,7 +243,7 @@ describe("fairness", () => {
         warnings.push({ lateMs, roomsCarried });
       }
     }
-    const { clock, call } = bench({}, new Listening(silentLog));
+    const { clock, call } = gateBench({}, new Listening(silentLog));
     const done = Promise.all(Array.from({ length: 300 }, (_, i) => call(`room ${i}`, { intervalMs: 5000 })));
     await clock.advance(76_000);
     await done;
@@ -330,23 +254,45 @@ describe("fairness", () => {
   });
 });
 
+it("shows each of two gates in the metrics, by its egress", async () => {
+  const telemetry = new Telemetry(silentLog);
+  const one = gateBench({}, telemetry, "one");
+  const two = gateBench({ concurrency: 1 }, telemetry, "two");
+  const hit = assert.rejects(one.call("hit", { fails: throttled() }), isThrottled);
+  const calls = Promise.all([two.call("runs"), two.call("waits"), two.call("waits, too")]);
+  await one.clock.advance(10);
+  await hit;
+  const metrics = await telemetry.registry.metrics();
+  for (const line of [
+    'relay_gate_cooldown_seconds{egress="one"} 30',
+    'relay_gate_cooldown_seconds{egress="two"} 0',
+    'relay_gate_queue{egress="one"} 0',
+    'relay_gate_queue{egress="two"} 2',
+    'relay_upstream_throttled_total{egress="one"} 1',
+  ]) {
+    assert.ok(metrics.includes(`${line}\n`), line);
+  }
+  await two.clock.advance(1000);
+  await calls;
+});
+
 it("keeps spacing, concurrency and every caller's answer under any load", async () => {
   const load = fc.array(
     fc.record({
       at: fc.integer({ min: 0, max: 3000 }),
       takesMs: fc.integer({ min: 0, max: 2000 }),
       key: fc.integer({ min: 0, max: 12 }),
-      lane: fc.constantFrom<Lane>("poll", "caller"),
+      lane: fc.constantFrom<Lane>(...LANES),
       dueAt: fc.integer({ min: 0, max: 3000 }),
     }),
     { maxLength: 40 },
   );
   await fc.assert(
     fc.asyncProperty(load, fc.integer({ min: 1, max: 5 }), async (calls, concurrency) => {
-      const { clock, call, starts, peak } = bench({ concurrency });
-      const answers = calls.map(async ({ at, key, ...wish }) => {
+      const { clock, call, starts, peak } = gateBench({ concurrency });
+      const answers = calls.map(async ({ at, key, ...wishes }) => {
         await clock.sleep(at);
-        assert.equal(await call(`call ${key}`, wish), `call ${key}`);
+        assert.equal(await call(`call ${key}`, wishes), `call ${key}`);
       });
       await clock.advance(200_000);
       await Promise.all(answers);

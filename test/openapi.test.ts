@@ -9,7 +9,8 @@ import { createServer } from "../src/http/server.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { UpstreamCalls } from "../src/upstream/calls.ts";
-import { Gate } from "../src/upstream/egress/gate.ts";
+import { directEgress } from "../src/upstream/egress/egress.ts";
+import { Flights } from "../src/upstream/flights.ts";
 import { LiveChat } from "../src/upstream/live-chat.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
 import { startRelay, type TestRelay, testConfig } from "./support/relay.ts";
@@ -117,9 +118,10 @@ describe("the description", () => {
   it("describes what is served under /v1, and nothing else", async () => {
     const { upstream, telemetry } = relay;
     const config = testConfig(upstream);
-    const gate = new Gate(config.gate, systemClock, telemetry);
+    const egress = directEgress(config.gate, systemClock, telemetry);
+    const flights = new Flights(systemClock);
     const { upstream: hosts, clients, deadlines } = config;
-    const calls = new UpstreamCalls({ hosts, clients, deadlines, gate, clock: systemClock, telemetry });
+    const calls = new UpstreamCalls({ hosts, clients, deadlines, flights, egress, telemetry });
     const liveChat = new LiveChat(calls, config.reading, systemClock, telemetry);
     const store = observe(new MemoryStore(systemClock));
     const rooms = new Rooms({ store, liveChat, clock: systemClock, telemetry, settings: config.rooms });

@@ -7,7 +7,8 @@ import { openStore } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamCalls } from "../upstream/calls.ts";
-import { Gate } from "../upstream/egress/gate.ts";
+import { directEgress } from "../upstream/egress/egress.ts";
+import { Flights } from "../upstream/flights.ts";
 import { LiveChat } from "../upstream/live-chat.ts";
 import type { Config } from "./config.ts";
 
@@ -24,9 +25,10 @@ export interface Service {
 /** Rejects with an error whose message is one clear line, where the store cannot be opened or the port is taken. */
 export async function startService(config: Config, clock: Clock, telemetry: Telemetry): Promise<Service> {
   const store = await openStore(config.storeUrl, clock, telemetry);
-  const gate = new Gate(config.gate, clock, telemetry);
+  const egress = directEgress(config.gate, clock, telemetry);
+  const flights = new Flights(clock);
   const { upstream: hosts, clients, deadlines } = config;
-  const calls = new UpstreamCalls({ hosts, clients, deadlines, gate, clock, telemetry });
+  const calls = new UpstreamCalls({ hosts, clients, deadlines, flights, egress, telemetry });
   const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
   const rooms = new Rooms({ store, liveChat, clock, telemetry, settings: config.rooms });
   const app = await createServer({ rooms, liveChat, telemetry, clock }, config.http);

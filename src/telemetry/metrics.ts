@@ -35,23 +35,26 @@ export function createMetrics() {
     callLateness: new Histogram({
       name: "relay_gate_lateness_seconds",
       help: "How long after its due time a call started, cooldowns aside",
-      labelNames: ["lane"],
+      labelNames: ["egress", "lane"],
       buckets: SECONDS,
       registers,
     }),
     gateQueue: new Gauge({
       name: "relay_gate_queue",
       help: "Upstream calls that wait for their turn",
+      labelNames: ["egress"],
       registers,
     }),
     gateCooldown: new Gauge({
       name: "relay_gate_cooldown_seconds",
       help: "Time left until upstream calls start again after throttling",
+      labelNames: ["egress"],
       registers,
     }),
     throttled: new Counter({
       name: "relay_upstream_throttled_total",
       help: "Cooldowns begun or extended",
+      labelNames: ["egress"],
       registers,
     }),
     unreadableCheckpoints: new Counter({

@@ -31,13 +31,26 @@ export interface DroppedActions {
   sample: string;
 }
 
+/** What can be seen of a gate at any time. */
+interface GateReading {
+  queued(): number;
+  cooldownLeftMs(): number;
+}
+
 export class Telemetry {
   readonly log: Logger;
   readonly #metrics: Metrics = createMetrics();
   readonly #kindsSeen = new Set<string>();
+  readonly #gates = new Map<string, GateReading>();
 
   constructor(log: Logger) {
     this.log = log;
+    collect(this.#metrics.gateQueue, (gauge) => {
+      for (const [egress, gate] of this.#gates) gauge.set({ egress }, gate.queued());
+    });
+    collect(this.#metrics.gateCooldown, (gauge) => {
+      for (const [egress, gate] of this.#gates) gauge.set({ egress }, gate.cooldownLeftMs() / 1000);
+    });
   }
 
   get registry(): Metrics["registry"] {
@@ -49,10 +62,9 @@ export class Telemetry {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
   }
 
-  /** Reads the gate's queue and cooldown whenever metrics are collected. */
-  watchGate(gate: { queued(): number; cooldownLeftMs(): number }): void {
-    collect(this.#metrics.gateQueue, (gauge) => gauge.set(gate.queued()));
-    collect(this.#metrics.gateCooldown, (gauge) => gauge.set(gate.cooldownLeftMs() / 1000));
+  /** Reads the queue and cooldown of an egress's gate whenever metrics are collected. */
+  watchGate(egress: string, gate: GateReading): void {
+    this.#gates.set(egress, gate);
   }
 
   /** Reads the rooms' states and viewers whenever metrics are collected. */
@@ -69,8 +81,8 @@ export class Telemetry {
     collect(this.#metrics.storeAvailable, (gauge) => gauge.set(store.isAvailable() ? 1 : 0));
   }
 
-  callStarted(lane: string, lateMs: number): void {
-    this.#metrics.callLateness.observe({ lane }, lateMs / 1000);
+  callStarted(egress: string, lane: string, lateMs: number): void {
+    this.#metrics.callLateness.observe({ egress, lane }, lateMs / 1000);
   }
 
   /** An upstream call begins; the function returned is told its outcome. */
@@ -83,9 +95,12 @@ export class Telemetry {
     };
   }
 
-  throttled(cooldownMs: number, kind: string): void {
-    this.#metrics.throttled.inc();
-    this.log.warn({ cooldownMs: Math.round(cooldownMs), kind }, "throttled by the upstream: all calls pause");
+  throttled(egress: string, cooldownMs: number, kind: string): void {
+    this.#metrics.throttled.inc({ egress });
+    this.log.warn(
+      { egress, cooldownMs: Math.round(cooldownMs), kind },
+      "throttled by the upstream: all calls pause",
+    );
   }
 
   pollsLate(lateMs: number, roomsCarried: number): void {

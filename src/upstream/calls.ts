@@ -1,8 +1,7 @@
 /**
- * The calls that the service makes to the upstream's main host: pages and chat. Each goes through the gate and
+ * The calls that the service makes to the upstream's main host: pages and chat. Each goes through the gate of an egress and
  * comes back read or as an `UpstreamError`; redirects are followed by hand, and never to a foreign host.
  */
-import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type ChatAnswer, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
 import {
@@ -13,9 +12,10 @@ import {
   chatRequest,
   type UpstreamHosts,
 } from "./clients.ts";
-import type { CallOptions, Gate } from "./egress/gate.ts";
-import { Transport, type UpstreamAnswer, type UpstreamRequest } from "./egress/transport.ts";
+import type { Egress } from "./egress/egress.ts";
+import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
+import type { CallOptions, Flights } from "./flights.ts";
 
 const MAX_REDIRECTS = 5;
 
@@ -30,8 +30,8 @@ export interface UpstreamCallsParts {
   hosts: UpstreamHosts;
   clients: ClientTable;
   deadlines: Deadlines;
-  gate: Gate;
-  clock: Clock;
+  flights: Flights;
+  egress: Egress;
   telemetry: Telemetry;
 }
 
@@ -39,16 +39,16 @@ export class UpstreamCalls {
   readonly #hosts: UpstreamHosts;
   readonly #clients: ClientTable;
   readonly #deadlines: Deadlines;
-  readonly #gate: Gate;
-  readonly #transport: Transport;
+  readonly #flights: Flights;
+  readonly #egress: Egress;
   readonly #telemetry: Telemetry;
 
-  constructor({ hosts, clients, deadlines, gate, clock, telemetry }: UpstreamCallsParts) {
+  constructor({ hosts, clients, deadlines, flights, egress, telemetry }: UpstreamCallsParts) {
     this.#hosts = hosts;
     this.#clients = clients;
     this.#deadlines = deadlines;
-    this.#gate = gate;
-    this.#transport = new Transport(clock);
+    this.#flights = flights;
+    this.#egress = egress;
     this.#telemetry = telemetry;
   }
 
@@ -94,7 +94,7 @@ export class UpstreamCalls {
 
   /** Milliseconds that a cooldown still lasts. */
   get cooldownLeftMs(): number {
-    return this.#gate.cooldownLeftMs;
+    return this.#egress.gate.cooldownLeftMs;
   }
 
   /** The base URL of the host that a client talks to. */
@@ -103,8 +103,9 @@ export class UpstreamCalls {
   }
 
   async close(): Promise<void> {
-    this.#gate.close();
-    await this.#transport.close();
+    this.#flights.close();
+    this.#egress.gate.close();
+    await this.#egress.transport.close();
   }
 
   #send<T>(
@@ -118,7 +119,7 @@ export class UpstreamCalls {
     const run = async (signal: AbortSignal): Promise<T> => {
       const called = this.#telemetry.upstreamCall({ client: "none", endpoint: kind, ...labels });
       try {
-        const value = read(await this.#transport.send(request, signal));
+        const value = read(await this.#egress.transport.send(request, signal));
         called("ok");
         return value;
       } catch (error) {
@@ -126,7 +127,7 @@ export class UpstreamCalls {
         throw error;
       }
     };
-    return this.#gate.call({ ...options, key, kind, run });
+    return this.#flights.call(this.#egress.gate, { ...options, key, kind, run });
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */

@@ -9,8 +9,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Silence } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
-import type { CallOptions } from "./egress/gate.ts";
 import { UpstreamError } from "./errors.ts";
+import type { CallOptions } from "./flights.ts";
 import { type ChatPage, readChatPage } from "./page/chat-page.ts";
 import {
   type Credentials,

@@ -4,7 +4,7 @@ import { UpstreamError } from "./errors.ts";
 import type { LiveChat } from "./live-chat.ts";
 
 /** The longest cooldown that a probe sits out. */
-const PATIENCE_MS = 60_000;
+const MAX_COOLDOWN_MS = 60_000;
 
 export interface ProbeRow {
   label: ClientLabel;
@@ -26,11 +26,11 @@ const PAIRS: readonly Pair[] = (Object.keys(CLIENTS) as ClientLabel[]).flatMap((
  * a cooldown lasts longer than a minute; an attempt that fails is a row.
  */
 export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
-  const options = { lane: "caller", maxCooldownMs: PATIENCE_MS, signal } as const;
+  const options = { lane: "probe", maxCooldownMs: MAX_COOLDOWN_MS, signal } as const;
   const { start } = await liveChat.open(videoId, options);
   const rows: ProbeRow[] = [];
   for (const pair of PAIRS) {
-    if (liveChat.cooldownLeftMs > PATIENCE_MS) {
+    if (liveChat.cooldownLeftMs > MAX_COOLDOWN_MS) {
       throw new UpstreamError(
         "throttled",
         "the upstream is throttling this server for longer than a probe waits",

@@ -1,0 +1,154 @@
+/**
+ * One call for all who ask for the same: while a call waits or runs, another with its key joins it. It ends when
+ * nobody waits for it any more. What each of them wants (when, how urgently, through how long a cooldown) is read
+ * by the gate from all who wait at that moment.
+ */
+import type { Clock } from "../clock.ts";
+import type { Gate, Lane } from "./egress/gate.ts";
+import { LANES } from "./egress/gate.ts";
+import { UpstreamError } from "./errors.ts";
+
+/** How a call queues. */
+export interface CallOptions {
+  lane: Lane;
+  /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
+  dueAt?: number;
+  /** A poll's interval: how often its room calls. */
+  intervalMs?: number;
+  /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
+  maxCooldownMs: number;
+  signal: AbortSignal;
+}
+
+export interface Call<T> extends CallOptions {
+  /** Calls of one key are identical. */
+  key: string;
+  /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
+  kind: string;
+  /** The call itself; the signal aborts when nobody waits for it any more. */
+  run(signal: AbortSignal): Promise<T>;
+}
+
+interface Waiter extends Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+export class Flights {
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, Flight>();
+  #closed: UpstreamError | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * The outcome of the call, made when the gate lets it start. Rejects with what `run` rejects with, with the
+   * signal's reason, or with `UpstreamError` "throttled" where a cooldown is longer than it sits out.
+   */
+  call<T>(gate: Gate, call: Call<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (call.signal.aborted) return reject(call.signal.reason);
+      if (this.#closed) return reject(this.#closed);
+      if (gate.cooldownLeftMs > call.maxCooldownMs) return reject(gate.refusal());
+      const flight = this.#byKey.get(call.key) ?? this.#begin(call.key);
+      const onAbort = () => flight.leave(waiter, call.signal.reason);
+      const waiter: Waiter = {
+        lane: call.lane,
+        dueAt: call.dueAt ?? this.#clock.monotonic(),
+        maxCooldownMs: call.maxCooldownMs,
+        resolve: (value) => {
+          call.signal.removeEventListener("abort", onAbort);
+          resolve(value as T); // one key, one kind of answer
+        },
+        reject: (error) => {
+          call.signal.removeEventListener("abort", onAbort);
+          reject(error);
+        },
+      };
+      call.signal.addEventListener("abort", onAbort, { once: true });
+      flight.join(waiter, () => gate.call({ ...call, flight }));
+      gate.advance();
+    });
+  }
+
+  /** Whoever still waits is refused, and so is whoever comes. */
+  close(): void {
+    this.#closed = new UpstreamError("unusable", "the service is stopping");
+    for (const flight of this.#byKey.values()) flight.leaveAll(this.#closed);
+  }
+
+  #begin(key: string): Flight {
+    const flight = new Flight(() => {
+      // One that was left and begun anew under its key is another one.
+      if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
+    });
+    this.#byKey.set(key, flight);
+    return flight;
+  }
+}
+
+/** One call and all who wait for it. */
+export class Flight {
+  readonly #waiters = new Set<Waiter>();
+  readonly #abort = new AbortController();
+  readonly #onOver: () => void;
+  #hasStarted = false;
+
+  /** `onOver` is called before the waiters learn the outcome: one that asks for the same at once must not join. */
+  constructor(onOver: () => void) {
+    this.#onOver = onOver;
+  }
+
+  /** Aborts when nobody waits any more. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get dueAt(): number {
+    return Math.min(...this.#waiters.values().map(({ dueAt }) => dueAt));
+  }
+
+  get lane(): Lane {
+    const lanes = new Set(this.#waiters.values().map(({ lane }) => lane));
+    return LANES.find((lane) => lanes.has(lane)) ?? "probe";
+  }
+
+  /** Adds a waiter; the first one starts the call. */
+  join(waiter: Waiter, start: () => Promise<unknown>): void {
+    this.#waiters.add(waiter);
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    start().then(
+      (value) => {
+        this.#onOver();
+        for (const each of this.#waiters) each.resolve(value);
+      },
+      (error: unknown) => {
+        this.#onOver();
+        for (const each of this.#waiters) each.reject(error);
+      },
+    );
+  }
+
+  /** One waiter gives up; the last one takes the call along. */
+  leave(waiter: Waiter, reason: unknown): void {
+    this.#waiters.delete(waiter);
+    waiter.reject(reason);
+    if (this.#waiters.size > 0) return;
+    this.#onOver(); // a newcomer must not join what is being aborted
+    this.#abort.abort(reason);
+  }
+
+  leaveAll(reason: unknown): void {
+    for (const waiter of this.#waiters) this.leave(waiter, reason);
+  }
+
+  /** Ends the wait of those who do not sit out so long a cooldown. */
+  refuseImpatient(cooldownMs: number, refusal: UpstreamError): void {
+    for (const waiter of this.#waiters) {
+      if (cooldownMs > waiter.maxCooldownMs) this.leave(waiter, refusal);
+    }
+  }
+}

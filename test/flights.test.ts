@@ -1,0 +1,95 @@
+/** Calls for the same are one call, for as long as anybody waits for it. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { UpstreamError } from "../src/upstream/errors.ts";
+import { gateBench } from "./support/gate-bench.ts";
+
+describe("identical in-flight upstream requests: collapsed into one call", () => {
+  it("answers all who asked for the same with one call", async () => {
+    const { clock, call, starts } = gateBench();
+    const done = Promise.all([call("same"), call("same"), call("same")]);
+    await clock.advance(100);
+    assert.deepEqual(await done, ["same", "same", "same"]);
+    assert.equal(starts.length, 1);
+  });
+
+  it("joins a call that already runs, and makes a new one after it", async () => {
+    const { clock, call, starts } = gateBench();
+    const first = call("same", { takesMs: 100 });
+    await clock.advance(50);
+    const second = call("same");
+    await clock.advance(1000);
+    await Promise.all([first, second]);
+    assert.equal(starts.length, 1);
+    await Promise.all([call("same"), clock.advance(100)]);
+    assert.equal(starts.length, 2);
+  });
+
+  it("is a new call when it is asked for again in the moment that the first is answered, or has failed", async () => {
+    const { clock, call, starts } = gateBench();
+    const again = call("same").then(() => call("same"));
+    const failed = call("other", { fails: new UpstreamError("unusable", "no") }).catch(() => call("other"));
+    await clock.advance(2000);
+    assert.deepEqual(await Promise.all([again, failed]), ["same", "other"]);
+    assert.equal(starts.length, 4);
+  });
+
+  it("goes on for the others when one who asked gives up, and stops when all have", async () => {
+    const { clock, call, aborted } = gateBench();
+    const impatient = new AbortController();
+    const alone = new AbortController();
+    const left = call("same", { takesMs: 1000, signal: impatient.signal });
+    const stays = call("same");
+    const other = call("other", { takesMs: 1000, signal: alone.signal });
+    const outcomes = Promise.allSettled([left, stays, other]);
+    await clock.advance(500);
+    impatient.abort();
+    alone.abort();
+    await clock.advance(1000);
+    assert.deepEqual(
+      (await outcomes).map(({ status }) => status),
+      ["rejected", "fulfilled", "rejected"],
+    );
+    assert.equal(aborted(), 1);
+  });
+
+  it("never starts a call that everybody left while it waited", async () => {
+    const { clock, call, starts } = gateBench();
+    const gone = new AbortController();
+    const first = call("first");
+    const second = call("second", { signal: gone.signal });
+    gone.abort();
+    await assert.rejects(second);
+    await clock.advance(1000);
+    await first;
+    assert.deepEqual(
+      starts.map(({ name }) => name),
+      ["first"],
+    );
+  });
+
+  it("starts where somebody joins who need not wait", async () => {
+    const { clock, call } = gateBench();
+    const [long, same] = [call("long", { lane: "caller", takesMs: 60_000 }), call("same", { lane: "probe" })];
+    await clock.advance(1000);
+    const joined = call("same", { lane: "caller" });
+    assert.equal(await Promise.race([joined, clock.advance(1000)]), "same");
+    await Promise.all([long, same, clock.advance(60_000)]);
+  });
+
+  it("is as urgent as the most urgent who asks for it", async () => {
+    const { clock, call, starts } = gateBench();
+    const done = Promise.all([
+      call("first"),
+      call("poll", { dueAt: -1 }),
+      call("same", { lane: "probe" }),
+      call("same", { lane: "caller" }),
+    ]);
+    await clock.advance(1000);
+    await done;
+    assert.deepEqual(
+      starts.map(({ name }) => name),
+      ["first", "same", "poll"],
+    );
+  });
+});

@@ -1,0 +1,65 @@
+/** The gate of one egress, and flights above it, as tests drive them. */
+import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { Gate, type GateSettings, type Lane } from "../../src/upstream/egress/gate.ts";
+import type { UpstreamError } from "../../src/upstream/errors.ts";
+import { Flights } from "../../src/upstream/flights.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000 };
+
+interface Wishes {
+  key?: string;
+  kind?: string;
+  lane?: Lane;
+  dueAt?: number;
+  intervalMs?: number;
+  maxCooldownMs?: number;
+  signal?: AbortSignal;
+  /** How long the call takes. */
+  takesMs?: number;
+  fails?: UpstreamError;
+}
+
+/** A gate on a clock of its own, with calls that take as long and end as a test wishes. */
+export function gateBench(
+  settings: Partial<GateSettings> = {},
+  telemetry = new Telemetry(silentLog),
+  egress = "direct",
+) {
+  const clock = new FakeClock();
+  const gate = new Gate(egress, { ...SETTINGS, ...settings }, clock, telemetry);
+  const flights = new Flights(clock);
+  const starts: { name: string; at: number }[] = [];
+  let inFlight = 0;
+  let peak = 0;
+  let aborted = 0;
+  const call = (name: string, wishes: Wishes = {}) => {
+    const { takesMs = 10, fails, ...options } = wishes;
+    return flights.call(gate, {
+      key: name,
+      kind: "poll",
+      lane: "poll",
+      dueAt: clock.monotonic(),
+      maxCooldownMs: Number.POSITIVE_INFINITY,
+      signal: new AbortController().signal,
+      ...options,
+      run: async (signal) => {
+        starts.push({ name, at: clock.monotonic() });
+        inFlight += 1;
+        peak = Math.max(peak, inFlight);
+        try {
+          await clock.sleep(takesMs, signal);
+        } catch (error) {
+          aborted += 1;
+          throw error;
+        } finally {
+          inFlight -= 1;
+        }
+        if (fails) throw fails;
+        return name;
+      },
+    });
+  };
+  return { clock, gate, call, starts, peak: () => peak, aborted: () => aborted };
+}
