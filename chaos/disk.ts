@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { atExit } from "./at-exit.ts";
-import type { Saboteur } from "./sabotage.ts";
+import type { FaultInjector } from "./fault-injector.ts";
 
 /** How long a stranger waits for its turn at a file that the service is writing. */
 const PATIENCE_MS = 5000;
@@ -33,17 +33,17 @@ export class Disk implements Disposable {
   readonly path = join(this.#folder, "relay.db");
   readonly #filler = join(this.#folder, "filler");
   #stranger: DatabaseSync | undefined;
-  readonly #settled: () => void;
+  readonly #cancelExit: () => void;
 
   /** A disk that holds so much; of a plain `folder` the size is ignored. */
   constructor(sizeBytes: number) {
-    this.kind = tried("mount", "-t", "tmpfs", "-o", `size=${sizeBytes}`, "relay-chaos", this.#folder)
+    this.kind = runs("mount", "-t", "tmpfs", "-o", `size=${sizeBytes}`, "relay-chaos", this.#folder)
       ? "tmpfs"
       : "folder";
-    this.#settled = atExit(() => this.close());
+    this.#cancelExit = atExit(() => this.close());
     const probe = join(this.#folder, "probe");
     writeFileSync(probe, "");
-    this.canSeal = tried("chattr", "+i", probe) && tried("chattr", "-i", probe);
+    this.canSeal = runs("chattr", "+i", probe) && runs("chattr", "-i", probe);
     rmSync(probe);
   }
 
@@ -79,14 +79,14 @@ export class Disk implements Disposable {
    * Makes the files unwritable. What has them open goes on writing, so that the thread which has is ordered to
    * die with its next messages: the one that follows it finds them as they are now.
    */
-  seal(saboteur: Saboteur): void {
+  seal(injector: FaultInjector): void {
     assert.ok(this.canSeal, "this file system knows no immutable files");
-    assert.ok(tried("chattr", "+i", ...this.#files()), "the files cannot be made immutable");
-    saboteur.arm("thread-death-in-transaction");
+    assert.ok(runs("chattr", "+i", ...this.#files()), "the files cannot be made immutable");
+    injector.arm("thread-death-in-transaction");
   }
 
   unseal(): void {
-    if (this.canSeal) tried("chattr", "-i", ...this.#files());
+    if (this.canSeal) runs("chattr", "-i", ...this.#files());
   }
 
   /** Keeps everybody else from committing, until `unlock`. */
@@ -102,7 +102,7 @@ export class Disk implements Disposable {
   }
 
   /** Takes a room over as a second service would: its owner is refused from now on. */
-  usurp(videoId: string): Pick<RoomRow, "epoch" | "head"> {
+  claim(videoId: string): Pick<RoomRow, "epoch" | "head"> {
     using database = new DatabaseSync(this.path, { timeout: PATIENCE_MS });
     const taken = database
       .prepare("update room set epoch = epoch + 1 where video_id = ? returning epoch, head")
@@ -130,10 +130,10 @@ export class Disk implements Disposable {
 
   /** Lets go of everything, with whatever was stored. The service should be gone. */
   close(): void {
-    this.#settled();
+    this.#cancelExit();
     this.unlock();
     this.unseal();
-    if (this.kind === "tmpfs") tried("umount", "-l", this.#folder);
+    if (this.kind === "tmpfs") runs("umount", "-l", this.#folder);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -147,7 +147,7 @@ export class Disk implements Disposable {
 }
 
 /** Whether a program did what it was told. */
-function tried(program: string, ...args: string[]): boolean {
+function runs(program: string, ...args: string[]): boolean {
   try {
     execFileSync(program, args, { stdio: "ignore" });
     return true;

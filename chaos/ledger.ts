@@ -3,7 +3,7 @@
  * of the kinds, one after the other. What is told twice counts once; what depends on the past is remembered here.
  */
 import assert from "node:assert/strict";
-import { at, isObject } from "../src/simulator/json.ts";
+import { dig, isObject } from "../src/simulator/json.ts";
 import type { Entry } from "../src/simulator/log.ts";
 
 /** A message as it is compared: hashes in ids are left out. */
@@ -16,42 +16,42 @@ export interface Told {
 }
 
 const CHAT_ITEMS: Record<string, (item: unknown) => Omit<Told, "id">> = {
-  liveChatTextMessageRenderer: (item) => said("chat", item, words(at(item, "message"))),
-  liveChatPaidMessageRenderer: (item) => said("superchat", item, words(at(item, "message"))),
+  liveChatTextMessageRenderer: (item) => said("chat", item, words(dig(item, "message"))),
+  liveChatPaidMessageRenderer: (item) => said("superchat", item, words(dig(item, "message"))),
   liveChatPaidStickerRenderer: (item) =>
     said("supersticker", item, text(item, "sticker", "accessibility", "accessibilityData", "label")),
   liveChatMembershipItemRenderer: (item) =>
-    at(item, "headerPrimaryText")
-      ? said("milestone", item, words(at(item, "message")))
-      : said("membership", item, words(at(item, "headerSubtext"))),
+    dig(item, "headerPrimaryText")
+      ? said("milestone", item, words(dig(item, "message")))
+      : said("membership", item, words(dig(item, "headerSubtext"))),
   liveChatSponsorshipsGiftPurchaseAnnouncementRenderer: (item) => {
-    const header = at(item, "header", "liveChatSponsorshipsHeaderRenderer");
-    return said("gift", header, words(at(header, "primaryText")));
+    const header = dig(item, "header", "liveChatSponsorshipsHeaderRenderer");
+    return said("gift", header, words(dig(header, "primaryText")));
   },
   liveChatSponsorshipsGiftRedemptionAnnouncementRenderer: (item) =>
-    said("gift_received", item, words(at(item, "message"))),
+    said("gift_received", item, words(dig(item, "message"))),
   giftMessageViewModel: (item) => said("jewels", item, text(item, "text", "content")),
   liveChatDonationAnnouncementRenderer: (item) => ({
-    ...said("donation", item, `${words(at(item, "text"))} ${words(at(item, "subtext"))}`),
+    ...said("donation", item, `${words(dig(item, "text"))} ${words(dig(item, "subtext"))}`),
     amount: text(item, "text", "runs", 1, "text"),
   }),
   liveChatModeChangeMessageRenderer: (item) =>
-    said("mode", item, `${words(at(item, "text"))} ${words(at(item, "subtext"))}`),
+    said("mode", item, `${words(dig(item, "text"))} ${words(dig(item, "subtext"))}`),
   liveChatViewerEngagementMessageRenderer: (item) =>
     said(
-      at(item, "icon", "iconType") === "POLL" ? "poll_result" : "notice",
+      dig(item, "icon", "iconType") === "POLL" ? "poll_result" : "notice",
       item,
-      words(at(item, "message")),
+      words(dig(item, "message")),
     ),
 };
 
 const BANNERS: Record<string, (contents: unknown) => Omit<Told, "id">> = {
-  liveChatTextMessageRenderer: (item) => said("banner", item, words(at(item, "message"))),
-  liveChatBannerRedirectRenderer: (item) => said("raid", item, words(at(item, "bannerMessage"))),
-  liveChatBannerChatSummaryRenderer: (item) => said("summary", item, words(at(item, "chatSummary"))),
+  liveChatTextMessageRenderer: (item) => said("banner", item, words(dig(item, "message"))),
+  liveChatBannerRedirectRenderer: (item) => said("raid", item, words(dig(item, "bannerMessage"))),
+  liveChatBannerChatSummaryRenderer: (item) => said("summary", item, words(dig(item, "chatSummary"))),
   liveChatProductItemRenderer: (item) => said("product", item, text(item, "title")),
   liveChatCallForQuestionsRenderer: (item) => ({
-    ...said("banner", item, words(at(item, "questionMessage"))),
+    ...said("banner", item, words(dig(item, "questionMessage"))),
     author: text(item, "creatorAuthorName", "simpleText"),
   }),
 };
@@ -76,11 +76,11 @@ export class Ledger {
 
   hear({ kind, action }: Readonly<Entry>): void {
     const key = Object.keys(action).find((name) => /(?:Action|Command)$/.test(name)) ?? "";
-    const body = at(action, key);
+    const body = dig(action, key);
     if (NOTHING.has(kind)) return;
-    if (key === "addChatItemAction" || key === "addLiveChatTickerItemAction") this.#item(at(body, "item"));
+    if (key === "addChatItemAction" || key === "addLiveChatTickerItemAction") this.#item(dig(body, "item"));
     else if (key === "addBannerToLiveChatCommand")
-      this.#banner(at(body, "bannerRenderer", "liveChatBannerRenderer"));
+      this.#banner(dig(body, "bannerRenderer", "liveChatBannerRenderer"));
     else if (key === "removeBannerForLiveChatCommand")
       this.#event("banner_removed", text(body, "targetActionId"));
     else if (/PollAction$|PanelAction$/.test(key)) this.#poll(key, body);
@@ -93,14 +93,14 @@ export class Ledger {
   /** An item, or one that a ticker shows; `outerId` is the ticker's. */
   #item(holder: unknown, outerId?: unknown): void {
     const [key, item] = only(holder);
-    const shown = at(item, "showItemEndpoint", "showLiveChatItemEndpoint", "renderer");
-    const id = String(at(item, "id") ?? outerId);
+    const shown = dig(item, "showItemEndpoint", "showLiveChatItemEndpoint", "renderer");
+    const id = String(dig(item, "id") ?? outerId);
     if (shown) this.#item(shown, id);
     else this.#tell({ ...read(CHAT_ITEMS, key, item), id });
   }
 
   #banner(banner: unknown): void {
-    const [key, item] = only(at(banner, "contents"));
+    const [key, item] = only(dig(banner, "contents"));
     const told = read(BANNERS, key, item);
     this.#tell({ ...told, id: `${told.type}:${text(banner, "actionId")}` });
   }
@@ -108,7 +108,7 @@ export class Ledger {
   /** A message comes in the place of another, or is new where the room does not hold that other. */
   #replacement(body: unknown): void {
     const target = text(body, "targetItemId");
-    const [key, item] = only(at(body, "replacementItem"));
+    const [key, item] = only(dig(body, "replacementItem"));
     if (NOTHING.has(key)) return;
     const told = { ...read(CHAT_ITEMS, key, item), id: text(item, "id") };
     const before = this.#contents.get(target);
@@ -122,20 +122,20 @@ export class Ledger {
     const closed = key.startsWith("close") ? text(body, "targetPanelId") : undefined;
     const poll =
       (closed === undefined ? undefined : this.#polls.get(closed)) ??
-      at(body, "pollToUpdate", "pollRenderer") ??
-      at(body, "panelToShow", "liveChatActionPanelRenderer", "contents", "pollRenderer");
+      dig(body, "pollToUpdate", "pollRenderer") ??
+      dig(body, "panelToShow", "liveChatActionPanelRenderer", "contents", "pollRenderer");
     if (!poll) return;
     const id = text(poll, "liveChatPollId");
     if (closed === undefined) this.#polls.set(id, poll);
     else this.#polls.delete(closed);
-    const header = at(poll, "header", "pollHeaderRenderer");
-    const shown = JSON.stringify([at(poll, "choices"), words(at(header, "metadataText")).split(" • ")[2]]);
-    const message = words(at(header, "pollQuestion"));
+    const header = dig(poll, "header", "pollHeaderRenderer");
+    const shown = JSON.stringify([dig(poll, "choices"), words(dig(header, "metadataText")).split(" • ")[2]]);
+    const message = words(dig(header, "pollQuestion"));
     this.#tell({ type: "poll", id: `poll:${id}`, author: "", message, amount: "" }, key + shown);
   }
 
   #event(type: string, target: string, body?: unknown): void {
-    const message = words(at(body, "deletedStateMessage"));
+    const message = words(dig(body, "deletedStateMessage"));
     this.#tell({ type, id: `${type}:${target}`, author: "", message, amount: "" });
   }
 
@@ -178,15 +178,15 @@ function only(holder: unknown): [key: string, held: unknown] {
 }
 
 function text(value: unknown, ...path: (string | number)[]): string {
-  const found = at(value, ...path);
+  const found = dig(value, ...path);
   return typeof found === "string" ? found : "";
 }
 
 /** A text's runs as they are read aloud: of a custom emoji its first shortcut. */
 function words(value: unknown): string {
-  const runs = at(value, "runs");
+  const runs = dig(value, "runs");
   if (!Array.isArray(runs)) return text(value, "simpleText");
   const spoken = (run: unknown): string =>
-    at(run, "emoji", "isCustomEmoji") ? text(run, "emoji", "shortcuts", 0) : text(run, "emoji", "emojiId");
-  return runs.map((run) => (at(run, "emoji") ? spoken(run) : text(run, "text"))).join("");
+    dig(run, "emoji", "isCustomEmoji") ? text(run, "emoji", "shortcuts", 0) : text(run, "emoji", "emojiId");
+  return runs.map((run) => (dig(run, "emoji") ? spoken(run) : text(run, "text"))).join("");
 }

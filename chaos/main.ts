@@ -48,7 +48,7 @@ process.stdout.write(report(outcome));
 if (values.json) writeFileSync(values.json, `${JSON.stringify(facts(outcome), null, 2)}\n`);
 if (violations.length > 0) {
   process.stdout.write(`\n${violations.map((violation) => `VIOLATION ${violation}\n`).join("")}`);
-  process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.deeds.join("\n")}\n`);
+  process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.log.join("\n")}\n`);
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
   const replay = ["--seed", options.seed, "--minutes", options.minutes, "--viewers", options.viewers];
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";

@@ -1,89 +1,110 @@
 /**
- * The judge judged: each patch in `mutants/` breaks one promise of the service in a copy of the project, and a run of
- * chaos against that copy must notice within two minutes. Before them comes a copy without any patch, where it must not.
+ * The judge judged: each row of `mutants.json` breaks one promise of the service in a copy of the project, and a run
+ * of chaos against that copy must notice within two minutes. Before them comes a copy that is whole, where it must
+ * not. A row whose text no longer stands exactly once in its file is a failure, and the others go on.
  *
- *     npm run chaos:mutants [-- --only NAME,NAME] [--seed N]
+ *     npm run chaos:mutants [-- --only NAME,NAME] [--draw N] [--seed N]
  *
- * A patch begins with lines `Breaks: <what is wrong in it>` and, where only some events can show it, `Events: <names>`.
+ * `--draw N` plays N rows, chosen by the commit's hash; 0 only checks that every row can be applied.
  */
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { commandLine } from "./command-line.ts";
 
+interface Mutant {
+  name: string;
+  /** What is wrong in the copy. */
+  breaks: string;
+  /** Where only some events can show it: their names. */
+  events?: string;
+  file: string;
+  /** Stands exactly once in the file. */
+  find: string;
+  replace: string;
+}
+
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
-const PATCHES = fileURLToPath(new URL("mutants", import.meta.url));
+const MUTANTS: readonly Mutant[] = JSON.parse(
+  readFileSync(fileURLToPath(new URL("mutants.json", import.meta.url)), "utf8"),
+);
 const LIMIT_MINUTES = 2;
 const VIEWERS = 60;
 /** Starting, settling and judging come on top of the time of a run. */
 const SLACK_MS = 90_000;
 
 const { values } = commandLine({
-  options: { only: { type: "string", default: "" }, seed: { type: "string", default: "1" } },
+  options: {
+    only: { type: "string", default: "" },
+    draw: { type: "string" },
+    seed: { type: "string", default: "1" },
+  },
 });
-const only = values.only.split(",").filter(Boolean);
 
-/** The copy without a patch. */
-const SOUND = "none";
-
-interface Result {
-  name: string;
-  breaks: string;
-  /** The first violation; undefined where the mutant survived. */
-  caughtBy: string | undefined;
-  seconds: number;
+/** The file with the mutant in it; undefined where the text to be replaced is not there, or not only once. */
+function mutated({ file, find, replace }: Mutant): string | undefined {
+  const [before, after, ...more] = readFileSync(join(PROJECT, file), "utf8").split(find);
+  return after === undefined || more.length > 0 ? undefined : before + replace + after;
 }
 
-function judged(name: string): Result {
-  const file = join(PATCHES, `${name}.patch`);
-  const patch = name === SOUND ? "Breaks: nothing" : readFileSync(file, "utf8");
-  const [, breaks = ""] = /^Breaks: (.*)$/m.exec(patch) ?? [];
-  const [, events] = /^Events: (.*)$/m.exec(patch) ?? [];
+/** The first violation that a run of chaos sees in a copy, with the mutant or without; undefined where it sees none. */
+function violationIn(mutant: Mutant | undefined): string | undefined {
   const copy = mkdtempSync(join(tmpdir(), "relay-mutant-"));
   try {
     for (const name of ["src", "package.json"])
       cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
-    if (name !== SOUND) execFileSync("git", ["apply", file], { cwd: copy });
-    const from = performance.now();
+    if (mutant) writeFileSync(join(copy, mutant.file), mutated(mutant) ?? "");
     const { status, stdout } = spawnSync(
       process.execPath,
       [
         fileURLToPath(new URL("main.ts", import.meta.url)),
         ...["--seed", values.seed, "--minutes", String(LIMIT_MINUTES), "--viewers", String(VIEWERS)],
         ...["--project", copy],
-        ...(events ? ["--events", events] : []),
+        ...(mutant?.events ? ["--events", mutant.events] : []),
       ],
       { encoding: "utf8", timeout: LIMIT_MINUTES * 60_000 + SLACK_MS },
     );
-    const [, violation] = /^VIOLATION (.*)$/m.exec(stdout) ?? [];
-    return {
-      name,
-      breaks,
-      caughtBy: status === 1 ? violation : undefined,
-      seconds: Math.round((performance.now() - from) / 1000),
-    };
+    return status === 1 ? /^VIOLATION (.*)$/m.exec(stdout)?.[1] : undefined;
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
 }
 
-const names = readdirSync(PATCHES)
-  .filter((file) => file.endsWith(".patch"))
-  .map((file) => basename(file, ".patch"))
-  .toSorted();
-const results: Result[] = [];
-process.stdout.write("| mutant | what it breaks | caught by | s |\n|---|---|---|---|\n");
-for (const name of [SOUND, ...names]) {
-  if (only.length > 0 && !only.includes(name)) continue;
-  const result = judged(name);
-  results.push(result);
-  const { breaks, caughtBy = "not caught", seconds } = result;
-  process.stdout.write(`| ${name} | ${breaks} | ${caughtBy.slice(0, 160)} | ${seconds} |\n`);
+/** The mutants to be played; undefined stands for the copy that is whole. */
+function chosen(): readonly (Mutant | undefined)[] {
+  const only = values.only.split(",").filter(Boolean);
+  const unknown = only.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
+  if (unknown !== undefined) throw new Error(`--only: there is no mutant "${unknown}"`);
+  if (only.length > 0) return MUTANTS.filter(({ name }) => only.includes(name));
+  if (values.draw === undefined) return [undefined, ...MUTANTS];
+  const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
+  const ticket = ({ name }: Mutant) => createHash("sha256").update(`${commit}${name}`).digest("hex");
+  return MUTANTS.toSorted((a, b) => (ticket(a) < ticket(b) ? -1 : 1)).slice(0, Number(values.draw));
 }
-const wrong = results.filter(({ name, caughtBy }) => (name === SOUND) !== (caughtBy === undefined));
-process.stdout.write(`\n${results.length - wrong.length} of ${results.length} as they should be\n`);
-process.exit(wrong.length > 0 ? 1 : 0);
+
+const failures = MUTANTS.filter((mutant) => mutated(mutant) === undefined).map(
+  ({ name, file }) => `${name}: what it replaces does not stand exactly once in ${file}`,
+);
+process.stdout.write("| mutant | what it breaks | caught by | s |\n|---|---|---|---|\n");
+for (const mutant of chosen()) {
+  if (mutant && mutated(mutant) === undefined) continue; // a failure already
+  const { name, breaks } = mutant ?? { name: "none", breaks: "nothing" };
+  const from = performance.now();
+  const violation = violationIn(mutant);
+  const seconds = Math.round((performance.now() - from) / 1000);
+  process.stdout.write(
+    `| ${name} | ${breaks} | ${(violation ?? "not caught").slice(0, 160)} | ${seconds} |\n`,
+  );
+  if ((mutant === undefined) !== (violation === undefined))
+    failures.push(`${name}: ${violation ?? "not caught"}`);
+}
+process.stdout.write(
+  failures.map((failure) => `\nFAILED ${failure}`).join("") +
+    (failures.length > 0 ? "\n" : "\nall as they should be\n"),
+);
+process.exit(failures.length > 0 ? 1 : 0);

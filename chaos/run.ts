@@ -17,7 +17,7 @@ export interface RunOptions {
 
 /** So many events, and everybody must have everything again. */
 const EVENTS_BETWEEN_SETTLEMENTS = 10;
-const MOST_PAUSE_MS = 600;
+const MAX_PAUSE_MS = 600;
 /** One viewer in so many asks for all that is kept. */
 const ALL_SHARE = 0.1;
 
@@ -63,7 +63,7 @@ async function play(world: World, options: RunOptions): Promise<void> {
       if (world.service.pid === undefined) verdict.violate("the service ended by itself");
       played += 1;
       if (played % EVENTS_BETWEEN_SETTLEMENTS === 0) await world.settle();
-      await world.pause(world.random.below(MOST_PAUSE_MS));
+      await world.pause(world.random.below(MAX_PAUSE_MS));
       world.judge();
     }
     verdict.count("rounds");
@@ -82,7 +82,7 @@ async function audience(world: World, viewers: number): Promise<void> {
 /** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
 async function end(world: World): Promise<void> {
   const { verdict } = world;
-  world.hush();
+  world.stopTraffic();
   await world.calm();
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;

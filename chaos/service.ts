@@ -11,7 +11,7 @@ import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { atExit } from "./at-exit.ts";
-import type { Saboteur } from "./sabotage.ts";
+import type { FaultInjector } from "./fault-injector.ts";
 
 const KEPT_LINES = 200;
 /** Different texts of errors that are counted one by one; further ones count as "other". */
@@ -41,7 +41,7 @@ export interface ServiceOptions {
   /** `RELAY_*`; the port is added. */
   settings: Readonly<Record<string, string>>;
   /** Taken into the service from its start on. */
-  saboteur?: Saboteur;
+  injector?: FaultInjector;
 }
 
 /** How the service ended: its exit code, or the signal that killed it. */
@@ -124,18 +124,18 @@ export class Service implements AsyncDisposable {
   }
 
   #spawn(): void {
-    const { projectDir, port, settings, saboteur } = this.#options;
+    const { projectDir, port, settings, injector } = this.#options;
     const { PATH, HOME } = process.env;
     const npm = spawn("npm", ["start"], {
       cwd: projectDir,
-      env: { PATH, HOME, ...settings, RELAY_PORT: String(port), ...saboteur?.environment },
+      env: { PATH, HOME, ...settings, RELAY_PORT: String(port), ...injector?.environment },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });
-    const settled = atExit(() => this.#killGroup());
+    const cancelExit = atExit(() => this.#killGroup());
     this.#npm = npm;
     this.exited = once(npm, "close").then(([code, signal]) => {
-      settled();
+      cancelExit();
       this.#npm = undefined;
       return { code, signal };
     });
@@ -152,7 +152,7 @@ export class Service implements AsyncDisposable {
   }
 
   #takeLog(line: string): void {
-    const { level, msg, why, err } = parsed(line);
+    const { level, msg, why, err } = parseLine(line);
     if (level === undefined) return; // npm's own
     count(this.linesByLevel, LEVELS[level] ?? String(level));
     if (level >= ERROR_LEVEL) {
@@ -177,7 +177,7 @@ interface LogLine {
 }
 
 /** Nothing of a line that is no log line, or that a kill has cut off. */
-function parsed(line: string): LogLine {
+function parseLine(line: string): LogLine {
   try {
     return line.startsWith("{") ? (JSON.parse(line) as LogLine) : {};
   } catch {

@@ -1,10 +1,10 @@
 /** What a run has come to: how often each thing happened, and what was seen that must never happen. */
 
 /** Further ones say nothing new. */
-const MOST_VIOLATIONS = 20;
-const MOST_DEEDS = 30;
+const MAX_VIOLATIONS = 20;
+const MAX_LOG_LINES = 30;
 /** Of one; what a message said wrongly may be long. */
-const MOST_CHARACTERS = 600;
+const MAX_CHARACTERS = 600;
 
 export class Verdict {
   readonly violations: string[] = [];
@@ -14,7 +14,7 @@ export class Verdict {
   /** How often the service was started: a slow viewer may notice late that the one it was connected to is gone. */
   lives = 0;
   /** What was done lately, with the second of the run in which it was. */
-  readonly deeds: string[] = [];
+  readonly log: string[] = [];
   readonly #beganAt = performance.now();
   readonly #over = new AbortController();
 
@@ -34,13 +34,13 @@ export class Verdict {
   }
 
   /** Takes down what is done now: what led to a violation is told with it. */
-  note(deed: string): void {
-    this.deeds.push(`${((performance.now() - this.#beganAt) / 1000).toFixed(1)} ${deed}`);
-    if (this.deeds.length > MOST_DEEDS) this.deeds.shift();
+  note(what: string): void {
+    this.log.push(`${((performance.now() - this.#beganAt) / 1000).toFixed(1)} ${what}`);
+    if (this.log.length > MAX_LOG_LINES) this.log.shift();
   }
 
   violate(what: string): void {
-    if (this.violations.length < MOST_VIOLATIONS) this.violations.push(what.slice(0, MOST_CHARACTERS));
+    if (this.violations.length < MAX_VIOLATIONS) this.violations.push(what.slice(0, MAX_CHARACTERS));
     this.#over.abort(new Error(what));
   }
 

@@ -2,13 +2,14 @@
  * Judges one viewer over all its connections: every connection begins where it must, cursors follow each other by
  * one, each brings the message that was said, and a terminal frame comes only where the room is over.
  */
-import type { Wish, Witness } from "./client.ts";
+import type { ClientOptions, Observer } from "./clients/observer.ts";
+import { Sequence } from "./clients/sequence.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
 
 const DEFAULT_BACKFILL = 50;
 
-export class ViewerJudge implements Witness {
+export class ViewerJudge implements Observer {
   readonly #name: string;
   readonly #room: RoomTruth;
   readonly #verdict: Verdict;
@@ -16,9 +17,8 @@ export class ViewerJudge implements Witness {
   readonly #detailed: boolean;
   /** What somebody had already seen when this viewer came: its backfill cannot begin before that. */
   readonly #seenAtFirst: number;
-  #cursor: number | undefined;
-  #hasMessages = false;
-  #toldOfEnd = false;
+  readonly #sequence = new Sequence();
+  #knowsEnd = false;
   #isOpen = false;
   /** Of the service, in which its connection began. */
   #life = 0;
@@ -30,7 +30,7 @@ export class ViewerJudge implements Witness {
   constructor(
     name: string,
     room: RoomTruth,
-    { backfill = DEFAULT_BACKFILL, details = false }: Pick<Wish, "backfill" | "details">,
+    { backfill = DEFAULT_BACKFILL, details = false }: Pick<ClientOptions, "backfill" | "details">,
     verdict: Verdict,
   ) {
     this.#name = name;
@@ -43,39 +43,36 @@ export class ViewerJudge implements Witness {
 
   /** The cursor of the last message, or of the init before it; undefined before the first init. */
   get cursor(): number | undefined {
-    return this.#cursor;
+    return this.#sequence.cursor;
   }
 
   /** Whether it has everything up to the cursor, and knows of the end where there is one. */
   hasReached(cursor: number): boolean {
-    return this.#cursor !== undefined && this.#cursor >= cursor;
+    return (this.cursor ?? Number.NaN) >= cursor;
   }
 
   get knowsEnd(): boolean {
-    return this.#toldOfEnd;
+    return this.#knowsEnd;
   }
 
   opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void {
     const { videoId, chatType } = this.#room;
     this.#isOpen = true;
     this.#life = this.#verdict.lives;
-    this.#toldOfEnd = false;
+    this.#knowsEnd = false;
     this.lastWord = "";
     if (init.videoId !== videoId || init.chatType !== chatType)
       this.#violate(`its init is of ${init.videoId}, ${init.chatType}`);
     if (lastEventId === 0) this.#room.base ??= init.cursor;
-    const wrong = this.#wrongStart(init.cursor, lastEventId);
+    const wrong =
+      this.#sequence.begin(init.cursor, lastEventId) ?? this.#wrongStart(init.cursor, lastEventId);
     if (wrong) this.#violate(wrong);
-    this.#cursor = init.cursor;
   }
 
   #wrongStart(start: number, lastEventId: number | undefined): string | undefined {
     const { base = Number.NaN, head } = this.#room;
-    if (this.#hasMessages && lastEventId !== this.#cursor)
-      return `its client came back with ${lastEventId}, having seen ${this.#cursor}`;
     if (lastEventId === 0) return start === base ? undefined : `all was asked for; it begins after ${start}`;
-    if (lastEventId !== undefined)
-      return start === lastEventId ? undefined : `resumed from ${lastEventId}, it begins after ${start}`;
+    if (lastEventId !== undefined) return undefined; // judged by the sequence
     // Whoever opens a replay is sent all of it.
     if (start === base && this.#room.chatType === "liveChatReplayRenderer") return undefined;
     const [from, to] = [this.#seenAtFirst, head].map((end) => Math.max(base, end - this.#backfill));
@@ -87,20 +84,19 @@ export class ViewerJudge implements Witness {
 
   message(cursor: number, data: string): void {
     this.messages += 1;
-    this.#hasMessages = true;
-    if (cursor !== (this.#cursor ?? Number.NaN) + 1) this.#violate(`${cursor} follows ${this.#cursor}`);
-    this.#cursor = cursor;
+    const gap = this.#sequence.next(cursor);
+    if (gap) this.#violate(gap);
     const fault = this.#room.fault(cursor, data, this.#detailed);
     if (fault) this.#violate(`cursor ${cursor}: ${fault}`);
   }
 
   terminal(event: "end" | "error", reason: string): void {
     this.#verdict.count(`frames ${event}`);
-    const isOver = this.#room.chatType === "liveChatReplayRenderer" && this.#cursor === this.#room.head;
+    const isOver = this.#room.chatType === "liveChatReplayRenderer" && this.cursor === this.#room.head;
     if (event === "end" && reason === "no more continuations" && isOver) {
-      this.#toldOfEnd = true;
+      this.#knowsEnd = true;
       this.#room.isOver = true;
-    } else this.#violate(`told ${event}, ${reason}, at ${this.#cursor} of ${this.#room.head}`);
+    } else this.#violate(`sent ${event}, ${reason}, at ${this.cursor} of ${this.#room.head}`);
   }
 
   refused(status: number, code: string): void {
@@ -112,7 +108,7 @@ export class ViewerJudge implements Witness {
     this.lastWord = asked ? "closed by itself" : this.lastWord || "closed by the service";
     if (asked) this.#verdict.count("connections closed by viewers");
     else if (!this.#isOpen) this.#verdict.count("connections refused");
-    else if (this.#toldOfEnd) this.#verdict.count("connections ended");
+    else if (this.#knowsEnd) this.#verdict.count("connections ended");
     else if (this.#life < this.#verdict.lives) this.#verdict.count("connections that went with the service");
     else this.#verdict.count("connections lost");
     this.#isOpen = false;

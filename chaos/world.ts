@@ -1,18 +1,19 @@
 /**
- * Everything that a run consists of: the service in its process, its disk and its saboteur, the upstream with its
+ * Everything that a run consists of: the service in its process, its disk and its injector, the upstream with its
  * chats, the viewers, and the judges of both sides. What happens to them is in `events/`.
  */
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
-import type { Client, Wish } from "./client.ts";
+import type { Client, ClientKind } from "./clients/client.ts";
 import { newClient } from "./clients/index.ts";
+import type { ClientOptions } from "./clients/observer.ts";
 import { Disk } from "./disk.ts";
+import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
+import { longActions } from "./long-messages.ts";
 import { RoomTruth } from "./room-truth.ts";
-import { KILL_POINTS, type Sabotage, Saboteur, THREAD_DEATHS } from "./sabotage.ts";
 import { freePorts, Service } from "./service.ts";
-import { longActions } from "./speech.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
@@ -50,16 +51,21 @@ const DISK_BYTES = 512 * 1024 * 1024;
 /** How long a service may take to go when it must. */
 const EXIT_MS = 15_000;
 
-/** What a viewer's client is drawn from: one in ten is curl, three in ten the npm package. */
-const KINDS: readonly Client["kind"][] = [
-  ...Array<Client["kind"]>(6).fill("raw"),
-  ...Array<Client["kind"]>(3).fill("eventsource"),
+/** What a viewer's client is drawn from: one in ten is curl, three in ten an EventSource. */
+const KINDS: readonly ClientKind[] = [
+  ...Array<ClientKind>(6).fill("http"),
+  ...Array<ClientKind>(3).fill("eventsource"),
   "curl",
 ];
 
-const SABOTAGES: readonly Sabotage[] = [...KILL_POINTS, ...THREAD_DEATHS, "slow-commit", "stall-loop"];
+const INJECTED_FAULTS: readonly InjectedFault[] = [
+  ...KILL_POINTS,
+  ...THREAD_DEATHS,
+  "slow-commit",
+  "stall-loop",
+];
 
-export interface Guest {
+export interface Viewer {
   client: Client;
   judge: ViewerJudge;
   room: RoomTruth;
@@ -70,15 +76,15 @@ export class World implements AsyncDisposable {
   readonly verdict: Verdict;
   readonly upstream: Simulator;
   readonly disk: Disk;
-  readonly saboteur: Saboteur;
+  readonly injector: FaultInjector;
   readonly service: Service;
   readonly rooms: RoomTruth[] = [];
   /** The room that is read from a recorded chat; a new one follows each that has ended. */
   replay: RoomTruth;
-  readonly guests = new Set<Guest>();
+  readonly viewers = new Set<Viewer>();
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
-  readonly #speeches: { stop(): void }[] = [];
+  readonly #traffic: { stop(): void }[] = [];
   #orders: { name: string; fault: Fault }[] = [];
   #named = 0;
   #longSaid = 0;
@@ -86,13 +92,13 @@ export class World implements AsyncDisposable {
 
   static async create({ seed, projectDir }: WorldOptions, verdict: Verdict): Promise<World> {
     const upstream = await startSimulator({ seed });
-    const saboteur = new Saboteur();
+    const injector = new FaultInjector();
     const disk = new Disk(DISK_BYTES);
     const [port = 0] = await freePorts(1);
     const service = new Service({
       projectDir,
       port,
-      saboteur,
+      injector,
       settings: {
         RELAY_STORE: disk.storeUrl,
         RELAY_UPSTREAM_URL: upstream.urls.main,
@@ -108,21 +114,21 @@ export class World implements AsyncDisposable {
         RELAY_MAX_FAILURES: "1000",
       },
     });
-    return new World(new Random(seed, "chaos"), verdict, upstream, saboteur, disk, service);
+    return new World(new Random(seed, "chaos"), verdict, upstream, injector, disk, service);
   }
 
   private constructor(
     random: Random,
     verdict: Verdict,
     upstream: Simulator,
-    saboteur: Saboteur,
+    injector: FaultInjector,
     disk: Disk,
     service: Service,
   ) {
     this.random = random;
     this.verdict = verdict;
     this.upstream = upstream;
-    this.saboteur = saboteur;
+    this.injector = injector;
     this.disk = disk;
     this.service = service;
     this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
@@ -130,7 +136,7 @@ export class World implements AsyncDisposable {
       const chat = upstream.chat(videoId, scenario);
       this.rooms.push(new RoomTruth(chat, "live"));
       chat.say(30);
-      this.#speeches.push(chat.speak(perSecond));
+      this.#traffic.push(chat.speak(perSecond));
     }
     this.replay = this.#newReplay();
   }
@@ -158,8 +164,8 @@ export class World implements AsyncDisposable {
     }
   }
 
-  guestsOf(room: RoomTruth): Guest[] {
-    return [...this.guests].filter((guest) => guest.room === room);
+  viewersOf(room: RoomTruth): Viewer[] {
+    return [...this.viewers].filter((viewer) => viewer.room === room);
   }
 
   async start(): Promise<void> {
@@ -181,31 +187,31 @@ export class World implements AsyncDisposable {
   }
 
   /** Somebody comes to watch. The first one of a room asks for all of it. */
-  async arrive(room: RoomTruth, wish: Partial<Wish> = {}): Promise<Guest> {
+  async arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Promise<Viewer> {
     this.#named += 1;
     const kind = this.random.pick(KINDS);
-    const asked: Wish = {
+    const asked: ClientOptions = {
       videoId: room.videoId,
       backfill: this.random.pick([0, 1, 50, 500]),
       details: this.random.chance(0.15),
-      ...wish,
+      ...options,
     };
     if (room.base === undefined) Object.assign(asked, { lastEventId: 0 });
     const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict);
     const random = new Random(this.#named, "client");
-    const client = newClient(kind, this.service.url, asked, judge, random);
-    const guest = { client, judge, room };
-    this.guests.add(guest);
+    const client = newClient(kind, () => this.service.url, asked, judge, random);
+    const viewer = { client, judge, room };
+    this.viewers.add(viewer);
     this.verdict.count(`viewers ${kind}`);
     if (room.base === undefined)
       await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
-    return guest;
+    return viewer;
   }
 
-  async leave(guest: Guest): Promise<void> {
-    this.guests.delete(guest);
-    this.verdict.count("messages received", guest.judge.messages);
-    await guest.client.leave();
+  async leave(viewer: Viewer): Promise<void> {
+    this.viewers.delete(viewer);
+    this.verdict.count("messages received", viewer.judge.messages);
+    await viewer.client.leave();
   }
 
   /** A replay that nobody has read yet; the viewers of the last one have gone. */
@@ -220,9 +226,9 @@ export class World implements AsyncDisposable {
 
   /** Everybody goes over from a replay that has ended to a new one. */
   async changeReplay(): Promise<void> {
-    const watched = this.guestsOf(this.replay);
+    const watched = this.viewersOf(this.replay);
     this.replay = this.#newReplay();
-    await Promise.all(watched.map((guest) => this.leave(guest)));
+    await Promise.all(watched.map((viewer) => this.leave(viewer)));
     for (const _ of watched) await this.arrive(this.replay);
     this.verdict.count("replays");
   }
@@ -248,11 +254,11 @@ export class World implements AsyncDisposable {
     this.disk.free();
     this.disk.unlock();
     this.disk.unseal();
-    for (const name of SABOTAGES) this.saboteur.disarm(name);
-    for (const { client } of this.guests) client.comeBack();
+    for (const name of INJECTED_FAULTS) this.injector.disarm(name);
+    for (const { client } of this.viewers) client.comeBack();
     const due = new Map(this.rooms.map((room) => [room, room.told]));
     const lags = () =>
-      [...this.guests].filter(
+      [...this.viewers].filter(
         ({ judge, room, client }) =>
           !(client.isOpen || judge.knowsEnd) ||
           !judge.hasReached((room.base ?? Number.NaN) + (due.get(room) ?? 0)),
@@ -303,8 +309,8 @@ export class World implements AsyncDisposable {
   }
 
   /** Nothing more is said. */
-  hush(): void {
-    for (const speech of this.#speeches) speech.stop();
+  stopTraffic(): void {
+    for (const chat of this.#traffic) chat.stop();
   }
 
   /** The service was standing still until now: what it had left to send comes in a bunch. */
@@ -315,18 +321,18 @@ export class World implements AsyncDisposable {
   /** Looks at what the service has done since the last look. */
   judge(): void {
     this.#upstreamJudge.judge();
-    if (this.brokenRooms > this.verdict.total("faults usurped")) {
+    if (this.brokenRooms > this.verdict.total("faults foreign claim")) {
       this.verdict.violate("a room broke that nobody had taken over");
     }
     this.peakRssBytes = Math.max(this.peakRssBytes, this.service.rssBytes() ?? 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.guests].map((guest) => this.leave(guest)));
+    await Promise.all([...this.viewers].map((viewer) => this.leave(viewer)));
     this.#upstreamJudge.close();
     await this.service.close();
     await this.upstream.close();
-    this.saboteur.close();
+    this.injector.close();
     this.disk.close();
   }
 }

@@ -13,7 +13,7 @@ import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Disk } from "../chaos/disk.ts";
-import { KILL_POINTS, type Sabotage, Saboteur, THREAD_DEATHS } from "../chaos/sabotage.ts";
+import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "../chaos/fault-injector.ts";
 import { freePorts, Service } from "../chaos/service.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { testEnvironment } from "./support/relay.ts";
@@ -95,7 +95,7 @@ class Audience {
 class Stage {
   readonly upstream: Simulator;
   readonly disk = new Disk(DISK_BYTES);
-  readonly saboteur = new Saboteur();
+  readonly injector = new FaultInjector();
   readonly service: Service;
 
   static async open(t: TestContext): Promise<Stage> {
@@ -105,7 +105,7 @@ class Stage {
       await stage.service.close();
       await stage.upstream.close();
       stage.disk.close();
-      stage.saboteur.close();
+      stage.injector.close();
     });
     await stage.service.start();
     return stage;
@@ -113,9 +113,9 @@ class Stage {
 
   private constructor(upstream: Simulator, port: number) {
     this.upstream = upstream;
-    const { disk, saboteur } = this;
+    const { disk, injector } = this;
     const settings = testEnvironment(upstream, { RELAY_STORE: disk.storeUrl, RELAY_KEEPALIVE_MS: "100" });
-    this.service = new Service({ projectDir: PROJECT, port, settings, saboteur });
+    this.service = new Service({ projectDir: PROJECT, port, settings, injector });
   }
 
   /** Whoever loads a page is shown all that was said: what is missing in the end, the relay has lost. */
@@ -123,8 +123,8 @@ class Stage {
     return this.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 10, page: 1000, overlap: 20 });
   }
 
-  fired(name: Sabotage, count = 1): Promise<void> {
-    return this.saboteur.untilFired(name, count, AbortSignal.timeout(PATIENCE_MS));
+  fired(name: InjectedFault, count = 1): Promise<void> {
+    return this.injector.untilFired(name, count, AbortSignal.timeout(PATIENCE_MS));
   }
 
   /** What the service answers whoever asks whether it is ready. */
@@ -142,14 +142,14 @@ class Stage {
 
 it("each kill point ends the service where it says, and a viewer resumes exactly", async (t) => {
   const stage = await Stage.open(t);
-  const { service, saboteur, disk } = stage;
+  const { service, injector, disk } = stage;
   const chat = stage.chat(VIDEO);
   const speech = chat.speak(SPOKEN_PER_SECOND);
   let stream = await Stream.open(service.url, { videoId: VIDEO, lastEventId: 0 });
   const ids: string[] = [];
   for (const point of KILL_POINTS) {
     await stream.untilMessages(5);
-    saboteur.arm(point);
+    injector.arm(point);
     assert.deepEqual(await service.exited, { code: null, signal: "SIGKILL" });
     await stream.ended();
     const seen = stream.cursors.at(-1) ?? 0;
@@ -169,16 +169,16 @@ it("each kill point ends the service where it says, and a viewer resumes exactly
   await stream.untilMessages(said.length - ids.length);
   await stream.close();
   assert.deepEqual([...ids, ...stream.ids], said);
-  assert.deepEqual(saboteur.counts(), new Map(KILL_POINTS.map((point) => [point, 1])));
+  assert.deepEqual(injector.counts(), new Map(KILL_POINTS.map((point) => [point, 1])));
 });
 
 it("a store's thread that dies in the midst of several rooms' messages costs no viewer anything", async (t) => {
   const stage = await Stage.open(t);
-  const { service, saboteur } = stage;
+  const { service, injector } = stage;
   const audience = await Audience.open(stage, VIDEOS);
   for (const death of THREAD_DEATHS) {
     await audience.untilMore();
-    saboteur.arm(death);
+    injector.arm(death);
     await stage.fired(death);
   }
   await audience.assertExact();
@@ -189,22 +189,22 @@ it("a store's thread that dies in the midst of several rooms' messages costs no 
 it("commits take as much longer as they are told, and a stalled loop asks the upstream nothing meanwhile", async (t) => {
   const stage = await Stage.open(t);
   const audience = await Audience.open(stage, [VIDEO]);
-  const { saboteur, upstream } = stage;
-  saboteur.arm("slow-commit", 200, 3);
+  const { injector, upstream } = stage;
+  injector.arm("slow-commit", 200, 3);
   await stage.fired("slow-commit", 3);
-  const [first, second, third] = saboteur.fired();
+  const [first, second, third] = injector.fired();
   assert.ok(first && second && third && second.at - first.at >= 200 && third.at - second.at >= 200);
   await audience.untilMore();
 
-  saboteur.arm("stall-loop", 700);
+  injector.arm("stall-loop", 700);
   await stage.fired("stall-loop");
-  const stalledAt = saboteur.fired().at(-1)?.at ?? 0;
+  const stalledAt = injector.fired().at(-1)?.at ?? 0;
   await audience.untilMore();
   const since = stalledAt - performance.timeOrigin;
   const [asked] = await upstream.requested("get_live_chat", { since });
   assert.ok(asked && asked.at - since > 690, "a poll in the midst of a stall");
   await audience.assertExact();
-  assert.deepEqual(saboteur.counts().get("slow-commit"), 3);
+  assert.deepEqual(injector.counts().get("slow-commit"), 3);
 });
 
 describe("a disk that fails pauses everything and lets nobody go; once it is well, all that was said comes", () => {
@@ -227,7 +227,7 @@ describe("a disk that fails pauses everything and lets nobody go; once it is wel
       name: "read-only",
       can: (disk: Disk) => disk.canSeal,
       lack: "no file can be made immutable here",
-      begin: ({ disk, saboteur }: Stage) => disk.seal(saboteur),
+      begin: ({ disk, injector }: Stage) => disk.seal(injector),
       end: (disk: Disk) => disk.unseal(),
     },
   ];
@@ -259,7 +259,7 @@ it("a room that a stranger takes over lets its viewers go, who resume exactly on
   const before = await Stream.open(service.url, { videoId: VIDEO, lastEventId: 0 });
   await before.untilMessages(5);
   const { epoch = 0 } = disk.room(VIDEO) ?? {};
-  const taken = disk.usurp(VIDEO);
+  const taken = disk.claim(VIDEO);
   assert.equal(taken.epoch, epoch + 1);
   await before.ended();
   const seen = before.cursors.at(-1) ?? 0;
@@ -273,16 +273,16 @@ it("a room that a stranger takes over lets its viewers go, who resume exactly on
   assert.equal(disk.room(VIDEO)?.epoch, epoch + 2);
 });
 
-it("a service that lacks what is to be sabotaged does not start, and says what it lacks", async (t) => {
+it("a service that lacks what is to be wrapped does not start, and says what it lacks", async (t) => {
   const projectDir = await temporaryFolder(t);
   await mkdir(join(projectDir, "src/store"), { recursive: true });
   const scripts = { start: `exec '${join(PROJECT, "node_modules/.bin/node")}' --eval ''` };
   await writeFile(join(projectDir, "package.json"), JSON.stringify({ type: "module", scripts }));
   await writeFile(join(projectDir, "src/store/sqlite.ts"), "export class SqliteStore {}");
-  const saboteur = new Saboteur();
-  t.after(() => saboteur.close());
-  await using service = new Service({ projectDir, port: 0, settings: {}, saboteur });
-  await assert.rejects(service.start(), /saboteur: .*sqlite\.ts has no SqliteStore\.prototype\.append/);
+  const injector = new FaultInjector();
+  t.after(() => injector.close());
+  await using service = new Service({ projectDir, port: 0, settings: {}, injector });
+  await assert.rejects(service.start(), /fault injector: .*sqlite\.ts has no SqliteStore\.prototype\.append/);
   assert.deepEqual(await service.exited, { code: 70, signal: null });
 });
 

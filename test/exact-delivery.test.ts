@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Failure } from "../src/simulator/faults.ts";
-import { Play, type Step } from "./support/play.ts";
 import { startRelay } from "./support/relay.ts";
+import { ScriptRunner, type Step } from "./support/script-runner.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 
 /** A reset before and after the answer was made, half an answer, an error object. */
@@ -94,9 +94,9 @@ describe("exact delivery, whatever happens", () => {
         await using relay = await startRelay({
           settings: { RELAY_STORE: store, RELAY_MAX_FAILURES: "1000" },
         });
-        await using play = await Play.on(relay);
-        for (const step of steps) await play.take(step);
-        await play.judge();
+        await using runner = await ScriptRunner.on(relay);
+        for (const step of steps) await runner.run(step);
+        await runner.judge();
       };
       const script = fc.array(fc.oneof(...STEPS), { minLength: 5, maxLength: 25, size: "max" });
       await fc.assert(fc.asyncProperty(script, play), {
@@ -114,15 +114,15 @@ describe("the upstream", () => {
   /** Milliseconds that so many polls take with so many viewers. */
   async function timeOf(polls: number, viewers: number): Promise<number> {
     await using relay = await startRelay();
-    await using play = await Play.on(relay, 1);
-    await play.take({ do: "arrive", room: 0, count: viewers - 1, backfill: 50 });
-    const polled = play.polled(0, polls);
+    await using runner = await ScriptRunner.on(relay, 1);
+    await runner.run({ do: "arrive", room: 0, count: viewers - 1, backfill: 50 });
+    const polled = runner.polled(0, polls);
     for (let i = 0; i < polls; i += 5) {
-      await play.take({ do: "say", room: 0, count: 3 });
-      await play.take({ do: "wait", room: 0, polls: 5 });
+      await runner.run({ do: "say", room: 0, count: 3 });
+      await runner.run({ do: "wait", room: 0, polls: 5 });
     }
     const calls = await polled;
-    await play.judge();
+    await runner.judge();
     const pages = relay.upstream.requests.filter(({ kind }) => kind !== "get_live_chat");
     assert.deepEqual(
       pages.map(({ kind }) => kind),

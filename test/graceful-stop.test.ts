@@ -11,7 +11,7 @@ import { longActions } from "./support/long-actions.ts";
 import { RelayProcess } from "./support/relay-process.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
-import { assertExact, StreamViewer } from "./support/viewers.ts";
+import { assertExact, Viewer } from "./support/viewers.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
@@ -71,7 +71,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const relay = await start();
       let url = relay.url;
       const viewers = await Promise.all(
-        Array.from({ length: 5 }, () => StreamViewer.open(() => url, { videoId: VIDEO, backfill: 500 })),
+        Array.from({ length: 5 }, () => Viewer.open(() => url, { videoId: VIDEO, backfill: 500 })),
       );
       const base = viewers[0]?.history.start ?? Number.NaN;
       const bare = await openBare(relay.url, VIDEO);

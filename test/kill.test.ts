@@ -7,7 +7,7 @@ import { Random } from "../src/simulator/random.ts";
 import { RelayProcess } from "./support/relay-process.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
-import { assertExact, EventSourceViewer, StreamViewer, type Viewer } from "./support/viewers.ts";
+import { assertExact, Viewer } from "./support/viewers.ts";
 
 const KILLS = 22;
 const VIDEO = "dQw4w9WgXcQ";
@@ -24,26 +24,22 @@ it(`loses and doubles nothing over ${KILLS} kills`, { timeout: 90_000 }, async (
   };
 
   let relay = await RelayProcess.start(upstream, settings);
-  let url = Promise.withResolvers<string>();
-  url.resolve(relay.url);
   t.after(() => relay.kill());
 
-  const query = { videoId: VIDEO, backfill: 500 };
-  const streams = await Promise.all(
-    Array.from({ length: 4 }, () => StreamViewer.open(() => relay.url, query)),
+  const options = { videoId: VIDEO, backfill: 500 };
+  const viewers = await Promise.all(
+    Array.from({ length: 8 }, (_, i) =>
+      Viewer.open(() => relay.url, options, i < 4 ? "http" : "eventsource"),
+    ),
   );
-  const sources = Array.from({ length: 4 }, () => new EventSourceViewer(() => url.promise, query));
-  const viewers: Viewer[] = [...streams, ...sources];
   t.after(() => Promise.all(viewers.map((viewer) => viewer.leave())));
-  const base = streams[0]?.history.start ?? Number.NaN;
-  await Promise.all(sources.map((source) => source.opened()));
+  const base = viewers[0]?.history.start ?? Number.NaN;
   const speech = chat.speak(SPOKEN_PER_SECOND);
 
   for (let kill = 0; kill < KILLS; kill++) {
     await someMoment();
-    url = Promise.withResolvers();
     await relay.kill();
-    await Promise.all(streams.map((stream) => stream.ended()));
+    await Promise.all(viewers.map((viewer) => viewer.ended()));
     const seen = seenBy(viewers);
 
     // The upstream says nothing until it is clear what was kept.
@@ -58,10 +54,10 @@ it(`loses and doubles nothing over ${KILLS} kills`, { timeout: 90_000 }, async (
       assert.equal(kept.get(cursor), id, `cursor ${cursor} after kill ${kill + 1}`);
     silence.cancel();
 
-    url.resolve(relay.url);
     // Some sleep through lives of the relay, so that not all stand at one place.
     const isLast = kill === KILLS - 1;
-    await Promise.all(streams.filter(() => isLast || random.chance(0.6)).map((stream) => stream.wake()));
+    const waking = viewers.filter((_, i) => isLast || i === 0 || random.chance(0.6));
+    await Promise.all(waking.map((viewer) => viewer.wake()));
   }
 
   speech.stop();
@@ -76,8 +72,8 @@ it(`loses and doubles nothing over ${KILLS} kills`, { timeout: 90_000 }, async (
   /** After some polls, and some messages at a viewer: while a large batch is read, stored and sent, or near that. */
   async function someMoment(): Promise<void> {
     await upstream.requested("get_live_chat", { videoId: VIDEO, count: 1 + random.below(5) });
-    const source = sources[random.below(sources.length)];
-    if (random.chance(0.5)) await source?.reached(source.history.cursor + 1 + random.below(20));
+    const [awake] = viewers;
+    if (random.chance(0.5)) await awake?.reached(awake.history.cursor + 1 + random.below(20));
     chat.say(100);
     await upstream.requested("get_live_chat", { videoId: VIDEO });
     await new Promise((resolve) => setTimeout(resolve, random.below(12)));

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
-import { Crowd } from "../chaos/load/crowd.ts";
+import { LoadClients } from "../chaos/load/load-clients.ts";
 import { systemClock } from "../src/clock.ts";
 import { DETAILED, PLAIN } from "../src/rooms/form.ts";
 import { Room } from "../src/rooms/room.ts";
@@ -26,22 +26,22 @@ const LIMIT = { timeout: 60_000 };
 async function stormy(t: TestContext, storeUrl: string): Promise<void> {
   await using relay = await startRelay({ settings: { RELAY_STORE: storeUrl } });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
-  const crowd = new Crowd();
-  t.after(() => crowd.cut());
-  const base = await crowd.open({ service: relay.url, videoId: VIDEO, viewers: VIEWERS, withinMs: 0 });
+  const clients = new LoadClients();
+  t.after(() => clients.cut());
+  const base = await clients.open({ service: relay.url, videoId: VIDEO, viewers: VIEWERS, withinMs: 0 });
   chat.say(HISTORY);
-  assert.equal(await crowd.reached(VIDEO, base + HISTORY, LIMIT_MS), 0);
+  assert.equal(await clients.reached(VIDEO, base + HISTORY, LIMIT_MS), 0);
   const bootstraps = () => relay.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
   assert.equal(bootstraps(), 1);
 
   const speech = chat.speak(50);
-  crowd.cut();
-  await crowd.comeBack({ service: relay.url, withinMs: 500, lags: LAGS });
-  assert.equal(await crowd.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
+  clients.cut();
+  await clients.comeBack({ service: relay.url, withinMs: 500, lags: LAGS });
+  assert.equal(await clients.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
   speech.stop();
-  assert.equal(await crowd.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
+  assert.equal(await clients.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
 
-  assert.deepEqual(crowd.report(), {
+  assert.deepEqual(clients.report(), {
     viewers: VIEWERS,
     open: VIEWERS,
     faults: {},

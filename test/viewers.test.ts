@@ -16,7 +16,7 @@ import { ask, askRaw, assertRefused } from "./support/api.ts";
 import { longActions } from "./support/long-actions.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
-import { assertExact, StreamViewer } from "./support/viewers.ts";
+import { assertExact, Viewer } from "./support/viewers.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
@@ -30,14 +30,14 @@ const LIMIT = { timeout: 60_000 };
 
 let relay: TestRelay;
 let chat: Chat;
-let witness: StreamViewer;
+let witness: Viewer;
 let base: number;
 const sockets = new Set<Socket>();
 
 before(async () => {
   relay = await startRelay({ stallMs: STALL_MS });
   chat = relay.upstream.chat(VIDEO, SCENARIO);
-  witness = await StreamViewer.open(() => relay.url, { videoId: VIDEO });
+  witness = await Viewer.open(() => relay.url, { videoId: VIDEO });
   base = witness.history.cursor;
 });
 

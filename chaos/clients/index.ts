@@ -1,29 +1,27 @@
-/** The kinds of foreign clients, by name. */
+/** The clients by kind. */
 import type { Random } from "../../src/simulator/random.ts";
-import type { Client, Wish, Witness } from "../client.ts";
-import { CurlLine } from "./curl-line.ts";
-import { EventSourceLine } from "./eventsource-line.ts";
-import { RawLine } from "./raw-line.ts";
-import { type Dial, ReturningClient } from "./returning-client.ts";
+import { Client, type ClientKind, type Connect } from "./client.ts";
+import { CurlConnection } from "./curl-connection.ts";
+import { EventSourceConnection } from "./eventsource-connection.ts";
+import { HttpConnection } from "./http-connection.ts";
+import type { ClientOptions, Observer } from "./observer.ts";
 
-export { hasCurl } from "./curl-line.ts";
-
-const DIALS: Record<Client["kind"], Dial> = {
-  raw: (call) => new RawLine(call),
-  curl: (call) => new CurlLine(call),
-  eventsource: (call) => new EventSourceLine(call),
+const CONNECTIONS: Record<ClientKind, Connect> = {
+  http: (context) => new HttpConnection(context),
+  curl: (context) => new CurlConnection(context),
+  eventsource: (context) => new EventSourceConnection(context),
 };
 
 /**
  * A viewer that connects at once, and again whenever its connection ends, until it leaves.
- * `base`: where the service listens, over all its restarts. `random` draws its waits.
+ * `base` says where the service listens now. `random` draws its waits.
  */
 export function newClient(
-  kind: Client["kind"],
-  base: string,
-  wish: Wish,
-  witness: Witness,
+  kind: ClientKind,
+  base: () => string,
+  options: ClientOptions,
+  observer: Observer,
   random: Random,
 ): Client {
-  return new ReturningClient(kind, DIALS[kind], base, wish, witness, random);
+  return new Client(kind, CONNECTIONS[kind], base, options, observer, random);
 }

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { ReaderLike } from "eventsource";
-import { SIP_BYTES, SIP_MS } from "./returning-client.ts";
+import { SLOW_READ_BYTES, SLOW_READ_MS } from "./client.ts";
 
 export type Next = { done: false; value: Uint8Array } | { done: true };
 
@@ -35,10 +35,10 @@ export class SlowReader implements ReaderLike {
 
   async read(): Promise<Next> {
     const next = this.#rest.length > 0 ? { done: false as const, value: this.#rest } : await this.#take();
-    const most = await this.#turn();
+    const bytes = await this.#turn();
     if (next.done) return next;
-    this.#rest = next.value.subarray(most);
-    return { done: false, value: next.value.subarray(0, most) };
+    this.#rest = next.value.subarray(bytes);
+    return { done: false, value: next.value.subarray(0, bytes) };
   }
 
   async cancel(): Promise<void> {}
@@ -50,8 +50,8 @@ export class SlowReader implements ReaderLike {
       if (now < this.#stallsUntil) await this.#wait(this.#stallsUntil - now);
       else if (now >= this.#tricklesUntil) return Number.POSITIVE_INFINITY;
       else {
-        await this.#wait(SIP_MS);
-        return SIP_BYTES;
+        await this.#wait(SLOW_READ_MS);
+        return SLOW_READ_BYTES;
       }
     }
   }

@@ -1,5 +1,5 @@
 /** What an event is, and what several of them do. */
-import type { Orders, Sabotage } from "../sabotage.ts";
+import type { InjectedFault, Orders } from "../fault-injector.ts";
 import type { World } from "../world.ts";
 
 export interface Event {
@@ -15,11 +15,15 @@ const FIRING_LIMIT_MS = 10_000;
 export const ECHO_MS = 1000;
 
 /** Orders something within the service, sees to it that its place is passed, and that it happened. */
-export async function fire<S extends Sabotage>(world: World, name: S, ...details: Orders[S]): Promise<void> {
-  const before = world.saboteur.counts().get(name) ?? 0;
-  world.saboteur.arm(name, ...details);
+export async function fire<S extends InjectedFault>(
+  world: World,
+  name: S,
+  ...details: Orders[S]
+): Promise<void> {
+  const before = world.injector.counts().get(name) ?? 0;
+  world.injector.arm(name, ...details);
   saySomething(world);
-  const isFired = () => (world.saboteur.counts().get(name) ?? 0) > before;
+  const isFired = () => (world.injector.counts().get(name) ?? 0) > before;
   await world.until(isFired, `${name} to be passed`, FIRING_LIMIT_MS);
   world.verdict.count(`faults ${name}`);
 }

@@ -1,5 +1,5 @@
 /** What happens to the service's process. */
-import { KILL_POINTS, type KillPoint } from "../sabotage.ts";
+import { KILL_POINTS, type KillPoint } from "../fault-injector.ts";
 import { STEADY_ROOM, type World } from "../world.ts";
 import { ECHO_MS, type Event, fire, noBootstrap, pagesSince } from "./event.ts";
 

@@ -1,5 +1,5 @@
 /** What happens to the store: to its disk, its file, its thread, and to who owns a room in it. */
-import { THREAD_DEATHS } from "../sabotage.ts";
+import { THREAD_DEATHS } from "../fault-injector.ts";
 import type { World } from "../world.ts";
 import { type Event, fire } from "./event.ts";
 
@@ -37,9 +37,9 @@ export const STORE_EVENTS: Record<string, Event> = {
   "store read-only": {
     times: 1,
     async play(world) {
-      const { disk, saboteur, verdict } = world;
+      const { disk, injector, verdict } = world;
       if (!disk.canSeal) return verdict.count("impossible here: store read-only");
-      disk.seal(saboteur);
+      disk.seal(injector);
       await storeFault(
         world,
         "store read-only",
@@ -64,17 +64,17 @@ export const STORE_EVENTS: Record<string, Event> = {
   },
 
   /** A stranger takes a room over: whoever had it may store nothing more, and takes it back as a new owner. */
-  usurp: {
+  "foreign claim": {
     times: 1,
     async play(world) {
       const { disk, random, verdict } = world;
       const room = random.pick(world.liveRooms);
-      const guests = world.guestsOf(room);
-      if (guests.length === 0) return;
-      for (const { client } of guests) client.drop(random.below(200)); // some are just entering
+      const viewers = world.viewersOf(room);
+      if (viewers.length === 0) return;
+      for (const { client } of viewers) client.drop(random.below(200)); // some are just entering
       await world.pause(random.below(200));
-      const { epoch, head } = disk.usurp(room.videoId);
-      verdict.count("faults usurped room");
+      const { epoch, head } = disk.claim(room.videoId);
+      verdict.count("faults foreign claim");
       await world.until(() => {
         const row = disk.room(room.videoId);
         if (row?.epoch === epoch && row.head > head) {

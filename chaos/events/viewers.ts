@@ -1,10 +1,10 @@
 /** What viewers do. */
-import { SseSocket } from "../sse-socket.ts";
-import { GRACE_MS, type Guest, LONG_ROOM, type World } from "../world.ts";
+import { connect } from "node:net";
+import { GRACE_MS, LONG_ROOM, type Viewer, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 
 /** When a viewer that takes nothing must be gone: not before the one, not after the other. */
-const STALL_MS = { least: 29_000, most: 36_000 };
+const STALL_MS = { min: 29_000, max: 36_000 };
 const AWAY = Number.POSITIVE_INFINITY;
 
 export const VIEWER_EVENTS: Record<string, Event> = {
@@ -33,7 +33,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     times: 4,
     async play(world) {
       const leaving = someOf(world, 0.05);
-      await Promise.all(leaving.map((guest) => world.leave(guest)));
+      await Promise.all(leaving.map((viewer) => world.leave(viewer)));
       for (const { room } of leaving) {
         await world.arrive(room, world.random.chance(0.3) ? { lastEventId: 0 } : {});
       }
@@ -46,7 +46,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     async play(world) {
       await world.calm();
       const from = performance.now();
-      for (const { client } of world.guests) client.drop(world.random.below(300));
+      for (const { client } of world.viewers) client.drop(world.random.below(300));
       world.verdict.count("storms");
       await world.pause(2 * ECHO_MS);
       noBootstrap(world, from, "a storm");
@@ -59,11 +59,11 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     async play(world) {
       await world.calm();
       const room = world.random.pick(world.liveRooms);
-      const guests = world.guestsOf(room);
+      const viewers = world.viewersOf(room);
       const from = performance.now();
-      for (const { client } of guests) client.drop(AWAY);
+      for (const { client } of viewers) client.drop(AWAY);
       await world.pause(GRACE_MS / 2);
-      for (const { client } of guests) client.comeBack();
+      for (const { client } of viewers) client.comeBack();
       await world.pause(GRACE_MS * 0.8);
       noBootstrap(world, from, `the short desertion of ${room.videoId}`, room.videoId);
       world.verdict.count("desertions");
@@ -76,8 +76,8 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     async play(world) {
       await world.calm();
       const room = world.random.pick(world.liveRooms);
-      const guests = world.guestsOf(room);
-      for (const { client } of guests) client.drop(AWAY);
+      const viewers = world.viewersOf(room);
+      for (const { client } of viewers) client.drop(AWAY);
       await world.pause(GRACE_MS + 2 * ECHO_MS);
       const from = performance.now();
       await world.pause(ECHO_MS);
@@ -85,41 +85,36 @@ export const VIEWER_EVENTS: Record<string, Event> = {
         ({ at, videoId }) => at > from && videoId === room.videoId,
       );
       if (polls.length > 0) world.verdict.violate(`${room.videoId} is polled although nobody watches`);
-      for (const { client } of guests) client.comeBack();
+      for (const { client } of viewers) client.comeBack();
       world.verdict.count("desertions");
     },
   },
 
   /** Somebody asks for a long history and takes nothing of it. Nothing else happens meanwhile. */
-  "deaf viewer": {
+  "non-reading viewer": {
     times: 0,
     async play(world) {
       await world.calm();
-      const url = new URL(`/v1/stream?videoId=${LONG_ROOM}&details=true`, world.service.url);
+      const { hostname, port, host } = new URL(world.service.url);
+      const socket = connect(Number(port), hostname).pause();
+      socket.on("error", () => {}); // "close" follows
       let closedAt: number | undefined;
+      socket.once("close", () => {
+        closedAt = performance.now();
+      });
       const from = performance.now();
-      const socket = new SseSocket(
-        url,
-        { "last-event-id": "0" },
-        {
-          head: () => socket.pause(),
-          frame: () => {},
-          malformed: (what) => world.verdict.violate(`a deaf viewer: ${what}`),
-          closed: () => {
-            closedAt = performance.now();
-          },
-        },
-      );
-      await world.until(() => closedAt !== undefined, "the end of a deaf viewer", STALL_MS.most);
+      const head = [`GET /v1/stream?videoId=${LONG_ROOM}&details=true HTTP/1.1`, `host: ${host}`];
+      socket.write(`${[...head, "last-event-id: 0"].join("\r\n")}\r\n\r\n`);
+      await world.until(() => closedAt !== undefined, "the end of a non-reading viewer", STALL_MS.max);
       const heldMs = (closedAt ?? performance.now()) - from;
-      if (heldMs < STALL_MS.least) world.verdict.violate(`a deaf viewer was cut off after ${heldMs} ms`);
+      if (heldMs < STALL_MS.min) world.verdict.violate(`a non-reading viewer was cut off after ${heldMs} ms`);
       socket.destroy();
-      world.verdict.count("deaf viewers cut off");
+      world.verdict.count("non-reading viewers cut off");
     },
   },
 };
 
 /** Each viewer with this chance. */
-function someOf(world: World, share: number): Guest[] {
-  return [...world.guests].filter(() => world.random.chance(share));
+function someOf(world: World, share: number): Viewer[] {
+  return [...world.viewers].filter(() => world.random.chance(share));
 }

@@ -1,5 +1,6 @@
 /** What can be seen of the service from outside: its own metrics, and what the kernel holds for all TCP sockets. */
 import { readFile } from "node:fs/promises";
+import type { Report } from "./report.ts";
 
 const PAGE_BYTES = 4096;
 const PATIENCE_MS = 30_000;
@@ -18,14 +19,14 @@ export interface Gauges {
   tcpBytes: number;
 }
 
-/** Rejects where the service does not answer, or does not tell one of them. */
+/** Rejects where the service does not answer, or lacks one of them. */
 export async function readGauges(service: string): Promise<Gauges> {
   const request = { headers: { connection: "close" }, signal: AbortSignal.timeout(PATIENCE_MS) };
   const text = await (await fetch(`${service}/metrics`, request)).text();
   const lines = new Map(text.split("\n").map((line) => [line.split(" ")[0], line.split(" ")[1]]));
   const value = (name: string, labels = ""): number => {
-    if (!text.includes(`# TYPE ${name} `)) throw new Error(`the service does not tell ${name}`);
-    return Number(lines.get(name + labels) ?? 0); // with a label nothing is told before it happens
+    if (!text.includes(`# TYPE ${name} `)) throw new Error(`the service does not report ${name}`);
+    return Number(lines.get(name + labels) ?? 0); // with a label there is no line before it happens
   };
   return {
     viewers: value("relay_viewers"),
@@ -37,6 +38,13 @@ export async function readGauges(service: string): Promise<Gauges> {
     loopLagMs: value("nodejs_eventloop_lag_max_seconds") * 1000,
     tcpBytes: await kernelTcpBytes(),
   };
+}
+
+/** What it cost a service that has run since `before`, or since its start. */
+export function reportCosts(before: Gauges | undefined, after: Gauges, report: Report): void {
+  report.figure("service's CPU, s", after.cpuSeconds - (before?.cpuSeconds ?? 0));
+  report.figure("longest delay of its event loop, ms", after.loopLagMs);
+  report.figure("store reads", after.pageReads - (before?.pageReads ?? 0));
 }
 
 async function kernelTcpBytes(): Promise<number> {

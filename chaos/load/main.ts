@@ -7,21 +7,10 @@
 import { commandLine } from "../command-line.ts";
 import { churn } from "./churn.ts";
 import { Report } from "./report.ts";
-import { Stage } from "./stage.ts";
+import { type LoadOptions, Stage } from "./stage.ts";
 import { stop } from "./stop.ts";
 import { storm } from "./storm.ts";
 import { stuck } from "./stuck.ts";
-
-export interface LoadOptions {
-  /** How many viewers press; each scenario has its own healthy ones beside them. */
-  viewers: number;
-  /** From how many different places the viewers of a storm resume. */
-  places: number;
-  /** Of the viewers of a stop, how many take nothing. */
-  stuck: number;
-  /** A storm that follows a `kill -9`. */
-  restart: boolean;
-}
 
 type Scenario = (stage: Stage, report: Report, options: LoadOptions) => Promise<void>;
 

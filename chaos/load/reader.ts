@@ -1,13 +1,14 @@
 /**
- * One viewer over all its connections: it keeps its cursor, asks for what follows when it comes back, and judges
- * that each message comes once and in order. A stuck one asks for the same and takes nothing.
+ * One viewer of a load: its owner connects and cuts it; it keeps its cursor, asks for what follows when it comes back,
+ * and judges that each message comes once and in order. A stuck one asks for the same and takes nothing.
  */
-import { type SseFrame, SseSocket } from "../sse-socket.ts";
+import { Sequence } from "../clients/sequence.ts";
+import { SseConnection, type SseFrame } from "../clients/sse.ts";
 import type { Tally } from "./tally.ts";
 
-export interface ReaderWish {
+export interface ReaderOptions {
   videoId: string;
-  /** Asks for details, which tell when a message was said: its delays are measured. */
+  /** Asks for details, which say when a message was sent: its delays are measured. */
   details: boolean;
   stuck: boolean;
   /** Where it calls from. */
@@ -23,69 +24,72 @@ export interface Closing {
 }
 
 export class Reader {
-  readonly wish: ReaderWish;
-  /** Of the last message, or of the init frame before it; before the first connection, what it is to send. */
-  cursor: number | undefined;
+  readonly options: ReaderOptions;
+  /** What it resumes from, by its last message or by the owner's word. */
+  lastEventId: number | undefined;
   /** The last end of a stream that the reader itself did not want. */
   closing: Closing | undefined;
   readonly #tally: Tally;
-  #connection: SseSocket | undefined;
-  #hasInit = false;
+  #sequence = new Sequence();
+  #connection: SseConnection | undefined;
+  #isOpen = false;
 
-  constructor(wish: ReaderWish, lastEventId: number | undefined, tally: Tally) {
-    this.wish = wish;
-    this.cursor = lastEventId;
+  constructor(options: ReaderOptions, lastEventId: number | undefined, tally: Tally) {
+    this.options = options;
+    this.lastEventId = lastEventId;
     this.#tally = tally;
   }
 
   /** A stream is open, as far as the reader can know. */
   get isOpen(): boolean {
-    return this.#hasInit;
+    return this.#isOpen;
   }
 
   /** Calls the service; resolves once the stream has begun or has failed to. */
   connect(service: string): Promise<void> {
-    const { videoId, details, stuck, localAddress } = this.wish;
+    const { videoId, details, stuck, localAddress } = this.options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const from = performance.now();
-    const asked = this.cursor;
-    let trouble = "closed before its init frame";
+    const asked = this.lastEventId;
     const url = new URL(`/v1/stream?videoId=${videoId}&backfill=0${details ? "&details=true" : ""}`, service);
-    const headers: Record<string, string> = asked === undefined ? {} : { "last-event-id": String(asked) };
+    this.#sequence = new Sequence();
+    let status: number | undefined;
     const begun = () => {
-      this.#hasInit = true;
+      this.#isOpen = true;
       this.#tally.openings.add(performance.now() - from);
       resolve();
     };
-    const listener = {
-      head: (status: number) => {
-        if (status !== 200) trouble = `answered with ${status}`;
+    const connection = new SseConnection(
+      url,
+      asked,
+      {
+        head: (answered) => {
+          status = answered;
+          if (!stuck) return;
+          connection.pause();
+          if (answered === 200) begun();
+        },
+        frame: (frame) => {
+          if (this.#connection !== connection) return;
+          if (frame.event === "init") {
+            this.lastEventId = JSON.parse(frame.data).cursor as number;
+            this.#fault(this.#sequence.begin(this.lastEventId, asked) && "resumed elsewhere than asked");
+            begun();
+          } else this.#take(frame);
+        },
+        closed: (complete, why = "closed before its init frame") => {
+          if (this.#connection !== connection) return;
+          if (this.#isOpen) this.closing = { at: Date.now(), complete };
+          else
+            this.#fault(`no stream: ${status ? `answered with ${status}` : why.replace(/ [\d.:-]+.*$/, "")}`);
+          this.#isOpen = false;
+          this.#connection = undefined;
+          resolve();
+        },
       },
-      frame: (frame: SseFrame) => {
-        if (this.#connection !== connection) return;
-        if (frame.event === "init") {
-          this.#begin(JSON.parse(frame.data).cursor, asked);
-          begun();
-        } else this.#take(frame);
-      },
-      closed: (complete: boolean) => {
-        if (this.#connection !== connection) return;
-        if (this.#hasInit) this.closing = { at: Date.now(), complete };
-        else this.#tally.fault(`no stream: ${trouble}`);
-        this.#hasInit = false;
-        this.#connection = undefined;
-        resolve();
-      },
-    };
-    const connection = new SseSocket(url, headers, listener, localAddress);
+      localAddress,
+    );
     this.#connection = connection;
-    connection.socket.once("error", ({ message }) => {
-      trouble = message.replace(/ [\d.:-]+.*$/, "");
-    });
-    if (stuck) {
-      connection.pause();
-      connection.socket.once("connect", begun);
-    }
     return promise;
   }
 
@@ -93,26 +97,22 @@ export class Reader {
   cut(): void {
     this.#connection?.destroy();
     this.#connection = undefined;
-    this.#hasInit = false;
-  }
-
-  #begin(cursor: number, asked: number | undefined): void {
-    if (asked !== undefined && asked > 0 && cursor !== asked)
-      this.#tally.fault("resumed elsewhere than asked");
-    this.cursor = cursor;
+    this.#isOpen = false;
   }
 
   #take({ event, id, data }: SseFrame): void {
     if (event !== "message") {
-      this.#tally.fault(`a frame: ${event}`);
+      this.#fault(`a frame: ${event}`);
       return;
     }
-    const cursor = Number(id);
-    const expected = (this.cursor ?? Number.NaN) + 1;
-    if (cursor !== expected) this.#tally.fault(cursor > expected ? "messages missed" : "messages repeated");
-    this.cursor = cursor;
-    if (!this.wish.details) return;
+    this.lastEventId = Number(id);
+    this.#fault(this.#sequence.next(this.lastEventId) && "messages missed or repeated");
+    if (!this.options.details) return;
     const { publishedAt } = JSON.parse(data).details;
     this.#tally.deliveries.add(Date.now() - Date.parse(publishedAt));
+  }
+
+  #fault(what: string | undefined): void {
+    if (what) this.#tally.fault(what);
   }
 }

@@ -19,6 +19,12 @@ export class Report {
     if (!holds) this.#broken.push(otherwise);
   }
 
+  /** Each fault that was counted breaks a promise; `where` says among whom. */
+  faults(counts: Readonly<Record<string, number>>, where: string): void {
+    for (const [what, count] of Object.entries(counts))
+      this.promise(false, `${what}: ${count} times ${where}`);
+  }
+
   get isGood(): boolean {
     return this.#broken.length === 0;
   }

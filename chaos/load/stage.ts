@@ -1,6 +1,6 @@
 /**
  * What every scenario plays on: the service as its own process on a store of its own, a simulated upstream in this
- * process, and crowds in theirs. All of it is gone when the stage is.
+ * process, and load clients in theirs. All of it is gone when the stage is.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -9,12 +9,23 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { freePorts, Service } from "../service.ts";
-import type { Opening } from "./crowd.ts";
-import { CrowdProcess } from "./crowd-process.ts";
 import { type Gauges, readGauges } from "./gauges.ts";
+import type { Opening } from "./load-clients.ts";
+import { LoadClientsProcess } from "./load-clients-process.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
-/** As shipped, but that polls may be frequent: delays then tell of the service rather than of its waits. */
+export interface LoadOptions {
+  /** How many viewers press; each scenario has its own healthy ones beside them. */
+  viewers: number;
+  /** From how many different places the viewers of a storm resume. */
+  places: number;
+  /** Of the viewers of a stop, how many take nothing. */
+  stuck: number;
+  /** A storm that follows a `kill -9`. */
+  restart: boolean;
+}
+
+/** As shipped, but that polls may be frequent: delays then show the service rather than its waits. */
 const SETTINGS = {
   RELAY_GATE_SPACING_MS: "10",
   RELAY_POLL_MIN_MS: "100",
@@ -65,9 +76,9 @@ export class Stage implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** A crowd in a process of its own. */
-  crowd(): CrowdProcess {
-    return this.#owned.use(new CrowdProcess());
+  /** A clients in a process of its own. */
+  clients(): LoadClientsProcess {
+    return this.#owned.use(new LoadClientsProcess());
   }
 
   gauges(): Promise<Gauges> {
@@ -79,15 +90,15 @@ export class Stage implements AsyncDisposable {
     return this.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
   }
 
-  /** A room that polls at the given interval, opened by so many of a crowd before anything is said. */
+  /** A room that polls at the given interval, opened by so many of load clients before anything is said. */
   async room(
     videoId: string,
     everyMs: number,
-    crowd: CrowdProcess,
+    clients: LoadClientsProcess,
     opening: Pick<Opening, "viewers" | "details">,
   ): Promise<CountedRoom> {
     const chat = this.upstream.chat(videoId, { kinds: ["text"], timeoutMs: everyMs });
-    const base = await crowd.tell("open", { service: this.service.url, videoId, withinMs: 0, ...opening });
+    const base = await clients.tell("open", { service: this.service.url, videoId, withinMs: 0, ...opening });
     assert.ok(base > 0, `the room of ${videoId} did not open`);
     return {
       videoId,

@@ -3,12 +3,11 @@
  * the streams end, spread and without an `end` frame, and what anybody has seen is there after the restart.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { CrowdReport } from "./crowd.ts";
-import type { CrowdProcess } from "./crowd-process.ts";
-import type { LoadOptions } from "./main.ts";
+import type { LoadReport } from "./load-clients.ts";
+import type { LoadClientsProcess } from "./load-clients-process.ts";
 import { Readiness } from "./readiness.ts";
 import type { Report } from "./report.ts";
-import type { CountedRoom, Stage } from "./stage.ts";
+import type { CountedRoom, LoadOptions, Stage } from "./stage.ts";
 
 /** Enough that what is left to send does not fit into the kernel's buffers. */
 const HISTORY = 20_000;
@@ -21,22 +20,18 @@ const STOP_LIMIT_MS = 5000;
 const PATIENCE_MS = 60_000;
 /** Streams that may end, and so readers that may come back, in one moment. */
 const MOMENT_MS = 100;
-const MOST_IN_A_MOMENT = 0.25;
+const MAX_IN_A_MOMENT = 0.25;
 
-export async function stop(
-  stage: Stage,
-  report: Report,
-  { viewers, stuck }: Pick<LoadOptions, "viewers" | "stuck">,
-): Promise<void> {
+export async function stop(stage: Stage, report: Report, { viewers, stuck }: LoadOptions): Promise<void> {
   const { service } = stage;
-  const crowd = stage.crowd();
-  const stuckOnes = stage.crowd();
-  const room = await stage.room("stop-video1", POLL_MS, crowd, { viewers: 1 });
+  const clients = stage.clients();
+  const stuckClients = stage.clients();
+  const room = await stage.room("stop-video1", POLL_MS, clients, { viewers: 1 });
   await room.fill(HISTORY);
   const coming = { service: service.url, videoId: room.videoId, withinMs: viewers / 2 };
-  await stuckOnes.tell("open", { ...coming, viewers: stuck, lastEventIds: [0], stuck: true });
-  await crowd.tell("open", { ...coming, viewers: viewers - stuck });
-  const speech = room.speak(SPOKEN_PER_SECOND);
+  await stuckClients.tell("open", { ...coming, viewers: stuck, lastEventIds: [0], stuck: true });
+  await clients.tell("open", { ...coming, viewers: viewers - stuck });
+  const traffic = room.speak(SPOKEN_PER_SECOND);
   await pause(BEFORE_MS);
 
   const readiness = new Readiness(service.url);
@@ -46,22 +41,22 @@ export async function stop(
   const exit = await Promise.race([service.exited, pause(PATIENCE_MS, undefined, { ref: false })]);
   const tookMs = Date.now() - told;
   await readiness.gone;
-  await crowd.tell("ended", PATIENCE_MS);
-  const seen = await crowd.tell("report");
+  await clients.tell("ended", PATIENCE_MS);
+  const seen = await clients.tell("report");
   report.figure("from the signal until it is gone, ms", tookMs);
   report.promise(exit?.code === 0, `the service ended with ${JSON.stringify(exit)} instead of 0`);
   report.promise(tookMs <= STOP_LIMIT_MS, `the stop took ${tookMs} ms`);
   judgeEnds(seen, told, readiness, report);
 
-  speech.stop();
+  traffic.stop();
   if (!exit) return;
   await service.start();
-  await judgeKept(room, seen.head, stage.crowd(), service.url, report);
+  await judgeKept(room, seen.head, stage.clients(), service.url, report);
 }
 
 /** How the streams ended, and what was told of readiness before. */
 function judgeEnds(
-  { viewers, closings, faults }: CrowdReport,
+  { viewers, closings, faults }: LoadReport,
   told: number,
   readiness: Readiness,
   report: Report,
@@ -84,25 +79,23 @@ function judgeEnds(
   report.figure("streams cut instead of ended", cut);
   report.promise(closings.length === viewers, `${viewers - closings.length} streams did not end`);
   report.promise(cut === 0, `${cut} streams were cut instead of ended`);
-  report.promise(crowded <= viewers * MOST_IN_A_MOMENT, `${crowded} streams ended within ${MOMENT_MS} ms`);
+  report.promise(crowded <= viewers * MAX_IN_A_MOMENT, `${crowded} streams ended within ${MOMENT_MS} ms`);
   report.promise(readiness.lastReadyAt - told <= first, "viewers were welcome after streams had ended");
   report.promise(unreadyMs > 0, "it was never said that viewers are not welcome");
-  for (const [what, count] of Object.entries(faults)) report.promise(false, `${what}: ${count} times`);
+  report.faults(faults, "before the end");
 }
 
 /** Nobody may have seen what is not there after the restart. */
 async function judgeKept(
   room: CountedRoom,
   seen: number,
-  crowd: CrowdProcess,
+  clients: LoadClientsProcess,
   service: string,
   report: Report,
 ): Promise<void> {
-  await crowd.tell("open", { service, videoId: room.videoId, viewers: 1, withinMs: 0, lastEventIds: [0] });
-  const short = await crowd.tell("reached", room.videoId, seen, PATIENCE_MS);
-  const { faults, head } = await crowd.tell("report");
+  await clients.tell("open", { service, videoId: room.videoId, viewers: 1, withinMs: 0, lastEventIds: [0] });
+  const short = await clients.tell("reached", room.videoId, seen, PATIENCE_MS);
+  const { faults, head } = await clients.tell("report");
   report.promise(short === 0, `cursor ${seen} was seen, but only ${head} is kept`);
-  for (const [what, count] of Object.entries(faults)) {
-    report.promise(false, `${what}: ${count} times after the restart`);
-  }
+  report.faults(faults, "after the restart");
 }

@@ -3,80 +3,53 @@
  * service a bounded amount of memory for a bounded time, and nobody else anything.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Gauges } from "./gauges.ts";
-import { judgeCrowd, judgeDelays } from "./judge.ts";
-import type { LoadOptions } from "./main.ts";
+import { type Gauges, reportCosts } from "./gauges.ts";
+import { HealthyViewers } from "./healthy.ts";
 import type { Report } from "./report.ts";
-import type { Stage } from "./stage.ts";
+import type { LoadOptions, Stage } from "./stage.ts";
 
 const HEALTHY = 200;
 /** Enough that what is left to send does not fit into the kernel's buffers. */
 const HISTORY = 20_000;
 /** From so many places do they read, so that neither what they are sent nor what is read for them is shared. */
 const PLACES = 5000;
-const POLL_MS = 100;
-const SPOKEN_PER_SECOND = 10;
-const BEFORE_MS = 5000;
 const LOOK_MS = 250;
 /** A viewer is cut when it has taken nothing for this long. */
 const STALL_MS = 30_000;
 /** From the last one's coming until all are cut: they take what the kernel's buffers hold before they stall. */
 const ALL_CUT_MS = 45_000;
 const PATIENCE_MS = 120_000;
-const MOST_BYTES_EACH = 200e3;
-
-export async function stuck(
-  stage: Stage,
-  report: Report,
-  { viewers }: Pick<LoadOptions, "viewers">,
-): Promise<void> {
-  const healthy = stage.crowd();
-  const stuckOnes = stage.crowd();
-  const room = await stage.room("stuck-video", POLL_MS, healthy, { viewers: HEALTHY, details: true });
-  await room.fill(HISTORY);
-  const speech = room.speak(SPOKEN_PER_SECOND);
-  await healthy.tell("reached", room.videoId, room.head(), PATIENCE_MS);
-  await healthy.tell("deliveries");
-  await pause(BEFORE_MS);
-  report.times("healthy viewers' delay before, ms", await healthy.tell("deliveries"));
-
-  const before = await stage.gauges();
-  const comingAt = performance.now();
-  const opening = { service: stage.service.url, videoId: room.videoId, withinMs: viewers };
-  const lastEventIds = Array.from({ length: PLACES }, (_, i) => room.base + i);
-  await stuckOnes.tell("open", { ...opening, viewers, lastEventIds, stuck: true });
-  const thereAt = performance.now();
-  const looks = await untilCut(stage, viewers);
-  const during = await healthy.tell("deliveries");
-  await pause(BEFORE_MS);
-  const siege = { viewers, before, comingAt, thereAt, looks, after: await stage.gauges() };
-  speech.stop();
-  await judgeCrowd("healthy viewers", healthy, [room], report);
-  report.times("healthy viewers' delay during, ms", during);
-  judgeDelays("healthy viewers", during, report);
-  judgeCuts(siege, report);
-  judgeCosts(siege, report);
-}
+/** For what cut viewers held to be given back. */
+const AFTER_MS = 5000;
+const MAX_BYTES_EACH = 200e3;
 
 interface Look {
   at: number;
   gauges: Gauges;
 }
 
-interface Siege {
-  viewers: number;
-  before: Gauges;
-  /** When the first one came, and when the last one had come, on the clock of the looks. */
-  comingAt: number;
-  thereAt: number;
-  /** Until all were cut. */
-  looks: readonly Look[];
-  after: Gauges;
-}
+export async function stuck(stage: Stage, report: Report, { viewers }: LoadOptions): Promise<void> {
+  const healthy = await HealthyViewers.open(stage, report, HEALTHY, "stuck-video");
+  const clients = stage.clients();
+  const [room] = healthy.rooms;
+  if (!room) throw new Error("the room did not open");
+  await room.fill(HISTORY);
+  await healthy.before();
 
-function judgeCuts({ viewers, before, comingAt, thereAt, looks, after }: Siege, report: Report): void {
+  const before = await stage.gauges();
+  const fromAt = performance.now();
+  const opening = { service: stage.service.url, videoId: room.videoId, withinMs: viewers };
+  const lastEventIds = Array.from({ length: PLACES }, (_, i) => room.base + i);
+  await clients.tell("open", { ...opening, viewers, lastEventIds, stuck: true });
+  const thereAt = performance.now();
+  const looks = await untilCut(stage, viewers);
+  await healthy.during();
+  await pause(AFTER_MS);
+  const after = await stage.gauges();
+  await healthy.judge();
+
   const cut = after.viewersDropped - before.viewersDropped;
-  const firstMs = (looks.find(({ gauges }) => gauges.viewersDropped > 0)?.at ?? Number.NaN) - comingAt;
+  const firstMs = (looks.find(({ gauges }) => gauges.viewersDropped > 0)?.at ?? Number.NaN) - fromAt;
   const lastMs = (looks.at(-1)?.at ?? Number.NaN) - thereAt;
   report.figure("viewers cut", cut);
   report.figure("from the first one's coming until the first is cut, ms", firstMs);
@@ -84,21 +57,20 @@ function judgeCuts({ viewers, before, comingAt, thereAt, looks, after }: Siege, 
   report.promise(cut === viewers, `${viewers - cut} stuck viewers were not cut`);
   report.promise(firstMs >= STALL_MS, "a viewer was cut before its time");
   report.promise(lastMs <= ALL_CUT_MS, "a stuck viewer was cut late");
+  judgeMemory(viewers, before, looks, after, report);
 }
 
-function judgeCosts({ viewers, before, looks, after }: Siege, report: Report): void {
-  const most = (name: keyof Gauges) => Math.max(...looks.map(({ gauges }) => gauges[name]));
+function judgeMemory(viewers: number, before: Gauges, looks: Look[], after: Gauges, report: Report): void {
+  const max = (name: keyof Gauges) => Math.max(...looks.map(({ gauges }) => gauges[name]));
   const megabytes = (name: keyof Gauges) =>
-    [before[name], most(name), after[name]].map((bytes) => Math.round(bytes / 1e6)).join(" / ");
-  const eachBytes = (most("rssBytes") - before.rssBytes) / viewers;
-  report.figure("longest delay of the service's event loop, ms", most("loopLagMs"));
-  report.figure("service's CPU, s", after.cpuSeconds - before.cpuSeconds);
-  report.figure("store reads", after.pageReads - before.pageReads);
+    [before[name], max(name), after[name]].map((bytes) => Math.round(bytes / 1e6)).join(" / ");
+  const eachBytes = (max("rssBytes") - before.rssBytes) / viewers;
+  reportCosts(before, { ...after, loopLagMs: max("loopLagMs") }, report);
   report.figure("memory before / with / after, MB", megabytes("rssBytes"));
   report.figure("memory for each, KB", eachBytes / 1000);
   report.figure("kernel's, both ends, MB", megabytes("tcpBytes"));
-  report.promise(eachBytes <= MOST_BYTES_EACH, `a stuck viewer costs ${Math.round(eachBytes / 1000)} KB`);
-  const isKept = after.tcpBytes > most("tcpBytes") / 2;
+  report.promise(eachBytes <= MAX_BYTES_EACH, `a stuck viewer costs ${Math.round(eachBytes / 1000)} KB`);
+  const isKept = after.tcpBytes > max("tcpBytes") / 2;
   report.promise(!isKept, "the system still holds what cut viewers did not take");
 }
 

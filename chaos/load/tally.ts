@@ -1,4 +1,4 @@
-/** What the readers of one crowd have met together: what went wrong, by kind, and the times that were measured. */
+/** What the readers of one clients have met together: what went wrong, by kind, and the times that were measured. */
 import { Delays } from "./delays.ts";
 
 export class Tally {

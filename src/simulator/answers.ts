@@ -66,7 +66,7 @@ export function errorObject(code: number): JsonObject {
 }
 
 /** How errors were told before 2022: beside the response context, with status 200. */
-export const oldErrorObject: JsonObject = {
+export const OLD_ERROR_OBJECT: JsonObject = {
   responseContext: {
     errors: {
       error: [

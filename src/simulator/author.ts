@@ -13,7 +13,7 @@ export interface Author {
 export function newAuthor(random: Random): Author {
   const kind = random.next();
   return {
-    name: `@${random.pick(words.names)}-${random.text(3).toLowerCase()}`,
+    name: `@${random.pick(words.NAMES)}-${random.text(3).toLowerCase()}`,
     channelId: `UC${random.text(17).slice(0, 22)}`,
     photo: thumbnails(`https://yt4.ggpht.com/${random.text(12)}=s`, 32, 64),
     badges: kind < 0.15 ? [memberBadge(random)] : kind < 0.17 ? [iconBadge("VERIFIED", "Verified")] : [],

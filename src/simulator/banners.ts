@@ -42,7 +42,7 @@ export function raid({ id, author }: Origin, random: Random): JsonObject {
 }
 
 export function summary({ id }: Origin, random: Random): JsonObject {
-  const said = { text: `Viewers say: ${random.pick(words.phrases)}` };
+  const said = { text: `Viewers say: ${random.pick(words.PHRASES)}` };
   const runs = [{ text: "Chat summary", bold: true }, { text: "\n" }, said];
   const renderer = { liveChatSummaryId: id, chatSummary: { runs }, icon: { iconType: "SPARK" } };
   return banner(id, "CHAT_SUMMARY", { liveChatBannerChatSummaryRenderer: renderer });
@@ -50,7 +50,7 @@ export function summary({ id }: Origin, random: Random): JsonObject {
 
 /** A product of the channel's shop: no id and no author, its title a bare string. */
 export function product({ id }: Origin, random: Random): JsonObject {
-  const title = random.pick(words.products);
+  const title = random.pick(words.PRODUCTS);
   const renderer = { title, accessibilityTitle: title, price: "$12.00", vendorName: "Simulated Shop" };
   return banner(id, "PRODUCT", { liveChatProductItemRenderer: renderer });
 }
@@ -66,7 +66,7 @@ export function questions({ id }: Origin, channel: string): JsonObject {
 }
 
 /** Which ticker repeats which item; members and gifts share one. */
-const tickerKeys: Record<string, string> = {
+const TICKER_KEYS: Record<string, string> = {
   liveChatPaidMessageRenderer: "liveChatTickerPaidMessageItemRenderer",
   liveChatPaidStickerRenderer: "liveChatTickerPaidStickerItemRenderer",
 };
@@ -79,7 +79,7 @@ export function ticker({ key, renderer }: Item): JsonObject {
   const item = {
     id,
     ...(renderer.purchaseAmountText !== undefined && { amount: renderer.purchaseAmountText }),
-    ...(tickerKeys[key] === undefined && { detailText: { simpleText: gift ? "Gifts" : "Member" } }),
+    ...(TICKER_KEYS[key] === undefined && { detailText: { simpleText: gift ? "Gifts" : "Member" } }),
     startBackgroundColor: renderer.bodyBackgroundColor ?? 0xff0f9d58,
     endBackgroundColor: renderer.headerBackgroundColor ?? 0xff0b8043,
     durationSec: 290,
@@ -87,7 +87,7 @@ export function ticker({ key, renderer }: Item): JsonObject {
     authorExternalChannelId: renderer.authorExternalChannelId,
     showItemEndpoint: { showLiveChatItemEndpoint: { renderer: { [key]: copy } } },
   };
-  const name = tickerKeys[key] ?? "liveChatTickerSponsorItemRenderer";
+  const name = TICKER_KEYS[key] ?? "liveChatTickerSponsorItemRenderer";
   return { addLiveChatTickerItemAction: { item: { [name]: item }, durationSec: "290" } };
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { Answer, Caller, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
 import { Generator } from "./generator.ts";
-import { at, type JsonObject } from "./json.ts";
+import { dig, type JsonObject } from "./json.ts";
 import { ChatLog, type Entry, identify } from "./log.ts";
 import type { PageContent } from "./pages.ts";
 import { Random } from "./random.ts";
@@ -14,7 +14,7 @@ import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } f
 import { asReplay, bare } from "./replay.ts";
 import type { HostName } from "./requests.ts";
 import {
-  defaultScenario,
+  DEFAULT_SCENARIO,
   type Endpoint,
   isAbsent,
   type Pair,
@@ -76,7 +76,7 @@ export class Chat {
     this.#random = new Random(context.seed, videoId);
     this.#channelId = `UC${this.#random.text(17).slice(0, 22)}`;
     this.#startedAt = context.clock.monotonic();
-    this.#scenario = { ...defaultScenario, ...scenario };
+    this.#scenario = { ...DEFAULT_SCENARIO, ...scenario };
     this.#generator = new Generator(new Random(context.seed, `${videoId} actions`), this.#channelId);
   }
 
@@ -284,7 +284,7 @@ export class Chat {
     const last = this.#log.entries.at(-1);
     const due =
       kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
-    const offsetMs = Number(at(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? recordedMs ?? due);
+    const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? recordedMs ?? due);
     const entries = bare(action).map((inner) => ({ ...identify(inner), action: inner, at: now, offsetMs }));
     for (const entry of entries) this.#log.append(entry);
     if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));

@@ -5,14 +5,14 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock.ts";
-import { type Answer, errorObject, html, json, oldErrorObject } from "./answers.ts";
+import { type Answer, errorObject, html, json, OLD_ERROR_OBJECT } from "./answers.ts";
 import type { JsonObject } from "./json.ts";
 import type { RequestKind } from "./requests.ts";
 
 /** What goes wrong. */
 export type Failure =
-  | keyof typeof bodies
-  | keyof typeof connections
+  | keyof typeof BODIES
+  | keyof typeof CONNECTIONS
   /** Any status; without a body, the upstream's usual one for it. Header names as they are to be sent. */
   | { status: number; headers?: Record<string, string>; body?: string | JsonObject }
   /** The right answer, this much later. */
@@ -49,13 +49,13 @@ export interface Exchange {
 }
 
 /** Wrong bodies with status 200. */
-const bodies = {
+const BODIES = {
   /** An error object that is a quota signal. */
   quota: json(200, errorObject(429)),
   /** An error object that is none. */
   "invalid-argument": json(200, errorObject(400)),
   /** The older form of an error object. */
-  "response-errors": json(200, oldErrorObject),
+  "response-errors": json(200, OLD_ERROR_OBJECT),
   html: html(
     200,
     "<!DOCTYPE html><html><head><title>YouTube</title></head><body>Something went wrong</body></html>",
@@ -75,7 +75,7 @@ const bodies = {
 } satisfies Record<string, Answer>;
 
 /** Broken connections. */
-const connections = {
+const CONNECTIONS = {
   /** Reset before any byte; no answer was made. */
   reset: ({ response }) => void response.socket?.resetAndDestroy(),
   /** Reset before any byte, but the answer was made. */
@@ -129,8 +129,8 @@ export function send(response: ServerResponse, { status, headers, body }: Answer
 export async function fail(failure: Failure, exchange: Exchange): Promise<void> {
   const { response, api, clock, signal } = exchange;
   if (typeof failure === "string") {
-    if (failure in bodies) send(response, bodies[failure as keyof typeof bodies]);
-    else connections[failure as keyof typeof connections](exchange);
+    if (failure in BODIES) send(response, BODIES[failure as keyof typeof BODIES]);
+    else CONNECTIONS[failure as keyof typeof CONNECTIONS](exchange);
   } else if ("redirect" in failure) {
     send(response, { ...html(failure.status ?? 302, ""), headers: { location: failure.redirect } });
   } else if ("status" in failure) {

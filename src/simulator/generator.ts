@@ -17,7 +17,7 @@ interface Recipe {
   make(stage: Stage, origin: Origin, random: Random): JsonObject;
 }
 
-const recipes = {
+const RECIPES = {
   text: { share: 8780, make: (stage, origin, random) => stage.add(items.text(origin, random), origin) },
   paid: { share: 250, make: (stage, origin, random) => stage.show(items.paid(origin, random), origin) },
   sticker: { share: 60, make: (stage, origin, random) => stage.show(items.sticker(origin, random), origin) },
@@ -59,9 +59,9 @@ const recipes = {
 } satisfies Record<string, Recipe>;
 
 /** The name of a kind of action. */
-export type Species = keyof typeof recipes;
+export type Species = keyof typeof RECIPES;
 
-const allSpecies = Object.keys(recipes) as Species[];
+const ALL_SPECIES = Object.keys(RECIPES) as Species[];
 
 export class Generator {
   readonly #random: Random;
@@ -75,28 +75,28 @@ export class Generator {
   }
 
   /** The next action, as of `nowMs` (wall time), of one of the given kinds in their proportion, or of any. */
-  next(nowMs: number, among: readonly Species[] = allSpecies): JsonObject {
+  next(nowMs: number, among: readonly Species[] = ALL_SPECIES): JsonObject {
     this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
     const usec = String(this.#usec);
     const origin = { id: items.writeId(this.#random), author: this.#stage.someone(), usec };
-    const recipe: Recipe = recipes[this.#draw(among)];
+    const recipe: Recipe = RECIPES[this.#draw(among)];
     const action = recipe.make(this.#stage, origin, this.#random);
     const clickTrackingParams = `CAEQl98B${this.#random.text(18)}`;
     return this.#random.chance(0.8) ? { clickTrackingParams, ...action } : action;
   }
 
   #draw(among: readonly Species[]): Species {
-    let ticket = this.#random.next() * among.reduce((sum, name) => sum + recipes[name].share, 0);
+    let ticket = this.#random.next() * among.reduce((sum, name) => sum + RECIPES[name].share, 0);
     for (const name of among) {
-      ticket -= recipes[name].share;
+      ticket -= RECIPES[name].share;
       if (ticket < 0) return name;
     }
     return among[0] ?? "text";
   }
 }
 
-const mostAuthors = 500;
-const mostRecent = 50;
+const MAX_AUTHORS = 500;
+const MAX_RECENT = 50;
 
 /** Who is in the chat, and what of it can still be named: all that one action has to know of those before. */
 class Stage {
@@ -119,7 +119,7 @@ class Stage {
 
   someone(): Author {
     if (this.#random.chance(0.005)) return this.#owner;
-    const known = this.#authors[this.#random.below(mostAuthors)];
+    const known = this.#authors[this.#random.below(MAX_AUTHORS)];
     if (known) return known;
     const author = newAuthor(this.#random);
     if (this.#random.chance(0.02)) author.badges.unshift(iconBadge("MODERATOR", "Moderator"));
@@ -129,14 +129,14 @@ class Stage {
 
   add({ key, renderer }: Item, { id, author }: Origin): JsonObject {
     this.#recent.push({ id, channelId: author.channelId });
-    if (this.#recent.length > mostRecent) this.#recent.shift();
+    if (this.#recent.length > MAX_RECENT) this.#recent.shift();
     return { addChatItemAction: { item: { [key]: renderer }, clientId: `C${this.#random.text(19)}` } };
   }
 
   /** Adds an item that a ticker may repeat. */
   show(item: Item, origin: Origin): JsonObject {
     this.#shown.push(item);
-    if (this.#shown.length > mostRecent) this.#shown.shift();
+    if (this.#shown.length > MAX_RECENT) this.#shown.shift();
     return this.add(item, origin);
   }
 

@@ -8,7 +8,7 @@ import type { Clock } from "../clock.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import type { ChatCall } from "./chat.ts";
 import { errorPage, type Faults, fail, send } from "./faults.ts";
-import { at, isObject, type JsonObject, parseObject } from "./json.ts";
+import { dig, isObject, type JsonObject, parseObject } from "./json.ts";
 import type { HostName, RequestKind, RequestLog, RequestRecord } from "./requests.ts";
 import type { Endpoint } from "./scenario.ts";
 
@@ -40,7 +40,7 @@ export interface Host {
 }
 
 /** A longer body is read to its end, dropped, and answered 413. */
-const mostBodyBytes = 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
 
 const getKinds: Record<string, RequestKind> = {
   "/sw.js": "sw.js",
@@ -121,7 +121,7 @@ function readCall(
 ): ChatCall | undefined {
   record.body = text;
   const body: JsonObject = parseObject(text) ?? {};
-  const client = at(body, "context", "client");
+  const client = dig(body, "context", "client");
   const { clientName, clientVersion } = isObject(client) ? client : {};
   const token = body.continuation;
   if (typeof clientName === "string") record.client = clientName;
@@ -133,7 +133,7 @@ function readCall(
   }
   if (typeof clientName !== "string" || typeof clientVersion !== "string" || typeof token !== "string")
     return undefined;
-  const offset = Number(at(body, "currentPlayerState", "playerOffsetMs") ?? Number.NaN);
+  const offset = Number(dig(body, "currentPlayerState", "playerOffsetMs") ?? Number.NaN);
   const seek = Number.isFinite(offset) ? { playerOffsetMs: offset } : {};
   return { host, endpoint, client: clientName, clientVersion, token, ...seek };
 }
@@ -144,7 +144,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   for await (const chunk of request) {
     const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
     size += bytes.length;
-    if (size <= mostBodyBytes) chunks.push(bytes);
+    if (size <= MAX_BODY_BYTES) chunks.push(bytes);
   }
-  return size <= mostBodyBytes ? Buffer.concat(chunks).toString() : undefined;
+  return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString() : undefined;
 }

@@ -57,10 +57,10 @@ export function text(origin: Origin, random: Random, runs = writeRuns(random)): 
 }
 
 /** A price in one of the seven tiers, most often a cheap one. */
-function price(random: Random): { amount: string; tier: (typeof words.tiers)[number] } {
-  const index = Math.floor(random.next() ** 2 * words.tiers.length);
-  const tier = words.tiers[index] ?? words.tiers[0];
-  const { prefix, decimals, unit } = random.pick(words.currencies);
+function price(random: Random): { amount: string; tier: (typeof words.TIERS)[number] } {
+  const index = Math.floor(random.next() ** 2 * words.TIERS.length);
+  const tier = words.TIERS[index] ?? words.TIERS[0];
+  const { prefix, decimals, unit } = random.pick(words.CURRENCIES);
   const value = tier.from * unit + random.below(Math.max(1, Math.floor(tier.from * unit * 0.5)));
   const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return { amount: `${prefix}${value.toLocaleString("en-US", format)}`, tier };
@@ -88,7 +88,7 @@ export function paid(origin: Origin, random: Random): Item {
 
 export function sticker(origin: Origin, random: Random): Item {
   const { amount, tier } = price(random);
-  const label = random.pick(words.stickers);
+  const label = random.pick(words.STICKERS);
   return {
     key: "liveChatPaidStickerRenderer",
     renderer: {
@@ -115,7 +115,7 @@ function asMember(origin: Origin, random: Random): Origin {
 
 /** A new member; the sentence is a plain text or runs. */
 export function membership(origin: Origin, random: Random): Item {
-  const level = random.pick(words.levels);
+  const level = random.pick(words.LEVELS);
   const runs = [{ text: "Welcome to " }, { text: level }, { text: "!" }];
   const headerSubtext = random.chance(0.2) ? { simpleText: "New member" } : { runs };
   return {
@@ -125,7 +125,7 @@ export function membership(origin: Origin, random: Random): Item {
 }
 
 export function upgrade(origin: Origin, random: Random): Item {
-  const runs = [{ text: "Upgraded membership to " }, { text: random.pick(words.levels) }, { text: "!" }];
+  const runs = [{ text: "Upgraded membership to " }, { text: random.pick(words.LEVELS) }, { text: "!" }];
   return {
     key: "liveChatMembershipItemRenderer",
     renderer: { ...base(asMember(origin, random), random), headerSubtext: { runs } },
@@ -142,7 +142,7 @@ export function milestone(origin: Origin, random: Random): Item {
     renderer: {
       ...base(asMember(origin, random), random),
       headerPrimaryText,
-      headerSubtext: { simpleText: random.pick(words.levels) },
+      headerSubtext: { simpleText: random.pick(words.LEVELS) },
       ...said,
     },
   };
@@ -188,7 +188,7 @@ export function redemption(origin: Origin, random: Random, giver: Author): Item 
 
 /** A gift of jewels: no channel, no time, and a name that ends in a space. */
 export function jewels({ author, id }: Origin, random: Random): Item {
-  const name = random.pick(words.gifts);
+  const name = random.pick(words.GIFTS);
   const content = random.chance(0.5)
     ? `sent ${name}`
     : `sent ${name} for ${10 * (1 + random.below(20))} Jewels`;
@@ -226,7 +226,7 @@ export function donation({ author, usec, id }: Origin, random: Random): Item {
       id,
       timestampUsec: usec,
       text: { runs: [{ text: `${author.name} donated ` }, { text: amount }] },
-      subtext: { runs: [{ text: "to " }, { text: random.pick(words.charities) }] },
+      subtext: { runs: [{ text: "to " }, { text: random.pick(words.CHARITIES) }] },
     },
   };
 }

@@ -7,7 +7,7 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** What stands at the end of the path of keys and indices; `undefined` where a step is missing. */
-export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here = value;
   for (const step of path) {
     if (typeof here !== "object" || here === null) return undefined;

@@ -2,7 +2,7 @@
  * What a chat has said, in order. A position counts from the chat's first action and stays true when old actions
  * are forgotten. Reading gives what came after a position, as far as the upstream still holds it.
  */
-import { at, isObject, type JsonObject } from "./json.ts";
+import { dig, isObject, type JsonObject } from "./json.ts";
 
 /** One action of a chat: an entry of the ledger by which a reader is judged. */
 export interface Entry {
@@ -25,7 +25,7 @@ export interface Hold {
 }
 
 /** Forgotten in strides, for each one moves the whole list. */
-const forgetStride = 1000;
+const FORGET_STRIDE = 1000;
 
 export class ChatLog {
   readonly entries: Entry[] = [];
@@ -65,7 +65,7 @@ export class ChatLog {
   /** Drops what is neither held nor among the last `keep`. */
   forget(nowMs: number, hold: Hold, keep: number): void {
     const floor = Math.min(this.#oldestHeld(nowMs, hold), this.head - keep);
-    if (floor - this.#forgotten < forgetStride) return;
+    if (floor - this.#forgotten < FORGET_STRIDE) return;
     this.entries.splice(0, floor - this.#forgotten);
     this.#forgotten = floor;
   }
@@ -88,7 +88,7 @@ export class ChatLog {
 }
 
 /** Where an action that holds no item keeps the id that it names. */
-const namedIds: Record<string, readonly string[]> = {
+const NAMED_IDS: Record<string, readonly string[]> = {
   addBannerToLiveChatCommand: ["bannerRenderer", "liveChatBannerRenderer", "actionId"],
   removeBannerForLiveChatCommand: ["targetActionId"],
   showLiveChatActionPanelAction: ["panelToShow", "liveChatActionPanelRenderer", "id"],
@@ -104,11 +104,11 @@ const namedIds: Record<string, readonly string[]> = {
 /** Names an action by its own content. */
 export function identify(action: JsonObject): { id: string; kind: string } {
   const key = Object.keys(action).find((name) => isObject(action[name])) ?? "";
-  const item = at(action, key, "item");
+  const item = dig(action, key, "item");
   if (isObject(item)) {
     const renderer = Object.keys(item).find((name) => isObject(item[name])) ?? "";
-    return { id: String(at(item, renderer, "id") ?? ""), kind: renderer };
+    return { id: String(dig(item, renderer, "id") ?? ""), kind: renderer };
   }
-  const path = namedIds[key];
-  return { id: path ? String(at(action, key, ...path) ?? "") : "", kind: key };
+  const path = NAMED_IDS[key];
+  return { id: path ? String(dig(action, key, ...path) ?? "") : "", kind: key };
 }

@@ -16,8 +16,8 @@ export class Poll {
     this.#id = id;
     this.#channel = channel;
     this.#random = random;
-    this.#question = random.pick(words.questions);
-    this.#votes = random.pick(words.answers).map((text) => ({ text, count: 0 }));
+    this.#question = random.pick(words.QUESTIONS);
+    this.#votes = random.pick(words.ANSWERS).map((text) => ({ text, count: 0 }));
     this.#updatesLeft = 2 + random.below(3);
   }
 

@@ -5,7 +5,7 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
-import { at, isObject, type JsonObject } from "./json.ts";
+import { dig, isObject, type JsonObject } from "./json.ts";
 import { bare } from "./replay.ts";
 
 /** What was recorded together: one answer, one list of actions, or one line. */
@@ -37,9 +37,9 @@ export interface Recording {
 type Content = Moment | RecordedPage;
 
 /** Between moments that name no time. */
-const usualGapMs = 1000;
+const USUAL_GAP_MS = 1000;
 /** Recordings of different days lie in one folder; nobody waits for the next day. */
-const longestGapMs = 10_000;
+const MAX_GAP_MS = 10_000;
 
 /** Reads files and folders. Rejects where nothing in them is of a chat. */
 export async function readRecording(paths: readonly string[]): Promise<Recording> {
@@ -81,11 +81,11 @@ export function withTokens(body: JsonObject, mint: (seeks: boolean) => string, s
 }
 
 function chatOf(body: JsonObject): unknown {
-  return at(body.response ?? body, "continuationContents", "liveChatContinuation");
+  return dig(body.response ?? body, "continuationContents", "liveChatContinuation");
 }
 
 function continuations(body: JsonObject): JsonObject[] {
-  const list = at(chatOf(body), "continuations");
+  const list = dig(chatOf(body), "continuations");
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
@@ -106,7 +106,7 @@ function inOrder(moments: readonly Moment[]): Moment[] {
   return ordered.map((moment, index) => {
     const gapMs = moment.atMs - (recordedMs ?? moment.atMs);
     if (index > 0)
-      playedMs += Number.isFinite(gapMs) ? Math.min(Math.max(gapMs, 0), longestGapMs) : usualGapMs;
+      playedMs += Number.isFinite(gapMs) ? Math.min(Math.max(gapMs, 0), MAX_GAP_MS) : USUAL_GAP_MS;
     if (Number.isFinite(moment.atMs)) recordedMs = moment.atMs;
     return { ...moment, atMs: playedMs };
   });
@@ -145,8 +145,8 @@ function page(content: string | JsonObject, text: string, data: JsonObject | und
   const found = text.matchAll(/"continuation":"((?:0ofMyA|op2w0w)[^"]{100,})"/g);
   const tokens = [...found].flatMap(([, token]) => token ?? []);
   const on = text.includes('"twoColumnWatchNextResults"') ? "watch" : "popout";
-  const contents = at(data, "contents");
-  const chat = at(contents, "liveChatRenderer") ?? at(contents, "liveChatReplayRenderer");
+  const contents = dig(data, "contents");
+  const chat = dig(contents, "liveChatRenderer") ?? dig(contents, "liveChatReplayRenderer");
   return { on, content, tokens, actions: isObject(chat) ? actionsOf(chat) : [] };
 }
 
@@ -161,10 +161,10 @@ function isAction(value: JsonObject): boolean {
 /** When the last of the actions was said: by its place in the video, or by its own time; else not a number. */
 function timeOf(actions: readonly JsonObject[]): number {
   const times = actions.flatMap((action) => {
-    const offset = at(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? action.videoOffsetTimeMsec;
+    const offset = dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? action.videoOffsetTimeMsec;
     if (offset !== undefined) return Number(offset);
     return bare(action).map((inner) => {
-      const [item] = Object.values(at(inner, "addChatItemAction", "item") ?? {}).filter(isObject);
+      const [item] = Object.values(dig(inner, "addChatItemAction", "item") ?? {}).filter(isObject);
       return Number(item?.timestampUsec || Number.NaN) / 1000;
     });
   });

@@ -1,5 +1,5 @@
 /** An action as a replay shows it, wrapped with its place in the video, and as it was when live, bare. */
-import { at, isObject, type JsonObject } from "./json.ts";
+import { dig, isObject, type JsonObject } from "./json.ts";
 import { identify } from "./log.ts";
 
 /** Wraps an action with its place in the video; an item is told it as text, too. */
@@ -23,7 +23,7 @@ function offsetText(offsetMs: number): string {
 function stamped(action: JsonObject, offsetMs: number): JsonObject {
   const { kind } = identify(action);
   const added = action.addChatItemAction;
-  const item = at(added, "item", kind);
+  const item = dig(added, "item", kind);
   if (!isObject(added) || !isObject(item) || item.timestampUsec === undefined) return action;
   const timed = { timestampText: { simpleText: offsetText(offsetMs) }, ...item };
   return { ...action, addChatItemAction: { ...added, item: { [kind]: timed } } };
@@ -31,6 +31,6 @@ function stamped(action: JsonObject, offsetMs: number): JsonObject {
 
 /** The actions in a replay's action; a bare one is its own. */
 export function bare(action: JsonObject): JsonObject[] {
-  const inner = at(action, "replayChatItemAction", "actions");
+  const inner = dig(action, "replayChatItemAction", "actions");
   return Array.isArray(inner) ? inner.filter(isObject) : [action];
 }

@@ -7,7 +7,7 @@ import * as words from "./words.ts";
 /** Mostly a phrase, at times with emoji, a link, or text that looks like markup. */
 export function writeRuns(random: Random): JsonObject[] {
   const kind = random.next();
-  const phrase = { text: random.pick(words.phrases) };
+  const phrase = { text: random.pick(words.PHRASES) };
   if (kind < 0.7) return [phrase];
   if (kind < 0.8) return [phrase, standardEmoji(random)];
   if (kind < 0.87) return [customEmoji(random), customEmoji(random), { text: " " }, phrase];
@@ -15,11 +15,11 @@ export function writeRuns(random: Random): JsonObject[] {
   if (kind < 0.93) return [{ text: "see " }, link(random)];
   if (kind < 0.94) return [phrase, { text: "", bold: true }, { text: "!", bold: true, italics: true }];
   if (kind < 0.95) return [{ text: "and " }, watchLink(random)];
-  return [{ text: random.pick(words.traps) }];
+  return [{ text: random.pick(words.TRAPS) }];
 }
 
 function standardEmoji(random: Random): JsonObject {
-  const [emojiId, shortcut] = random.pick(words.standardEmoji);
+  const [emojiId, shortcut] = random.pick(words.STANDARD_EMOJI);
   const image = {
     thumbnails: [
       { url: `https://fonts.gstatic.com/s/e/notoemoji/15.1/${emojiId.codePointAt(0)?.toString(16)}/72.png` },
@@ -31,7 +31,7 @@ function standardEmoji(random: Random): JsonObject {
 }
 
 function customEmoji(random: Random): JsonObject {
-  const name = random.pick(words.customEmoji);
+  const name = random.pick(words.CUSTOM_EMOJI);
   const image = {
     ...thumbnails(`https://yt3.ggpht.com/${random.text(20)}=w`, 24, 48),
     accessibility: { accessibilityData: { label: name } },
@@ -49,7 +49,7 @@ function customEmoji(random: Random): JsonObject {
 }
 
 function link(random: Random): JsonObject {
-  const target = random.pick(words.links);
+  const target = random.pick(words.LINKS);
   const url = `https://www.youtube.com/redirect?event=live_chat&redir_token=${random.text(40)}&q=${encodeURIComponent(target)}`;
   const urlEndpoint = { url, target: "TARGET_NEW_WINDOW", nofollow: true };
   const commandMetadata = {

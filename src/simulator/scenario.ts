@@ -59,7 +59,7 @@ export interface Scenario {
   forget: boolean;
 }
 
-export const defaultScenario: Scenario = {
+export const DEFAULT_SCENARIO: Scenario = {
   kind: "live",
   page: undefined,
   overlap: 0,

@@ -20,11 +20,11 @@ export interface Grant {
 type Field = readonly [number: number, value: number | bigint | string | Buffer | readonly Field[]];
 
 /** Outer field, and the one that carries the view, by kind. */
-const layouts = { live: { root: 119_693_434, view: 16 }, replay: { root: 156_074_452, view: 14 } } as const;
-const viewFlags = { top: 4, all: 1 } as const;
+const LAYOUTS = { live: { root: 119_693_434, view: 16 }, replay: { root: 156_074_452, view: 14 } } as const;
+const VIEW_FLAGS = { top: 4, all: 1 } as const;
 
 /** Above this many good tokens the oldest are forgotten: pages hand out more of them than are ever used. */
-const mostTokens = 100_000;
+const MAX_TOKENS = 100_000;
 
 export class TokenBook {
   readonly #random: Random;
@@ -48,7 +48,7 @@ export class TokenBook {
   admit(token: string, grant: Grant): void {
     this.#good.delete(token);
     this.#good.set(token, grant);
-    if (this.#good.size <= mostTokens) return;
+    if (this.#good.size <= MAX_TOKENS) return;
     for (const oldest of this.#good.keys()) {
       this.#good.delete(oldest);
       return;
@@ -71,9 +71,9 @@ export class TokenBook {
 
 /** The short token in a watch page's view menu: it names no video and is refused when sent. */
 export function deadToken(kind: Grant["kind"], view: Grant["view"]): string {
-  const { root, view: viewField } = layouts[kind];
+  const { root, view: viewField } = LAYOUTS[kind];
   const choice: Field[] = [
-    [1, viewFlags[view]],
+    [1, VIEW_FLAGS[view]],
     [3, 0],
     [4, 0],
     [5, 1],
@@ -90,14 +90,14 @@ export function deadToken(kind: Grant["kind"], view: Grant["view"]): string {
 /** The video that a token names, good or not. */
 export function videoIdIn(token: string): string | undefined {
   const root = decode(fromBase64(token));
-  const inner = root.get(layouts.live.root) ?? root.get(layouts.replay.root);
+  const inner = root.get(LAYOUTS.live.root) ?? root.get(LAYOUTS.replay.root);
   const named = inner && decode(inner).get(3);
   if (!named) return undefined;
   return /\v([\w-]{11})/.exec(fromBase64(named.toString("latin1")).toString("latin1"))?.[1];
 }
 
 function layout(grant: Grant, channelId: string, usec: bigint, nonce: Buffer): Field[] {
-  const { root, view } = layouts[grant.kind];
+  const { root, view } = LAYOUTS[grant.kind];
   const target: Field[] = [
     [
       1,
@@ -127,7 +127,7 @@ function layout(grant: Grant, channelId: string, usec: bigint, nonce: Buffer): F
         [
           view,
           [
-            [1, viewFlags[grant.view]],
+            [1, VIEW_FLAGS[grant.view]],
             [3, 2],
             [4, 0],
           ],

@@ -1,7 +1,7 @@
 /** What the generated chatters say and pay with: data alone. */
 
 /** Plain phrases in several scripts; some are longer than a line, two are written from right to left. */
-export const phrases = [
+export const PHRASES = [
   "hello everyone",
   "first time here, hi!",
   "LOL",
@@ -25,7 +25,7 @@ export const phrases = [
 ] as const;
 
 /** Text that looks like markup, script or JSON: harmless to a reader that escapes, a trap to one that does not. */
-export const traps = [
+export const TRAPS = [
   "</script><script>alert(1)</script>",
   'try {"a": [1, "}"]};',
   "};</script>",
@@ -37,7 +37,7 @@ export const traps = [
   "e\u0301 zwj 👩‍👩‍👧 flag 🇵🇹 rtl \u202eabc\u202c",
 ] as const;
 
-export const standardEmoji = [
+export const STANDARD_EMOJI = [
   ["😂", ":face_with_tears_of_joy:"],
   ["❤️", ":red_heart:"],
   ["🔥", ":fire:"],
@@ -45,15 +45,15 @@ export const standardEmoji = [
   ["🫶", ":heart_hands:"],
 ] as const;
 
-export const customEmoji = ["wave", "hype", "cozyTea", "gg_cup"] as const;
+export const CUSTOM_EMOJI = ["wave", "hype", "cozyTea", "gg_cup"] as const;
 
-export const links = [
+export const LINKS = [
   "https://example.org/schedule?day=sunday&zone=utc#top",
   "https://example.com/",
   "https://beispiel.example/straße",
 ] as const;
 
-export const names = [
+export const NAMES = [
   "luna",
   "kaito",
   "mia",
@@ -76,26 +76,26 @@ export const names = [
   "x",
 ] as const;
 
-export const stickers = ["Fox claps with both paws", "Cup of tea steams", "Robot waves a flag"] as const;
+export const STICKERS = ["Fox claps with both paws", "Cup of tea steams", "Robot waves a flag"] as const;
 
-export const charities = ["Clean Harbours", "Книги детям"] as const;
+export const CHARITIES = ["Clean Harbours", "Книги детям"] as const;
 
-export const products = ["Enamel mug", "Poster, signed"] as const;
+export const PRODUCTS = ["Enamel mug", "Poster, signed"] as const;
 
-export const gifts = ["Sparkles", "Gold coin", "Confetti"] as const;
+export const GIFTS = ["Sparkles", "Gold coin", "Confetti"] as const;
 
-export const levels = ["Crew", "Captain", "星の会"] as const;
+export const LEVELS = ["Crew", "Captain", "星の会"] as const;
 
-export const questions = ["Which map next?", "Wall or floor?", "もう一回?"] as const;
+export const QUESTIONS = ["Which map next?", "Wall or floor?", "もう一回?"] as const;
 
-export const answers = [
+export const ANSWERS = [
   ["Harbour", "Desert"],
   ["wall", "floor"],
   ["yes", "no", "later", "ask again"],
 ] as const;
 
 /** How an amount is written in English, and with how many decimals; letter codes are followed by a no-break space. */
-export const currencies = [
+export const CURRENCIES = [
   { prefix: "$", decimals: 2, unit: 1 },
   { prefix: "€", decimals: 2, unit: 1 },
   { prefix: "£", decimals: 2, unit: 1 },
@@ -115,7 +115,7 @@ export const currencies = [
 ] as const;
 
 /** The seven colours of paid messages, cheapest first, with the least amount in dollars; colours are ARGB. */
-export const tiers = [
+export const TIERS = [
   { from: 1, seconds: 0, header: 0xff1565c0, body: 0xff1e88e5, text: 0xffffffff, author: 0xb3ffffff },
   { from: 2, seconds: 0, header: 0xff00b8d4, body: 0xff00e5ff, text: 0xff000000, author: 0xb3000000 },
   { from: 5, seconds: 120, header: 0xff00bfa5, body: 0xff1de9b6, text: 0xff000000, author: 0x8a000000 },

@@ -1,31 +1,27 @@
 /**
- * What the tests of foreign clients share: the bytes of streams and refusals, a witness that writes down what it
+ * What the tests of chaos's clients share: the bytes of streams and refusals, an observer that writes down what it
  * hears, and a client that calls a scripted server for as long as a test lasts.
  */
 import assert from "node:assert/strict";
-import type { Client, Wish, Witness } from "../../chaos/client.ts";
-import { hasCurl, newClient } from "../../chaos/clients/index.ts";
+import type { Client, ClientKind } from "../../chaos/clients/client.ts";
+import { hasCurl } from "../../chaos/clients/curl-connection.ts";
+import { newClient } from "../../chaos/clients/index.ts";
+import type { ClientOptions, Observer } from "../../chaos/clients/observer.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { type Answer, ScriptedServer } from "./scripted-server.ts";
+import { Changes } from "./viewers.ts";
 
-const PATIENCE_MS = 30_000;
-export const HEAD =
-  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 export const LAST_CHUNK = "0\r\n\r\n";
 export const RETRY = "retry: 3000\n\n";
-export const KEEPALIVE = ": keepalive\n\n";
 export const END = 'event: end\ndata: {"reason":"no more continuations"}\n\n';
+export const OPENED = "opened at 100 from nothing";
 
-export const KINDS: { kind: Client["kind"]; skip: string | false }[] = [
-  { kind: "raw", skip: false },
+export const KINDS: { kind: ClientKind; skip: string | false }[] = [
+  { kind: "http", skip: false },
   { kind: "eventsource", skip: false },
   { kind: "curl", skip: hasCurl() ? false : "curl is not installed" },
 ];
-
-/** Its first wait is one of 97 ms. */
-export function chance(): Random {
-  return new Random(2);
-}
 
 export function init(cursor: number): string {
   return `event: init\ndata: {"videoId":"scripted-01","chatType":"liveChatRenderer","cursor":${cursor}}\n\n`;
@@ -39,9 +35,14 @@ export function chunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
 
-/** A stream that begins after a cursor and stays open; more may be sent. */
+/** A stream of these bytes that stays open; more may be sent. */
+export function stream(...frames: string[]): string {
+  return HEAD + chunk(frames.join(""));
+}
+
+/** A stream that begins after a cursor and stays open. */
 export function opening(cursor: number, ...frames: string[]): string {
-  return HEAD + chunk(RETRY + init(cursor) + frames.join(""));
+  return stream(RETRY, init(cursor), ...frames);
 }
 
 export function refusal(status: number, body: string, ...fields: string[]): string {
@@ -50,14 +51,14 @@ export function refusal(status: number, body: string, ...fields: string[]): stri
 }
 
 /** Writes down what it hears, a line for each thing. */
-export class Log implements Witness {
+export class Log implements Observer {
   readonly lines: string[] = [];
   readonly data: string[] = [];
   /** Called with each line, when it is heard. */
   onLine: (line: string) => void = () => {};
-  #wake = () => {};
+  readonly #changes = new Changes();
 
-  opened({ videoId, chatType, cursor }: Parameters<Witness["opened"]>[0], lastEventId?: number): void {
+  opened({ videoId, chatType, cursor }: Parameters<Observer["opened"]>[0], lastEventId?: number): void {
     assert.deepEqual([videoId, chatType], ["scripted-01", "liveChatRenderer"]);
     this.#add(`opened at ${cursor} from ${lastEventId ?? "nothing"}`);
   }
@@ -83,32 +84,25 @@ export class Log implements Witness {
     this.#add(`malformed: ${what}`);
   }
 
-  async until(condition: () => boolean, what: string): Promise<void> {
-    const limit = AbortSignal.timeout(PATIENCE_MS);
-    limit.addEventListener("abort", () => this.#wake());
-    while (!condition()) {
-      assert.ok(!limit.aborted, `not in time: ${what}; heard ${JSON.stringify(this.lines.slice(-20))}`);
-      await new Promise<void>((resolve) => {
-        const others = this.#wake;
-        this.#wake = () => {
-          others();
-          resolve();
-        };
-      });
-    }
+  /** Resolves once so many lines were heard. */
+  length(lines: number): Promise<void> {
+    return this.#changes.until(() => this.lines.length >= lines, `${lines} lines`);
   }
 
-  async heard(line: string): Promise<void> {
-    await this.until(() => this.lines.includes(line), line);
+  heard(line: string): Promise<void> {
+    return this.#changes.until(() => this.lines.includes(line), `${line} among ${this.lines.join(", ")}`);
   }
 
   #add(line: string): void {
     this.lines.push(line);
     this.onLine(line);
-    const wake = this.#wake;
-    this.#wake = () => {};
-    wake();
+    this.#changes.announce();
   }
+}
+
+/** A client whose first wait is one of 97 ms. */
+export function call(kind: ClientKind, url: string, log: Log, options: Partial<ClientOptions> = {}): Client {
+  return newClient(kind, () => url, { videoId: "scripted-01", ...options }, log, new Random(2));
 }
 
 export interface Scripted {
@@ -117,16 +111,19 @@ export interface Scripted {
   client: Client;
 }
 
-/** Plays the answers to a client for as long as the test wants. */
+/** Plays the answers to a client for as long as the test wants; a text is sent as it is. */
 export async function scripted(
-  kind: Client["kind"],
-  answers: (log: Log) => readonly Answer[],
+  kind: ClientKind,
+  answers: readonly (string | ((log: Log) => Answer))[],
   play: (scripted: Scripted) => Promise<void>,
-  wish: Partial<Wish> = {},
+  options: Partial<ClientOptions> = {},
 ): Promise<void> {
   const log = new Log();
-  await using server = await ScriptedServer.start(answers(log));
-  const client = newClient(kind, server.url, { videoId: "scripted-01", ...wish }, log, chance());
+  const script = answers.map((answer): Answer => {
+    return typeof answer === "string" ? (caller) => caller.send(answer) : answer(log);
+  });
+  await using server = await ScriptedServer.start(script);
+  const client = call(kind, server.url, log, options);
   try {
     await play({ log, server, client });
   } finally {
@@ -135,15 +132,15 @@ export async function scripted(
 }
 
 /** Timers may fire a little early. */
-export function assertAway(server: ScriptedServer, leastMs: number): void {
+export function assertAway(server: ScriptedServer, minMs: number): void {
   const [first, second] = server.callers.map(({ at }) => at);
   const awayMs = (second ?? Number.NaN) - (first ?? Number.NaN);
-  assert.ok(awayMs >= leastMs - 2, `away for ${awayMs} ms`);
+  assert.ok(awayMs >= minMs - 2, `away for ${awayMs} ms`);
 }
 
 /** What clients that have left may not leave behind. */
 export async function assertNothingLeft(): Promise<void> {
-  // A process that has been told of as gone lets its handle go a turn of the loop later, behind the immediates.
+  // The handle of a process that is gone goes a turn of the loop later, behind the immediates.
   for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve));
   const left = process.getActiveResourcesInfo().filter((name) => /^(ProcessWrap|Timeout)$/.test(name));
   assert.deepEqual(left, [], "processes or timers are left");

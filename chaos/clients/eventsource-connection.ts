@@ -1,35 +1,35 @@
 /**
- * A viewer's line on the `eventsource` package over the built-in fetch: it comes back by itself, three seconds after
- * a connection broke, as the stream tells it to; a refusal ends it. It hears what an EventSource hears, which is
- * neither comments nor frames of other names.
+ * A client on the `eventsource` package over the built-in fetch: it comes back by itself, three seconds after a
+ * connection broke, as the stream asks; a refusal ends it. It hears what an EventSource hears, which is neither
+ * comments nor frames of other names.
  */
 import { EventSource, type EventSourceFetchInit, type FetchLikeResponse } from "eventsource";
-import { at } from "../../src/simulator/json.ts";
-import { isStream } from "../sse-response.ts";
-import type { Reading } from "./reading.ts";
-import type { Call, Line } from "./returning-client.ts";
+import { dig } from "../../src/simulator/json.ts";
+import type { CheckedStream } from "./checked-stream.ts";
+import type { Connection, ConnectionContext } from "./client.ts";
 import { type Next, SlowReader } from "./slow-reader.ts";
+import { isStream } from "./sse.ts";
 
 const RETRY_LINE = "retry: 3000";
 
-export class EventSourceLine implements Line {
-  readonly #call: Call;
+export class EventSourceConnection implements Connection {
+  readonly #context: ConnectionContext;
   readonly #source: EventSource;
   readonly #cut = new AbortController();
-  #reading: Reading | undefined;
+  #stream: CheckedStream | undefined;
   #reader: SlowReader | undefined;
   #lastMessage = { lastEventId: "", data: "" };
   #isOver = false;
 
-  constructor(call: Call) {
-    this.#call = call;
-    this.#source = new EventSource(call.url, { fetch: (_url, init) => this.#fetch(init) });
+  constructor(context: ConnectionContext) {
+    this.#context = context;
+    this.#source = new EventSource(context.url, { fetch: (_url, init) => this.#fetch(init) });
     for (const event of ["init", "message", "end"])
       this.#source.addEventListener(event, (frame) => this.#hear(frame));
     this.#source.addEventListener("error", (event: Event) => {
       if (event instanceof MessageEvent) this.#hear(event);
       else if (this.#source.readyState === this.#source.CLOSED) this.#finish();
-      else this.#reading?.closed(); // it comes back by itself
+      else this.#stream?.closed(); // it comes back by itself
     });
   }
 
@@ -50,30 +50,30 @@ export class EventSourceLine implements Line {
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#call.over();
+    this.#context.over();
   }
 
   /** A new EventSource knows no id yet: it is given the one that its client has. */
   async #fetch(init: EventSourceFetchInit): Promise<FetchLikeResponse> {
-    const known = this.#call.lastEventId();
+    const known = this.#context.lastEventId();
     const sent = { ...(known === undefined ? {} : { "Last-Event-ID": String(known) }), ...init.headers };
     const lastEventId = sent["Last-Event-ID"];
-    const reading = this.#call.begin(lastEventId === undefined ? undefined : Number(lastEventId));
-    this.#reading = reading;
+    const stream = this.#context.begin(lastEventId === undefined ? undefined : Number(lastEventId));
+    this.#stream = stream;
     try {
-      const response = await fetch(this.#call.url, { headers: sent, signal: init.signal });
+      const response = await fetch(this.#context.url, { headers: sent, signal: init.signal });
       const { status, url, redirected, headers } = response;
-      const head = { status, headers: new Map(headers) };
-      reading.head(head.status, head.headers);
-      const body = isStream(head) ? this.#slowed(response, reading) : null;
-      if (!body) reading.body(await response.text());
+      const fields = new Map(headers);
+      stream.head(status, fields);
+      const body = isStream(status, fields) ? this.#slowed(response, stream) : null;
+      if (!body) stream.body(await response.text());
       return { status, url, redirected, headers, body };
     } catch (error) {
-      throw told(error, reading);
+      throw reportFailure(error, stream);
     }
   }
 
-  #slowed(response: Response, reading: Reading): FetchLikeResponse["body"] {
+  #slowed(response: Response, stream: CheckedStream): FetchLikeResponse["body"] {
     const reader = response.body?.getReader();
     let opening = "";
     const take = async (): Promise<Next> => {
@@ -82,11 +82,11 @@ export class EventSourceLine implements Line {
         if (next.done) return { done: true };
         if (!opening.includes("\n")) {
           opening += Buffer.from(next.value).toString("latin1");
-          checkOpening(opening, reading);
+          checkOpening(opening, stream);
         }
         return next;
       } catch (error) {
-        throw told(error, reading);
+        throw reportFailure(error, stream);
       }
     };
     const slow = new SlowReader(take, this.#cut.signal);
@@ -99,21 +99,21 @@ export class EventSourceLine implements Line {
     const isForeign = lastEventId === this.#lastMessage.lastEventId && data !== this.#lastMessage.data;
     const id = isForeign ? undefined : lastEventId;
     if (type === "message") this.#lastMessage = { lastEventId, data };
-    this.#reading?.frame({ event: type, id, data });
+    this.#stream?.frame({ event: type, id, data });
   }
 }
 
-/** An EventSource does not tell how a stream begins. */
-function checkOpening(text: string, reading: Reading): void {
+/** An EventSource does not say how a stream begins. */
+function checkOpening(text: string, stream: CheckedStream): void {
   const line = /^(.*?)\r?\n/.exec(text)?.[1];
   if (line === undefined) return;
-  if (line === RETRY_LINE) reading.retry(3000);
-  else reading.beforeRetry(line);
+  if (line === RETRY_LINE) stream.retry(3000);
+  else stream.beforeRetry(line);
 }
 
-/** The failure of a request; the reading is told where the form of the answer was wrong, and not only its end missing. */
-function told(error: unknown, reading: Reading): unknown {
-  const words = String(at(error, "cause", "message"));
-  if (at(error, "cause", "name") === "HTTPParserError" && !words.includes("EOF")) reading.malformed(words);
+/** Gives the failure of a request back, and reports it where the form of the answer is wrong, not only its end missing. */
+function reportFailure(error: unknown, stream: CheckedStream): unknown {
+  const words = String(dig(error, "cause", "message"));
+  if (dig(error, "cause", "name") === "HTTPParserError" && !words.includes("EOF")) stream.malformed(words);
   return error;
 }

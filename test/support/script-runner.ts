@@ -1,17 +1,17 @@
 /**
- * A script played on one relay: chats that speak and fail, viewers that come, sleep, resume and go. In the end
- * it is judged whether everybody was sent exactly what was said, and whether the upstream met one poller per room.
+ * Runs a script on one relay: chats that speak and fail, viewers that come, sleep, resume and go. In the end it judges
+ * whether everybody was sent exactly what was said, and whether the upstream met one poller per room.
  */
 import assert from "node:assert/strict";
 import type { Chat } from "../../src/simulator/chat.ts";
 import type { Failure, Fault } from "../../src/simulator/faults.ts";
 import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
 import type { TestRelay } from "./relay.ts";
-import { assertExact, EventSourceViewer, StreamViewer, type Viewer } from "./viewers.ts";
+import { assertExact, Viewer } from "./viewers.ts";
 
-const MOST_VIEWERS = 200;
-/** One viewer in so many reads with the tests' own client. */
-const RAW_SHARE = 10;
+const MAX_VIEWERS = 200;
+/** One viewer in so many reads with `node:http`, all others with an EventSource. */
+const HTTP_SHARE = 10;
 /** One in so many asks for details. */
 const DETAILS_SHARE = 7;
 /** `backlog`: how much was said before anybody came. */
@@ -29,38 +29,38 @@ export type Step =
   | { do: "fail"; room: number; as: Failure; times: number }
   | { do: "wait"; room: number; polls: number };
 
-interface PlayedRoom {
+interface ScriptRoom {
   chat: Chat;
   /** The first message said has the cursor after this. */
   base: number;
   ordered: { fault: Fault; on: RequestKind; times: number }[];
 }
 
-interface Guest {
+interface Member {
   viewer: Viewer;
-  room: PlayedRoom;
+  room: ScriptRoom;
   details: boolean;
   mood: "awake" | "asleep" | "gone";
 }
 
-export class Play {
+export class ScriptRunner {
   readonly #relay: TestRelay;
-  readonly #rooms: PlayedRoom[] = [];
+  readonly #rooms: ScriptRoom[] = [];
   /** All that ever came, those who left included. */
-  readonly #guests: Guest[] = [];
+  readonly #members: Member[] = [];
 
   /** Opens both rooms, each by so many viewers at once, one of which is sent all of it. */
-  static async on(relay: TestRelay, openers = 3): Promise<Play> {
-    const play = new Play(relay);
-    for (const { videoId, backlog } of ROOMS) await play.#open(videoId, backlog, openers);
-    return play;
+  static async on(relay: TestRelay, openers = 3): Promise<ScriptRunner> {
+    const runner = new ScriptRunner(relay);
+    for (const { videoId, backlog } of ROOMS) await runner.#open(videoId, backlog, openers);
+    return runner;
   }
 
   private constructor(relay: TestRelay) {
     this.#relay = relay;
   }
 
-  async take(step: Step): Promise<void> {
+  async run(step: Step): Promise<void> {
     switch (step.do) {
       case "say":
         this.#room(step).chat.say(step.count);
@@ -102,28 +102,27 @@ export class Play {
       }
     }
     await this.#each(1, "asleep", "awake", (viewer) => viewer.wake());
-    for (const { viewer, room, mood } of this.#guests) {
+    for (const { viewer, room, mood } of this.#members) {
       if (mood === "awake") await viewer.reached(room.base + room.chat.ledger.length);
     }
     for (const room of this.#rooms) {
       const said = room.chat.ledger.map(({ id }) => id);
       const texts = { plain: new Map<number, string>(), detailed: new Map<number, string>() };
-      for (const { viewer, details } of this.#guests.filter((guest) => guest.room === room)) {
+      for (const { viewer, details } of this.#members.filter((member) => member.room === room)) {
         assertExact(viewer.history, room.base, said, details ? texts.detailed : texts.plain);
         for (const { data } of viewer.history.messages) assert.equal("details" in JSON.parse(data), details);
-        if (viewer instanceof EventSourceViewer)
-          assert.equal(viewer.strayConnections, 0, "an uncaused reconnect");
+        assert.equal(viewer.history.lost, 0, "a connection was lost");
       }
       this.#assertOnePoller(room);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#guests.map(({ viewer }) => viewer.leave()));
+    await Promise.all(this.#members.map(({ viewer }) => viewer.leave()));
   }
 
   /** At no time two calls for one video; a token is sent again only where a fault took its answer. */
-  #assertOnePoller({ chat: { videoId }, ordered }: PlayedRoom): void {
+  #assertOnePoller({ chat: { videoId }, ordered }: ScriptRoom): void {
     const calls = this.#relay.upstream.requests.filter((call) => call.videoId === videoId);
     for (const [i, call] of calls.entries()) {
       const before = calls[i - 1];
@@ -146,41 +145,42 @@ export class Play {
     });
     chat.say(backlog);
     const base = () => this.#relay.url;
-    const others = Array.from({ length: openers - 1 }, () => new EventSourceViewer(base, { videoId }));
-    const first = await StreamViewer.open(base, { videoId, backfill: 500 });
-    const room = { chat, base: first.history.start ?? Number.NaN, ordered: [] };
+    const viewers = await Promise.all([
+      Viewer.open(base, { videoId, backfill: 500 }),
+      ...Array.from({ length: openers - 1 }, () => Viewer.open(base, { videoId }, "eventsource")),
+    ]);
+    const room = { chat, base: viewers[0].history.start ?? Number.NaN, ordered: [] };
     this.#rooms.push(room);
-    for (const viewer of [first, ...others])
-      this.#guests.push({ viewer, room, details: false, mood: "awake" });
+    for (const viewer of viewers) this.#members.push({ viewer, room, details: false, mood: "awake" });
   }
 
-  async #arrive(room: PlayedRoom, backfill: number): Promise<void> {
-    if (this.#guests.filter(({ mood }) => mood !== "gone").length >= MOST_VIEWERS) return;
-    const details = this.#guests.length % DETAILS_SHARE === 0;
+  async #arrive(room: ScriptRoom, backfill: number): Promise<void> {
+    if (this.#members.filter(({ mood }) => mood !== "gone").length >= MAX_VIEWERS) return;
+    const details = this.#members.length % DETAILS_SHARE === 0;
     const query = { videoId: room.chat.videoId, backfill, details };
     const base = () => this.#relay.url;
-    const isRaw = this.#guests.length % RAW_SHARE === 0;
-    const viewer = isRaw ? await StreamViewer.open(base, query) : new EventSourceViewer(base, query);
-    this.#guests.push({ viewer, room, details, mood: "awake" });
+    const kind = this.#members.length % HTTP_SHARE === 0 ? "http" : "eventsource";
+    const viewer = await Viewer.open(base, query, kind);
+    this.#members.push({ viewer, room, details, mood: "awake" });
   }
 
-  #fail({ chat, ordered }: PlayedRoom, on: RequestKind, as: Failure, times: number): void {
+  #fail({ chat, ordered }: ScriptRoom, on: RequestKind, as: Failure, times: number): void {
     const fault = this.#relay.upstream.fault({ on, videoId: chat.videoId, times, as });
     ordered.push({ fault, on, times });
   }
 
   async #each(
     share: number,
-    before: Guest["mood"],
-    after: Guest["mood"],
+    before: Member["mood"],
+    after: Member["mood"],
     act: (viewer: Viewer) => Promise<void>,
   ): Promise<void> {
-    const some = this.#guests.filter(({ mood }) => mood === before).filter((_, i) => i % share === 0);
-    for (const guest of some) guest.mood = after;
+    const some = this.#members.filter(({ mood }) => mood === before).filter((_, i) => i % share === 0);
+    for (const member of some) member.mood = after;
     await Promise.all(some.map(({ viewer }) => act(viewer)));
   }
 
-  #room({ room }: { room: number }): PlayedRoom {
+  #room({ room }: { room: number }): ScriptRoom {
     const found = this.#rooms[room];
     assert.ok(found, `no room ${room}`);
     return found;

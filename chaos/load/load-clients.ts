@@ -3,9 +3,9 @@
  * judges nothing but what each reader sees for itself.
  */
 import { setTimeout as pause, setImmediate as yieldToOthers } from "node:timers/promises";
+import { type Behaviour, type Churn, comeAndGo } from "./churn-clients.ts";
 import type { Percentiles } from "./delays.ts";
 import { type Closing, Reader } from "./reader.ts";
-import { comeAndGo, type Manner, type Restlessness } from "./restless.ts";
 import { Tally } from "./tally.ts";
 
 /** How often it is looked whether all have what they wait for. */
@@ -37,7 +37,7 @@ export interface Return {
   lags?: readonly number[];
 }
 
-export interface CrowdReport {
+export interface LoadReport {
   viewers: number;
   open: number;
   faults: Record<string, number>;
@@ -47,13 +47,13 @@ export interface CrowdReport {
   head: number;
 }
 
-export class Crowd {
+export class LoadClients {
   readonly #readers: Reader[] = [];
   readonly #tally = new Tally();
 
   /** Resolves once all have their init frame, or will have none; to the cursor at which the first of them stands. */
-  async open({ service, withinMs, viewers, lastEventIds = [], ...wish }: Opening): Promise<number> {
-    const { videoId, details = false, stuck = false } = wish;
+  async open({ service, withinMs, viewers, lastEventIds = [], ...options }: Opening): Promise<number> {
+    const { videoId, details = false, stuck = false } = options;
     const readers = Array.from({ length: viewers }, (_, i) => {
       const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
       const lastEventId = lastEventIds[i % lastEventIds.length];
@@ -61,7 +61,7 @@ export class Crowd {
     });
     this.#readers.push(...readers);
     await this.#connect(readers, service, withinMs);
-    return readers[0]?.cursor ?? 0;
+    return readers[0]?.lastEventId ?? 0;
   }
 
   /** Ends all connections at once. */
@@ -74,14 +74,15 @@ export class Crowd {
     const readers = this.#readers.filter((reader) => !reader.isOpen);
     for (const [i, reader] of readers.entries()) {
       reader.closing = undefined;
-      if (reader.cursor !== undefined) reader.cursor -= lags[i % lags.length] ?? 0;
+      if (reader.lastEventId !== undefined) reader.lastEventId -= lags[i % lags.length] ?? 0;
     }
     await this.#connect(readers, service, withinMs);
   }
 
   /** Waits until all of a video have everything up to the cursor; resolves to how many have not, by then. */
   async reached(videoId: string, cursor: number, limitMs: number): Promise<number> {
-    const isBehind = (reader: Reader) => reader.wish.videoId === videoId && (reader.cursor ?? 0) < cursor;
+    const isBehind = (reader: Reader) =>
+      reader.options.videoId === videoId && (reader.lastEventId ?? 0) < cursor;
     const until = performance.now() + limitMs;
     while (performance.now() < until && this.#readers.some(isBehind)) await pause(LOOK_MS);
     return this.#readers.filter(isBehind).length;
@@ -94,18 +95,18 @@ export class Crowd {
     return this.#readers.filter(({ isOpen }) => isOpen).length;
   }
 
-  /** Others, which are no readers, come and go without end; resolves to how many calls there were of each manner. */
-  comeAndGo(wish: Restlessness): Promise<Record<Manner, number>> {
-    return comeAndGo(wish);
+  /** Others, which are no readers, come and go without end; resolves to how many calls there were of each behaviour. */
+  comeAndGo(options: Churn): Promise<Record<Behaviour, number>> {
+    return comeAndGo(options);
   }
 
-  report(): CrowdReport {
+  report(): LoadReport {
     return {
       viewers: this.#readers.length,
       open: this.#readers.filter(({ isOpen }) => isOpen).length,
       faults: this.#tally.faults,
       closings: this.#readers.flatMap(({ closing }) => closing ?? []),
-      head: this.#readers.reduce((head, { cursor }) => Math.max(head, cursor ?? 0), 0),
+      head: this.#readers.reduce((head, { lastEventId = 0 }) => Math.max(head, lastEventId), 0),
     };
   }
 

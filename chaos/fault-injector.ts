@@ -1,7 +1,7 @@
 /**
- * The driver's side of sabotage: what can be made to happen inside the service, how it is ordered, and the proof
- * that it happened. An order is a file named after it in a folder of its own; whoever carries it out (`saboteur.ts`,
- * within the service) removes the file and adds a line to the journal beside it, then acts.
+ * The driver's side of faults inside the service: which there are, how one is ordered, and the proof that it happened.
+ * An order is a file named after it in a folder of its own; `fault-injector.preload.ts`, within the service, removes
+ * the file, adds a line to the journal beside it, then acts.
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { watch } from "node:fs/promises";
@@ -28,16 +28,16 @@ export type KillPoint = (typeof KILL_POINTS)[number];
 export const THREAD_DEATHS = ["thread-death-in-transaction", "thread-death-after-commit"] as const;
 export type ThreadDeath = (typeof THREAD_DEATHS)[number];
 
-/** All sabotages, with what an order says beside the name. */
+/** All faults, with what an order says beside the name. */
 export type Orders = Record<KillPoint | ThreadDeath, []> & {
   /** So many commits of messages take so much longer. */
   "slow-commit": [ms: number, count: number];
   /** The main thread stands still, from the next append on. */
   "stall-loop": [ms: number];
 };
-export type Sabotage = keyof Orders;
+export type InjectedFault = keyof Orders;
 
-/** One sabotage that was carried out. */
+/** One fault that was carried out. */
 export interface Firing {
   name: string;
   pid: number;
@@ -45,36 +45,36 @@ export interface Firing {
   at: number;
 }
 
-/** What the folder is told by, to `saboteur.ts`. */
-export const FOLDER_VARIABLE = "CHAOS_SABOTAGE";
-/** The journal in that folder; no sabotage has this name. */
+/** What the folder is told by, to `fault-injector.preload.ts`. */
+export const FOLDER_VARIABLE = "CHAOS_FAULTS";
+/** The journal in that folder; no fault has this name. */
 export const JOURNAL = "journal";
 
-export class Saboteur {
-  readonly #folder = mkdtempSync(join(tmpdir(), "relay-sabotage-"));
+export class FaultInjector {
+  readonly #folder = mkdtempSync(join(tmpdir(), "relay-faults-"));
   readonly #drafts = join(this.#folder, "drafts");
-  readonly #settled = atExit(() => this.close());
+  readonly #cancelExit = atExit(() => this.close());
 
   constructor() {
     mkdirSync(this.#drafts);
     writeFileSync(join(this.#folder, JOURNAL), "");
   }
 
-  /** What takes a saboteur into a service that is begun by npm with this environment. */
+  /** What takes a injector into a service that is begun by npm with this environment. */
   get environment(): Record<string, string> {
-    const preloaded = new URL("./saboteur.ts", import.meta.url).href;
+    const preloaded = new URL("./fault-injector.preload.ts", import.meta.url).href;
     return { npm_config_node_options: `--import=${preloaded}`, [FOLDER_VARIABLE]: this.#folder };
   }
 
-  /** Orders a sabotage, to be carried out once, the next time that the service comes to its place. */
-  arm<S extends Sabotage>(name: S, ...details: Orders[S]): void {
+  /** Orders a fault, to be carried out once, the next time that the service comes to its place. */
+  arm<S extends InjectedFault>(name: S, ...details: Orders[S]): void {
     const draft = join(this.#drafts, name);
     writeFileSync(draft, details.join(" "));
     renameSync(draft, join(this.#folder, name));
   }
 
   /** Takes back an order, if it was not carried out yet. */
-  disarm(name: Sabotage): void {
+  disarm(name: InjectedFault): void {
     rmSync(join(this.#folder, name), { force: true });
   }
 
@@ -94,8 +94,8 @@ export class Saboteur {
     return counts;
   }
 
-  /** Resolves once a sabotage was carried out so many times in all. Rejects with the signal's reason. */
-  async untilFired(name: Sabotage, count: number, signal: AbortSignal): Promise<void> {
+  /** Resolves once a fault was carried out so many times in all. Rejects with the signal's reason. */
+  async untilFired(name: InjectedFault, count: number, signal: AbortSignal): Promise<void> {
     const changes = watch(this.#folder, { signal });
     try {
       do {
@@ -108,7 +108,7 @@ export class Saboteur {
 
   /** Removes the folder; the service must be gone. */
   close(): void {
-    this.#settled();
+    this.#cancelExit();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

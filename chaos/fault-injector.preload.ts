@@ -1,14 +1,14 @@
 /**
- * Sabotage within the service, preloaded from outside into each of its threads; the service has no line of it.
+ * Faults inside the service, preloaded from outside into each of its threads; the service has no line of them.
  * It wraps what the service calls, and where an order for that place lies in the folder, notes it in the journal
- * and carries it out. It ends the service at once where a thing that it wraps does not exist any more.
+ * and carries it out. It ends the service at once where a method that it wraps does not exist.
  */
 import { appendFileSync, existsSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isMainThread } from "node:worker_threads";
-import { FOLDER_VARIABLE, JOURNAL, type Sabotage } from "./sabotage.ts";
+import { FOLDER_VARIABLE, type InjectedFault, JOURNAL } from "./fault-injector.ts";
 
 /** How long the kernel may take for half a frame: a viewer that does not read must not save the service. */
 const HALF_FRAME_LIMIT_MS = 500;
@@ -33,7 +33,7 @@ class Orders {
   }
 
   /** Takes an order, if there is one: gives the numbers that stand in it. */
-  take(name: Sabotage): number[] | undefined {
+  take(name: InjectedFault): number[] | undefined {
     const path = join(this.#folder, name);
     if (!existsSync(path)) return undefined;
     try {
@@ -45,12 +45,12 @@ class Orders {
     }
   }
 
-  note(name: Sabotage): void {
+  note(name: InjectedFault): void {
     appendFileSync(join(this.#folder, JOURNAL), `${name} ${process.pid} ${Date.now()}\n`);
   }
 
   /** Carries an order out, if there is one. */
-  obey(name: Sabotage, act: (...details: number[]) => void): void {
+  obey(name: InjectedFault, act: (...details: number[]) => void): void {
     const details = this.take(name);
     if (!details) return;
     this.note(name);
@@ -157,7 +157,7 @@ function sleep(ms = 0): void {
 }
 
 function refuse(why: string): never {
-  writeSync(process.stderr.fd, `saboteur: ${why}\n`);
+  writeSync(process.stderr.fd, `injector: ${why}\n`);
   process.exit(70);
 }
 

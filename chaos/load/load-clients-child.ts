@@ -1,7 +1,7 @@
-/** A crowd in a process of its own: does what it is sent by name, and answers when it is done. */
-import { Crowd } from "./crowd.ts";
+/** A clients in a process of its own: does what it is sent by name, and answers when it is done. */
+import { LoadClients } from "./load-clients.ts";
 
-export type Order = keyof Crowd;
+export type Order = keyof LoadClients;
 
 export interface Call {
   id: number;
@@ -11,11 +11,11 @@ export interface Call {
 
 export type Answer = { id: number; value: unknown } | { id: number; failure: string };
 
-const crowd = new Crowd();
+const clients = new LoadClients();
 
 async function answer({ id, order, args }: Call): Promise<Answer> {
   try {
-    return { id, value: await Reflect.apply(crowd[order], crowd, args) };
+    return { id, value: await Reflect.apply(clients[order], clients, args) };
   } catch (error) {
     return { id, failure: String(error) };
   }

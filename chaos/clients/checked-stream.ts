@@ -1,21 +1,19 @@
 /**
- * One connection as its witness is told of it, whichever library read it: holds what came to the rules of the
- * service's stream, tells what breaks them as malformed, and knows where the next connection has to resume. It hears
- * nothing more once it is cut, and is closed once.
+ * Checks one connection against the rules of the service's stream, whichever library read it: reports to the observer
+ * what came and what breaks the rules, and knows where the next connection has to resume. It reports nothing more
+ * once it is cut, and is closed once.
  */
-import { at, parseObject } from "../../src/simulator/json.ts";
-import type { Witness } from "../client.ts";
-import type { SseFrame } from "../sse-frames.ts";
-import { isStream } from "../sse-response.ts";
-import type { SseListener } from "../sse-socket.ts";
+import { dig, parseObject } from "../../src/simulator/json.ts";
+import type { Observer } from "./observer.ts";
+import { isStream, type SseFrame, type SseListener } from "./sse.ts";
 
 const RETRY_MS = 3000;
 const CHAT_TYPES: readonly unknown[] = ["liveChatRenderer", "liveChatReplayRenderer"];
 
 type State = "calling" | "refused" | "begun" | "primed" | "open" | "terminal" | "cut" | "closed";
 
-export class Reading implements SseListener {
-  readonly #witness: Witness;
+export class CheckedStream implements SseListener {
+  readonly #observer: Observer;
   /** What the request carried. */
   readonly #resumedFrom: number | undefined;
   #lastEventId: number | undefined;
@@ -26,8 +24,8 @@ export class Reading implements SseListener {
   #retryAfterMs: number | undefined;
 
   /** `lastEventId`: what the request carries, if anything. */
-  constructor(witness: Witness, lastEventId: number | undefined) {
-    this.#witness = witness;
+  constructor(observer: Observer, lastEventId: number | undefined) {
+    this.#observer = observer;
     this.#resumedFrom = lastEventId;
     this.#lastEventId = lastEventId;
   }
@@ -49,18 +47,18 @@ export class Reading implements SseListener {
   head(status: number, headers: ReadonlyMap<string, string>): void {
     if (this.#state !== "calling") return;
     this.#status = status;
-    this.#state = isStream({ status, headers }) ? "begun" : "refused";
+    this.#state = isStream(status, headers) ? "begun" : "refused";
     const seconds = Number(headers.get("retry-after") ?? Number.NaN);
     if (seconds >= 0) this.#retryAfterMs = seconds * 1000;
   }
 
-  /** The whole body of an answer that is no stream. */
+  /** The whole body of an answer that is not a stream. */
   body(text: string): void {
     if (this.#state === "refused") this.#refuse(text);
   }
 
   retry(ms: number): void {
-    if (this.#isDeaf) return;
+    if (this.#isSilent) return;
     if (this.#state === "begun") this.#state = "primed";
     if (this.#hasRetry) this.malformed("a second retry");
     else if (ms !== RETRY_MS) this.malformed(`retry: ${ms}`);
@@ -68,24 +66,24 @@ export class Reading implements SseListener {
   }
 
   comment(text: string): void {
-    if (!this.#isDeaf) this.#checkPlace(`the comment ${text}`);
+    if (!this.#isSilent) this.#checkPlace(`the comment ${text}`);
   }
 
   frame({ event, id, data }: SseFrame): void {
-    if (this.#isDeaf) return;
+    if (this.#isSilent) return;
     if (!this.#checkPlace(`a frame ${event}`)) return;
     const value = parseObject(data);
-    if (value === undefined) this.malformed(`data of ${event} that is no JSON object: ${data}`);
+    if (value === undefined) this.malformed(`data of ${event} that is not a JSON object: ${data}`);
     else if (event === "init") this.#init(value);
     else if (this.#state !== "open") this.malformed(`a frame ${event} before init`);
     else if (event === "message") this.#message(id, data);
-    else if (event === "end") this.#terminal(event, at(value, "reason"));
-    else if (event === "error") this.#terminal(event, at(value, "code"));
+    else if (event === "end") this.#terminal(event, dig(value, "reason"));
+    else if (event === "error") this.#terminal(event, dig(value, "code"));
     else this.malformed(`a frame ${event}`);
   }
 
   malformed(what: string): void {
-    if (!this.#isDeaf) this.#witness.malformed(what.slice(0, 200));
+    if (!this.#isSilent) this.#observer.malformed(what.slice(0, 200));
   }
 
   /** What comes before anything else must be the reconnection time. */
@@ -106,10 +104,10 @@ export class Reading implements SseListener {
     if (this.#state === "closed") return;
     if (this.#state === "refused") this.#refuse("");
     this.#state = "closed";
-    this.#witness.closed(this.#wasCut);
+    this.#observer.closed(this.#wasCut);
   }
 
-  get #isDeaf(): boolean {
+  get #isSilent(): boolean {
     return this.#state === "cut" || this.#state === "closed";
   }
 
@@ -121,11 +119,11 @@ export class Reading implements SseListener {
   }
 
   #init(value: unknown): void {
-    const [videoId, chatType, cursor] = ["videoId", "chatType", "cursor"].map((key) => at(value, key));
+    const [videoId, chatType, cursor] = ["videoId", "chatType", "cursor"].map((key) => dig(value, key));
     if (this.#state === "open") this.malformed("a second init");
     else if (typeof videoId === "string" && CHAT_TYPES.includes(chatType) && isCursor(cursor)) {
       this.#state = "open";
-      this.#witness.opened({ videoId, chatType: String(chatType), cursor }, this.#resumedFrom);
+      this.#observer.opened({ videoId, chatType: String(chatType), cursor }, this.#resumedFrom);
     } else this.malformed(`init: ${JSON.stringify(value)}`);
   }
 
@@ -135,20 +133,20 @@ export class Reading implements SseListener {
     else if (!isCursor(cursor)) this.malformed(`a message whose id is ${id}`);
     else {
       this.#lastEventId = cursor;
-      this.#witness.message(cursor, data);
+      this.#observer.message(cursor, data);
     }
   }
 
   #terminal(event: "end" | "error", reason: unknown): void {
     this.#state = "terminal";
-    if (typeof reason === "string") this.#witness.terminal(event, reason);
+    if (typeof reason === "string") this.#observer.terminal(event, reason);
     else this.malformed(`${event} without a reason`);
   }
 
   #refuse(body: string): void {
-    const code = at(parseObject(body), "code");
+    const code = dig(parseObject(body), "code");
     this.#state = "calling";
-    this.#witness.refused(this.#status, typeof code === "string" ? code : "");
+    this.#observer.refused(this.#status, typeof code === "string" ? code : "");
   }
 }
 

@@ -1,11 +1,11 @@
-/** The way to a crowd in a process of its own, so that reading costs neither the service nor its upstream a turn. */
+/** The way to load clients in a process of its own, so that reading costs neither the service nor its upstream a turn. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import type { Crowd } from "./crowd.ts";
-import type { Answer, Call, Order } from "./crowd-child.ts";
+import type { LoadClients } from "./load-clients.ts";
+import type { Answer, Call, Order } from "./load-clients-child.ts";
 
-export class CrowdProcess implements AsyncDisposable {
-  readonly #child: ChildProcess = fork(new URL("./crowd-child.ts", import.meta.url));
+export class LoadClientsProcess implements AsyncDisposable {
+  readonly #child: ChildProcess = fork(new URL("./load-clients-child.ts", import.meta.url));
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #lastId = 0;
 
@@ -22,13 +22,16 @@ export class CrowdProcess implements AsyncDisposable {
     });
   }
 
-  /** Has the crowd do what its method of that name does. Rejects as that does, and if the process dies. */
-  tell<O extends Order>(order: O, ...args: Parameters<Crowd[O]>): Promise<Awaited<ReturnType<Crowd[O]>>> {
+  /** Has the clients do what its method of that name does. Rejects as that does, and if the process dies. */
+  tell<O extends Order>(
+    order: O,
+    ...args: Parameters<LoadClients[O]>
+  ): Promise<Awaited<ReturnType<LoadClients[O]>>> {
     const id = ++this.#lastId;
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting.set(id, waiting);
     this.#child.send({ id, order, args } satisfies Call);
-    return waiting.promise as Promise<Awaited<ReturnType<Crowd[O]>>>;
+    return waiting.promise as Promise<Awaited<ReturnType<LoadClients[O]>>>;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

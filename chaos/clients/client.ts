@@ -1,0 +1,163 @@
+/**
+ * A viewer as the service sees it: one connection after the other on a library that is not ours, each with the last
+ * id seen. It reconnects by itself, after a wait of its own choice or a refusal's, until it is ordered to stay away or
+ * leaves. A connection may come back by itself, as an EventSource does, until it is over.
+ */
+import type { Random } from "../../src/simulator/random.ts";
+import { CheckedStream } from "./checked-stream.ts";
+import type { ClientOptions, Observer } from "./observer.ts";
+
+const MIN_WAIT_MS = 50;
+const MAX_WAIT_MS = 1500;
+/** Nobody stays away for longer because of a refusal. */
+const MAX_REFUSED_MS = 2000;
+
+/** What a trickling client takes at a time. A prime, so that reads and frames, or characters, seldom end together. */
+export const SLOW_READ_BYTES = 47;
+export const SLOW_READ_MS = 10;
+
+export type ClientKind = "http" | "curl" | "eventsource";
+
+/** One connection of a client, or all of a library that reconnects by itself. */
+export interface Connection {
+  stall(ms: number): void;
+  trickle(ms: number): void;
+  /** Ends it for good: `over` is called, at once or later. May be called again. */
+  cut(): void;
+}
+
+/** What a connection is made from. */
+export interface ConnectionContext {
+  url: URL;
+  /** What the next connection resumes from. */
+  lastEventId(): number | undefined;
+  /** To be called for each request, with what it carries. */
+  begin(lastEventId: number | undefined): CheckedStream;
+  /** To be called once, when there is no connection and there will be none. */
+  over(): void;
+}
+
+export type Connect = (context: ConnectionContext) => Connection;
+
+export class Client {
+  readonly kind: ClientKind;
+  readonly #newConnection: Connect;
+  readonly #base: () => string;
+  readonly #options: ClientOptions;
+  readonly #observer: Observer;
+  readonly #random: Random;
+  #connection: Connection | undefined;
+  #stream: CheckedStream | undefined;
+  #wait: NodeJS.Timeout | undefined;
+  /** How long to stay away once the connection is over; undefined where the client itself chooses. */
+  #awayMs: number | undefined;
+  /** It is away because it was ordered to be. */
+  #isAway = false;
+  #left: PromiseWithResolvers<void> | undefined;
+
+  /** Connects at once. `base` says where the service listens now. */
+  constructor(
+    kind: ClientKind,
+    connect: Connect,
+    base: () => string,
+    options: ClientOptions,
+    observer: Observer,
+    random: Random,
+  ) {
+    this.kind = kind;
+    this.#newConnection = connect;
+    this.#base = base;
+    this.#options = options;
+    this.#observer = observer;
+    this.#random = random;
+    this.#connect();
+  }
+
+  /** Whether a stream is open, its init seen. */
+  get isOpen(): boolean {
+    return this.#stream?.isOpen ?? false;
+  }
+
+  /** Breaks the connection and stays away for `awayMs`; where that is infinite, until `comeBack`. */
+  drop(awayMs: number): void {
+    if (this.#left) return;
+    this.#awayMs = awayMs;
+    if (this.#connection) this.#cut(this.#connection);
+    else this.#stayAway();
+  }
+
+  /** Ends an absence at once; a client that is not away does nothing. */
+  comeBack(): void {
+    if (this.#awayMs !== undefined)
+      this.#awayMs = 0; // the connection is not over yet
+    else if (this.#isAway && !this.#left) this.#connect();
+  }
+
+  /** Takes nothing from its present connection for so long; the latest of this and `trickle` counts. */
+  stall(ms: number): void {
+    this.#connection?.stall(ms);
+  }
+
+  /** Takes a few bytes at a time for so long; a client that cannot do that stalls in small steps. */
+  trickle(ms: number): void {
+    this.#connection?.trickle(ms);
+  }
+
+  /** Goes for good. Resolves when its connection is closed and its processes are gone. */
+  leave(): Promise<void> {
+    if (!this.#left) {
+      this.#left = Promise.withResolvers();
+      clearTimeout(this.#wait);
+      if (this.#connection) this.#cut(this.#connection);
+      else this.#left.resolve();
+    }
+    return this.#left.promise;
+  }
+
+  #connect(): void {
+    clearTimeout(this.#wait);
+    this.#isAway = false;
+    this.#connection = this.#newConnection({
+      url: streamUrl(this.#base(), this.#options),
+      lastEventId: () => this.#stream?.lastEventId ?? this.#options.lastEventId,
+      begin: (lastEventId) => {
+        this.#stream = new CheckedStream(this.#observer, lastEventId);
+        return this.#stream;
+      },
+      over: () => this.#over(),
+    });
+  }
+
+  #cut(connection: Connection): void {
+    this.#stream?.cut();
+    connection.cut();
+  }
+
+  #over(): void {
+    this.#connection = undefined;
+    this.#stream?.closed();
+    if (this.#left) this.#left.resolve();
+    else this.#stayAway();
+  }
+
+  #stayAway(): void {
+    this.#isAway = this.#awayMs !== undefined;
+    const ms = this.#awayMs ?? this.#ownWaitMs();
+    this.#awayMs = undefined;
+    clearTimeout(this.#wait);
+    if (Number.isFinite(ms)) this.#wait = setTimeout(() => this.#connect(), ms);
+  }
+
+  #ownWaitMs(): number {
+    const drawn = MIN_WAIT_MS + this.#random.below(MAX_WAIT_MS - MIN_WAIT_MS);
+    return Math.min(this.#stream?.retryAfterMs ?? drawn, MAX_REFUSED_MS);
+  }
+}
+
+function streamUrl(base: string, { videoId, backfill, details }: ClientOptions): URL {
+  const url = new URL("/v1/stream", base);
+  url.searchParams.set("videoId", videoId);
+  if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
+  if (details) url.searchParams.set("details", "true");
+  return url;
+}

@@ -1,0 +1,123 @@
+/**
+ * A client's connection on `curl`: one process, which reads HTTP in its own, strict way; its output is the head as it
+ * came, then the body without its transfer coding. It stalls by being stopped as a process, and is over when the
+ * process is gone.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import type { CheckedStream } from "./checked-stream.ts";
+import type { Connection, ConnectionContext } from "./client.ts";
+import { frameParser, isStream } from "./sse.ts";
+
+/** A stopped process cannot read a little: it is stopped and let go in turns. */
+const TURN_MS = 20;
+const HEAD_END = "\r\n\r\n";
+
+/**
+ * Exit codes of a connection that broke or never came about: 7 refused, 18 cut in the midst of the body, 52 nothing
+ * came, 55 not sent. 56, not received, is also that of a body whose form is wrong; then the words are others.
+ */
+const BROKEN = /^curl: \((7|18|52|55)\)|^curl: \(56\) Recv failure/;
+
+/** Whether there is a `curl` on this machine. */
+export function hasCurl(): boolean {
+  return spawnSync("curl", ["--version"]).status === 0;
+}
+
+export class CurlConnection implements Connection {
+  readonly #child: ChildProcess;
+  readonly #context: ConnectionContext;
+  readonly #stream: CheckedStream;
+  readonly #parser: ReturnType<typeof frameParser>;
+  /** What has come of the head, then of a body that is not a stream. */
+  #text = "";
+  #part: "head" | "stream" | "body" = "head";
+  #complaint = "";
+  /** The end of a stall or trickle. */
+  #recovery: NodeJS.Timeout | undefined;
+  #turns: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(context: ConnectionContext) {
+    this.#context = context;
+    const lastEventId = context.lastEventId();
+    this.#stream = context.begin(lastEventId);
+    this.#parser = frameParser(this.#stream);
+    const resume = lastEventId === undefined ? [] : ["-H", `Last-Event-ID: ${lastEventId}`];
+    const request = ["-H", "Accept: text/event-stream", ...resume, context.url.href];
+    // -q: not what the user's own curlrc says
+    this.#child = spawn("curl", ["-q", "-sS", "-N", "-i", "--noproxy", "*", ...request], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => this.#read(text));
+    this.#child.stderr?.on("data", (bytes: Buffer) => {
+      this.#complaint += bytes;
+    });
+    this.#child.once("error", () => {
+      if (this.#child.pid === undefined) this.#finish(); // it could not be started: no other event follows
+    });
+    this.#child.once("close", () => this.#finish());
+  }
+
+  stall(ms: number): void {
+    this.#slowFor(ms);
+    this.#child.kill("SIGSTOP");
+  }
+
+  trickle(ms: number): void {
+    this.#slowFor(ms);
+    let isStopped = false;
+    this.#turns = setInterval(() => {
+      isStopped = !isStopped;
+      this.#child.kill(isStopped ? "SIGSTOP" : "SIGCONT");
+    }, TURN_MS);
+  }
+
+  cut(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  #slowFor(ms: number): void {
+    this.#stopTimers();
+    this.#recovery = setTimeout(() => {
+      this.#stopTimers();
+      this.#child.kill("SIGCONT");
+    }, ms);
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#recovery);
+    clearInterval(this.#turns);
+  }
+
+  #read(text: string): void {
+    if (this.#part === "stream") this.#parser.feed(text);
+    else this.#text += text;
+    if (this.#part === "head") this.#readHead();
+  }
+
+  #readHead(): void {
+    const end = this.#text.indexOf(HEAD_END);
+    if (end === -1) return;
+    const [first = "", ...lines] = this.#text.slice(0, end).split("\r\n");
+    const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first)?.[1]);
+    const headers = new Map(
+      lines.map((line) => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+      }),
+    );
+    this.#text = this.#text.slice(end + HEAD_END.length);
+    this.#part = isStream(status, headers) ? "stream" : "body";
+    this.#stream.head(status, headers);
+    if (this.#part === "stream") this.#parser.feed(this.#text);
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stopTimers();
+    if (this.#part === "body") this.#stream.body(this.#text);
+    if (this.#complaint && !BROKEN.test(this.#complaint)) this.#stream.malformed(this.#complaint.trim());
+    this.#context.over();
+  }
+}

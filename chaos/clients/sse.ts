@@ -1,0 +1,98 @@
+/**
+ * The event stream as libraries read it: `node:http` the response, `eventsource-parser` its frames. A connection
+ * carries one request, and its owner decides when bytes are taken from it.
+ */
+import { type ClientRequest, get, type IncomingMessage } from "node:http";
+import { createParser, type EventSourceParser } from "eventsource-parser";
+
+export interface SseFrame {
+  event: string;
+  /** The frame's own `id:` line; undefined where it has none. */
+  id: string | undefined;
+  data: string;
+}
+
+export interface SseListener {
+  /** The head of the answer; header names in lower case. */
+  head(status: number, headers: ReadonlyMap<string, string>): void;
+  frame(frame: SseFrame): void;
+  /** A reconnection time, in milliseconds. */
+  retry?(ms: number): void;
+  comment?(text: string): void;
+  /** The whole body of an answer that is not a stream. */
+  body?(text: string): void;
+  malformed?(what: string): void;
+  /** The connection is over. `complete`: the response came to its orderly end; `why` says what failed, if known. */
+  closed(complete: boolean, why?: string): void;
+}
+
+export function frameParser(listener: Omit<SseListener, "head" | "closed">): EventSourceParser {
+  return createParser({
+    onEvent: ({ event = "message", id, data }) => listener.frame({ event, id, data }),
+    onRetry: (ms) => listener.retry?.(ms),
+    onComment: (text) => listener.comment?.(text),
+    onError: ({ message }) => listener.malformed?.(message),
+  });
+}
+
+/** Whether an answer is the stream that was asked for. */
+export function isStream(status: number, headers: ReadonlyMap<string, string>): boolean {
+  return status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
+}
+
+export class SseConnection {
+  readonly #request: ClientRequest;
+  #response: IncomingMessage | undefined;
+
+  /** `localAddress`: any of 127.0.0.0/8, as one address has only some 28,000 ports to call from. */
+  constructor(url: URL, lastEventId: number | undefined, listener: SseListener, localAddress?: string) {
+    const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
+    const headers = { accept: "text/event-stream", connection: "keep-alive", ...resume };
+    this.#request = get(url, { agent: false, headers, ...(localAddress ? { localAddress } : {}) });
+    let why: string | undefined;
+    this.#request.on("response", (response) => this.#read(response, listener));
+    this.#request.on("error", ({ message, ...error }) => {
+      why = message;
+      if ("code" in error && String(error.code).startsWith("HPE_")) listener.malformed?.(message);
+    });
+    this.#request.on("close", () => this.#response ?? listener.closed(false, why));
+  }
+
+  /** Takes nothing more, so that the sender's window fills; what Node reads ahead, 64 KiB, waits in memory. */
+  pause(): void {
+    this.#response?.pause();
+  }
+
+  /** Takes so many characters at most while it is paused. */
+  readSlowly(characters: number): void {
+    if (this.#response) this.#response.read(Math.min(characters, this.#response.readableLength));
+  }
+
+  resume(): void {
+    this.#response?.resume();
+  }
+
+  /** Breaks the connection. */
+  destroy(): void {
+    this.#request.destroy();
+  }
+
+  #read(response: IncomingMessage, listener: SseListener): void {
+    this.#response = response;
+    const { statusCode: status = 0 } = response;
+    const headers = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
+    const parser = isStream(status, headers) ? frameParser(listener) : undefined;
+    let body = "";
+    response.setEncoding("utf8");
+    response.on("data", (text: string) => {
+      if (parser) parser.feed(text);
+      else body += text;
+    });
+    response.on("error", () => {}); // "close" follows
+    response.on("close", () => {
+      if (!parser && response.complete) listener.body?.(body);
+      listener.closed(response.complete);
+    });
+    listener.head(status, headers);
+  }
+}
