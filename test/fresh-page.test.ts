@@ -169,8 +169,9 @@ describe("a live chat that was lively and has been silent for long", () => {
   for (const [what, breaks] of [
     [
       "cannot be loaded",
-      ({ relay }) =>
-        void (failAlways(relay, "popout", { status: 500 }), failAlways(relay, "watch", { status: 500 })),
+      ({ relay }) => {
+        for (const on of ["popout", "watch"] as const) failAlways(relay, on, { status: 500 });
+      },
     ],
     ["shows no chat", ({ chat }) => chat.change({ foundOn: "watch", page: 0 })],
   ] satisfies [string, (room: Awaited<ReturnType<typeof silentRoom>>) => void][]) {
