@@ -9,7 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { type Clock, systemClock } from "../src/clock.ts";
 import { StoreProcess } from "./support/store-process.ts";
-import { followed, messages, readAll, settled, stored } from "./support/store-reading.ts";
+import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
   isUnavailable,
@@ -63,7 +63,7 @@ test("a disk that takes no more is unavailable, and once it does again nothing i
 test("a file that another program has locked for writing is read, and its writes are unavailable until it is free", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a"]), "");
   const other = new DatabaseSync(path);
   t.after(() => other.close());
@@ -77,7 +77,7 @@ test("a file that another program has locked for writing is read, and its writes
 test("what was committed although its append failed reaches the followers, once", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
   const first = items.next();
   await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -109,7 +109,7 @@ test("a thread that dies fails what it had as unavailable; repeating it loses an
   const path = join(await temporaryFolder(t), "relay.db");
   let thread = nextThread();
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   const following = followed(store, ROOM, BORN_MS);
   let head = BORN_MS;
   let failures = 0;
@@ -153,7 +153,7 @@ test("a follower waits longer and longer for a store that is unavailable, and go
   };
   const starting = nextThread();
   const store = await openFor(t, `sqlite:${path}`, clock);
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a", "b"]), "");
   await (await starting).terminate();
   const thief = new DatabaseSync(`${path}-lock`);

@@ -13,6 +13,7 @@ const MAX_KINDS = 200;
 /** The operations of a store, as metrics and log name them. */
 export type StoreOperation =
   | "claim"
+  | "abandon"
   | "append"
   | "finish"
   | "read"
