@@ -88,6 +88,23 @@ describe("the rounds of the retention", () => {
     await over;
   });
 
+  it("delete nothing by a clock that has just jumped ahead, until it has stood for a round", async () => {
+    const { clock, store, rounds, stop, over } = running(30);
+    await clock.advance(1);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    clock.jump(40 * DAY_MS);
+    await clock.advance(HOUR_MS);
+    clock.jump(-40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [3, 1]);
+    clock.jump(40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
+    stop.abort();
+    await over;
+  });
+
   it("go on after one in which the store failed, and a retention of 0 has none", async () => {
     const { clock, store, telemetry, rounds, stop, over } = running(1);
     await clock.advance(HOUR_MS / 2);

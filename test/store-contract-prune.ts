@@ -211,6 +211,50 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(added, stored(BORN_MS + 12, [5, 12]));
   });
 
+  const DAY_MS = 24 * 3_600_000;
+  for (const [count, step] of [
+    [1, 1000],
+    [30, 10],
+  ] as const) {
+    test(`${count} messages stored while the clock was ahead go with the next after them, ${step} a step`, async (t) => {
+      const { store, wall } = await subject(t);
+      const early = await own(store, OTHER);
+      const live = await own(store, ROOM);
+      wall.nowMs += 365 * DAY_MS;
+      await store.append(early, BORN_MS, messages([...Array(count).keys()]), "");
+      const keepDays = 30 * DAY_MS;
+      const prune = async () => {
+        let total = 0;
+        for (let done: number = step; done === step; total += done)
+          done = await store.prune(wall.nowMs - keepDays, step);
+        return total;
+      };
+      wall.nowMs = BORN_MS;
+      assert.equal(await prune(), 0);
+      await store.append(live, BORN_MS, messages(["a", "b"]), "");
+      wall.nowMs += keepDays;
+      await store.append(live, BORN_MS + 2, messages(["c"]), "");
+      assert.equal(await prune(), 0);
+      wall.nowMs += 1;
+      assert.equal(await prune(), count + 2);
+      assert.deepEqual(await kept(store, OTHER), [count, count]);
+      assert.deepEqual(await kept(store, ROOM), [2, 3]);
+    });
+  }
+
+  test("a clock that is behind makes nothing old, whether it stores or prunes", async (t) => {
+    const { store, wall } = await subject(t);
+    const claim = await own(store, ROOM);
+    await store.append(claim, BORN_MS, messages(["a"]), "");
+    wall.nowMs -= 365 * DAY_MS;
+    await store.append(claim, BORN_MS + 1, messages(["b"]), "");
+    assert.equal(await store.prune(wall.nowMs - DAY_MS, 10), 0);
+    wall.nowMs = BORN_MS + 1;
+    await store.append(claim, BORN_MS + 2, messages(["c"]), "");
+    assert.equal(await store.prune(BORN_MS, 10), 0);
+    assert.equal((await readAll(store, ROOM)).length, 3);
+  });
+
   test("appends go on between the steps of a long pruning", async (t) => {
     const { store, wall } = await subject(t);
     const old = await own(store, OTHER);

@@ -21,10 +21,10 @@ interface Room {
   byId: Map<string, StoredMessage>;
 }
 
-/** One append's messages: up to the room's `upTo`th ever, from wherever those before it end. */
+/** One append: when it was, and how many messages its room had ever been given by then. */
 interface Arrival {
   room: Room;
-  upTo: number;
+  messageCount: number;
   at: number;
 }
 
@@ -87,7 +87,7 @@ export class MemoryStore implements StoreEngine {
     room.claimed = undefined;
     if (added.length > 0) {
       room.messages.push(...added);
-      this.#arrivals.push({ room, upTo: head - room.record.base, at });
+      this.#arrivals.push({ room, messageCount: head - room.record.base, at });
     }
     this.followers.added(claim.videoId, added);
     return added;
@@ -140,11 +140,11 @@ export class MemoryStore implements StoreEngine {
       if (room.messages.length === 0) this.#rooms.delete(room.record.videoId);
     }
     let done = 0;
-    for (const { room, upTo, at } of this.#arrivals) {
-      if (at >= before || left === 0) break;
+    for (const { room, messageCount } of this.#arrivals.slice(0, this.#oldArrivals(before))) {
+      if (left === 0) break;
       const { base, floor } = room.record;
-      left -= this.#forget(room, Math.min(Math.max(0, base + upTo - floor), left));
-      if (room.record.floor >= base + upTo) done++;
+      left -= this.#forget(room, Math.min(Math.max(0, base + messageCount - floor), left));
+      if (room.record.floor >= base + messageCount) done++;
     }
     this.#arrivals.splice(0, done);
     return limit - left;
@@ -197,6 +197,14 @@ export class MemoryStore implements StoreEngine {
       this.#leases.end(claim);
       throw error;
     }
+  }
+
+  /** How many of the arrivals are old: up to the last one stored before, of those in front of the first to stay. */
+  #oldArrivals(before: number): number {
+    const now = this.#clock.now();
+    const firstToStay = this.#arrivals.findIndex(({ at }) => at >= before && at <= now);
+    const passed = firstToStay === -1 ? this.#arrivals : this.#arrivals.slice(0, firstToStay);
+    return passed.findLastIndex(({ at }) => at < before) + 1;
   }
 
   /** Nobody owns them any more. Those that never held anything go first, then the longest finished. */

@@ -215,6 +215,13 @@ export class Telemetry {
     if (entries > 0) this.log.info({ entries }, "deleted what is older than the retention");
   }
 
+  pruningPostponed(jumpedMs: number): void {
+    this.log.warn(
+      { jumpedMs: Math.round(jumpedMs) },
+      "the system clock jumped ahead: nothing is deleted by it before the next round of the retention",
+    );
+  }
+
   cursorsMoved(rooms: number): void {
     this.log.warn(
       { rooms },

@@ -44,6 +44,7 @@ const SQL = {
   raiseFloor: "update room set floor = ? where key = ?",
   forgetRoom: "delete from room where key = ?",
   oldest: "select seq, room, cursor, at from message order by seq limit ?",
+  nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
   forgetOldest: "delete from message where seq <= ?",
   // By more than the room's span: so the new cursors are above all old ones, and none meets one on its way.
   moves: "select key, max(:now, head + 1) - base as by from room where base < :now",
@@ -132,7 +133,7 @@ export class Tables {
       const found =
         this.#sql.unused.get({ unusedSince }) ?? this.#sql.longestEnded.get({ before, unusedSince });
       const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
-      if (!room) return limit - left + this.#forgetOldest(before, left);
+      if (!room) return limit - left + this.#forgetOldest(before, left, now);
       const upTo = Math.min(room.head, room.floor + left);
       this.#sql.forgetFirst.run(room.key, upTo);
       if (upTo === room.head) this.#sql.forgetRoom.run(room.key);
@@ -142,11 +143,14 @@ export class Tables {
     return limit;
   }
 
-  /** Looks at no more rows than it may delete: the oldest ones, up to the first to stay. */
-  #forgetOldest(before: number, limit: number): number {
+  /** Looks at no more rows than it may delete, and at those that were stored while the clock was ahead. */
+  #forgetOldest(before: number, limit: number, now: number): number {
     const oldest = this.#sql.oldest.all(limit) as unknown as OldMessage[];
-    const firstToStay = oldest.findIndex(({ at }) => at >= before);
-    const gone = firstToStay === -1 ? oldest : oldest.slice(0, firstToStay);
+    const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
+    if (firstToStay !== -1) oldest.length = firstToStay;
+    const next = this.#sql.nextInTime.get(oldest.at(-1)?.seq ?? 0, now) as Pick<OldMessage, "at"> | undefined;
+    const isNextOld = next !== undefined && next.at < before;
+    const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
     const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // of each room the last, its highest
     for (const [room, floor] of floors) this.#sql.raiseFloor.run(floor, room);
     this.#sql.forgetOldest.run(gone.at(-1)?.seq ?? 0);
