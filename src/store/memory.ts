@@ -31,6 +31,7 @@ interface Arrival {
 export class MemoryStore implements StoreEngine {
   readonly followers: Followers;
   readonly presence = new LocalPresence();
+  readonly lost = new Promise<never>(() => {});
   readonly #clock: Clock;
   readonly #rooms = new Map<string, Room>();
   /** In the order of their commits, all rooms together: what pruning takes from. */

@@ -210,6 +210,10 @@ export class Telemetry {
     this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
   }
 
+  storeLost(why: string): void {
+    this.log.fatal({ why }, "the store is lost: the service stops");
+  }
+
   /** A round of the retention is done. */
   pruned(entries: number): void {
     if (entries > 0) this.log.info({ entries }, "deleted what is older than the retention");

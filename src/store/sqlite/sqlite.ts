@@ -10,7 +10,7 @@ import type { Logger } from "../../telemetry/log.ts";
 import { Followers } from "../follow.ts";
 import { LocalLeases } from "../lease.ts";
 import type { StoreEngine } from "../observed.ts";
-import { type Claim, type ClaimedRoom, isUnavailable, type RoomRecord } from "../port.ts";
+import { type Claim, type ClaimedRoom, isUnavailable, type RoomRecord, type StoreError } from "../port.ts";
 import { LocalPresence } from "../presence.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { SqliteThread } from "./thread.ts";
@@ -18,6 +18,7 @@ import { SqliteThread } from "./thread.ts";
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
   readonly presence = new LocalPresence();
+  readonly lost: Promise<StoreError>;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: SqliteThread;
@@ -28,6 +29,7 @@ export class SqliteStore implements StoreEngine {
     this.#path = path;
     this.#clock = clock;
     this.#thread = new SqliteThread(path, log);
+    this.lost = this.#thread.lost;
     this.followers = new Followers(clock);
   }
 
