@@ -12,7 +12,7 @@ import { type Claim, type ClaimedRoom, type RoomRecord, StoreError, UNUSED_CLAIM
 import { LocalPresence } from "./presence.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
-interface Room {
+interface HeldRoom {
   record: RoomRecord & Claim;
   /** Until the first write under its newest claim: when that was, and the end that the room had before. */
   claimed: (Pick<RoomRecord, "end" | "endedAt"> & { at: number }) | undefined;
@@ -23,7 +23,7 @@ interface Room {
 
 /** One append: when it was, and how many messages its room had ever been given by then. */
 interface Arrival {
-  room: Room;
+  room: HeldRoom;
   messageCount: number;
   at: number;
 }
@@ -33,7 +33,7 @@ export class MemoryStore implements StoreEngine {
   readonly presence = new LocalPresence();
   readonly lost = new Promise<never>(() => {});
   readonly #clock: Clock;
-  readonly #rooms = new Map<string, Room>();
+  readonly #rooms = new Map<string, HeldRoom>();
   /** In the order of their commits, all rooms together: what pruning takes from. */
   readonly #arrivals: Arrival[] = [];
   readonly #leases = new LocalLeases();
@@ -137,14 +137,14 @@ export class MemoryStore implements StoreEngine {
     let left = limit;
     for (const room of this.#finishedBefore(before)) {
       if (left === 0) return limit;
-      left -= Math.max(1, this.#forget(room, left));
+      left -= Math.max(1, this.#deleteOldest(room, left));
       if (room.messages.length === 0) this.#rooms.delete(room.record.videoId);
     }
     let done = 0;
     for (const { room, messageCount } of this.#arrivals.slice(0, this.#oldArrivals(before))) {
       if (left === 0) break;
       const { base, floor } = room.record;
-      left -= this.#forget(room, Math.min(Math.max(0, base + messageCount - floor), left));
+      left -= this.#deleteOldest(room, Math.min(Math.max(0, base + messageCount - floor), left));
       if (room.record.floor >= base + messageCount) done++;
     }
     this.#arrivals.splice(0, done);
@@ -180,16 +180,16 @@ export class MemoryStore implements StoreEngine {
     this.followers.close();
   }
 
-  #newRoom(videoId: string): Room {
+  #newRoom(videoId: string): HeldRoom {
     const born = this.#clock.now();
     const unread = { checkpoint: null, checkpointAt: null, end: null, endedAt: null };
     const record = { videoId, epoch: born, base: born, floor: born, head: born, ...unread };
-    const room: Room = { record, claimed: undefined, messages: [], byId: new Map() };
+    const room: HeldRoom = { record, claimed: undefined, messages: [], byId: new Map() };
     this.#rooms.set(videoId, room);
     return room;
   }
 
-  #owned(claim: Claim, expectedHead?: number): Room {
+  #owned(claim: Claim, expectedHead?: number): HeldRoom {
     const room = this.#rooms.get(claim.videoId);
     try {
       assertOwner(room?.record, claim, expectedHead);
@@ -209,9 +209,9 @@ export class MemoryStore implements StoreEngine {
   }
 
   /** Nobody owns them any more. Those that never held anything go first, then the longest finished. */
-  #finishedBefore(before: number): Room[] {
+  #finishedBefore(before: number): HeldRoom[] {
     const unusedSince = this.#clock.now() - UNUSED_CLAIM_MS;
-    const finishedAt = ({ record, claimed }: Room) => {
+    const finishedAt = ({ record, claimed }: HeldRoom) => {
       if (claimed && claimed.at >= unusedSince) return Number.POSITIVE_INFINITY;
       const { endedAt } = claimed ?? record;
       return endedAt ?? (record.checkpoint === null ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
@@ -220,8 +220,8 @@ export class MemoryStore implements StoreEngine {
     return finished.sort((one, other) => finishedAt(one) - finishedAt(other));
   }
 
-  /** Lets go of a room's oldest messages, as many as there are up to the limit. Returns their number. */
-  #forget(room: Room, limit: number): number {
+  /** Deletes a room's oldest messages, as many as there are up to the limit. Returns their number. */
+  #deleteOldest(room: HeldRoom, limit: number): number {
     const gone = room.messages.splice(0, limit);
     for (const message of gone) {
       room.byId.delete(message.id);

@@ -114,7 +114,7 @@ export interface Store {
 
 export interface Retention {
   /**
-   * One bounded step of forgetting what was stored before `before` (wall milliseconds), in one commit: rooms that
+   * One bounded step of deleting what was stored before `before` (wall milliseconds), in one commit: rooms that
    * were finished before then, the longest finished first, each from its oldest message on and gone with its last;
    * once there is none left, the oldest messages of all other rooms, in the order of their commits. A message whose time
    * lies ahead of the clock was stored while the clock was wrong: it goes with the next one after it. Floors rise with what is deleted. Rooms that never

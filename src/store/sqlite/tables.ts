@@ -29,23 +29,23 @@ const SQL = {
   reopen: "update room set ending = null, ended_at = null, claimed_at = null where key = ?",
   room: `select ${ROOM} from room where video_id = ?`,
   unfinishedRooms: `select ${ROOM} from room where ended_at is null and checkpoint_at >= ?`,
-  add: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
+  insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
-  move: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
+  moveOn: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
   finish: "update room set ending = ?, ended_at = ?, claimed_at = null where key = ?",
   read: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
-  find: `select cursor, id, body, details from message
+  messageById: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and id = ?`,
   unused: "select key, floor, head from room where claimed_at < :unusedSince and checkpoint is null limit 1",
-  longestEnded: `select key, floor, head from room where ended_at < :before
+  longestFinished: `select key, floor, head from room where ended_at < :before
     and (claimed_at is null or claimed_at < :unusedSince) order by ended_at limit 1`,
-  forgetFirst: "delete from message where room = ? and cursor <= ?",
+  deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
-  forgetRoom: "delete from room where key = ?",
+  deleteRoom: "delete from room where key = ?",
   oldest: "select seq, room, cursor, at from message order by seq limit ?",
   nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
-  forgetOldest: "delete from message where seq <= ?",
+  deleteOldest: "delete from message where seq <= ?",
   // By more than the room's span: so the new cursors are above all old ones, and none meets one on its way.
   moves: "select key, max(:now, head + 1) - base as by from room where base < :now",
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
@@ -73,7 +73,7 @@ export class Tables {
     const claimed = this.#row(claim.videoId);
     assertOwner(claimed, claim);
     if (claimed.checkpoint === null) {
-      this.#sql.forgetRoom.run(claimed.key);
+      this.#sql.deleteRoom.run(claimed.key);
       return undefined;
     }
     return toRecord(this.#sql.unclaim.get(claimed.key) as unknown as RoomRow);
@@ -92,11 +92,11 @@ export class Tables {
     const added: number[] = [];
     for (const [index, { id, body, details }] of messages.entries()) {
       const cursor = expectedHead + added.length + 1;
-      const { changes } = this.#sql.add.run(room.key, cursor, now, id, body, details);
+      const { changes } = this.#sql.insert.run(room.key, cursor, now, id, body, details);
       if (changes === 1) added.push(index);
     }
     if (room.isClaimed) this.#sql.reopen.run(room.key);
-    this.#sql.move.run(expectedHead + added.length, checkpoint, now, room.key);
+    this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
     return added;
   }
 
@@ -113,7 +113,7 @@ export class Tables {
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
-    return ids.flatMap((id) => (this.#sql.find.get(videoId, id) as StoredMessage | undefined) ?? []);
+    return ids.flatMap((id) => (this.#sql.messageById.get(videoId, id) as StoredMessage | undefined) ?? []);
   }
 
   getRoom(videoId: string): RoomRecord | undefined {
@@ -131,12 +131,12 @@ export class Tables {
     let left = limit;
     while (left > 0) {
       const found =
-        this.#sql.unused.get({ unusedSince }) ?? this.#sql.longestEnded.get({ before, unusedSince });
+        this.#sql.unused.get({ unusedSince }) ?? this.#sql.longestFinished.get({ before, unusedSince });
       const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
-      if (!room) return limit - left + this.#forgetOldest(before, left, now);
+      if (!room) return limit - left + this.#deleteOldest(before, left, now);
       const upTo = Math.min(room.head, room.floor + left);
-      this.#sql.forgetFirst.run(room.key, upTo);
-      if (upTo === room.head) this.#sql.forgetRoom.run(room.key);
+      this.#sql.deleteUpTo.run(room.key, upTo);
+      if (upTo === room.head) this.#sql.deleteRoom.run(room.key);
       else this.#sql.raiseFloor.run(upTo, room.key);
       left -= Math.max(1, upTo - room.floor);
     }
@@ -144,7 +144,7 @@ export class Tables {
   }
 
   /** Looks at no more rows than it may delete, and at those that were stored while the clock was ahead. */
-  #forgetOldest(before: number, limit: number, now: number): number {
+  #deleteOldest(before: number, limit: number, now: number): number {
     const oldest = this.#sql.oldest.all(limit) as unknown as OldMessage[];
     const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
     if (firstToStay !== -1) oldest.length = firstToStay;
@@ -153,7 +153,7 @@ export class Tables {
     const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
     const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // of each room the last, its highest
     for (const [room, floor] of floors) this.#sql.raiseFloor.run(floor, room);
-    this.#sql.forgetOldest.run(gone.at(-1)?.seq ?? 0);
+    this.#sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
     return gone.length;
   }
 
@@ -169,7 +169,7 @@ export class Tables {
 
   /**
    * Writes the file's first page as it stands: it changes nothing, but a full disk refuses it. And reads the edge of
-   * both tables: what can be told without reading all of a file.
+   * both tables: as much as can be seen without reading all of a file.
    */
   probeWrite(): void {
     this.#sql.touch.run();

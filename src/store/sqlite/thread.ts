@@ -7,13 +7,20 @@ import { Worker } from "node:worker_threads";
 import type { Logger } from "../../telemetry/log.ts";
 import { StoreError } from "../port.ts";
 import type { Tables } from "./tables.ts";
-import type { Answer, Call, FromThread, Operation, ThreadStart, ToThread } from "./worker.ts";
+import type {
+  FromThread,
+  Operation,
+  OperationReply,
+  OperationRequest,
+  ThreadStart,
+  ToThread,
+} from "./worker.ts";
 
 /** `.ts` from the sources, `.js` once compiled. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 interface Pending {
-  call: Call;
+  call: OperationRequest;
   resolve: (value: unknown) => void;
   reject: (error: StoreError) => void;
 }
@@ -99,7 +106,7 @@ export class SqliteThread {
     return worker;
   }
 
-  #complete(answer: Answer): void {
+  #complete(answer: OperationReply): void {
     const pending = this.#posted.get(answer.id);
     if (!pending) return;
     this.#posted.delete(answer.id);

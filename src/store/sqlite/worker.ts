@@ -15,21 +15,21 @@ import { Tables } from "./tables.ts";
 
 export type Operation = keyof Tables;
 
-export interface Call {
+export interface OperationRequest {
   id: number;
   op: Operation;
   args: readonly unknown[];
 }
 
 /** What is posted to the thread: calls, or that it shall finish what it has and exit. */
-export type ToThread = readonly Call[] | "close";
+export type ToThread = readonly OperationRequest[] | "close";
 
 type Failure = Pick<StoreError, "kind" | "message">;
 
-export type Answer = { id: number; value: unknown } | { id: number; failure: Failure };
+export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
 
 /** What the thread posts: answers, which file it has opened, and that this file is gone, with what to do. */
-export type FromThread = readonly Answer[] | { opened: string } | { lost: string };
+export type FromThread = readonly OperationReply[] | { opened: string } | { lost: string };
 
 export interface ThreadStart {
   path: string;
@@ -54,8 +54,8 @@ const FILE_CHECK_MS = 2000;
 class SqliteWorker {
   readonly #path: string;
   readonly #port: MessagePort;
-  readonly #reads: Call[] = [];
-  readonly #writes: Call[] = [];
+  readonly #reads: OperationRequest[] = [];
+  readonly #writes: OperationRequest[] = [];
   #closing = false;
   #lock: FileLock | undefined;
   #database: DatabaseSync | undefined;
@@ -93,11 +93,11 @@ class SqliteWorker {
     if (this.#closing) this.#close();
   }
 
-  #answer(answers: Answer[]): void {
+  #answer(answers: OperationReply[]): void {
     if (answers.length > 0) this.#port.postMessage(answers satisfies FromThread);
   }
 
-  #read(call: Call): Answer {
+  #read(call: OperationRequest): OperationReply {
     try {
       return { id: call.id, value: run(this.#connect().tables, call) };
     } catch (error) {
@@ -106,7 +106,7 @@ class SqliteWorker {
   }
 
   /** One transaction for the whole group: its answers hold once it is committed, else all have failed. */
-  #commit(group: Call[]): Answer[] {
+  #commit(group: OperationRequest[]): OperationReply[] {
     if (group.length === 0) return [];
     try {
       const { database, tables } = this.#connect();
@@ -121,7 +121,7 @@ class SqliteWorker {
   }
 
   /** One write of a group; if it fails, the others go on. */
-  #write(database: DatabaseSync, tables: Tables, call: Call): Answer {
+  #write(database: DatabaseSync, tables: Tables, call: OperationRequest): OperationReply {
     database.exec("savepoint one");
     try {
       const value = run(tables, call);
@@ -212,7 +212,7 @@ function goneFrom(path: string): string {
   return `store ${path} was deleted or replaced while it was open: nothing more can be stored; restart the service`;
 }
 
-function run(tables: Tables, { op, args }: Call): unknown {
+function run(tables: Tables, { op, args }: OperationRequest): unknown {
   return Reflect.apply(tables[op], tables, args);
 }
 
