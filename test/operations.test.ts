@@ -16,6 +16,7 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { type DroppedActions, Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "./support/api.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
+import { own } from "./support/store-reading.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "a-whole-run";
@@ -153,7 +154,7 @@ async function failingStore(run: Run, path: string): Promise<void> {
 /** Leaves an open room whose checkpoint no version of the service wrote. */
 async function leaveUnreadable(url: string): Promise<void> {
   const store = await openStore(url, systemClock, new Telemetry(silentLog));
-  const claim = await store.claim("unreadable1");
+  const claim = await own(store, "unreadable1");
   await store.append(claim, claim.head, [], "nonsense");
   await store.close();
 }

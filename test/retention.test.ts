@@ -13,8 +13,17 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
-import { messages, readAll } from "./support/store-reading.ts";
-import { BORN_MS, OVER, observe, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
+import { messages, own, readAll } from "./support/store-reading.ts";
+import {
+  BORN_MS,
+  OTHER,
+  OVER,
+  observe,
+  openFor,
+  ROOM,
+  temporaryFolder,
+  wallAt,
+} from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const HOUR_MS = 3_600_000;
@@ -50,7 +59,7 @@ describe("the rounds of the retention", () => {
     it(`of ${retentionMs} ms come every ${roundMs} ms, and forget nothing younger`, async () => {
       const { clock, store, rounds, stop, over } = running(retentionMs / DAY_MS);
       await clock.advance(10);
-      const claim = await store.claim(ROOM);
+      const claim = await own(store, ROOM);
       await store.append(claim, claim.head, messages(["a", "b"]), "");
       await clock.advance(retentionMs);
       assert.equal((await readAll(store, ROOM)).length, 2);
@@ -67,7 +76,7 @@ describe("the rounds of the retention", () => {
 
   it("take many steps, with pauses, where there is much to forget", async () => {
     const { clock, store, rounds, stop, over } = running(1);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const many = messages([...Array(3500).keys()]);
     await store.append(claim, claim.head, many, "");
     await clock.advance(DAY_MS + 2 * HOUR_MS);
@@ -75,6 +84,23 @@ describe("the rounds of the retention", () => {
     const steps = rounds.filter((at) => at >= DAY_MS).slice(0, 4);
     assert.equal(new Set(steps).size, 4);
     assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
+    stop.abort();
+    await over;
+  });
+
+  it("delete nothing by a clock that has just jumped ahead, until it has stood for a round", async () => {
+    const { clock, store, rounds, stop, over } = running(30);
+    await clock.advance(1);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    clock.jump(40 * DAY_MS);
+    await clock.advance(HOUR_MS);
+    clock.jump(-40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [3, 1]);
+    clock.jump(40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
     stop.abort();
     await over;
   });
@@ -125,6 +151,28 @@ describe("over the whole service, a room that outlives the retention", () => {
   });
 });
 
+it("a video without a chat leaves nothing in the store, and one whose chat is over its end", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "0" };
+  await using relay = await startRelay({ settings });
+  const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
+  chat.say(1);
+  await using viewer = await Stream.open(relay.url, { videoId: ROOM });
+  await viewer.untilMessages(1);
+  chat.end("reload-only");
+  await viewer.ended();
+  const tool = new DatabaseSync(path, { readOnly: true });
+  t.after(() => tool.close());
+  const rooms = () => tool.prepare("select video_id, ending, ended_at, head from room").all();
+  const before = rooms();
+  for (const videoId of [ROOM, OTHER]) {
+    const answer = await fetch(`${relay.url}/v1/stream?videoId=${videoId}`);
+    assert.ok(answer.status >= 400, `${answer.status}`);
+    await answer.body?.cancel();
+  }
+  assert.deepEqual(rooms(), before);
+});
+
 it("a store file that is written and pruned again and again does not grow: its pages are used again", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const wall = wallAt(BORN_MS);
@@ -133,7 +181,7 @@ it("a store file that is written and pruned again and again does not grow: its p
     wall.nowMs += DAY_MS;
     const store = await openFor(t, `sqlite:${path}`, wall);
     const names = ["always-open", `${day} ended`, `${day} ended too`];
-    const claims = await Promise.all(names.map((name) => store.claim(name)));
+    const claims = await Promise.all(names.map((name) => own(store, name)));
     const heads = claims.map(({ head }) => head);
     for (let n = 0; n < 40; n++) {
       const batch = messages(Array.from({ length: 50 }, (_, i) => `${day} ${n} ${i} ${"x".repeat(100)}`));

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import type { StoredMessage } from "../src/store/stored-message.ts";
-import { type Followed, followed, messages, readAll, settled, stored } from "./support/store-reading.ts";
+import { type Followed, followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import type { FullStore } from "./support/store-subject.ts";
 import { BORN_MS, type NewSubject, OTHER, OVER, RELEASED, ROOM } from "./support/store-subject.ts";
 
@@ -13,7 +13,7 @@ const numbers = (from: number, count: number) => [...Array(count).keys()].map((n
 export function followContract(subject: NewSubject): void {
   test("a follower gets what follows its cursor, wherever that stands, and the end", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const all = await store.append(claim, BORN_MS, messages(numbers(0, 1100)), "");
     await store.finish(claim, OVER);
     for (const start of [0, 1, 599, 600, 1099, 1100]) {
@@ -25,7 +25,7 @@ export function followContract(subject: NewSubject): void {
 
   test("a follower that waits is woken by each append, and by the end", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
     for (let n = 0; n < 20; n++) {
       const next = items.next();
@@ -44,14 +44,14 @@ export function followContract(subject: NewSubject): void {
     const { store } = await subject(t);
     const following = followed(store, ROOM, BORN_MS, { count: 2 });
     await store.getRoom(ROOM);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     assert.deepEqual((await following).messages, stored(BORN_MS, ["a", "b"]));
   });
 
   test("a follower that stands beyond the head waits until the room has passed it", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const following = followed(store, ROOM, BORN_MS + 2, { count: 2 });
     await settled(store);
     await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -62,8 +62,8 @@ export function followContract(subject: NewSubject): void {
 
   test("a follower of one room is not given another's messages", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
-    const other = await store.claim(OTHER);
+    const claim = await own(store, ROOM);
+    const other = await own(store, OTHER);
     const following = followed(store, ROOM, BORN_MS, { count: 1 });
     await store.append(other, BORN_MS, messages(["not this"]), "");
     await store.append(claim, BORN_MS, messages(["this"]), "");
@@ -72,7 +72,7 @@ export function followContract(subject: NewSubject): void {
 
   test("a follower ends when its signal aborts, waiting or not, and takes nothing more", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     assert.deepEqual((await followed(store, ROOM, BORN_MS, { signal: AbortSignal.abort() })).messages, []);
 
@@ -87,7 +87,7 @@ export function followContract(subject: NewSubject): void {
 
   test("followers end with the store", async (t) => {
     const { store } = await subject(t);
-    await store.claim(ROOM);
+    await own(store, ROOM);
     const following = [followed(store, ROOM, BORN_MS), followed(store, OTHER, 0)];
     await store.probeWrite();
     await store.close();
@@ -99,11 +99,11 @@ export function followContract(subject: NewSubject): void {
 
   test("whoever follows when a room is finished sees that end, even if it is claimed again at once", async (t) => {
     const { store } = await subject(t);
-    let claim = await store.claim(ROOM);
+    let claim = await own(store, ROOM);
     const following = [0, 1, 2].map((pauseTurns) => followed(store, ROOM, BORN_MS, { pauseTurns }));
     await store.append(claim, BORN_MS, messages(["a"]), "");
     const finished = store.finish(claim, RELEASED);
-    const reclaimed = store.claim(ROOM);
+    const reclaimed = own(store, ROOM);
     await finished;
     claim = await reclaimed;
     await store.append(claim, BORN_MS + 1, messages(["b"]), "");
@@ -117,7 +117,7 @@ export function followContract(subject: NewSubject): void {
 
   test("a follower that is slow is given pages later, and misses nothing", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
     const first = items.next();
     await settled(store);
@@ -145,7 +145,7 @@ export function followContract(subject: NewSubject): void {
 
   test("many followers of one room see the same", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const following = numbers(0, 200).map((n) => followed(store, ROOM, BORN_MS, { pauseTurns: n % 3 }));
     for (let n = 0; n < 50; n++) await store.append(claim, BORN_MS + n * 4, messages(numbers(n * 4, 4)), "");
     await store.finish(claim, OVER);
@@ -186,13 +186,13 @@ type Step = { ids: number[] } | { joinAt: number; pauseTurns: number } | "claim"
 
 /** Plays the steps into one room, in flight as they come, and judges every follower by what the room holds. */
 async function playScript(store: FullStore, videoId: string, script: Step[]): Promise<void> {
-  let claim = await store.claim(videoId);
+  let claim = await own(store, videoId);
   const { base } = claim;
   let { head } = claim;
   const followers: { start: number; seen: Promise<Followed> }[] = [];
   for (const step of script) {
     if (step === "claim") {
-      claim = await store.claim(videoId);
+      claim = await own(store, videoId);
     } else if ("ids" in step) {
       head += (await store.append(claim, head, messages(step.ids), `${head}`)).length;
     } else {

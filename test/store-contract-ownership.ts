@@ -2,16 +2,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RoomEnd } from "../src/protocol/chat.ts";
-import { messages, readAll, stored } from "./support/store-reading.ts";
-import { BORN_MS, isFenced, type NewSubject, OVER, RELEASED, ROOM } from "./support/store-subject.ts";
+import type { Claim, ClaimedRoom, RoomRecord } from "../src/store/port.ts";
+import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
+import {
+  BORN_MS,
+  type FullStore,
+  isFenced,
+  type NewSubject,
+  OTHER,
+  OVER,
+  RELEASED,
+  ROOM,
+} from "./support/store-subject.ts";
 
 export function ownershipContract(subject: NewSubject): void {
   test("a claim raises the epoch by one and keeps the room", async (t) => {
     const { store, wall } = await subject(t);
-    const first = await store.claim(ROOM);
+    const first = await own(store, ROOM);
     await store.append(first, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 60_000;
-    const second = await store.claim(ROOM);
+    const second = await own(store, ROOM);
     assert.equal(second.epoch, first.epoch + 1);
     assert.equal(second.base, BORN_MS);
     assert.equal(second.head, BORN_MS + 1);
@@ -20,13 +30,13 @@ export function ownershipContract(subject: NewSubject): void {
 
   test("an overtaken owner is fenced and has changed nothing", async (t) => {
     const { store } = await subject(t);
-    const old = await store.claim(ROOM);
+    const old = await own(store, ROOM);
     await store.append(old, BORN_MS, messages(["a"]), "one");
-    const current = await store.claim(ROOM);
+    const current = await own(store, ROOM);
     await assert.rejects(store.append(old, BORN_MS + 1, messages(["b"]), "stolen"), isFenced);
     await assert.rejects(store.append(old, BORN_MS + 1, [], "stolen"), isFenced);
     await assert.rejects(store.finish(old, OVER), isFenced);
-    const { epoch: _, ...record } = current;
+    const { epoch: _, lease: __, ...record } = current;
     assert.partialDeepStrictEqual(await store.getRoom(ROOM), record);
     assert.deepEqual(
       await store.append(current, BORN_MS + 1, messages(["b"]), "two"),
@@ -36,7 +46,7 @@ export function ownershipContract(subject: NewSubject): void {
 
   test("an append that expects another head is fenced and has changed nothing", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const before = await store.getRoom(ROOM);
     for (const head of [BORN_MS, BORN_MS + 1, BORN_MS + 3, 0]) {
@@ -55,7 +65,7 @@ export function ownershipContract(subject: NewSubject): void {
 
   test("a fenced append spoils none of those that are under way with it", async (t) => {
     const { store } = await subject(t);
-    const rooms = await Promise.all([...Array(20).keys()].map((n) => store.claim(`room-${n}`)));
+    const rooms = await Promise.all([...Array(20).keys()].map((n) => own(store, `room-${n}`)));
     const appends = rooms.map((room, n) =>
       store.append(n % 2 ? room : { ...room, epoch: room.epoch - 1 }, BORN_MS, messages(["a"]), ""),
     );
@@ -69,7 +79,7 @@ export function ownershipContract(subject: NewSubject): void {
 
   test("a finished room takes nothing more, until it is claimed again and goes on", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 10;
     await store.finish(claim, RELEASED);
@@ -80,7 +90,7 @@ export function ownershipContract(subject: NewSubject): void {
     await assert.rejects(store.finish(claim, OVER), isFenced);
     assert.deepEqual((await store.getRoom(ROOM))?.end, RELEASED);
 
-    const again = await store.claim(ROOM);
+    const again = await own(store, ROOM);
     assert.equal(again.end, null);
     assert.equal(again.endedAt, null);
     assert.equal(again.checkpoint, "one");
@@ -92,7 +102,96 @@ export function ownershipContract(subject: NewSubject): void {
   test("a failed room's end keeps its error", async (t) => {
     const { store } = await subject(t);
     const end: RoomEnd = { state: "failed", error: { code: "UPSTREAM_ERROR", message: 'it said "no"' } };
-    await store.finish(await store.claim(ROOM), end);
+    await store.finish(await own(store, ROOM), end);
     assert.deepEqual((await store.getRoom(ROOM))?.end, end);
   });
+
+  test("an abandoned claim leaves nothing of a room that never held anything", async (t) => {
+    const { store } = await subject(t);
+    const claim = await own(store, ROOM);
+    await store.abandon(claim);
+    assert.equal(await store.getRoom(ROOM), undefined);
+    await assert.rejects(store.append(claim, BORN_MS, messages(["a"]), ""), isFenced);
+    await assert.rejects(store.abandon(claim), isFenced);
+  });
+
+  test("an abandoned claim of a finished room puts its end back, as often as it is tried", async (t) => {
+    const { store, wall } = await subject(t);
+    const first = await own(store, ROOM);
+    await store.append(first, BORN_MS, messages(["a"]), "one");
+    await store.finish(first, OVER);
+    const finished = await store.getRoom(ROOM);
+    for (let round = 0; round < 2; round++) {
+      wall.nowMs += 1000;
+      await own(store, ROOM); // whoever made it died
+      const claim = await own(store, ROOM);
+      assert.equal((await store.getRoom(ROOM))?.end, null);
+      const following = followed(store, ROOM, BORN_MS + 1);
+      await settled(store);
+      await store.abandon(claim);
+      assert.deepEqual(await following, { messages: [], batches: [], end: OVER });
+      assert.partialDeepStrictEqual(await store.getRoom(ROOM), withoutEpoch(finished));
+      await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
+    }
+    const next = await own(store, ROOM);
+    await store.append(next, BORN_MS + 1, [], "two");
+    await store.abandon(next);
+    assert.equal((await store.getRoom(ROOM))?.end, null, "the append has opened it");
+  });
+
+  test("an abandoned claim of an unfinished room leaves it as it is", async (t) => {
+    const { store } = await subject(t);
+    await store.append(await own(store, ROOM), BORN_MS, messages(["a"]), "one");
+    const before = await store.getRoom(ROOM);
+    await store.abandon(await own(store, ROOM));
+    assert.partialDeepStrictEqual(await store.getRoom(ROOM), withoutEpoch(before));
+    assert.equal((await store.unfinishedRooms(0)).length, 1);
+  });
+
+  test("what a claim without an append leaves behind is not unfinished, and can be claimed", async (t) => {
+    const { store, wall } = await subject(t);
+    const finished = await own(store, OTHER);
+    await store.append(finished, BORN_MS, messages(["a"]), "one");
+    await store.finish(finished, OVER);
+    for (const videoId of [ROOM, OTHER]) await own(store, videoId);
+    assert.deepEqual(await store.unfinishedRooms(0), []);
+    wall.nowMs += 1000;
+    const claim = await own(store, ROOM);
+    assert.equal(claim.head, BORN_MS);
+    await store.append(claim, BORN_MS, messages(["a"]), "one");
+    assert.equal((await store.unfinishedRooms(0)).length, 1);
+    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS, ["a"]));
+  });
+
+  const losses: Record<string, (store: FullStore, claim: ClaimedRoom) => Promise<unknown>> = {
+    "it is claimed again": (store) => own(store, ROOM),
+    "a write is fenced": (store, claim) => store.append(claim, claim.head + 1, [], "").catch(() => {}),
+    "the room is finished": (store, claim) => store.finish(claim, OVER),
+    "it is abandoned": (store, claim) => store.abandon(claim),
+    "the store is closed": (store) => store.close(),
+  };
+  for (const [event, happens] of Object.entries(losses)) {
+    test(`a lease is held until ${event}`, async (t) => {
+      const { store } = await subject(t);
+      const claim = await own(store, ROOM);
+      await store.append(claim, claim.head, messages(["a"]), "");
+      claim.lease.assertHeld();
+      await happens(store, { ...claim, head: claim.head + 1 });
+      assert.throws(() => claim.lease.assertHeld(), isFenced);
+    });
+  }
+
+  test("a room is watched while this instance has viewers in it", async (t) => {
+    const { presence } = (await subject(t)).store;
+    presence.watch(ROOM, 2);
+    presence.watch(OTHER, 1);
+    presence.watch(ROOM, 1);
+    presence.watch(OTHER, 0);
+    assert.deepEqual([await presence.isWatched(ROOM), await presence.isWatched(OTHER)], [true, false]);
+  });
+}
+
+function withoutEpoch(room: RoomRecord | undefined): Partial<RoomRecord & Claim> {
+  const { epoch: _, ...record }: Partial<RoomRecord & Claim> = room ?? {};
+  return record;
 }

@@ -1,7 +1,9 @@
 /** The part of the stores' contract that is about forgetting. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { followed, messages, readAll, stored } from "./support/store-reading.ts";
+import type { ClaimedRoom } from "../src/store/port.ts";
+import { UNUSED_CLAIM_MS } from "../src/store/port.ts";
+import { followed, messages, own, readAll, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
   type FullStore,
@@ -22,7 +24,7 @@ async function kept(store: FullStore, videoId: string): Promise<[floor: number, 
 export function pruneContract(subject: NewSubject): void {
   test("an open room loses what is older, its floor rises, and it goes on", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 100;
     await store.append(claim, BORN_MS + 2, messages(["c"]), "");
@@ -43,8 +45,8 @@ export function pruneContract(subject: NewSubject): void {
 
   test("a step deletes no more than its limit, oldest first over all open rooms, in the middle of a batch too", async (t) => {
     const { store, wall } = await subject(t);
-    const one = await store.claim(ROOM);
-    const two = await store.claim(OTHER);
+    const one = await own(store, ROOM);
+    const two = await own(store, OTHER);
     await store.append(one, BORN_MS, messages([1, 2, 3, 4]), "");
     await store.append(two, BORN_MS, messages([1, 2, 3]), "");
     await store.append(one, BORN_MS + 4, messages([5, 6]), "");
@@ -63,8 +65,8 @@ export function pruneContract(subject: NewSubject): void {
   test("finished rooms go first, the longest finished first, each whole, and then the others' oldest messages", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["open", "ended-second", "ended-first", "ended-late"];
-    const claims = new Map<string, Awaited<ReturnType<typeof store.claim>>>();
-    for (const name of names) claims.set(name, await store.claim(name));
+    const claims = new Map<string, ClaimedRoom>();
+    for (const name of names) claims.set(name, await own(store, name));
     for (const half of [0, 3]) {
       for (const claim of claims.values()) {
         await store.append(claim, BORN_MS + half, messages([half, half + 1, half + 2]), "");
@@ -103,8 +105,8 @@ export function pruneContract(subject: NewSubject): void {
 
   test("a step that is done with finished rooms goes on with old messages, up to its limit", async (t) => {
     const { store, wall } = await subject(t);
-    const open = await store.claim(OTHER);
-    const ended = await store.claim(ROOM);
+    const open = await own(store, OTHER);
+    const ended = await own(store, ROOM);
     await store.append(open, BORN_MS, messages([1, 2, 3]), "");
     await store.append(ended, BORN_MS, messages([1, 2]), "");
     await store.finish(ended, RELEASED);
@@ -118,7 +120,7 @@ export function pruneContract(subject: NewSubject): void {
 
   test("a finished room whose end is not old yet keeps its place when its messages go", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 500;
     await store.finish(claim, OVER);
@@ -133,8 +135,8 @@ export function pruneContract(subject: NewSubject): void {
   test("finished rooms without messages go too, no more of them in a step than its limit, and open ones stay", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["one", "two", "three"];
-    for (const name of names) await store.finish(await store.claim(name), OVER);
-    await store.claim(OTHER);
+    for (const name of names) await store.finish(await own(store, name), OVER);
+    await own(store, OTHER);
     wall.nowMs += 1;
     assert.equal(await store.prune(wall.nowMs, 2), 2);
     const left = await Promise.all(names.map((name) => store.getRoom(name)));
@@ -144,14 +146,41 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal((await store.getRoom(OTHER))?.videoId, OTHER);
   });
 
+  test("a finished room that was claimed again is pruned only when that claim is an hour old and unused", async (t) => {
+    const { store, wall } = await subject(t);
+    const claim = await own(store, ROOM);
+    await store.append(claim, BORN_MS, messages(["a"]), "");
+    await store.finish(claim, OVER);
+    wall.nowMs += 1;
+    await own(store, ROOM);
+    assert.equal(await store.prune(wall.nowMs - 1, 10), 0);
+    wall.nowMs += UNUSED_CLAIM_MS;
+    assert.equal(await store.prune(wall.nowMs, 10), 1); // its message, by its age
+    wall.nowMs += 1;
+    assert.equal(await store.prune(wall.nowMs, 10), 1);
+    assert.equal(await store.getRoom(ROOM), undefined);
+  });
+
+  test("a room that never held anything goes an hour after its claim, whatever the retention", async (t) => {
+    const { store, wall } = await subject(t);
+    await own(store, ROOM);
+    wall.nowMs += UNUSED_CLAIM_MS;
+    await own(store, OTHER);
+    assert.equal(await store.prune(0, 10), 0);
+    wall.nowMs += 1;
+    assert.equal(await store.prune(0, 10), 1);
+    assert.equal(await store.getRoom(ROOM), undefined);
+    assert.ok(await store.getRoom(OTHER));
+  });
+
   test("a room that is claimed again while it is half pruned stays, with its floor, and goes on", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     await store.finish(claim, RELEASED);
     wall.nowMs += 1000;
     assert.equal(await store.prune(wall.nowMs, 2), 2);
-    const again = await store.claim(ROOM);
+    const again = await own(store, ROOM);
     assert.deepEqual([again.base, again.floor, again.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
     await store.append(again, BORN_MS + 3, messages(["d"]), "");
     assert.equal(await store.prune(wall.nowMs, 10), 1);
@@ -162,8 +191,8 @@ export function pruneContract(subject: NewSubject): void {
 
   test("what is left of a room's messages stays in order, whatever was pruned of it and when", async (t) => {
     const { store, wall } = await subject(t);
-    const one = await store.claim(ROOM);
-    const two = await store.claim(OTHER);
+    const one = await own(store, ROOM);
+    const two = await own(store, OTHER);
     for (let n = 0; n < 6; n++) {
       wall.nowMs = BORN_MS + n;
       await store.append(one, BORN_MS + 2 * n, messages([2 * n, 2 * n + 1]), "");
@@ -173,7 +202,7 @@ export function pruneContract(subject: NewSubject): void {
     await store.finish(one, RELEASED);
     wall.nowMs = BORN_MS + 6;
     assert.equal(await store.prune(BORN_MS + 6, 3), 3);
-    const again = await store.claim(ROOM);
+    const again = await own(store, ROOM);
     assert.deepEqual(await kept(store, ROOM), [5, 12]);
     assert.equal(await store.prune(BORN_MS + 4, 4), 4);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 6, [6, 7, 8, 9, 10, 11]));
@@ -182,10 +211,54 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(added, stored(BORN_MS + 12, [5, 12]));
   });
 
+  const DAY_MS = 24 * 3_600_000;
+  for (const [count, step] of [
+    [1, 1000],
+    [30, 10],
+  ] as const) {
+    test(`${count} messages stored while the clock was ahead go with the next after them, ${step} a step`, async (t) => {
+      const { store, wall } = await subject(t);
+      const early = await own(store, OTHER);
+      const live = await own(store, ROOM);
+      wall.nowMs += 365 * DAY_MS;
+      await store.append(early, BORN_MS, messages([...Array(count).keys()]), "");
+      const keepDays = 30 * DAY_MS;
+      const prune = async () => {
+        let total = 0;
+        for (let done: number = step; done === step; total += done)
+          done = await store.prune(wall.nowMs - keepDays, step);
+        return total;
+      };
+      wall.nowMs = BORN_MS;
+      assert.equal(await prune(), 0);
+      await store.append(live, BORN_MS, messages(["a", "b"]), "");
+      wall.nowMs += keepDays;
+      await store.append(live, BORN_MS + 2, messages(["c"]), "");
+      assert.equal(await prune(), 0);
+      wall.nowMs += 1;
+      assert.equal(await prune(), count + 2);
+      assert.deepEqual(await kept(store, OTHER), [count, count]);
+      assert.deepEqual(await kept(store, ROOM), [2, 3]);
+    });
+  }
+
+  test("a clock that is behind makes nothing old, whether it stores or prunes", async (t) => {
+    const { store, wall } = await subject(t);
+    const claim = await own(store, ROOM);
+    await store.append(claim, BORN_MS, messages(["a"]), "");
+    wall.nowMs -= 365 * DAY_MS;
+    await store.append(claim, BORN_MS + 1, messages(["b"]), "");
+    assert.equal(await store.prune(wall.nowMs - DAY_MS, 10), 0);
+    wall.nowMs = BORN_MS + 1;
+    await store.append(claim, BORN_MS + 2, messages(["c"]), "");
+    assert.equal(await store.prune(BORN_MS, 10), 0);
+    assert.equal((await readAll(store, ROOM)).length, 3);
+  });
+
   test("appends go on between the steps of a long pruning", async (t) => {
     const { store, wall } = await subject(t);
-    const old = await store.claim(OTHER);
-    const live = await store.claim(ROOM);
+    const old = await own(store, OTHER);
+    const live = await own(store, ROOM);
     await store.append(old, BORN_MS, messages([...Array(5000).keys()]), "");
     await store.finish(old, OVER);
     wall.nowMs += 1;
@@ -206,12 +279,12 @@ export function pruneContract(subject: NewSubject): void {
 
   test("a room that is born again is above its old cursors, and its old owners are fenced", async (t) => {
     const { store, wall } = await subject(t);
-    const old = await store.claim(ROOM);
+    const old = await own(store, ROOM);
     await store.append(old, BORN_MS, messages(["a", "b"]), "");
     await store.finish(old, OVER);
     wall.nowMs += 1000;
     await store.prune(wall.nowMs, 10);
-    const reborn = await store.claim(ROOM);
+    const reborn = await own(store, ROOM);
     assert.equal(reborn.base, BORN_MS + 1000);
     assert.ok(reborn.epoch > old.epoch);
     await assert.rejects(store.finish(old, OVER), isFenced);
@@ -221,7 +294,7 @@ export function pruneContract(subject: NewSubject): void {
 
   test("an id that was pruned is new again", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs += 1;
     await store.prune(wall.nowMs, 1);
@@ -232,7 +305,7 @@ export function pruneContract(subject: NewSubject): void {
 
   test("a follower whose next message was pruned is told, not skipped ahead", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     wall.nowMs += 1;
     await store.prune(wall.nowMs, 2);
@@ -247,7 +320,7 @@ export function pruneContract(subject: NewSubject): void {
 
   test("a follower at the head does not notice that what it has read was pruned", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs += 1;
     await store.prune(wall.nowMs, 10);

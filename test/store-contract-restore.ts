@@ -1,21 +1,21 @@
 /** The part of the stores' contract that is about a store that was restored from a backup. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { followed, messages, readAll, stored } from "./support/store-reading.ts";
+import { followed, messages, own, readAll, stored } from "./support/store-reading.ts";
 import { BORN_MS, isFenced, type NewSubject, OTHER, OVER, RELEASED, ROOM } from "./support/store-subject.ts";
 
 export function restoreContract(subject: NewSubject): void {
   test("rooms begin at the clock, whole and in order, and go on there", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
-    const other = await store.claim(OTHER);
+    const claim = await own(store, ROOM);
+    const other = await own(store, OTHER);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     await store.append(other, BORN_MS, messages(["a"]), "two");
     await store.append(claim, BORN_MS + 2, messages(["c", "d"]), "three");
     await store.finish(other, OVER);
     wall.nowMs += 1;
     await store.prune(wall.nowMs, 2); // the finished room, and "a"
-    await store.finish(await store.claim(OTHER), OVER);
+    await store.finish(await own(store, OTHER), OVER);
 
     const now = BORN_MS + 60_000;
     wall.nowMs = now;
@@ -26,7 +26,7 @@ export function restoreContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(now + 1, ["b", "c", "d"]));
     assert.deepEqual(await store.messagesById(ROOM, ["d"]), stored(now + 3, ["d"]));
 
-    const again = await store.claim(ROOM);
+    const again = await own(store, ROOM);
     const added = await store.append(again, now + 4, messages(["d", "e"]), "four");
     assert.deepEqual(added, stored(now + 4, ["e"]));
     assert.deepEqual(
@@ -46,7 +46,7 @@ export function restoreContract(subject: NewSubject): void {
     test(`a room that said more than one message a millisecond ${what}`, async (t) => {
       const { store, wall } = await subject(t);
       const ids = [...Array(700).keys()];
-      await store.append(await store.claim(ROOM), BORN_MS, messages(ids), "");
+      await store.append(await own(store, ROOM), BORN_MS, messages(ids), "");
       wall.nowMs = clock;
       assert.equal(await store.moveCursors(), 1);
       assert.deepEqual(await readAll(store, ROOM), stored(base, ids));
@@ -59,22 +59,22 @@ export function restoreContract(subject: NewSubject): void {
 
   test("whoever owned a room before may not write to it, and finished ones stay finished", async (t) => {
     const { store, wall } = await subject(t);
-    const old = await store.claim(ROOM);
-    await store.finish(await store.claim(OTHER), RELEASED);
+    const old = await own(store, ROOM);
+    await store.finish(await own(store, OTHER), RELEASED);
     wall.nowMs += 1000;
     await store.moveCursors();
     assert.deepEqual((await store.getRoom(OTHER))?.end, RELEASED);
     await assert.rejects(store.append(old, BORN_MS, messages(["a"]), ""), isFenced);
     await assert.rejects(store.append(old, BORN_MS + 1000, messages(["a"]), ""), isFenced);
     await assert.rejects(store.finish(old, OVER), isFenced);
-    const { epoch } = await store.claim(ROOM);
+    const { epoch } = await own(store, ROOM);
     assert.ok(epoch > BORN_MS + 1000, "a claim of the lost time could pass for a new one");
   });
 
   test("a store without rooms, or whose rooms are all younger than the clock, has none to move", async (t) => {
     const { store, wall } = await subject(t);
     assert.equal(await store.moveCursors(), 0);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const added = await store.append(claim, BORN_MS, messages(["a"]), "");
     assert.equal(await store.moveCursors(), 0);
     wall.nowMs -= 1000;

@@ -9,7 +9,7 @@ import { followContract } from "./store-contract-follow.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
 import { restoreContract } from "./store-contract-restore.ts";
-import { message, messages, readAll, stored } from "./support/store-reading.ts";
+import { message, messages, own, readAll, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
   type FullStore,
@@ -48,7 +48,7 @@ function logContract(subject: NewSubject): void {
   test("a new room is empty and open, and begins at the clock's milliseconds", async (t) => {
     const { store } = await subject(t);
     assert.equal(await store.getRoom(ROOM), undefined);
-    const { epoch, ...record } = await store.claim(ROOM);
+    const { epoch, lease: _, ...record } = await own(store, ROOM);
     assert.ok(Number.isSafeInteger(epoch));
     assert.deepEqual(record, {
       videoId: ROOM,
@@ -65,7 +65,7 @@ function logContract(subject: NewSubject): void {
 
   test("messages get dense cursors in their order, and are read as they were appended", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const first = await store.append(claim, BORN_MS, messages(["c", "a"]), "one");
     const second = await store.append(claim, BORN_MS + 2, messages(["b"]), "two");
     assert.deepEqual([...first, ...second], stored(BORN_MS, ["c", "a", "b"]));
@@ -74,7 +74,7 @@ function logContract(subject: NewSubject): void {
 
   test("an id is added once, within a batch and across batches, and burns no cursor", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b", "a", "c", "b"]), "");
     const added = await store.append(claim, BORN_MS + 3, messages(["c", "d", "a", "d", "e"]), "");
     assert.deepEqual(added, stored(BORN_MS + 3, ["d", "e"]));
@@ -83,7 +83,7 @@ function logContract(subject: NewSubject): void {
 
   test("the first message of an id stays, whatever a later one says", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     await store.append(claim, BORN_MS + 1, [{ id: "a", body: '{"id":"other"}', details: "{}" }], "");
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a"]));
@@ -91,9 +91,9 @@ function logContract(subject: NewSubject): void {
 
   test("rooms know nothing of each other's ids, cursors and owners", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     wall.nowMs += 5;
-    const other = await store.claim(OTHER);
+    const other = await own(store, OTHER);
     const one = store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const two = store.append(other, BORN_MS + 5, messages(["b", "a"]), "two");
     await Promise.all([one, two]);
@@ -103,7 +103,7 @@ function logContract(subject: NewSubject): void {
 
   test("its size grows with what is stored, by about as much", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const before = await store.sizeBytes();
     const [large] = messages(["large"]);
     assert.ok(large);
@@ -114,7 +114,7 @@ function logContract(subject: NewSubject): void {
 
   test("an append that adds nothing moves the checkpoint", async (t) => {
     const { store, wall } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 1000;
     assert.deepEqual(await store.append(claim, BORN_MS + 1, [], "two"), []);
@@ -126,7 +126,7 @@ function logContract(subject: NewSubject): void {
 
   test("a checkpoint is seen with its batch, never without it", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const appends = (async () => {
       for (let head = BORN_MS; head < BORN_MS + 300; head += 3) {
         await store.append(claim, head, messages([head, head + 1, head + 2]), `${head + 3}`);
@@ -144,7 +144,7 @@ function logContract(subject: NewSubject): void {
 
   test("an append of unknown outcome is repeated after a look at the room, and adds what is missing", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one");
     await assert.rejects(store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one"), isFenced);
     const head = (await store.getRoom(ROOM))?.head ?? 0;
@@ -155,7 +155,7 @@ function logContract(subject: NewSubject): void {
 
   test("a read starts after its cursor, keeps to its limit, and is empty beyond the head", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const all = await store.append(claim, BORN_MS, messages([...Array(1200).keys()]), "");
     assert.deepEqual(await store.read(ROOM, BORN_MS, 500), all.slice(0, 500));
     assert.deepEqual(await store.read(ROOM, BORN_MS + 700, 10_000), all.slice(700));
@@ -168,8 +168,8 @@ function logContract(subject: NewSubject): void {
 
   test("finds what the room holds of some ids, and nothing of another room", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
-    await store.claim(OTHER);
+    const claim = await own(store, ROOM);
+    await own(store, OTHER);
     const added = await store.append(claim, BORN_MS, messages(["a", "b", "a'; --", "c\0d", "B"]), "");
     assert.deepEqual(await store.messagesById(ROOM, ["b", "x", "b"]), added.slice(1, 2));
     const found = await store.messagesById(ROOM, ["c\0d", "a'; --", "c", "A"]);
@@ -181,11 +181,11 @@ function logContract(subject: NewSubject): void {
 
   test("open rooms are those not finished, with a checkpoint no older than asked for", async (t) => {
     const { store, wall } = await subject(t);
-    await store.claim("never-begun");
+    await own(store, "never-begun");
     const names = ["r-old", "r-edge", "r-finished", "r-young"];
     for (const name of names) {
       wall.nowMs += 100;
-      const claim = await store.claim(name);
+      const claim = await own(store, name);
       await store.append(claim, claim.head, [], name);
       if (name === "r-finished") await store.finish(claim, OVER);
     }
@@ -200,7 +200,7 @@ function logContract(subject: NewSubject): void {
 function textContract(subject: NewSubject): void {
   test("ids are opaque: quotes, NUL, letter case and likeness make no difference", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const ids = [
       "a'b",
       'a"b',
@@ -226,7 +226,7 @@ function textContract(subject: NewSubject): void {
 
   test("text comes back to the letter, in any script", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const texts = [
       "\u0000",
       "😀👩‍👩‍👧",
@@ -252,7 +252,7 @@ function textContract(subject: NewSubject): void {
 
   test("a lone surrogate harms nothing beside it, and is read as it was handed over", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const odd = { id: "x\ud83dy", body: '{"a":"\udc00"}', details: '{"\ud800":1}' };
     const added = await store.append(claim, BORN_MS, [message("before"), odd, message("after")], "");
     assert.equal(added.length, 3);
@@ -264,7 +264,7 @@ function textContract(subject: NewSubject): void {
 
   test("messages of 100 KB are kept whole", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const batch = [1, 2, 3].map((n) => ({
       id: `${n}`,
       body: `${n}`.repeat(100_000),
@@ -282,7 +282,7 @@ function textContract(subject: NewSubject): void {
 function closeContract(subject: NewSubject): void {
   test("what was begun before a close is done, and what comes after it is unavailable", async (t) => {
     const { store } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     const begun = [
       store.append(claim, BORN_MS, messages(["a"]), ""),
       store.append(claim, BORN_MS + 1, messages(["b"]), ""),
@@ -307,9 +307,9 @@ function closeContract(subject: NewSubject): void {
 function reopenContract(subject: NewSubject): void {
   test("rooms, messages, ids, owners and ends are what they were", async (t) => {
     const { store, wall, reopen } = await subject(t);
-    const claim = await store.claim(ROOM);
+    const claim = await own(store, ROOM);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
-    await store.finish(await store.claim(OTHER), OVER);
+    await store.finish(await own(store, OTHER), OVER);
     const before = [await store.getRoom(ROOM), await store.getRoom(OTHER)];
     await store.close();
 
@@ -319,7 +319,7 @@ function reopenContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(again, ROOM), stored(BORN_MS, ["a", "b"]));
     const added = await again.append(claim, BORN_MS + 2, messages(["b", "c", "a"]), "two");
     assert.deepEqual(added, stored(BORN_MS + 2, ["c"]));
-    assert.equal((await again.claim(ROOM)).epoch, claim.epoch + 1);
+    assert.equal((await own(again, ROOM)).epoch, claim.epoch + 1);
     await assert.rejects(again.append(claim, BORN_MS + 3, [], ""), isFenced);
   });
 
@@ -328,7 +328,7 @@ function reopenContract(subject: NewSubject): void {
     let { store } = subjectNow;
     const ids: string[] = [];
     for (let round = 0; round < 5; round++) {
-      const claim = await store.claim(ROOM);
+      const claim = await own(store, ROOM);
       ids.push(`${round}a`, `${round}b`);
       await store.append(claim, claim.head, messages(ids), `${round}`);
       await store.close();

@@ -11,7 +11,7 @@ import { StoreError } from "../src/store/port.ts";
 import { type StoreOperation, Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { startRelay } from "./support/relay.ts";
-import { followed, messages } from "./support/store-reading.ts";
+import { followed, messages, own } from "./support/store-reading.ts";
 import { observe, ROOM, temporaryFolder } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
@@ -203,7 +203,7 @@ it("reads that fail under a follower are seen in log, metric and readiness, and 
   const { telemetry, value, failed, worked } = listening();
   const engine = new UnreadableStore(clock);
   const store = observe(engine, clock, telemetry);
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   engine.refuses = true;
   const following = followed(store, ROOM, claim.head, { count: 10 });
   for (let second = 0; second < 10; second++) {

@@ -2,14 +2,17 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { copyFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { type Clock, systemClock } from "../src/clock.ts";
+import { startSimulator } from "../src/simulator/index.ts";
+import { RelayProcess } from "./support/relay-process.ts";
 import { StoreProcess } from "./support/store-process.ts";
-import { followed, messages, readAll, settled, stored } from "./support/store-reading.ts";
+import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
   isUnavailable,
@@ -19,6 +22,7 @@ import {
   temporaryFolder,
   wallAt,
 } from "./support/store-subject.ts";
+import { Stream } from "./support/stream.ts";
 
 /** The thread that the store starts next. */
 async function nextThread(): Promise<Worker> {
@@ -63,7 +67,7 @@ test("a disk that takes no more is unavailable, and once it does again nothing i
 test("a file that another program has locked for writing is read, and its writes are unavailable until it is free", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a"]), "");
   const other = new DatabaseSync(path);
   t.after(() => other.close());
@@ -77,7 +81,7 @@ test("a file that another program has locked for writing is read, and its writes
 test("what was committed although its append failed reaches the followers, once", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
   const first = items.next();
   await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -109,7 +113,7 @@ test("a thread that dies fails what it had as unavailable; repeating it loses an
   const path = join(await temporaryFolder(t), "relay.db");
   let thread = nextThread();
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   const following = followed(store, ROOM, BORN_MS);
   let head = BORN_MS;
   let failures = 0;
@@ -153,7 +157,7 @@ test("a follower waits longer and longer for a store that is unavailable, and go
   };
   const starting = nextThread();
   const store = await openFor(t, `sqlite:${path}`, clock);
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a", "b"]), "");
   await (await starting).terminate();
   const thief = new DatabaseSync(`${path}-lock`);
@@ -172,4 +176,47 @@ test("a follower waits longer and longer for a store that is unavailable, and go
   await store.finish(claim, OVER);
   assert.deepEqual((await following).messages, stored(BORN_MS + 1, ["b", "c"]));
   assert.deepEqual(waits.slice(0, 8), [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+});
+
+const LOSSES: Record<string, (path: string) => Promise<void>> = {
+  deleted: (path) => rm(path),
+  replaced: async (path) => {
+    await copyFile(path, `${path}-copy`);
+    await rename(`${path}-copy`, path);
+  },
+};
+
+for (const [what, lose] of Object.entries(LOSSES)) {
+  test(`a file that is ${what} while it is open is noticed at the next use, or soon without any, and by a new thread`, async (t) => {
+    const path = join(await temporaryFolder(t), "relay.db");
+    const starting = nextThread();
+    const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+    const unused = await openFor(t, `sqlite:${path}-unused`);
+    const claim = await own(store, ROOM);
+    await store.append(claim, BORN_MS, messages(["a"]), "");
+    await lose(path);
+    await lose(`${path}-unused`);
+
+    assert.equal(await store.health.isReady(), false);
+    const { message } = await store.lost;
+    assert.match(message, /^store \S+relay.db was deleted or replaced .*; restart the service$/);
+    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), { message });
+    await (await starting).terminate();
+    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable); // the dead thread's
+    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), { message });
+    await unused.lost;
+  });
+}
+
+test("a service whose store is lost logs that, lets its viewers go and exits with 1", async (t) => {
+  const path = join(await temporaryFolder(t), "relay.db");
+  await using upstream = await startSimulator();
+  upstream.chat(ROOM).say(1);
+  await using relay = await RelayProcess.start(upstream, { RELAY_STORE: `sqlite:${path}` });
+  await using viewer = await Stream.open(relay.url, { videoId: ROOM });
+  await viewer.untilMessages(1);
+  await rm(path);
+  await relay.logged("the store is lost");
+  assert.deepEqual(await relay.exited, { code: 1, signal: null });
+  assert.equal((await viewer.ended())?.event, undefined);
 });

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { messages, readAll, stored } from "./support/store-reading.ts";
+import { messages, own, readAll, stored } from "./support/store-reading.ts";
 import { BORN_MS, isUnavailable, openFor, temporaryFolder, wallAt } from "./support/store-subject.ts";
 
 const HEADER_BYTES = 32;
@@ -27,7 +27,7 @@ test("an append that fails midway is undone alone, and the others of its group a
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
   const rooms = ["one", "two", "three"];
-  const claims = await Promise.all(rooms.map((room) => store.claim(room)));
+  const claims = await Promise.all(rooms.map((room) => own(store, room)));
   const tool = new DatabaseSync(path); // stays open, so that the log that is counted stays too
   t.after(() => tool.close());
   tool.exec(`create trigger no_poison before insert on message when new.id = 'poison'
@@ -51,7 +51,7 @@ test("an append that fails midway is undone alone, and the others of its group a
 test("a commit that fails fails its whole group, keeps nothing of it, and does not hinder the next", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claims = await Promise.all(["one", "two"].map((room) => store.claim(room)));
+  const claims = await Promise.all(["one", "two"].map((room) => own(store, room)));
   const tool = new DatabaseSync(path);
   t.after(() => tool.close());
   tool.exec(`create table parent (x primary key);
@@ -74,7 +74,7 @@ test("appends that wait together share one commit, and one by one they have one 
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
   const rooms = [...Array(50).keys()].map((n) => `room-${n}`);
-  const claims = await Promise.all(rooms.map((room) => store.claim(room)));
+  const claims = await Promise.all(rooms.map((room) => own(store, room)));
 
   const before = await commits(path);
   await Promise.all(claims.map((claim) => store.append(claim, BORN_MS, messages(["a", "b"]), "")));
@@ -87,7 +87,7 @@ test("appends that wait together share one commit, and one by one they have one 
 test("a check writes to the disk what is there already, so that a full one refuses it", async (t) => {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  await store.claim("one");
+  await own(store, "one");
   const before = await commits(path);
   await store.probeWrite();
   assert.equal((await commits(path)) - before, 1);

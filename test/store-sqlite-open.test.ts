@@ -21,7 +21,7 @@ import { openStore, StoreOpenError } from "../src/store/open.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { StoreProcess } from "./support/store-process.ts";
-import { messages, readAll, stored } from "./support/store-reading.ts";
+import { messages, own, readAll, stored } from "./support/store-reading.ts";
 import { BORN_MS, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
 
 async function refusal(url: string): Promise<string> {
@@ -38,7 +38,7 @@ async function refusal(url: string): Promise<string> {
 async function filledFile(t: TestContext): Promise<string> {
   const path = join(await temporaryFolder(t), "relay.db");
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages([...Array(400).keys()]), "");
   await store.close();
   return path;
@@ -156,6 +156,16 @@ test("a file of a newer schema is refused and left alone", async (t) => {
   assert.deepEqual(await readFile(path), before);
 });
 
+test("a file of schema 1 is brought up, and its rooms go on", async (t) => {
+  const path = await filledFile(t);
+  execute(path, "drop index room_claimed; alter table room drop column claimed_at; pragma user_version = 1");
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  assert.equal((await store.unfinishedRooms(0)).length, 1);
+  const claim = await own(store, ROOM);
+  await store.append(claim, BORN_MS + 400, messages(["one more"]), "");
+  assert.equal((await readAll(store, ROOM)).length, 401);
+});
+
 test("a damaged file is refused, with what to do", async (t) => {
   const path = await filledFile(t);
   const copy = `${path}-copy`;
@@ -191,7 +201,7 @@ test("a file under two names has one lock, also within a process", async (t) => 
 test("the file can be read by others while it is open", async (t) => {
   const path = await filledFile(t);
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  const claim = await store.claim(ROOM);
+  const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS + 400, messages(["one more"]), "");
   const tool = new DatabaseSync(path, { readOnly: true });
   t.after(() => tool.close());

@@ -13,6 +13,7 @@ import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { startRelay } from "./support/relay.ts";
+import { own } from "./support/store-reading.ts";
 import { observe, temporaryFolder } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -60,7 +61,7 @@ it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t,
 /** A room of so many messages, all of them below its tail. */
 async function storedRoom(count: number) {
   const store = observe(new MemoryStore(systemClock));
-  const claim = await store.claim(VIDEO);
+  const claim = await own(store, VIDEO);
   const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body: "{}", details: "{}" }));
   await store.append(claim, claim.head, messages, "{}");
   const settings = { graceMs: 1000, keepaliveMs: 1000, stallMs: 1000 };

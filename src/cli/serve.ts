@@ -29,5 +29,9 @@ export function stopOnSignal(service: Service, { log }: Telemetry): void {
     log.info("stopped");
     process.exit(0);
   };
+  void service.lost.then(async () => {
+    await service.stop();
+    process.exit(1);
+  });
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop(signal));
 }

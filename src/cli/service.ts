@@ -20,6 +20,8 @@ export interface Service {
   url: string;
   /** Ends it gracefully: no new viewers, everything durable, every stream ended cleanly. */
   stop(): Promise<void>;
+  /** Resolves if the store is lost for good, which was logged: the service has to be stopped, and the process to fail. */
+  lost: Promise<Error>;
 }
 
 /** Rejects with an error whose message is one clear line, where the store cannot be opened or the port is taken. */
@@ -57,5 +59,9 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
   void runRetention(store, config.retentionDays, clock, telemetry, retention.signal);
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;
-  return { url: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`, stop };
+  return {
+    url: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`,
+    stop,
+    lost: store.lost,
+  };
 }

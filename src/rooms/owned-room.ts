@@ -3,7 +3,8 @@
  * chat, by desertion or with the service.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { RoomRecord } from "../store/port.ts";
+import { RelayError } from "../protocol/errors.ts";
+import type { ClaimedRoom, RoomRecord } from "../store/port.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { Appender } from "./appender.ts";
@@ -30,15 +31,32 @@ export class OwnedRoom {
   readonly #following: Promise<void>;
 
   /**
-   * Bootstraps the chat, claims the room and makes the backlog durable. Viewers that waited for it begin where
-   * `startAt` says. Rejects as `LiveChat.bootstrap` does, and with `StoreError`.
+   * Claims the room, bootstraps the chat and makes the backlog durable; where that fails, the store is as if nothing
+   * had been tried. Viewers that waited for it begin where `startAt` says. Rejects as `LiveChat.bootstrap` does, and with
+   * `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
-    const { liveChat, store, telemetry, settings } = parts;
+    const claim = await parts.store.claim(videoId);
+    if (!claim) throw ownedElsewhere();
+    try {
+      return await OwnedRoom.#bootstrap(claim, parts, signal);
+    } catch (error) {
+      await parts.store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
+      throw error;
+    }
+  }
+
+  static async #bootstrap(
+    claim: ClaimedRoom,
+    parts: OwnedRoomParts,
+    signal: AbortSignal,
+  ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
+    const { videoId } = claim;
+    const { liveChat, telemetry, settings } = parts;
     const { page, first } = await liveChat.bootstrap(videoId, {
       lane: "caller",
       maxCooldownMs: 0,
@@ -46,7 +64,6 @@ export class OwnedRoom {
     });
     const { position } = first;
     const { chatType, pair } = position;
-    const claim = await store.claim(videoId);
     const appender = new Appender(parts, claim);
     const backlog = mergeInOrder(page.items, first.items);
     const added = await appender.appendOnce(backlog, position);
@@ -72,6 +89,7 @@ export class OwnedRoom {
   /** Goes on from the checkpoint of a room that was open when the service stopped. Rejects with `StoreError`. */
   static async resume(record: RoomRecord, position: Position, parts: OwnedRoomParts): Promise<OwnedRoom> {
     const claim = await parts.store.claim(record.videoId);
+    if (!claim) throw ownedElsewhere();
     parts.telemetry.roomResumed(record.videoId, claim.head);
     const ageMs = Math.max(0, parts.clock.now() - (record.checkpointAt ?? 0));
     return new OwnedRoom(claim, new Appender(parts, claim), { position, waitMs: 0, ageMs }, parts);
@@ -116,4 +134,8 @@ export class OwnedRoom {
     await this.#polling.catch(() => {}); // whatever it was, the service is stopping
     clearTimeout(limit);
   }
+}
+
+function ownedElsewhere(): RelayError {
+  return new RelayError("CAPACITY", "Another instance reads this chat.", { retryAfterMs: 1000 });
 }

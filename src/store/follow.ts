@@ -100,9 +100,9 @@ export class Followers {
     }
   }
 
-  #each(videoId: string, tell: (follower: Follower) => void): void {
+  #each(videoId: string, change: (follower: Follower) => void): void {
     for (const follower of this.#byRoom.get(videoId) ?? []) {
-      tell(follower);
+      change(follower);
       follower.wake();
     }
   }

@@ -6,30 +6,37 @@ import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
+import { LocalLeases } from "./lease.ts";
 import type { StoreEngine } from "./observed.ts";
-import { type Claim, type RoomRecord, StoreError } from "./port.ts";
+import { type Claim, type ClaimedRoom, type RoomRecord, StoreError, UNUSED_CLAIM_MS } from "./port.ts";
+import { LocalPresence } from "./presence.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
-interface Room {
+interface HeldRoom {
   record: RoomRecord & Claim;
+  /** Until the first write under its newest claim: when that was, and the end that the room had before. */
+  claimed: (Pick<RoomRecord, "end" | "endedAt"> & { at: number }) | undefined;
   /** `messages[0]` has the cursor `floor + 1`. */
   messages: StoredMessage[];
   byId: Map<string, StoredMessage>;
 }
 
-/** One append's messages: up to the room's `upTo`th ever, from wherever those before it end. */
+/** One append: when it was, and how many messages its room had ever been given by then. */
 interface Arrival {
-  room: Room;
-  upTo: number;
+  room: HeldRoom;
+  messageCount: number;
   at: number;
 }
 
 export class MemoryStore implements StoreEngine {
   readonly followers: Followers;
+  readonly presence = new LocalPresence();
+  readonly lost = new Promise<never>(() => {});
   readonly #clock: Clock;
-  readonly #rooms = new Map<string, Room>();
+  readonly #rooms = new Map<string, HeldRoom>();
   /** In the order of their commits, all rooms together: what pruning takes from. */
   readonly #arrivals: Arrival[] = [];
+  readonly #leases = new LocalLeases();
   #closed = false;
   /** Characters of all messages: the greater part of what is held. */
   #size = 0;
@@ -39,11 +46,24 @@ export class MemoryStore implements StoreEngine {
     this.followers = new Followers(clock);
   }
 
-  async claim(videoId: string): Promise<RoomRecord & Claim> {
+  async claim(videoId: string): Promise<ClaimedRoom> {
     this.#assertOpen();
     const room = this.#rooms.get(videoId) ?? this.#newRoom(videoId);
+    const { end, endedAt } = room.claimed ?? room.record;
+    room.claimed = { end, endedAt, at: this.#clock.now() };
     room.record = { ...room.record, epoch: room.record.epoch + 1, end: null, endedAt: null };
-    return room.record;
+    return { ...room.record, lease: this.#leases.grant(room.record) };
+  }
+
+  async abandon(claim: Claim): Promise<void> {
+    this.#assertOpen();
+    const room = this.#owned(claim);
+    this.#leases.end(claim);
+    const { end = null, endedAt = null } = room.claimed ?? {};
+    room.claimed = undefined;
+    room.record = { ...room.record, epoch: room.record.epoch + 1, end, endedAt };
+    if (room.record.checkpoint === null) this.#rooms.delete(claim.videoId);
+    if (end) this.followers.finished(claim.videoId, room.record.head, end);
   }
 
   async append(
@@ -65,9 +85,10 @@ export class MemoryStore implements StoreEngine {
     const head = expectedHead + added.length;
     const at = this.#clock.now();
     room.record = { ...room.record, head, checkpoint, checkpointAt: at };
+    room.claimed = undefined;
     if (added.length > 0) {
       room.messages.push(...added);
-      this.#arrivals.push({ room, upTo: head - room.record.base, at });
+      this.#arrivals.push({ room, messageCount: head - room.record.base, at });
     }
     this.followers.added(claim.videoId, added);
     return added;
@@ -76,7 +97,9 @@ export class MemoryStore implements StoreEngine {
   async finish(claim: Claim, end: RoomEnd): Promise<void> {
     this.#assertOpen();
     const room = this.#owned(claim);
+    this.#leases.end(claim);
     room.record = { ...room.record, end, endedAt: this.#clock.now() };
+    room.claimed = undefined;
     this.followers.finished(claim.videoId, room.record.head, end);
   }
 
@@ -103,25 +126,26 @@ export class MemoryStore implements StoreEngine {
     this.#assertOpen();
     return this.#rooms
       .values()
+      .filter(({ record, claimed }) => (claimed ?? record).end === null)
       .map(({ record }) => record)
-      .filter(({ end, checkpointAt }) => end === null && checkpointAt !== null && checkpointAt >= since)
+      .filter(({ checkpointAt }) => checkpointAt !== null && checkpointAt >= since)
       .toArray();
   }
 
   async prune(before: number, limit: number): Promise<number> {
     this.#assertOpen();
     let left = limit;
-    for (const room of this.#endedBefore(before)) {
+    for (const room of this.#finishedBefore(before)) {
       if (left === 0) return limit;
-      left -= Math.max(1, this.#forget(room, left));
+      left -= Math.max(1, this.#deleteOldest(room, left));
       if (room.messages.length === 0) this.#rooms.delete(room.record.videoId);
     }
     let done = 0;
-    for (const { room, upTo, at } of this.#arrivals) {
-      if (at >= before || left === 0) break;
+    for (const { room, messageCount } of this.#arrivals.slice(0, this.#oldArrivals(before))) {
+      if (left === 0) break;
       const { base, floor } = room.record;
-      left -= this.#forget(room, Math.min(Math.max(0, base + upTo - floor), left));
-      if (room.record.floor >= base + upTo) done++;
+      left -= this.#deleteOldest(room, Math.min(Math.max(0, base + messageCount - floor), left));
+      if (room.record.floor >= base + messageCount) done++;
     }
     this.#arrivals.splice(0, done);
     return limit - left;
@@ -152,33 +176,52 @@ export class MemoryStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#leases.endAll();
     this.followers.close();
   }
 
-  #newRoom(videoId: string): Room {
+  #newRoom(videoId: string): HeldRoom {
     const born = this.#clock.now();
     const unread = { checkpoint: null, checkpointAt: null, end: null, endedAt: null };
     const record = { videoId, epoch: born, base: born, floor: born, head: born, ...unread };
-    const room: Room = { record, messages: [], byId: new Map() };
+    const room: HeldRoom = { record, claimed: undefined, messages: [], byId: new Map() };
     this.#rooms.set(videoId, room);
     return room;
   }
 
-  #owned(claim: Claim, expectedHead?: number): Room {
+  #owned(claim: Claim, expectedHead?: number): HeldRoom {
     const room = this.#rooms.get(claim.videoId);
-    assertOwner(room?.record, claim, expectedHead);
-    return room;
+    try {
+      assertOwner(room?.record, claim, expectedHead);
+      return room;
+    } catch (error) {
+      this.#leases.end(claim);
+      throw error;
+    }
   }
 
-  /** The longest finished first. */
-  #endedBefore(before: number): Room[] {
-    const endedAt = ({ record }: Room) => record.endedAt ?? Number.POSITIVE_INFINITY;
-    const ended = [...this.#rooms.values()].filter((room) => endedAt(room) < before);
-    return ended.sort((one, other) => endedAt(one) - endedAt(other));
+  /** How many of the arrivals are old: up to the last one stored before, of those in front of the first to stay. */
+  #oldArrivals(before: number): number {
+    const now = this.#clock.now();
+    const firstToStay = this.#arrivals.findIndex(({ at }) => at >= before && at <= now);
+    const passed = firstToStay === -1 ? this.#arrivals : this.#arrivals.slice(0, firstToStay);
+    return passed.findLastIndex(({ at }) => at < before) + 1;
   }
 
-  /** Lets go of a room's oldest messages, as many as there are up to the limit. Returns their number. */
-  #forget(room: Room, limit: number): number {
+  /** Nobody owns them any more. Those that never held anything go first, then the longest finished. */
+  #finishedBefore(before: number): HeldRoom[] {
+    const unusedSince = this.#clock.now() - UNUSED_CLAIM_MS;
+    const finishedAt = ({ record, claimed }: HeldRoom) => {
+      if (claimed && claimed.at >= unusedSince) return Number.POSITIVE_INFINITY;
+      const { endedAt } = claimed ?? record;
+      return endedAt ?? (record.checkpoint === null ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
+    };
+    const finished = [...this.#rooms.values()].filter((room) => finishedAt(room) < before);
+    return finished.sort((one, other) => finishedAt(one) - finishedAt(other));
+  }
+
+  /** Deletes a room's oldest messages, as many as there are up to the limit. Returns their number. */
+  #deleteOldest(room: HeldRoom, limit: number): number {
     const gone = room.messages.splice(0, limit);
     for (const message of gone) {
       room.byId.delete(message.id);

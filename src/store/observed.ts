@@ -4,25 +4,43 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-
 import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
-import { type Claim, isUnavailable, type Restoration, type Retention, type Store } from "./port.ts";
+import {
+  type Claim,
+  isUnavailable,
+  type Restoration,
+  type Retention,
+  type Store,
+  type StoreError,
+} from "./port.ts";
+import type { Presence } from "./presence.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 /** What a store implements: all of the port but following, for which it reports its commits to `followers`. */
 export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {
   readonly followers: Followers;
+  readonly presence: Presence;
+  /** Resolves if the store is lost for good, to an error whose message is one line that says what to do. */
+  readonly lost: Promise<StoreError>;
 }
 
 export class ObservedStore implements Store, Retention, Restoration {
   readonly health: StoreHealth;
+  readonly presence: Presence;
+  /** As of the engine. The process has to stop: what it reads from now on it cannot store. */
+  readonly lost: Promise<StoreError>;
   readonly #engine: StoreEngine;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
 
   constructor(engine: StoreEngine, clock: Clock, telemetry: Telemetry) {
+    this.presence = engine.presence;
+    this.lost = engine.lost.then((error) => {
+      telemetry.storeLost(error.message);
+      return error;
+    });
     this.#engine = engine;
     this.#clock = clock;
     this.#telemetry = telemetry;
@@ -35,6 +53,10 @@ export class ObservedStore implements Store, Retention, Restoration {
 
   claim(videoId: string) {
     return this.#observe("claim", this.#engine.claim(videoId));
+  }
+
+  abandon(claim: Claim) {
+    return this.#observe("abandon", this.#engine.abandon(claim));
   }
 
   append(claim: Claim, expectedHead: number, messages: readonly EncodedMessage[], checkpoint: string) {

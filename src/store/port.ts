@@ -21,18 +21,46 @@ export interface RoomRecord {
   endedAt: number | null;
 }
 
-/** Proof of ownership: an append or finish under an epoch that is no longer the room's is refused. */
+/** What a write names to show who owns the room: an append or finish under an epoch that is no longer the room's is refused. */
 export interface Claim {
   videoId: string;
   epoch: number;
 }
 
+/** How long a claim is good for. */
+export interface Lease {
+  /**
+   * To be asked when an upstream call goes out. Throws `StoreError`: "fenced" once the room is no longer the caller's,
+   * "unavailable" while that it is cannot be proved.
+   */
+  assertHeld(): void;
+}
+
+/** A room as its new owner finds it. */
+export interface ClaimedRoom extends RoomRecord, Claim {
+  readonly lease: Lease;
+}
+
+/**
+ * A claim under which nothing was appended for so long was left behind by a process that died. Anyone can ask for any
+ * video, so rooms of such claims that never held anything are not kept for as long as messages are.
+ */
+export const UNUSED_CLAIM_MS = 3_600_000;
+
 export interface Store {
   /**
-   * Makes the caller the room's owner under a new epoch. An unknown room is born with base, floor and head at
-   * the wall clock's milliseconds; a finished one is open again and goes on with its cursors (its checkpoint stays).
+   * Makes the caller the room's owner under a new epoch, or resolves to undefined where another instance owns it. An
+   * unknown room is born with base, floor and head at the wall clock's milliseconds; a finished one is open again and
+   * goes on with its cursors and its checkpoint. Until the first append `abandon` takes that back, and what a process
+   * that dies leaves behind is not unfinished: a newborn room without a checkpoint, or one that can be claimed again.
    */
-  claim(videoId: string): Promise<RoomRecord & Claim>;
+  claim(videoId: string): Promise<ClaimedRoom | undefined>;
+
+  /**
+   * Gives a claim up. If nothing was appended under it, the room is what it was before: gone if it never held
+   * anything, else with the end that it had, which its followers are given. Rejects as `append` does.
+   */
+  abandon(claim: Claim): Promise<void>;
 
   /**
    * Appends in order, under cursors `expectedHead + 1`, `+ 2`, …, what the room does not hold yet (by id), and
@@ -86,10 +114,12 @@ export interface Store {
 
 export interface Retention {
   /**
-   * One bounded step of forgetting what was stored before `before` (wall milliseconds), in one commit: rooms that
+   * One bounded step of deleting what was stored before `before` (wall milliseconds), in one commit: rooms that
    * were finished before then, the longest finished first, each from its oldest message on and gone with its last;
-   * once there is none left, the oldest messages of all other rooms. Floors rise with what is deleted. Resolves to
-   * the number of entries deleted, `limit` at most: messages, and rooms that held none. Fewer than `limit` means done.
+   * once there is none left, the oldest messages of all other rooms, in the order of their commits. A message whose time
+   * lies ahead of the clock was stored while the clock was wrong: it goes with the next one after it. Floors rise with what is deleted. Rooms that never
+   * held anything and were claimed `UNUSED_CLAIM_MS` ago go too. Resolves to the number of entries deleted, `limit` at
+   * most: messages, and rooms that held none. Fewer than `limit` means done.
    */
   prune(before: number, limit: number): Promise<number>;
 }

@@ -1,6 +1,7 @@
 /**
- * Forgets what is older than the retention: round after round, each in steps small enough not to hold up appends.
- * A store that fails is tried again at the next round.
+ * Deletes what is older than the retention: round after round, each in steps small enough not to hold up appends.
+ * A store that fails is tried again at the next round. A clock that jumped ahead is believed once it has stood for a
+ * round: set right in time, it has deleted nothing.
  */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -30,25 +31,33 @@ export async function runRetention(
   const keptMs = days * DAY_MS;
   const roundMs = Math.max(SHORTEST_ROUND_MS, Math.min(LONGEST_ROUND_MS, keptMs / ROUNDS_PER_RETENTION));
   try {
-    for (;;) {
-      await forgetOlderThan(clock.now() - keptMs);
+    for (let offsetMs = wallOffsetMs(clock); ; ) {
+      const jumpedMs = wallOffsetMs(clock) - offsetMs;
+      offsetMs += jumpedMs;
+      if (jumpedMs > roundMs) telemetry.pruningPostponed(jumpedMs);
+      else await pruneUntil(clock.now() - keptMs);
       await clock.sleep(roundMs, signal);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   }
 
-  async function forgetOlderThan(before: number): Promise<void> {
-    let forgotten = 0;
+  async function pruneUntil(before: number): Promise<void> {
+    let entries = 0;
     try {
-      for (let step = STEP_ENTRIES; step === STEP_ENTRIES; forgotten += step) {
+      for (let step = STEP_ENTRIES; step === STEP_ENTRIES; entries += step) {
         signal.throwIfAborted();
         step = await store.prune(before, STEP_ENTRIES);
         await clock.sleep(PAUSE_MS, signal);
       }
-      telemetry.pruned(forgotten);
+      telemetry.pruned(entries);
     } catch (error) {
       if (!isUnavailable(error)) throw error; // one that is comes again, with the next round
     }
   }
+}
+
+/** How far the wall clock is ahead of the one that never jumps. */
+function wallOffsetMs(clock: Clock): number {
+  return clock.now() - clock.monotonic();
 }

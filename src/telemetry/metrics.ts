@@ -4,15 +4,52 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
 
-export type Metrics = ReturnType<typeof createMetrics>;
+/** What gauges read whenever metrics are collected. */
+export interface MetricSources {
+  /** By the name of the egress. */
+  readonly gates: Map<string, GateSource>;
+  rooms?: RoomsSource;
+  store?: StoreSource;
+}
 
-export function createMetrics() {
+export interface GateSource {
+  queued(): number;
+  cooldownLeftMs(): number;
+}
+
+export interface RoomsSource {
+  byState(): Record<string, number>;
+  viewers(): number;
+}
+
+export interface StoreSource {
+  sizeBytes(): Promise<number>;
+  isAvailable(): boolean;
+}
+
+export function createMetrics(sources: MetricSources) {
   const registry = new Registry();
   const registers = [registry];
   return {
     registry,
-    viewers: new Gauge({ name: "relay_viewers", help: "Viewers attached to rooms", registers }),
-    rooms: new Gauge({ name: "relay_rooms", help: "Rooms by state", labelNames: ["state"], registers }),
+    viewers: new Gauge({
+      name: "relay_viewers",
+      help: "Viewers attached to rooms",
+      registers,
+      collect() {
+        this.set(sources.rooms?.viewers() ?? 0);
+      },
+    }),
+    rooms: new Gauge({
+      name: "relay_rooms",
+      help: "Rooms by state",
+      labelNames: ["state"],
+      registers,
+      collect() {
+        for (const [state, count] of Object.entries(sources.rooms?.byState() ?? {}))
+          this.set({ state }, count);
+      },
+    }),
     messages: new Counter({
       name: "relay_messages_total",
       help: "Messages made durable, by type",
@@ -44,12 +81,18 @@ export function createMetrics() {
       help: "Upstream calls that wait for their turn",
       labelNames: ["egress"],
       registers,
+      collect() {
+        for (const [egress, gate] of sources.gates) this.set({ egress }, gate.queued());
+      },
     }),
     gateCooldown: new Gauge({
       name: "relay_gate_cooldown_seconds",
       help: "Time left until upstream calls start again after throttling",
       labelNames: ["egress"],
       registers,
+      collect() {
+        for (const [egress, gate] of sources.gates) this.set({ egress }, gate.cooldownLeftMs() / 1000);
+      },
     }),
     throttled: new Counter({
       name: "relay_upstream_throttled_total",
@@ -86,7 +129,14 @@ export function createMetrics() {
       registers,
     }),
     sentBytes: new Counter({ name: "relay_sent_bytes_total", help: "Bytes written to viewers", registers }),
-    storeBytes: new Gauge({ name: "relay_store_bytes", help: "Size of the store", registers }),
+    storeBytes: new Gauge({
+      name: "relay_store_bytes",
+      help: "Size of the store",
+      registers,
+      async collect() {
+        this.set((await sources.store?.sizeBytes()) ?? 0);
+      },
+    }),
     pollSeconds: new Histogram({
       name: "relay_poll_duration_seconds",
       help: "Time from a poll being due to its batch being durable",
@@ -97,6 +147,9 @@ export function createMetrics() {
       name: "relay_store_available",
       help: "Whether the store works: 0 from a failed operation to one that shows otherwise, else 1",
       registers,
+      collect() {
+        this.set(sources.store?.isAvailable() ? 1 : 0);
+      },
     }),
     storeOperations: new Counter({
       name: "relay_store_operations_total",

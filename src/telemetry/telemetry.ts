@@ -3,9 +3,16 @@
  * metrics. No call site knows a metric's name. Ids go into the log, few labels on the metrics; never a token, a
  * key or a viewer's address in either.
  */
+import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Logger } from "./log.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
+import {
+  createMetrics,
+  type GateSource,
+  type MetricSources,
+  type RoomsSource,
+  type StoreSource,
+} from "./metrics.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
@@ -13,6 +20,7 @@ const MAX_KINDS = 200;
 /** The operations of a store, as metrics and log name them. */
 export type StoreOperation =
   | "claim"
+  | "abandon"
   | "append"
   | "finish"
   | "read"
@@ -31,61 +39,42 @@ export interface DroppedActions {
   sample: string;
 }
 
-/** What can be seen of a gate at any time. */
-interface GateReading {
-  queued(): number;
-  cooldownLeftMs(): number;
-}
-
 export class Telemetry {
   readonly log: Logger;
-  readonly #metrics: Metrics = createMetrics();
+  readonly #sources: MetricSources = { gates: new Map() };
+  readonly #metrics = createMetrics(this.#sources);
   readonly #kindsSeen = new Set<string>();
-  readonly #gates = new Map<string, GateReading>();
 
   constructor(log: Logger) {
     this.log = log;
-    collect(this.#metrics.gateQueue, (gauge) => {
-      for (const [egress, gate] of this.#gates) gauge.set({ egress }, gate.queued());
-    });
-    collect(this.#metrics.gateCooldown, (gauge) => {
-      for (const [egress, gate] of this.#gates) gauge.set({ egress }, gate.cooldownLeftMs() / 1000);
-    });
   }
 
-  get registry(): Metrics["registry"] {
+  get registry(): Registry {
     return this.#metrics.registry;
   }
 
-  /** Told whatever the log's level: with port 0 there is no other way to learn the address. */
+  /** Logged whatever the level: with port 0 there is no other way to learn the address. */
   listening(url: string): void {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
   }
 
-  /** Reads the queue and cooldown of an egress's gate whenever metrics are collected. */
-  watchGate(egress: string, gate: GateReading): void {
-    this.#gates.set(egress, gate);
+  watchGate(egress: string, gate: GateSource): void {
+    this.#sources.gates.set(egress, gate);
   }
 
-  /** Reads the rooms' states and viewers whenever metrics are collected. */
-  watchRooms(rooms: { byState(): Record<string, number>; viewers(): number }): void {
-    collect(this.#metrics.viewers, (gauge) => gauge.set(rooms.viewers()));
-    collect(this.#metrics.rooms, (gauge) => {
-      for (const [state, count] of Object.entries(rooms.byState())) gauge.set({ state }, count);
-    });
+  watchRooms(rooms: RoomsSource): void {
+    this.#sources.rooms = rooms;
   }
 
-  /** Reads the store's size and whether it works whenever metrics are collected. */
-  watchStore(store: { sizeBytes(): Promise<number>; isAvailable(): boolean }): void {
-    collect(this.#metrics.storeBytes, async (gauge) => gauge.set(await store.sizeBytes()));
-    collect(this.#metrics.storeAvailable, (gauge) => gauge.set(store.isAvailable() ? 1 : 0));
+  watchStore(store: StoreSource): void {
+    this.#sources.store = store;
   }
 
   callStarted(egress: string, lane: string, lateMs: number): void {
     this.#metrics.callLateness.observe({ egress, lane }, lateMs / 1000);
   }
 
-  /** An upstream call begins; the function returned is told its outcome. */
+  /** An upstream call begins; the function returned takes its outcome. */
   upstreamCall(labels: { client: string; endpoint: string }): (outcome: string) => void {
     const stop = this.#metrics.upstreamCallSeconds.startTimer(labels);
     return (outcome) => {
@@ -160,7 +149,7 @@ export class Telemetry {
   }
 
   roomBroken(videoId: string, error: unknown): void {
-    this.log.error({ videoId, err: error }, "room broken: its viewers are let go and may resume");
+    this.log.error({ videoId, err: error }, "room broken: its viewers are disconnected and may resume");
   }
 
   pollFailed(videoId: string, failures: number, why: string): void {
@@ -209,9 +198,20 @@ export class Telemetry {
     this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
   }
 
+  storeLost(why: string): void {
+    this.log.fatal({ why }, "the store is lost: the service stops");
+  }
+
   /** A round of the retention is done. */
   pruned(entries: number): void {
     if (entries > 0) this.log.info({ entries }, "deleted what is older than the retention");
+  }
+
+  pruningPostponed(jumpedMs: number): void {
+    this.log.warn(
+      { jumpedMs: Math.round(jumpedMs) },
+      "the system clock jumped ahead: nothing is deleted by it before the next round of the retention",
+    );
   }
 
   cursorsMoved(rooms: number): void {
@@ -223,10 +223,6 @@ export class Telemetry {
 
   viewerDropped(videoId: string, cursor: number): void {
     this.#metrics.viewersDropped.inc();
-    this.log.info({ videoId, cursor }, "viewer dropped: it took nothing for too long");
+    this.log.info({ videoId, cursor }, "viewer dropped: it read nothing for too long");
   }
-}
-
-function collect<G extends object>(gauge: G, read: (gauge: G) => void | Promise<void>): void {
-  Object.assign(gauge, { collect: () => read(gauge) });
 }

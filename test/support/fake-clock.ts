@@ -8,16 +8,22 @@ interface Timer {
 
 export class FakeClock implements Clock {
   #time = 0;
+  #wallAheadMs = 1_700_000_000_000;
   readonly #timers = new Set<Timer>();
   /** What `random` gives. */
   chance = 0.5;
 
   now(): number {
-    return 1_700_000_000_000 + this.#time;
+    return this.#wallAheadMs + this.#time;
   }
 
   monotonic(): number {
     return this.#time;
+  }
+
+  /** Sets the wall clock forward, or back. */
+  jump(ms: number): void {
+    this.#wallAheadMs += ms;
   }
 
   random(): number {

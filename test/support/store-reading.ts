@@ -1,7 +1,8 @@
 /** How tests fill a store and read it: made-up messages, all of a room, a follower's sequence. */
+import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
-import type { Store } from "../../src/store/port.ts";
+import type { ClaimedRoom, Store } from "../../src/store/port.ts";
 import type { EncodedMessage, StoredMessage } from "../../src/store/stored-message.ts";
 
 /** A message whose text follows from its id, so that a changed one is seen. */
@@ -11,6 +12,13 @@ export function message(id: string): EncodedMessage {
 
 export function messages(ids: readonly (string | number)[]): EncodedMessage[] {
   return ids.map((id) => message(String(id)));
+}
+
+/** Claims a room that nobody else owns. */
+export async function own(store: Pick<Store, "claim">, videoId: string): Promise<ClaimedRoom> {
+  const claimed = await store.claim(videoId);
+  assert.ok(claimed);
+  return claimed;
 }
 
 /** What a room holds if these ids were added to it after cursor `after`. */

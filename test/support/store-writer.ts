@@ -10,7 +10,7 @@ import { type Store, StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { nthId } from "./store-process.ts";
-import { messages } from "./store-reading.ts";
+import { messages, own } from "./store-reading.ts";
 
 const [path, ...videoIds] = process.argv.slice(2);
 
@@ -24,7 +24,7 @@ try {
 
 /** Appends what follows the room's head, each time with some that the room holds already. */
 async function write(store: Store, videoId: string): Promise<never> {
-  const claim = await store.claim(videoId);
+  const claim = await own(store, videoId);
   let { head } = claim;
   for (let size = 1; ; size = (size % 7) + 1) {
     try {

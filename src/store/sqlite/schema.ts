@@ -45,6 +45,9 @@ const STEPS: readonly string[] = [
      unique (room, cursor),
      unique (room, id)
    ) strict;`,
+  // Set by a claim, cleared by the first write under it; until then `ending` and `ended_at` are from before the claim.
+  `alter table room add column claimed_at integer;
+   create index room_claimed on room (claimed_at) where claimed_at is not null;`,
 ];
 
 /**

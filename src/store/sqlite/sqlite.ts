@@ -8,27 +8,41 @@ import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import { Followers } from "../follow.ts";
+import { LocalLeases } from "../lease.ts";
 import type { StoreEngine } from "../observed.ts";
-import type { Claim, RoomRecord } from "../port.ts";
+import { type Claim, type ClaimedRoom, isUnavailable, type RoomRecord, type StoreError } from "../port.ts";
+import { LocalPresence } from "../presence.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { SqliteThread } from "./thread.ts";
 
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
+  readonly presence = new LocalPresence();
+  readonly lost: Promise<StoreError>;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: SqliteThread;
+  readonly #leases = new LocalLeases();
 
   /** `path` is absolute. Nothing is opened before the first call. */
   constructor(path: string, clock: Clock, log: Logger) {
     this.#path = path;
     this.#clock = clock;
     this.#thread = new SqliteThread(path, log);
+    this.lost = this.#thread.lost;
     this.followers = new Followers(clock);
   }
 
-  claim(videoId: string): Promise<RoomRecord & Claim> {
-    return this.#thread.call("claim", videoId, this.#clock.now());
+  async claim(videoId: string): Promise<ClaimedRoom> {
+    const claimed = await this.#thread.call("claim", videoId, this.#clock.now());
+    return { ...claimed, lease: this.#leases.grant(claimed) };
+  }
+
+  async abandon({ videoId, epoch }: Claim): Promise<void> {
+    const claim = { videoId, epoch };
+    const { head, end } = (await this.#outcome(claim, this.#thread.call("abandon", claim))) ?? {};
+    this.#leases.end(claim);
+    if (head !== undefined && end) this.followers.finished(videoId, head, end);
   }
 
   async append(
@@ -37,11 +51,11 @@ export class SqliteStore implements StoreEngine {
     messages: readonly EncodedMessage[],
     checkpoint: string,
   ): Promise<StoredMessage[]> {
-    const claim = { videoId, epoch }; // a claim's room record would be copied to the thread with it
+    const claim = { videoId, epoch }; // what else a claimed room holds cannot go, or need not, to the thread
     const batch = messages.map(wellFormed);
     const now = this.#clock.now();
     const call = this.#thread.call("append", claim, expectedHead, batch, checkpoint, now);
-    const indexes = await this.#outcome(videoId, call);
+    const indexes = await this.#outcome(claim, call);
     const added: StoredMessage[] = [];
     for (const index of indexes) {
       const message = batch[index];
@@ -52,8 +66,10 @@ export class SqliteStore implements StoreEngine {
   }
 
   async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
-    const call = this.#thread.call("finish", { videoId, epoch }, end, this.#clock.now());
-    this.followers.finished(videoId, await this.#outcome(videoId, call), end);
+    const claim = { videoId, epoch };
+    const head = await this.#outcome(claim, this.#thread.call("finish", claim, end, this.#clock.now()));
+    this.#leases.end(claim);
+    this.followers.finished(videoId, head, end);
   }
 
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
@@ -73,7 +89,7 @@ export class SqliteStore implements StoreEngine {
   }
 
   prune(before: number, limit: number): Promise<number> {
-    return this.#thread.call("prune", before, limit);
+    return this.#thread.call("prune", before, limit, this.#clock.now());
   }
 
   moveCursors(): Promise<number> {
@@ -100,15 +116,17 @@ export class SqliteStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.followers.close();
+    this.#leases.endAll();
     await this.#thread.close();
   }
 
-  /** A write that fails may have been committed all the same, which then nobody would tell the followers. */
-  async #outcome<T>(videoId: string, call: Promise<T>): Promise<T> {
+  /** A write that fails may have been committed all the same: the followers have to look for themselves. */
+  async #outcome<T>(claim: Claim, call: Promise<T>): Promise<T> {
     try {
       return await call;
     } catch (error) {
-      this.followers.resync(videoId);
+      if (!isUnavailable(error)) this.#leases.end(claim);
+      this.followers.resync(claim.videoId);
       throw error;
     }
   }

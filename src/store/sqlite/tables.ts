@@ -6,38 +6,46 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
-import type { Claim, RoomRecord } from "../port.ts";
+import { type Claim, type RoomRecord, UNUSED_CLAIM_MS } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
-type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null };
+type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null; isClaimed: 0 | 1 };
 
-const ROOM = `key, video_id as videoId, epoch, base, floor, head,
-  checkpoint, checkpoint_at as checkpointAt, ending as end, ended_at as endedAt`;
+/** A room as it stands: open, where it was claimed since its end. */
+const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
+  claimed_at is not null as isClaimed, iif(claimed_at is null, ending, null) as end,
+  iif(claimed_at is null, ended_at, null) as endedAt`;
 
 const SQL = {
   // A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room of that
   // name that was pruned, or lost with its store, so no claim of that time can pass for a new one.
-  claim: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :now + 1, :now, :now, :now)
-    on conflict (video_id) do update set epoch = epoch + 1, ending = null, ended_at = null
+  claim: `insert into room (video_id, epoch, base, floor, head, claimed_at)
+    values (:videoId, :now + 1, :now, :now, :now, :now)
+    on conflict (video_id) do update set epoch = epoch + 1, claimed_at = :now
     returning ${ROOM}`,
+  unclaim: `update room set epoch = epoch + 1, claimed_at = null where key = ? returning ${ROOM}`,
+  reopen: "update room set ending = null, ended_at = null, claimed_at = null where key = ?",
   room: `select ${ROOM} from room where video_id = ?`,
   unfinishedRooms: `select ${ROOM} from room where ended_at is null and checkpoint_at >= ?`,
-  add: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
+  insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
-  move: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
-  finish: "update room set ending = ?, ended_at = ? where key = ?",
+  moveOn: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
+  finish: "update room set ending = ?, ended_at = ?, claimed_at = null where key = ?",
   read: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
-  find: `select cursor, id, body, details from message
+  messageById: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and id = ?`,
-  longestEnded: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
-  forgetFirst: "delete from message where room = ? and cursor <= ?",
+  unused: "select key, floor, head from room where claimed_at < :unusedSince and checkpoint is null limit 1",
+  longestFinished: `select key, floor, head from room where ended_at < :before
+    and (claimed_at is null or claimed_at < :unusedSince) order by ended_at limit 1`,
+  deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
-  forgetRoom: "delete from room where key = ?",
+  deleteRoom: "delete from room where key = ?",
   oldest: "select seq, room, cursor, at from message order by seq limit ?",
-  forgetOldest: "delete from message where seq <= ?",
+  nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
+  deleteOldest: "delete from message where seq <= ?",
   // By more than the room's span: so the new cursors are above all old ones, and none meets one on its way.
   moves: "select key, max(:now, head + 1) - base as by from room where base < :now",
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
@@ -60,6 +68,17 @@ export class Tables {
     return toRecord(this.#sql.claim.get({ videoId, now }) as unknown as RoomRow);
   }
 
+  /** Returns the room as it was before the claim, or undefined where it is gone. */
+  abandon(claim: Claim): RoomRecord | undefined {
+    const claimed = this.#row(claim.videoId);
+    assertOwner(claimed, claim);
+    if (claimed.checkpoint === null) {
+      this.#sql.deleteRoom.run(claimed.key);
+      return undefined;
+    }
+    return toRecord(this.#sql.unclaim.get(claimed.key) as unknown as RoomRow);
+  }
+
   /** Returns the indexes of the messages that were added; they have the cursors from `expectedHead + 1` on. */
   append(
     claim: Claim,
@@ -73,10 +92,11 @@ export class Tables {
     const added: number[] = [];
     for (const [index, { id, body, details }] of messages.entries()) {
       const cursor = expectedHead + added.length + 1;
-      const { changes } = this.#sql.add.run(room.key, cursor, now, id, body, details);
+      const { changes } = this.#sql.insert.run(room.key, cursor, now, id, body, details);
       if (changes === 1) added.push(index);
     }
-    this.#sql.move.run(expectedHead + added.length, checkpoint, now, room.key);
+    if (room.isClaimed) this.#sql.reopen.run(room.key);
+    this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
     return added;
   }
 
@@ -93,7 +113,7 @@ export class Tables {
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
-    return ids.flatMap((id) => (this.#sql.find.get(videoId, id) as StoredMessage | undefined) ?? []);
+    return ids.flatMap((id) => (this.#sql.messageById.get(videoId, id) as StoredMessage | undefined) ?? []);
   }
 
   getRoom(videoId: string): RoomRecord | undefined {
@@ -106,28 +126,34 @@ export class Tables {
   }
 
   /** See `Retention.prune`. */
-  prune(before: number, limit: number): number {
+  prune(before: number, limit: number, now: number): number {
+    const unusedSince = now - UNUSED_CLAIM_MS;
     let left = limit;
     while (left > 0) {
-      const room = this.#sql.longestEnded.get(before) as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
-      if (!room) return limit - left + this.#forgetOldest(before, left);
+      const found =
+        this.#sql.unused.get({ unusedSince }) ?? this.#sql.longestFinished.get({ before, unusedSince });
+      const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
+      if (!room) return limit - left + this.#deleteOldest(before, left, now);
       const upTo = Math.min(room.head, room.floor + left);
-      this.#sql.forgetFirst.run(room.key, upTo);
-      if (upTo === room.head) this.#sql.forgetRoom.run(room.key);
+      this.#sql.deleteUpTo.run(room.key, upTo);
+      if (upTo === room.head) this.#sql.deleteRoom.run(room.key);
       else this.#sql.raiseFloor.run(upTo, room.key);
       left -= Math.max(1, upTo - room.floor);
     }
     return limit;
   }
 
-  /** Looks at no more rows than it may delete: the oldest ones, up to the first to stay. */
-  #forgetOldest(before: number, limit: number): number {
+  /** Looks at no more rows than it may delete, and at those that were stored while the clock was ahead. */
+  #deleteOldest(before: number, limit: number, now: number): number {
     const oldest = this.#sql.oldest.all(limit) as unknown as OldMessage[];
-    const firstToStay = oldest.findIndex(({ at }) => at >= before);
-    const gone = firstToStay === -1 ? oldest : oldest.slice(0, firstToStay);
+    const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
+    if (firstToStay !== -1) oldest.length = firstToStay;
+    const next = this.#sql.nextInTime.get(oldest.at(-1)?.seq ?? 0, now) as Pick<OldMessage, "at"> | undefined;
+    const isNextOld = next !== undefined && next.at < before;
+    const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
     const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // of each room the last, its highest
     for (const [room, floor] of floors) this.#sql.raiseFloor.run(floor, room);
-    this.#sql.forgetOldest.run(gone.at(-1)?.seq ?? 0);
+    this.#sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
     return gone.length;
   }
 
@@ -143,7 +169,7 @@ export class Tables {
 
   /**
    * Writes the file's first page as it stands: it changes nothing, but a full disk refuses it. And reads the edge of
-   * both tables: what can be told without reading all of a file.
+   * both tables: as much as can be seen without reading all of a file.
    */
   probeWrite(): void {
     this.#sql.touch.run();
@@ -155,6 +181,6 @@ export class Tables {
   }
 }
 
-function toRecord({ key: _, end, ...rest }: RoomRow): RoomRecord & Claim {
+function toRecord({ key: _, isClaimed: __, end, ...rest }: RoomRow): RoomRecord & Claim {
   return { ...rest, end: end === null ? null : (JSON.parse(end) as RoomEnd) };
 }

@@ -7,18 +7,27 @@ import { Worker } from "node:worker_threads";
 import type { Logger } from "../../telemetry/log.ts";
 import { StoreError } from "../port.ts";
 import type { Tables } from "./tables.ts";
-import type { Answer, Call, Operation, Order } from "./worker.ts";
+import type {
+  FromThread,
+  Operation,
+  OperationReply,
+  OperationRequest,
+  ThreadStart,
+  ToThread,
+} from "./worker.ts";
 
 /** `.ts` from the sources, `.js` once compiled. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 interface Pending {
-  call: Call;
+  call: OperationRequest;
   resolve: (value: unknown) => void;
   reject: (error: StoreError) => void;
 }
 
 export class SqliteThread {
+  /** Resolves if the file was deleted or replaced while it was open: from then on every call is "unavailable". */
+  readonly lost: Promise<StoreError>;
   readonly #path: string;
   readonly #log: Logger;
   #worker: Worker | undefined;
@@ -27,8 +36,13 @@ export class SqliteThread {
   #outbox: Pending[] = [];
   readonly #posted = new Map<number, Pending>();
   #closed: Promise<void> | undefined;
+  #fileId: string | undefined;
+  readonly #lose: (error: StoreError) => void;
 
   constructor(path: string, log: Logger) {
+    const { promise, resolve } = Promise.withResolvers<StoreError>();
+    this.lost = promise;
+    this.#lose = resolve;
     this.#path = path;
     this.#log = log;
   }
@@ -57,7 +71,7 @@ export class SqliteThread {
     if (!worker) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     worker.once("exit", () => resolve());
-    worker.postMessage("close" satisfies Order);
+    worker.postMessage("close" satisfies ToThread);
     await promise;
   }
 
@@ -72,14 +86,18 @@ export class SqliteThread {
       this.#exited(error); // the system has no thread to give
       return;
     }
-    this.#worker.postMessage(calls.map(({ call }) => call) satisfies Order);
+    this.#worker.postMessage(calls.map(({ call }) => call) satisfies ToThread);
   }
 
   #start(): Worker {
-    const worker = new Worker(WORKER_FILE, { workerData: this.#path });
+    const worker = new Worker(WORKER_FILE, {
+      workerData: { path: this.#path, fileId: this.#fileId } satisfies ThreadStart,
+    });
     let reason: unknown;
-    worker.on("message", (answers: Answer[]) => {
-      for (const answer of answers) this.#settle(answer);
+    worker.on("message", (posted: FromThread) => {
+      if ("opened" in posted) this.#fileId = posted.opened;
+      else if ("lost" in posted) this.#lose(new StoreError("unavailable", posted.lost));
+      else for (const answer of posted) this.#complete(answer);
     });
     worker.on("error", (error) => {
       reason = error;
@@ -88,7 +106,7 @@ export class SqliteThread {
     return worker;
   }
 
-  #settle(answer: Answer): void {
+  #complete(answer: OperationReply): void {
     const pending = this.#posted.get(answer.id);
     if (!pending) return;
     this.#posted.delete(answer.id);

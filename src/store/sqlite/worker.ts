@@ -3,7 +3,7 @@
  * first, of what is committed, then all writes in one transaction, so that many rooms share one fsync. An
  * answer to a write is posted after its commit; nothing is reported that is not on disk.
  */
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
@@ -15,18 +15,27 @@ import { Tables } from "./tables.ts";
 
 export type Operation = keyof Tables;
 
-export interface Call {
+export interface OperationRequest {
   id: number;
   op: Operation;
   args: readonly unknown[];
 }
 
-/** What is posted to the thread: calls, or the wish that it finish what it has and exit. */
-export type Order = readonly Call[] | "close";
+/** What is posted to the thread: calls, or that it shall finish what it has and exit. */
+export type ToThread = readonly OperationRequest[] | "close";
 
 type Failure = Pick<StoreError, "kind" | "message">;
 
-export type Answer = { id: number; value: unknown } | { id: number; failure: Failure };
+export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
+
+/** What the thread posts: answers, which file it has opened, and that this file is gone, with what to do. */
+export type FromThread = readonly OperationReply[] | { opened: string } | { lost: string };
+
+export interface ThreadStart {
+  path: string;
+  /** The file that a thread before this one had opened: no other will do. */
+  fileId: string | undefined;
+}
 
 const READS: ReadonlySet<Operation> = new Set<Operation>([
   "read",
@@ -35,34 +44,40 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
   "unfinishedRooms",
 ]);
 
-/** Most of either that one round takes, so that neither reads nor writes wait long for the others. */
+/** The maximum of either that one round takes, so that neither reads nor writes wait long for the others. */
 const ROUND_READS = 32;
 const ROUND_WRITES = 64;
+
+/** A file that is gone is noticed within this time, also where nothing is read or written. */
+const FILE_CHECK_MS = 2000;
 
 class SqliteWorker {
   readonly #path: string;
   readonly #port: MessagePort;
-  readonly #reads: Call[] = [];
-  readonly #writes: Call[] = [];
+  readonly #reads: OperationRequest[] = [];
+  readonly #writes: OperationRequest[] = [];
   #closing = false;
   #lock: FileLock | undefined;
   #database: DatabaseSync | undefined;
   #tables: Tables | undefined;
   /** Set by a failure of SQLite: the connection is given up once the round is over. */
   #isSuspect = false;
+  #fileId: string | undefined;
 
-  constructor(path: string, port: MessagePort) {
+  constructor({ path, fileId }: ThreadStart, port: MessagePort) {
     this.#path = path;
+    this.#fileId = fileId;
     this.#port = port;
-    port.on("message", (order: Order) => {
-      this.#accept(order);
+    port.on("message", (posted: ToThread) => {
+      this.#accept(posted);
       this.#work();
     });
+    setInterval(() => this.#isFileInPlace(), FILE_CHECK_MS).unref(); // the service's clock is not of this thread
   }
 
-  #accept(order: Order): void {
-    if (order === "close") this.#closing = true;
-    else for (const call of order) (READS.has(call.op) ? this.#reads : this.#writes).push(call);
+  #accept(posted: ToThread): void {
+    if (posted === "close") this.#closing = true;
+    else for (const call of posted) (READS.has(call.op) ? this.#reads : this.#writes).push(call);
   }
 
   /** Rounds, until the port is empty too. */
@@ -78,11 +93,11 @@ class SqliteWorker {
     if (this.#closing) this.#close();
   }
 
-  #answer(answers: Answer[]): void {
-    if (answers.length > 0) this.#port.postMessage(answers);
+  #answer(answers: OperationReply[]): void {
+    if (answers.length > 0) this.#port.postMessage(answers satisfies FromThread);
   }
 
-  #read(call: Call): Answer {
+  #read(call: OperationRequest): OperationReply {
     try {
       return { id: call.id, value: run(this.#connect().tables, call) };
     } catch (error) {
@@ -91,7 +106,7 @@ class SqliteWorker {
   }
 
   /** One transaction for the whole group: its answers hold once it is committed, else all have failed. */
-  #commit(group: Call[]): Answer[] {
+  #commit(group: OperationRequest[]): OperationReply[] {
     if (group.length === 0) return [];
     try {
       const { database, tables } = this.#connect();
@@ -106,7 +121,7 @@ class SqliteWorker {
   }
 
   /** One write of a group; if it fails, the others go on. */
-  #write(database: DatabaseSync, tables: Tables, call: Call): Answer {
+  #write(database: DatabaseSync, tables: Tables, call: OperationRequest): OperationReply {
     database.exec("savepoint one");
     try {
       const value = run(tables, call);
@@ -128,9 +143,21 @@ class SqliteWorker {
   /** The open file; opened now if this is the first call, or the last connection was given up. */
   #connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
+    if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.#path));
     this.#database ??= openDatabase(this.#path);
     this.#tables ??= new Tables(this.#database);
+    if (this.#fileId === undefined) {
+      this.#fileId = fileIdOf(this.#path);
+      if (this.#fileId) this.#port.postMessage({ opened: this.#fileId } satisfies FromThread);
+    }
     return { database: this.#database, tables: this.#tables };
+  }
+
+  /** The system lets an open file be written after it was deleted or replaced: nobody would ever read it. */
+  #isFileInPlace(): boolean {
+    if (this.#fileId === undefined || this.#fileId === fileIdOf(this.#path)) return true;
+    this.#port.postMessage({ lost: goneFrom(this.#path) } satisfies FromThread);
+    return false;
   }
 
   #takeLock(): FileLock {
@@ -175,7 +202,17 @@ function makeFolder(path: string): void {
   mkdirSync(path);
 }
 
-function run(tables: Tables, { op, args }: Call): unknown {
+/** Undefined where there is no such file. Throws where that cannot be seen. */
+function fileIdOf(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+function goneFrom(path: string): string {
+  return `store ${path} was deleted or replaced while it was open: nothing more can be stored; restart the service`;
+}
+
+function run(tables: Tables, { op, args }: OperationRequest): unknown {
   return Reflect.apply(tables[op], tables, args);
 }
 
