@@ -96,7 +96,7 @@ export class Ledger {
     const shown = dig(item, "showItemEndpoint", "showLiveChatItemEndpoint", "renderer");
     const id = String(dig(item, "id") ?? outerId);
     if (shown) this.#item(shown, id);
-    else this.#tell({ ...read(CHAT_ITEMS, key, item), id });
+    else this.#say({ ...read(CHAT_ITEMS, key, item), id });
   }
 
   #banner(banner: unknown): void {
@@ -131,12 +131,18 @@ export class Ledger {
     const header = dig(poll, "header", "pollHeaderRenderer");
     const shown = JSON.stringify([dig(poll, "choices"), words(dig(header, "metadataText")).split(" • ")[2]]);
     const message = words(dig(header, "pollQuestion"));
-    this.#tell({ type: "poll", id: `poll:${id}`, author: "", message, amount: "" }, key + shown);
+    this.#tell({ type: "poll", id: `poll:${id}`, author: "", message, amount: "" }, `${closed}${shown}`);
   }
 
   #event(type: string, target: string, body?: unknown): void {
     const message = words(dig(body, "deletedStateMessage"));
     this.#tell({ type, id: `${type}:${target}`, author: "", message, amount: "" });
+  }
+
+  /** A notice is known by its text: its own id is a new one at each load of the page. */
+  #say(told: Told): void {
+    if (told.type === "notice") this.#tell({ ...told, id: "notice" }, told.message);
+    else this.#tell(told);
   }
 
   /** `state` tells apart what has one id but for its hash. */
@@ -151,7 +157,7 @@ export class Ledger {
 
 /** As far as a ledger can tell it: it knows of no hashes. */
 export function toldBy({ type, id, author, message, amount }: Told): Told {
-  const isHashed = type === "poll" || type === "replaced";
+  const isHashed = type === "poll" || type === "replaced" || type === "notice";
   return { type, id: isHashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
 }
 
