@@ -65,12 +65,17 @@ const NOTHING = new Set([
   "showLiveChatTooltipCommand",
 ]);
 
+/** Types whose ids end with a hash. */
+const HASHED = new Set(["poll", "replaced", "notice"]);
+
 export class Ledger {
   /** All that the room must hold, in order. */
   readonly told: Told[] = [];
   readonly #seen = new Set<string>();
   /** What the room's messages say, by their id. */
   readonly #contents = new Map<string, string>();
+  /** Authors all of whose messages were deleted, and whether they have said something since. */
+  readonly #deletedAuthors = new Map<string, boolean>();
   /** By panel. */
   readonly #polls = new Map<string, unknown>();
 
@@ -85,7 +90,7 @@ export class Ledger {
       this.#event("banner_removed", text(body, "targetActionId"));
     else if (/PollAction$|PanelAction$/.test(key)) this.#poll(key, body);
     else if (key === "replaceChatItemAction") this.#replacement(body);
-    else if (/ByAuthor/.test(key)) this.#event("author_deleted", text(body, "externalChannelId"), body);
+    else if (/ByAuthor/.test(key)) this.#authorDeletion(text(body, "externalChannelId"), body);
     else if (/Deleted|removeChatItem/.test(key)) this.#event("deleted", text(body, "targetItemId"), body);
     else assert.fail(`the judge does not know ${kind}`);
   }
@@ -96,13 +101,14 @@ export class Ledger {
     const shown = dig(item, "showItemEndpoint", "showLiveChatItemEndpoint", "renderer");
     const id = String(dig(item, "id") ?? outerId);
     if (shown) this.#item(shown, id);
-    else this.#tell({ ...read(CHAT_ITEMS, key, item), id });
+    else this.#say({ ...read(CHAT_ITEMS, key, item), id }, text(item, "authorExternalChannelId"));
   }
 
   #banner(banner: unknown): void {
     const [key, item] = only(dig(banner, "contents"));
     const told = read(BANNERS, key, item);
-    this.#tell({ ...told, id: `${told.type}:${text(banner, "actionId")}` });
+    const author = text(item, "authorExternalChannelId");
+    this.#tell({ ...told, id: `${told.type}:${text(banner, "actionId")}` }, "", author);
   }
 
   /** A message comes in the place of another, or is new where the room does not hold that other. */
@@ -112,9 +118,10 @@ export class Ledger {
     if (NOTHING.has(key)) return;
     const told = { ...read(CHAT_ITEMS, key, item), id: text(item, "id") };
     const before = this.#contents.get(target);
-    if (before === undefined) this.#tell(told);
+    const author = text(item, "authorExternalChannelId");
+    if (before === undefined) this.#say(told, author);
     else if (before !== contentOf(told)) {
-      this.#tell({ ...told, type: "replaced", id: `replaced:${target}` }, contentOf(told));
+      this.#tell({ ...told, type: "replaced", id: `replaced:${target}` }, contentOf(told), author);
     }
   }
 
@@ -131,28 +138,43 @@ export class Ledger {
     const header = dig(poll, "header", "pollHeaderRenderer");
     const shown = JSON.stringify([dig(poll, "choices"), words(dig(header, "metadataText")).split(" • ")[2]]);
     const message = words(dig(header, "pollQuestion"));
-    this.#tell({ type: "poll", id: `poll:${id}`, author: "", message, amount: "" }, key + shown);
+    this.#tell({ type: "poll", id: `poll:${id}`, author: "", message, amount: "" }, `${closed}${shown}`);
   }
 
-  #event(type: string, target: string, body?: unknown): void {
+  #event(type: string, target: string, body?: unknown, state = ""): void {
     const message = words(dig(body, "deletedStateMessage"));
-    this.#tell({ type, id: `${type}:${target}`, author: "", message, amount: "" });
+    this.#tell({ type, id: `${type}:${target}`, author: "", message, amount: "" }, state);
+  }
+
+  /** A repeated deletion is another one where the author has said something since. */
+  #authorDeletion(author: string, body: unknown): void {
+    const state = this.#deletedAuthors.get(author) ? `after ${this.told.length}` : "";
+    this.#event("author_deleted", author, body, state);
+    this.#deletedAuthors.set(author, false);
+  }
+
+  /** A notice is known by its text: its own id is a new one at each load of the page. */
+  #say(told: Told, author: string): void {
+    if (told.type === "notice") this.#tell({ ...told, id: "notice" }, told.message);
+    else this.#tell(told, "", author);
   }
 
   /** `state` tells apart what has one id but for its hash. */
-  #tell(told: Told, state = ""): void {
+  #tell(told: Told, state = "", author = ""): void {
     const name = `${told.id} ${state}`;
     if (this.#seen.has(name)) return;
     this.#seen.add(name);
     this.#contents.set(told.id, contentOf(told));
+    if (this.#deletedAuthors.has(author)) this.#deletedAuthors.set(author, true);
     this.told.push(told);
   }
 }
 
-/** As far as a ledger can tell it: it knows of no hashes. */
+/** As far as a ledger can tell it: it knows of no hashes, and not after which message an author was deleted again. */
 export function toldBy({ type, id, author, message, amount }: Told): Told {
-  const isHashed = type === "poll" || type === "replaced";
-  return { type, id: isHashed ? id.slice(0, id.lastIndexOf(":")) : id, author, message, amount };
+  const known =
+    /^author_deleted:[^:]*/.exec(id)?.[0] ?? (HASHED.has(type) ? id.slice(0, id.lastIndexOf(":")) : id);
+  return { type, id: known, author, message, amount };
 }
 
 function said(type: string, item: unknown, message: string): Omit<Told, "id"> {

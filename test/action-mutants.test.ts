@@ -49,10 +49,11 @@ const witness = adding({ liveChatTextMessageRenderer: { id: "witness", message: 
 /** Reads an action's mutants in one go, a witness between each two; gives how many there were. */
 function assertHarmless(action: unknown, of: string): number {
   const all = [...mutants(action)];
-  const { messages, dropped } = readMessages(
+  const { messages, dropped, bugs } = readMessages(
     [witness, ...all.flatMap((mutant) => [mutant, witness])],
     CONTEXT,
   );
+  assert.deepEqual(bugs, [], of);
   const [expected] = readMessages([witness], CONTEXT).messages;
   const witnesses = messages.filter(({ id }) => id === "witness");
   assert.equal(witnesses.length, all.length + 1, of);

@@ -4,9 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { Ledger, type Told, toldBy } from "../chaos/ledger.ts";
 import { systemClock } from "../src/clock.ts";
 import { Appender } from "../src/rooms/appender.ts";
+import { readCheckpoint } from "../src/rooms/checkpoint.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
@@ -14,7 +16,6 @@ import { Random } from "../src/simulator/random.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { decodePosition } from "../src/upstream/position.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
@@ -37,8 +38,8 @@ async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
     const to = from + 1 + random.below(200);
     const repeated = random.chance(0.3) ? random.below(100) : 0;
     // What is known of earlier answers is what a restart would know.
-    const checkpoint = (await store.getRoom(VIDEO))?.checkpoint;
-    const { panels } = checkpoint ? decodePosition(checkpoint) : POSITION;
+    const record = await store.getRoom(VIDEO);
+    const { panels } = (record && readCheckpoint(record, parts.telemetry)) ?? POSITION;
     const context = { receivedAt: Date.now(), timezone: "UTC", panels };
     const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);
     await appender.appendOnce(answer.items, { ...POSITION, panels: answer.panels });
@@ -50,7 +51,7 @@ async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
 function assertTold(held: readonly Told[], ledger: Chat["ledger"]): void {
   const judge = new Ledger();
   for (const entry of ledger) judge.hear(entry);
-  const first = held.findIndex((message, i) => JSON.stringify(message) !== JSON.stringify(judge.told[i]));
+  const first = held.findIndex((message, i) => !isDeepStrictEqual(message, judge.told[i]));
   assert.deepEqual(held[first], judge.told[first], `message ${first} is another`);
   assert.equal(held.length, judge.told.length);
   assert.equal(new Set(held.map(({ type }) => type)).size, TYPES, "all types came");

@@ -119,3 +119,16 @@ it("a sub-text follows after a space, where there are both", () => {
   const long = sentence(runs("x".repeat(9999)), runs("y".repeat(9999)));
   assert.equal(long.map((part) => part.text).join("").length, 10_000);
 });
+
+it("a notice is known by its text, a poll's result by the upstream's id", () => {
+  const id = (itemId: string, words: string, iconType: string) =>
+    one(
+      adding({
+        liveChatViewerEngagementMessageRenderer: { id: itemId, icon: { iconType }, message: runs(words) },
+      }),
+    ).id;
+  assert.match(id("loaded-1", "Be kind.", "YOUTUBE_ROUND"), /^notice:[\w-]{12}$/);
+  assert.equal(id("loaded-1", "Be kind.", "YOUTUBE_ROUND"), id("loaded-2", "Be kind.", "YOUTUBE_ROUND"));
+  assert.notEqual(id("loaded-1", "Be kind.", "YOUTUBE_ROUND"), id("loaded-1", "Be brief.", "YOUTUBE_ROUND"));
+  assert.equal(id("loaded-1", "Yes (100%)", "POLL"), "loaded-1");
+});

@@ -70,6 +70,28 @@ it("the id changes with what is shown, and with nothing else", () => {
   assert.equal(new Set([shown, ...others]).size, 4);
 });
 
+it("an update that shows what is shown already is not sent", () => {
+  const opened = read([updated("0 votes", 0, 0)]); // a poll that was open before anybody read the chat
+  const again = read([updated("0 votes", 0, 0)], opened.panels);
+  assert.deepEqual([again.messages, again.panels], [[], opened.panels]);
+  assert.equal(again.dropped.get("updateLiveChatPollAction")?.reason, "silent");
+});
+
+it("a room is sent what a poll shows once, and what it showed last once more when it closes", async () => {
+  await using relay = await startRelay();
+  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, page: 0 });
+  await using stream = await openStream(relay, { videoId: VIDEO, details: true });
+  const opening = { updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll("0 votes") } } };
+  for (const action of [POLL_OPENED, opening, POLL_UPDATED, opening, POLL_UPDATED, POLL_CLOSED]) {
+    chat.say([structuredClone(action)]);
+    await relay.upstream.requested("get_live_chat", { count: 2, finished: true });
+  }
+  chat.say([textAction("after")]);
+  await stream.until(() => stream.ids.includes("after"));
+  const sent = stream.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
+  assert.deepEqual(sent, ["open", "updated", "closed", "chat"]);
+});
+
 it("votes are a whole number, or not told", () => {
   for (const [text, votes] of [
     ["0 votes", 0],

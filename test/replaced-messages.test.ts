@@ -14,10 +14,10 @@ import { type PollBody, pollOf, post, session } from "./support/api.ts";
 import { openStream, textAction } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
+import { CONTEXT, roomLog } from "./support/room-log.ts";
 import { observe } from "./support/store-subject.ts";
 
 const VIDEO = "replaced-01";
-const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
 
 const text = (id: string, words: string): JsonObject => ({
   liveChatTextMessageRenderer: {
@@ -32,23 +32,8 @@ const replacing = (targetItemId: string, item: JsonObject): JsonObject => ({
 });
 const placeholder = (id: string): JsonObject => ({ liveChatPlaceholderItemRenderer: { id } });
 
-/** A room of its own, to which batches of actions are appended as a poller does; gives type, id, words of what is new. */
-async function room() {
-  const store = new MemoryStore(systemClock);
-  const telemetry = new Telemetry(silentLog);
-  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
-  const appender = new Appender(parts, await store.claim(VIDEO));
-  return async (...actions: JsonObject[]): Promise<string[]> => {
-    const added = await appender.appendOnce(readActions(actions, CONTEXT).items, POSITION);
-    return added.map(({ body }) => {
-      const { type, id, message } = JSON.parse(body);
-      return `${type} ${id.replace(/[\w-]{12}$/, "#")} ${message}`;
-    });
-  };
-}
-
 it("what replaces a message of an earlier batch, or earlier in its own, is replaced", async () => {
-  const take = await room();
+  const take = await roomLog();
   assert.deepEqual(await take(said("a", "one")), ["chat a one"]);
   assert.deepEqual(
     await take(replacing("a", text("a", "two")), said("b", "three"), replacing("b", text("b", "four"))),
@@ -57,7 +42,7 @@ it("what replaces a message of an earlier batch, or earlier in its own, is repla
 });
 
 it("what fills a placeholder, or replaces what was never seen, is the new item", async () => {
-  const take = await room();
+  const take = await roomLog();
   const added = await take(
     { addChatItemAction: { item: placeholder("a") } },
     replacing("a", text("a", "one")),
@@ -68,7 +53,7 @@ it("what fills a placeholder, or replaces what was never seen, is the new item",
 });
 
 it("each new content is told once, however often it is read again", async () => {
-  const take = await room();
+  const take = await roomLog();
   const actions = [
     replacing("a", text("a", "one")),
     replacing("a", text("a", "two")),
@@ -117,7 +102,7 @@ it("what a batch is to the room stays so when its append had no answer and is tr
 });
 
 it("the same content in the place of two messages is two events", async () => {
-  const take = await room();
+  const take = await roomLog();
   await take(said("a", "one"), said("b", "two"));
   const told = await take(replacing("a", text("a", "x")), replacing("b", text("b", "x")));
   assert.equal(told.length, 2);

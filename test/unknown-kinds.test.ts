@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
 import { bannered, ticking } from "./support/every-kind.ts";
 import { openStream, textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
+import { CONTEXT } from "./support/room-log.ts";
 
 const VIDEO = "tomorrows-1";
 
@@ -49,4 +51,27 @@ it("new renderers, actions and wrappers show in metrics and log, and the stream 
     assert.deepEqual([first?.reason, others], ["unknown", []], kind);
     assert.ok(first.sample.includes(`"${kind}":`), `${kind}: ${first.sample}`);
   }
+});
+
+it("a reader that fails is logged as a bug of ours with its stack, counted apart, and the chat goes on", async () => {
+  const lines: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "error" }, { write: (line: string) => lines.push(line) }));
+  const failing = () => ({
+    get addChatItemAction() {
+      return {
+        item: { liveChatTextMessageRenderer: new Proxy({}, { has: fail, getOwnPropertyDescriptor: fail }) },
+      };
+    },
+  });
+  function fail(): never {
+    throw new TypeError("a bug");
+  }
+  const { items, dropped, bugs } = readActions([failing(), textAction("after"), failing()], CONTEXT);
+  assert.deepEqual([items.map(({ message }) => message.id), dropped.size], [["after"], 0]);
+  for (const bug of bugs) telemetry.readerFailed(bug);
+  const [line, ...others] = lines.map((text) => JSON.parse(text));
+  assert.deepEqual([line.kind, line.err.message, others], ["addChatItemAction", "a bug", []]);
+  assert.match(line.err.stack, /readers\/actions\.ts/);
+  const metrics = await telemetry.registry.metrics();
+  assert.ok(metrics.includes('relay_dropped_actions_total{kind="addChatItemAction",reason="bug"} 2\n'));
 });

@@ -148,7 +148,7 @@ const TABLE: Row[] = [
     ],
   },
   {
-    answer: "HTTP 403, 404",
+    answer: "HTTP 401, 403, 404, another 400",
     inRoom: "a re-bootstrap",
     asAttempt: "fails",
     variants: [
@@ -156,6 +156,9 @@ const TABLE: Row[] = [
       ["HTTP 404", { status: 404 }],
       ["HTTP 403 with a page", text("<html></html>", 403)],
       ["HTTP 404 with nothing", text("", 404)],
+      ["HTTP 401", { status: 401 }],
+      ["FAILED_PRECONDITION in HTTP 400", error({ code: 400, status: "FAILED_PRECONDITION" }, 400)],
+      ["HTTP 400 with a page", text("<html></html>", 400)],
     ],
   },
   {

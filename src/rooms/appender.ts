@@ -4,15 +4,15 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { Message } from "../protocol/message.ts";
 import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { type Claim, isUnavailable, type RoomRecord } from "../store/port.ts";
 import { encodeMessage, type StoredMessage } from "../store/stored-message.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { encodePosition, type Position } from "../upstream/position.ts";
+import type { Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { type HeldMessage, idsToLookUp, resolve } from "./resolve.ts";
+import { deletionsIn, encodeCheckpoint } from "./checkpoint.ts";
+import { type AuthorDeletions, type HeldMessage, idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
 /** The upstream keeps about ten seconds of a chat: a store that works again must be found well within them. */
 const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
@@ -27,11 +27,13 @@ export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
   #head: number;
+  #deletions: AuthorDeletions;
 
   constructor(parts: AppenderParts, claim: RoomRecord & Claim) {
     this.#parts = parts;
     this.#claim = claim;
     this.#head = claim.head;
+    this.#deletions = deletionsIn(claim.checkpoint);
   }
 
   /** The newest cursor of the room. */
@@ -42,9 +44,10 @@ export class Appender {
   /** Durable when it resolves, to how many items were new. Rejects with `StoreError` "fenced", or the signal's reason. */
   async append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<number> {
     // Resolved once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
-    const messages = await this.#untilDone(signal, () => this.#resolve(items));
+    const resolved = await this.#untilDone(signal, () => this.#resolve(items));
     const before = this.#head;
-    await this.#write(signal, () => this.#store(messages, position));
+    await this.#write(signal, () => this.#store(resolved, position));
+    this.#deletions = resolved.deletions;
     return this.#head - before;
   }
 
@@ -60,7 +63,10 @@ export class Appender {
 
   /** One attempt of `append`: resolves to what is new in the room. Rejects with `StoreError`. */
   async appendOnce(items: readonly Item[], position: Position): Promise<StoredMessage[]> {
-    return this.#store(await this.#resolve(items), position);
+    const resolved = await this.#resolve(items);
+    const added = await this.#store(resolved, position);
+    this.#deletions = resolved.deletions;
+    return added;
   }
 
   /** Closes the room in the store. Rejects as `append` does. */
@@ -68,15 +74,16 @@ export class Appender {
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
   }
 
-  async #resolve(items: readonly Item[]): Promise<Message[]> {
-    const ids = idsToLookUp(items);
+  async #resolve(items: readonly Item[]): Promise<Resolved> {
+    const ids = idsToLookUp(items, this.#deletions);
     const found = ids.length > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, ids) : [];
-    return resolve(items, new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage])));
+    const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage]));
+    return resolve(items, held, this.#deletions);
   }
 
-  async #store(messages: readonly Message[], position: Position): Promise<StoredMessage[]> {
+  async #store({ messages, deletions }: Resolved, position: Position): Promise<StoredMessage[]> {
     const { store, telemetry } = this.#parts;
-    const checkpoint = encodePosition(position);
+    const checkpoint = encodeCheckpoint(position, deletions);
     const added = await store.append(this.#claim, this.#head, messages.map(encodeMessage), checkpoint);
     this.#head += added.length;
     const types = new Map(messages.map(({ id, type }) => [id, type]));

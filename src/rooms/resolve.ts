@@ -10,23 +10,87 @@ import type { Item } from "../upstream/readers/reader.ts";
 /** A message as a room holds it. */
 export type HeldMessage = Omit<Message, "details">;
 
+/**
+ * The authors all of whose messages were deleted, the longest known first; with each, the first message of theirs that
+ * the room was given since, or null. Stored with the position, so that a deletion after a restart is known as a new one.
+ */
+export type AuthorDeletions = ReadonlyMap<string, string | null>;
+
+export interface Resolved {
+  messages: readonly Message[];
+  /** As they are once the messages are in the room. */
+  deletions: AuthorDeletions;
+}
+
+/** Beyond these the longest known are forgotten: another deletion of such an author then counts as a repeated one. */
+const MAX_AUTHORS = 500;
+
 /** The ids of which `resolve` must know what the room holds under them. */
-export function idsToLookUp(items: readonly Item[]): string[] {
-  return [...new Set(items.flatMap(({ replaces }) => replaces?.id ?? []))];
+export function idsToLookUp(items: readonly Item[], deletions: AuthorDeletions): string[] {
+  const isAboutDeletions = items.some(
+    ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
+  );
+  const ids = items.flatMap(({ message, replaces }) => [
+    ...(replaces ? [replaces.id] : []),
+    ...(isAboutDeletions ? [message.id] : []),
+  ]);
+  return [...new Set(ids)];
 }
 
 /**
- * The messages of the items, one for one, in their order: what replaces a message that the room holds, or that stands
- * earlier among the items, is `replaced`; any other replacement is a new item.
+ * The messages of the items, one for one, in their order. What replaces a message that the room holds, or that stands
+ * earlier among the items, is `replaced`; any other replacement is a new item. A deletion of an author's messages is
+ * the same message each time it is read, and another one where the author has said something since.
  */
-export function resolve(items: readonly Item[], held: ReadonlyMap<string, HeldMessage>): Message[] {
+export function resolve(
+  items: readonly Item[],
+  held: ReadonlyMap<string, HeldMessage>,
+  deletions: AuthorDeletions,
+): Resolved {
   const known = new Map(held);
-  return items.map(({ message, replaces }) => {
-    const before = replaces && known.get(replaces.id);
-    // Where the room holds this very content under that id, the item has only been read again.
-    const isReplaced = before && replacedId(before.id, before) !== replaces.as.id;
-    const taken = isReplaced ? replaces.as : message;
-    if (!known.has(taken.id)) known.set(taken.id, taken);
-    return taken;
+  const authors = new Map(deletions);
+  /** A deletion that stands before what the author has said since is the earlier one, read again. */
+  const isReadAgain = (author: string, i: number) => {
+    const since = authors.get(author);
+    return since && held.has(since) ? items.findLastIndex(({ message }) => message.id === since) > i : false;
+  };
+  const messages = items.map((item, i) => {
+    const message = messageOf(item, known);
+    const author = authorOf(message);
+    if (author !== undefined && authors.get(author) === null && !known.has(message.id)) {
+      authors.set(author, message.id);
+    }
+    if (!known.has(message.id)) known.set(message.id, message);
+    if (message.type !== "author_deleted" || isReadAgain(message.details.target.authorId, i)) return message;
+    return deletionOf(message, authors);
   });
+  for (const author of authors.keys()) {
+    if (authors.size <= MAX_AUTHORS) break;
+    authors.delete(author);
+  }
+  return { messages, deletions: authors };
+}
+
+function authorOf({ details }: Message): string | undefined {
+  return "authorId" in details ? details.authorId : undefined;
+}
+
+/** What the item is to a room that knows these messages. */
+function messageOf({ message, replaces }: Item, known: ReadonlyMap<string, HeldMessage>): Message {
+  const before = replaces && known.get(replaces.id);
+  // Where the room holds this very content under that id, the item has only been read again.
+  const isReplaced = before && replacedId(before.id, before) !== replaces.as.id;
+  return isReplaced ? replaces.as : message;
+}
+
+/** Notes the deletion in `authors`. Where the author has said something since the last one, it is a message of its own. */
+function deletionOf(
+  message: Message & { type: "author_deleted" },
+  authors: Map<string, string | null>,
+): Message {
+  const { authorId } = message.details.target;
+  const since = authors.get(authorId);
+  authors.delete(authorId); // the newest stands last
+  authors.set(authorId, null);
+  return since ? { ...message, id: `${message.id}:${since}` } : message;
 }

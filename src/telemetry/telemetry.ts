@@ -39,11 +39,20 @@ export interface DroppedActions {
   sample: string;
 }
 
+/** An action on which one of our readers failed. */
+export interface ReaderBug {
+  kind: string;
+  error: unknown;
+  /** The action as JSON, shortened. */
+  sample: string;
+}
+
 export class Telemetry {
   readonly log: Logger;
   readonly #sources: MetricSources = { gates: new Map() };
   readonly #metrics = createMetrics(this.#sources);
   readonly #kindsSeen = new Set<string>();
+  readonly #buggyKinds = new Set<string>();
 
   constructor(log: Logger) {
     this.log = log;
@@ -101,13 +110,29 @@ export class Telemetry {
 
   actionsDropped(dropped: ReadonlyMap<string, DroppedActions>): void {
     for (const [kind, { reason, count, sample }] of dropped) {
-      const seen = this.#kindsSeen.has(kind);
-      const named = seen || this.#kindsSeen.size < MAX_KINDS;
-      this.#metrics.actionsDropped.inc({ kind: named ? kind : "other", reason }, count);
-      if (seen || !named) continue;
-      this.#kindsSeen.add(kind);
-      if (reason !== "silent") this.log.warn({ kind, reason, sample }, "an upstream action was not relayed");
+      if (this.#countDropped(this.#kindsSeen, kind, reason, count) && reason !== "silent") {
+        this.log.warn({ kind, reason, sample }, "an upstream action was not relayed");
+      }
     }
+  }
+
+  /** A bug of ours: logged with its stack the first time that it shows on a kind. */
+  readerFailed({ kind, error, sample }: ReaderBug): void {
+    if (this.#countDropped(this.#buggyKinds, kind, "bug", 1)) {
+      this.log.error(
+        { kind, sample, err: error },
+        "a reader failed on an upstream action, which was not relayed",
+      );
+    }
+  }
+
+  /** Whether the kind is counted by its name for the first time. */
+  #countDropped(seen: Set<string>, kind: string, reason: string, count: number): boolean {
+    const isNew = !seen.has(kind);
+    const isNamed = !isNew || seen.size < MAX_KINDS;
+    this.#metrics.actionsDropped.inc({ kind: isNamed ? kind : "other", reason }, count);
+    if (isNamed) seen.add(kind);
+    return isNew && isNamed;
   }
 
   roomOpened(

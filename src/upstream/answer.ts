@@ -44,7 +44,7 @@ export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | Silence {
   if (answer.status === 400 && asString(dig(error, "status")) === "INVALID_ARGUMENT") {
     throw new UpstreamError("expired", words);
   }
-  throw new UpstreamError(answer.status === 403 || answer.status === 404 ? "denied" : "unusable", words);
+  throw new UpstreamError([400, 401, 403, 404].includes(answer.status) ? "denied" : "unusable", words);
 }
 
 /**

@@ -5,7 +5,7 @@ export type Fault =
   | "throttled"
   /** The continuation is no longer accepted: spent, stale or made up. */
   | "expired"
-  /** HTTP 403 or 404: the chat may be gone. */
+  /** HTTP 401, 403, 404 or a 400 that is not about the token: the chat may be gone, or the credentials too old. */
   | "denied"
   /** No usable answer: network, timeout, server error, a body that makes no sense, a redirect to a foreign host. */
   | "unusable";

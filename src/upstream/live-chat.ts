@@ -165,13 +165,14 @@ export class LiveChat {
     };
   }
 
-  #read(actions: readonly unknown[], panels = NO_PANELS): Omit<Reading, "dropped"> {
-    const { dropped, ...reading } = readActions(actions, {
+  #read(actions: readonly unknown[], panels = NO_PANELS): Pick<Reading, "items" | "panels"> {
+    const { dropped, bugs, ...reading } = readActions(actions, {
       receivedAt: this.#clock.now(),
       timezone: this.#settings.timezone,
       panels,
     });
     this.#telemetry.actionsDropped(dropped);
+    for (const bug of bugs) this.#telemetry.readerFailed(bug);
     return reading;
   }
 

@@ -132,7 +132,7 @@ export const ABSURD: Readonly<Record<string, Absurd>> = {
         },
       },
     ],
-    ids: ["poll:absurd:Bgunas0rcmxT"],
+    ids: ["poll:absurd:MFGj27qUlJhr"],
   },
 };
 

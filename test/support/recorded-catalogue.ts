@@ -119,5 +119,5 @@ export const POLL_LIFE = {
     "close-poll-panel",
     "close-poll-panel",
   ],
-  states: ["open 0", "updated 0", "updated 1301", "updated 1301", "updated 1972", "closed 1972"],
+  states: ["open 0", "updated 0", "updated 1301", "updated 1972", "closed 1972"],
 };

@@ -1,13 +1,22 @@
 /**
- * Reads the raw actions of a chat answer or page into messages, in their order. Never throws for what the
- * upstream sends, and changes nothing of it: what gives no message is counted by its kind, and the rest goes on.
+ * Reads the raw actions of a chat answer or page into messages, in their order. Never throws, and changes nothing of
+ * what the upstream sent: what gives no message is counted by its kind, a reader that fails is reported as a bug of
+ * ours, and the rest goes on.
  */
 
 import { asArray, asNumber, asObject, dig, type JsonObject, present } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { DroppedActions } from "../../telemetry/telemetry.ts";
+import type { DroppedActions, ReaderBug } from "../../telemetry/telemetry.ts";
 import { NO_PANELS, type OpenPanels } from "./panels.ts";
-import type { Context, Item, Moment, Outcome, Reader, Surroundings } from "./reader.ts";
+import {
+  BrokenItem,
+  type Context,
+  type Item,
+  type Moment,
+  type Outcome,
+  type Reader,
+  type Surroundings,
+} from "./reader.ts";
 import { READERS } from "./table.ts";
 import { cut } from "./text.ts";
 import { timeOfDay } from "./timestamp.ts";
@@ -33,6 +42,8 @@ export interface Reading {
   panels: OpenPanels;
   /** By kind: the renderer's key of a chat item, else the action's. */
   dropped: Map<string, DroppedActions>;
+  /** Actions on which a reader failed. */
+  bugs: ReaderBug[];
 }
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
@@ -58,6 +69,7 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
 class Collector implements Reading {
   readonly items: Item[] = [];
   readonly dropped = new Map<string, DroppedActions>();
+  readonly bugs: ReaderBug[] = [];
   panels: OpenPanels;
 
   constructor(panels: OpenPanels) {
@@ -65,11 +77,16 @@ class Collector implements Reading {
   }
 
   take(action: unknown, moment: Moment): void {
-    const place = { ...moment, around: {}, panels: this.panels };
-    const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place);
-    this.panels = panels;
-    if (typeof item === "string") this.#drop(kind, item, action);
-    else this.items.push(item);
+    try {
+      const place = { ...moment, around: {}, panels: this.panels };
+      const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place);
+      this.panels = panels;
+      if (typeof item === "string") this.#drop(kind, item, action);
+      else this.items.push(item);
+    } catch (error) {
+      const kind = cut(namedIn(action)?.kind ?? "(no action)", MAX_KIND_LENGTH);
+      this.bugs.push({ kind, error, sample: sampleOf(action) });
+    }
   }
 
   #drop(kind: string, reason: DroppedActions["reason"], action: unknown): void {
@@ -101,8 +118,9 @@ function readNamed(
     // What only holds another kind gives that one's outcome, which is complete.
     if (outcome.kind !== undefined || typeof item === "string") return { kind, ...outcome };
     return { ...outcome, kind, item: { message: withOrigin(item.message, kind, place) } };
-  } catch {
-    return { kind, item: "broken" };
+  } catch (error) {
+    if (error instanceof BrokenItem) return { kind, item: "broken" };
+    throw error;
   }
 }
 

@@ -7,7 +7,7 @@ import { asString, present } from "../../json.ts";
 import type { Details, DetailsOf, MessageType } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import type { Moment } from "./reader.ts";
+import { BrokenItem, type Moment } from "./reader.ts";
 import { joined } from "./text.ts";
 import { offsetText } from "./timestamp.ts";
 
@@ -53,10 +53,11 @@ function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay
   return timeOfDay(usec === undefined ? receivedAt : usec / 1000);
 }
 
-/** The upstream's id. Throws where it is none: what has no id could not be told from others. */
+/** The upstream's id. Throws `BrokenItem` where there is none: what has no id cannot be told apart from others. */
 export function usableId(value: unknown): string {
   const id = asString(value) ?? "";
-  if (id === "" || id.length > BOUNDS.idLength || /[\p{Cc}\p{Cs}]/u.test(id)) throw new Error("no usable id");
+  if (id === "" || id.length > BOUNDS.idLength || /[\p{Cc}\p{Cs}]/u.test(id))
+    throw new BrokenItem("no usable id");
   return id;
 }
 

@@ -1,15 +1,18 @@
 /** What the upstream itself says in a chat: rules, results of polls, changes of mode. Nobody is its author. */
 import { dig } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
+import { shortHash } from "./event.ts";
 import type { Reader } from "./reader.ts";
-import { partsOf, sentence } from "./text.ts";
+import { joined, partsOf, sentence } from "./text.ts";
 
-/** The icon tells a poll's result from everything else. */
-export const notice: Reader = (item, context) =>
-  chatItem(item, context, {
-    type: dig(item, "icon", "iconType") === "POLL" ? "poll_result" : "notice",
-    parts: partsOf(dig(item, "message")),
-  });
+/** The icon tells a poll's result from a notice, whose own id is a new one at each load of the page. */
+export const notice: Reader = (item, context) => {
+  const parts = partsOf(dig(item, "message"));
+  if (dig(item, "icon", "iconType") === "POLL")
+    return chatItem(item, context, { type: "poll_result", parts });
+  const id = `notice:${shortHash(joined(parts))}`;
+  return chatItem({ ...item, id }, context, { type: "notice", parts });
+};
 
 export const mode: Reader = (item, context) =>
   chatItem(item, context, { type: "mode", parts: sentence(dig(item, "text"), dig(item, "subtext")) });

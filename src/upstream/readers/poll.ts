@@ -1,6 +1,6 @@
 /**
  * Polls: opened in a panel or a banner, updated as votes come in, closed. The id holds a hash of what is shown, so
- * a state that was already told is the same message again.
+ * a poll that shows what it showed before is the same message again.
  */
 
 import { asArray, asNumber, asObject, dig, present } from "../../json.ts";
@@ -26,10 +26,11 @@ export const pollUpdated: Reader = (action, context) => {
   if (!asObject(poll)) return "unknown";
   const panel = read(poll, "updated");
   const open = context.panels.find(({ pollId }) => pollId === panel.pollId);
+  if (open && hashOf(open.poll) === hashOf(panel.poll)) return "silent";
   return shown({ ...panel, panelId: open?.panelId ?? panel.panelId }, context);
 };
 
-/** Told only where the poll was shown: the action says nothing of it. */
+/** A message only where the poll was shown: the action itself says nothing about it. */
 export const pollClosed: Reader = (action, context) => {
   const panelId = usableId(dig(action, "targetPanelId"));
   const open = context.panels.find((panel) => panel.panelId === panelId);
@@ -38,7 +39,7 @@ export const pollClosed: Reader = (action, context) => {
   return { item: { message: messageOf(closed, context) }, panels: without(context.panels, panelId) };
 };
 
-/** A banner's poll tells no votes, and goes with its banner. */
+/** A banner's poll shows no votes, and goes with its banner. */
 export const pollInBanner: Reader = (poll, context) => {
   const question = partsOf(dig(poll, "pollQuestion"), BOUNDS.questionLength);
   const choices = choicesOf(dig(poll, "pollChoices"));
@@ -52,11 +53,16 @@ function shown(panel: OpenPanel, context: Context) {
 }
 
 function messageOf({ pollId, question, poll }: OpenPanel, moment: Moment): Message {
-  return event(`poll:${pollId}:${shortHash(poll)}`, moment, {
+  return event(`poll:${pollId}:${hashOf(poll)}`, moment, {
     type: "poll",
     parts: [...question],
     details: { poll },
   });
+}
+
+/** Whether a poll was just opened or has been updated is no difference; whether it is closed is one. */
+function hashOf(poll: OpenPanel["poll"]): string {
+  return shortHash({ ...poll, state: poll.state === "closed" ? "closed" : "open" });
 }
 
 /** `panelId`: where it is not the poll's own id, which it always was so far. */

@@ -33,6 +33,11 @@ export interface Context extends Moment {
   read(holder: unknown, around?: Surroundings): Outcome;
 }
 
+/** The upstream's data makes no sense, so that no message can be made from it. */
+export class BrokenItem extends Error {
+  override readonly name = "BrokenItem";
+}
+
 /** One message of a chat. */
 export interface Item {
   message: Message;
@@ -53,7 +58,7 @@ export interface Outcome {
 }
 
 /**
- * Reads the body under the kind's key. "unknown": a form of the kind that is not known. May throw on a body that
- * makes no sense; must not change it.
+ * Reads the body under the kind's key. "unknown": a form of the kind that is not known. Throws
+ * `BrokenItem` where the body makes no sense; anything else that it throws is a bug. Must not change the body.
  */
 export type Reader = (body: JsonObject, context: Context) => Message | Reason | Outcome;

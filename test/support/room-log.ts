@@ -1,0 +1,29 @@
+/** The log of a room, as a poller writes it. */
+import { systemClock } from "../../src/clock.ts";
+import { Appender } from "../../src/rooms/appender.ts";
+import type { JsonObject } from "../../src/simulator/json.ts";
+import { MemoryStore } from "../../src/store/memory.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { readActions } from "../../src/upstream/readers/actions.ts";
+import { POSITION } from "./position.ts";
+import { observe } from "./store-subject.ts";
+
+export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+
+/**
+ * Appends a batch of actions; gives type, id (hashes as #) and words of what is new. Called again with the same store,
+ * it is a service that was started again.
+ */
+export async function roomLog(store = new MemoryStore(systemClock)) {
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
+  const appender = new Appender(parts, await store.claim("a-room-log1"));
+  return async (...actions: JsonObject[]): Promise<string[]> => {
+    const added = await appender.appendOnce(readActions(actions, CONTEXT).items, POSITION);
+    return added.map(({ body }) => {
+      const { type, id, message } = JSON.parse(body);
+      return `${type} ${type === "replaced" ? id.replace(/[\w-]{12}$/, "#") : id} ${message}`;
+    });
+  };
+}
