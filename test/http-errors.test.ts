@@ -39,7 +39,7 @@ interface Row {
   works?: [];
   input?: Input;
   /** What each endpoint says, with the number of upstream calls that it takes to find out. */
-  told: Partial<Record<Endpoint, [status: number, code: ErrorCode, calls: number]>>;
+  expected: Partial<Record<Endpoint, [status: number, code: ErrorCode, calls: number]>>;
 }
 
 const NO_CREDENTIALS: TestRelayOptions = {
@@ -55,7 +55,7 @@ const BOOTSTRAP: Row[] = [
   {
     when: "videoId is missing",
     input: {},
-    told: {
+    expected: {
       stream: [400, "INVALID_REQUEST", 0],
       sessions: [400, "INVALID_REQUEST", 0],
       probe: [400, "INVALID_REQUEST", 0],
@@ -64,7 +64,7 @@ const BOOTSTRAP: Row[] = [
   {
     when: "videoId is neither an id nor an address",
     input: { videoId: "https://notyoutube.com/watch?v=abcdefghijk" },
-    told: {
+    expected: {
       stream: [400, "INVALID_VIDEO_ID", 0],
       sessions: [400, "INVALID_VIDEO_ID", 0],
       probe: [400, "INVALID_VIDEO_ID", 0],
@@ -73,7 +73,7 @@ const BOOTSTRAP: Row[] = [
   {
     when: "no page holds a chat",
     input: { videoId: UNKNOWN_VIDEO },
-    told: {
+    expected: {
       stream: [404, "NO_LIVE_CHAT", 3],
       sessions: [404, "NO_LIVE_CHAT", 3],
       probe: [404, "NO_LIVE_CHAT", 3],
@@ -82,26 +82,26 @@ const BOOTSTRAP: Row[] = [
   {
     when: "neither page can be loaded",
     troubles: PAGES_FAIL,
-    told: {
+    expected: {
       stream: [404, "NO_LIVE_CHAT", 3],
       sessions: [502, "UPSTREAM_ERROR", 3],
       probe: [404, "NO_LIVE_CHAT", 3],
     },
   },
   {
-    when: "nothing tells key and version",
+    when: "no source has key and version",
     options: NO_CREDENTIALS,
-    told: {
+    expected: {
       stream: [502, "SW_JS_FAILED", 3],
       sessions: [502, "SW_JS_FAILED", 3],
       probe: [502, "SW_JS_FAILED", 3],
     },
   },
   {
-    when: "nothing tells key and version, and there is no chat either",
+    when: "no source has key and version, and there is no chat either",
     options: NO_CREDENTIALS,
     input: { videoId: UNKNOWN_VIDEO },
-    told: {
+    expected: {
       stream: [502, "SW_JS_FAILED", 4],
       sessions: [502, "SW_JS_FAILED", 4],
       probe: [502, "SW_JS_FAILED", 4],
@@ -110,13 +110,13 @@ const BOOTSTRAP: Row[] = [
   {
     when: "no client and endpoint work",
     works: [],
-    told: { stream: [502, "NO_WORKING_CLIENT", 6], sessions: [502, "NO_WORKING_CLIENT", 6] },
+    expected: { stream: [502, "NO_WORKING_CLIENT", 6], sessions: [502, "NO_WORKING_CLIENT", 6] },
   },
   ...(["sw.js", "popout"] as const).map(
     (kind, i): Row => ({
       when: `${kind} is throttled`,
       troubles: [[kind, THROTTLED]],
-      told: {
+      expected: {
         stream: [429, "RATE_LIMITED", 1 + i],
         sessions: [502, "UPSTREAM_ERROR", 1 + i],
         probe: [429, "RATE_LIMITED", 1 + i],
@@ -126,13 +126,13 @@ const BOOTSTRAP: Row[] = [
   {
     when: "the chat call is throttled",
     troubles: [["get_live_chat", "quota"]],
-    told: { stream: [429, "RATE_LIMITED", 3], sessions: [502, "UPSTREAM_ERROR", 3] },
+    expected: { stream: [429, "RATE_LIMITED", 3], sessions: [502, "UPSTREAM_ERROR", 3] },
   },
 ];
 
 describe("what a bootstrap finds", () => {
-  for (const { when, options, troubles = [], works, input = { videoId: VIDEO }, told } of BOOTSTRAP) {
-    for (const [endpoint, [status, code, calls]] of Object.entries(told)) {
+  for (const { when, options, troubles = [], works, input = { videoId: VIDEO }, expected } of BOOTSTRAP) {
+    for (const [endpoint, [status, code, calls]] of Object.entries(expected)) {
       it(`${endpoint}, where ${when}: ${status} ${code} after ${calls} upstream calls`, async () => {
         await using relay = await startRelay(options);
         relay.upstream.chat(VIDEO, works && { works }).say(3);
@@ -155,7 +155,7 @@ describe("during a cooldown", () => {
     ["probe", { videoId: VIDEO }, 429, "RATE_LIMITED"],
   ];
   for (const [endpoint, input, status, code] of rows) {
-    it(`${endpoint} is told at once, by ${status} ${code} that says so, without an upstream call`, async () => {
+    it(`${endpoint} is answered at once, by ${status} ${code} that says so, without an upstream call`, async () => {
       await using relay = await startRelay();
       relay.upstream.chat(VIDEO).say(1);
       relay.upstream.fault({ on: "sw.js", times: 1, as: LONG });

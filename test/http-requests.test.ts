@@ -1,4 +1,4 @@
-/** What is wrong with a request as HTTP, before any endpoint looks at it: always told in the one JSON shape, to any origin. */
+/** What is wrong with a request as HTTP, before any endpoint looks at it: always answered in the one JSON shape, to any origin. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { ErrorCode } from "../src/protocol/errors.ts";
@@ -62,7 +62,7 @@ describe("paths and methods", () => {
     assert.equal(answer.headers.get("allow"), "OPTIONS, GET, HEAD, POST");
   });
 
-  it("a method that browsers do not know is told the same", async () => {
+  it("a method that browsers do not know gets the same", async () => {
     for (const method of ["PROPFIND", "TRACE", "QUERY"]) {
       assertRefused(await raw([`${method} /v1/stream HTTP/1.1`, "Host: a"]), 405, "METHOD_NOT_ALLOWED");
       assertRefused(await raw([`${method} /v1/nothing HTTP/1.1`, "Host: a"]), 404, "NOT_FOUND");
@@ -75,7 +75,7 @@ describe("bodies", () => {
   const rows: [string, RequestInit, number, ErrorCode][] = [
     ["no body", {}, 400, "INVALID_REQUEST"],
     ["an empty one", { headers: JSON_TYPE, body: "" }, 400, "INVALID_REQUEST"],
-    ["what is no JSON", { headers: JSON_TYPE, body: "{" }, 400, "INVALID_REQUEST"],
+    ["a body that is not JSON", { headers: JSON_TYPE, body: "{" }, 400, "INVALID_REQUEST"],
     ["null", { headers: JSON_TYPE, body: "null" }, 400, "INVALID_REQUEST"],
     ["an array", { headers: JSON_TYPE, body: "[]" }, 400, "INVALID_REQUEST"],
     ["a text", { headers: JSON_TYPE, body: '"x"' }, 400, "INVALID_REQUEST"],
@@ -112,7 +112,7 @@ describe("bodies", () => {
     });
   }
 
-  it("more bytes than Content-Length announces, in chunks too, are told in JSON", async () => {
+  it("more bytes than Content-Length announces, in chunks too, are answered in JSON", async () => {
     const head = ["POST /v1/probe HTTP/1.1", "Host: a", "Content-Type: application/json"];
     assertRefused(await raw([...head, "Content-Length: 1"], "{}"), 400, "INVALID_REQUEST");
     const chunks = `${"10000\r\n"}${" ".repeat(65_536)}\r\n1\r\n \r\n0\r\n\r\n`;
@@ -185,7 +185,9 @@ describe("heads", () => {
     assert.deepEqual((await raw(["GET /healthz HTTP/1.0"])).body, { status: "alive" });
   });
 
-  it("half a head is waited for ten seconds, and told 408 REQUEST_TIMEOUT", { timeout: 20_000 }, async () => {
+  it("half a head is waited for ten seconds, then answered 408 REQUEST_TIMEOUT", {
+    timeout: 20_000,
+  }, async () => {
     const since = performance.now();
     assertRefused(await askRaw(relay.url, "GET /healthz HTTP/1.1\r\nHost: a\r\n"), 408, "REQUEST_TIMEOUT");
     const waitedMs = performance.now() - since;

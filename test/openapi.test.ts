@@ -143,7 +143,7 @@ describe("the description", () => {
   });
 
   for (const path of Object.keys(OPERATIONS) as Path[]) {
-    it(`tells the errors of ${path}, each under its status and with an example of the error body`, () => {
+    it(`lists the errors of ${path}, each under its status and with an example of the error body`, () => {
       const { responses } = operationOf(path);
       for (const [status, codes] of Object.entries(ERRORS[path])) {
         const described = responses[status]?.content["application/json"]?.examples ?? {};
@@ -159,22 +159,22 @@ describe("the description", () => {
     });
   }
 
-  it("tells the stream's frames in words and in an example that a parser reads", () => {
+  it("describes the stream's frames in words and in an example that a parser reads", () => {
     const content = operationOf("/v1/stream").responses[200]?.content["text/event-stream"];
     assert.deepEqual(Object.keys(content?.["x-events"] ?? {}), ["init", "message", "end", "error"]);
-    const told: string[] = [];
+    const seen: string[] = [];
     const parser = createParser({
-      onRetry: (ms) => told.push(`retry ${ms}`),
-      onComment: (comment) => told.push(comment),
+      onRetry: (ms) => seen.push(`retry ${ms}`),
+      onComment: (comment) => seen.push(comment),
       onEvent: ({ event, id, data }) => {
-        told.push(event ?? "");
+        seen.push(event ?? "");
         const { $ref = "" } = content?.["x-events"]?.[event ?? ""] ?? {};
         assertOf(JSON.parse(data), ...$ref.split("/").slice(1));
         assert.equal(id === undefined, event !== "message");
       },
     });
     parser.feed(content?.example ?? "");
-    assert.deepEqual(told, ["retry 3000", "init", "message", "keepalive", "end"]);
+    assert.deepEqual(seen, ["retry 3000", "init", "message", "keepalive", "end"]);
     for (const frame of ["retry: 3000", "init", "message", ": keepalive", "end", "error"]) {
       assert.ok(operationOf("/v1/stream").responses[200]?.description.includes(frame), frame);
     }

@@ -58,6 +58,10 @@ describe("frames in order", () => {
       data: { reason: "no more continuations" },
     });
     assert.ok(stream.raw.startsWith("retry: 3000\n\nevent: init\ndata: {"));
+    await room.witness.ended();
+    const counted = await room.relay.telemetry.registry.getSingleMetric("relay_sent_bytes_total")?.get();
+    const sent = Buffer.byteLength(stream.raw) + Buffer.byteLength(room.witness.raw);
+    assert.equal(counted?.values[0]?.value, sent, "every byte is counted, the last frame included");
     assert.equal(stream.retryMs, 3000);
     assert.deepEqual(
       stream.frames.map(({ event }) => event),

@@ -115,7 +115,7 @@ async function sayMuch(): Promise<void> {
   }
 }
 
-describe("a request that cannot be served is told why before any stream opens", LIMIT, () => {
+describe("a request that cannot be served is refused with the reason before any stream opens", LIMIT, () => {
   const rows: [string, string, number, ErrorCode][] = [
     ["no video", "GET /v1/stream HTTP/1.1", 400, "INVALID_REQUEST"],
     ["an empty video", "GET /v1/stream?videoId= HTTP/1.1", 400, "INVALID_VIDEO_ID"],
@@ -311,7 +311,7 @@ describe("at capacity", LIMIT, () => {
     assert.ok(Number(answer.headers.get("retry-after")) >= 1);
   }
 
-  it("viewers above the limit are told 503 CAPACITY, and let in when one has left", async () => {
+  it("viewers above the limit get 503 CAPACITY, and let in when one has left", async () => {
     await using small = await startRelay({ settings: { RELAY_MAX_VIEWERS: "2" } });
     small.upstream.chat(VIDEO, SCENARIO);
     await using stays = await Stream.open(small.url, { videoId: VIDEO });
@@ -324,7 +324,7 @@ describe("at capacity", LIMIT, () => {
     assert.ok(!stays.over);
   });
 
-  it("rooms above the limit are told 503 CAPACITY, those that are open are entered", async () => {
+  it("rooms above the limit get 503 CAPACITY, those that are open are entered", async () => {
     await using small = await startRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
     small.upstream.chat(VIDEO, SCENARIO);
     small.upstream.chat(OTHER, SCENARIO);

@@ -1,4 +1,4 @@
-/** Every failure of a request as the one JSON shape, whoever noticed it: a route, the validator or Fastify. */
+/** Gives every failure of a request the one JSON shape, whether a route, the validator or Fastify finds it. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Logger } from "../telemetry/log.ts";

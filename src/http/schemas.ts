@@ -60,7 +60,7 @@ export const Details = Type.Partial(
         value: Type.Union([Type.Number(), Type.Null()]),
         currency: Type.Union([Type.String(), Type.Null()]),
       },
-      { description: "Null where the text does not tell; `currency` is an ISO 4217 code." },
+      { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
     ),
     tier: Type.Integer({ minimum: 1, maximum: 7 }),
     colors: Type.Object({

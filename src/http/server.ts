@@ -23,7 +23,7 @@ const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_BODY_NESTING = 20;
-/** A request whose headers take longer is no browser's. */
+/** No browser takes longer to send its headers. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 /** How often Node looks for requests that are late. */
@@ -90,7 +90,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   return app;
 }
 
-/** What a request may be at most, and that its body is JSON or nothing. */
+/** Bounds the size of requests; a body must be JSON. */
 function boundRequests(app: FastifyInstance): void {
   app.addHook("onRequest", async ({ raw }) => {
     if ((raw.url?.length ?? 0) > MAX_URL_LENGTH) {

@@ -5,16 +5,19 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../clock.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import { METHODS } from "./errors.ts";
 
 /** What Node's parser finds wrong, by its code. */
-const PARSER_ERRORS: Record<string, RelayError> = {
-  HPE_HEADER_OVERFLOW: new RelayError("HEADERS_TOO_LARGE", "The URL and headers are too large."),
-  ERR_HTTP_REQUEST_TIMEOUT: new RelayError("REQUEST_TIMEOUT", "The request did not arrive in time."),
+const PARSER_ERRORS: Record<string, ErrorBody> = {
+  HPE_HEADER_OVERFLOW: { code: "HEADERS_TOO_LARGE", message: "The URL and headers are too large." },
+  ERR_HTTP_REQUEST_TIMEOUT: { code: "REQUEST_TIMEOUT", message: "The request did not arrive in time." },
 };
-const NOT_HTTP = new RelayError("INVALID_REQUEST", "This is not valid HTTP/1.1.");
-const CONNECT_REFUSED = new RelayError("METHOD_NOT_ALLOWED", "CONNECT is not allowed: this is not a proxy.");
+const NOT_HTTP: ErrorBody = { code: "INVALID_REQUEST", message: "This is not valid HTTP/1.1." };
+const NO_PROXY: ErrorBody = {
+  code: "METHOD_NOT_ALLOWED",
+  message: "CONNECT is not allowed: this is not a proxy.",
+};
 /** How long a client may take to read why its connection ends: destroyed at once, it could take the answer along. */
 const READING_MS = 1000;
 
@@ -30,7 +33,7 @@ export class SocketAnswers {
   watch(server: Server): void {
     server.on("request", ({ socket }, response) => this.#last.set(socket, response));
     const allow = `Allow: OPTIONS, ${METHODS.join(", ")}`;
-    server.on("connect", (_request, socket) => this.#give(CONNECT_REFUSED, socket, allow));
+    server.on("connect", (_request, socket) => this.#give(NO_PROXY, socket, allow));
   }
 
   refuseUnparseable(error: NodeJS.ErrnoException, socket: Duplex): void {
@@ -39,7 +42,7 @@ export class SocketAnswers {
   }
 
   /** Nothing can be said in the middle of another answer: there the connection just ends. */
-  #give({ code, status, body }: RelayError, socket: Duplex, ...headers: string[]): void {
+  #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
     const last = this.#last.get(socket);
     const isUnderWay = last?.headersSent && !last.writableFinished;
     if (!socket.writable || isUnderWay) {
@@ -48,7 +51,7 @@ export class SocketAnswers {
     }
     const json = JSON.stringify(body);
     const head = [
-      `HTTP/1.1 ${status} ${code}`,
+      `HTTP/1.1 ${ERRORS[body.code].status} ${body.code}`,
       "Content-Type: application/json; charset=utf-8",
       `Content-Length: ${Buffer.byteLength(json)}`,
       "Access-Control-Allow-Origin: *",

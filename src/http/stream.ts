@@ -1,11 +1,12 @@
 /** `GET /v1/stream`: checks what is asked for, finds the room, and opens the response for a viewer. */
 import type { OutgoingHttpHeaders } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { parseBackfill, parseCursor } from "../rooms/cursor.ts";
 import { DETAILED, PLAIN } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
+import type { Sink } from "../rooms/sink.ts";
 import type { AddressLimit } from "./address-limit.ts";
 import { answers, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
@@ -35,32 +36,21 @@ export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: Addre
       },
     },
     async (request, reply) => {
-      const { query, headers, raw } = request;
+      const { query, headers } = request;
       const gone = clientGone(reply.raw);
-      const open = () => {
-        gone.throwIfAborted();
-        // Behind another answer of the connection it would wait unseen, for ever if that is a stream.
-        if (!reply.raw.socket) {
-          raw.socket.destroy();
-          throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
-        }
-        reply.hijack();
-        reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
-        return sseSink(reply.raw);
-      };
-      const wanted = {
+      const streamRequest = {
         videoId: parseVideoId(query.videoId),
         backfill: backfillOf(query),
         // A browser cannot send a first header; when it reconnects, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
         form: query.details === "true" ? DETAILED : PLAIN,
-        open,
+        open: () => openSink(reply, gone),
       };
       // A body is not asked for; left unread it would keep the end of the connection from being noticed.
-      raw.resume();
+      request.raw.resume();
       const giveBack = addresses.take(request.ip);
       try {
-        await rooms.enter(wanted, gone);
+        await rooms.enter(streamRequest, gone);
         reply.raw.once("close", giveBack);
       } catch (error) {
         giveBack();
@@ -68,6 +58,19 @@ export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: Addre
       }
     },
   );
+}
+
+/** Throws the signal's reason, or `RelayError` where another answer of the connection is not finished. */
+function openSink(reply: FastifyReply, gone: AbortSignal): Sink {
+  gone.throwIfAborted();
+  // Node queues an answer behind those before it: a stream would wait there unseen, behind another stream for ever.
+  if (!reply.raw.socket) {
+    reply.request.raw.socket.destroy();
+    throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
+  }
+  reply.hijack();
+  reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
+  return sseSink(reply.raw);
 }
 
 function backfillOf({ backfill: text }: StreamQuery): number | undefined {

@@ -1,4 +1,4 @@
-/** Facts of a chat that a reader is told when its stream opens, and when it ends. */
+/** What a stream says of its chat when it opens and when it ends. */
 import type { ErrorBody } from "./errors.ts";
 
 /** What was found on the upstream: a live chat, or a finished stream's replay. */

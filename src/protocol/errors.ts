@@ -1,6 +1,6 @@
 /**
- * Every error that a caller can be told, in one table: its HTTP status and whether trying the same again
- * later can help. The same codes stand in JSON error bodies and in the stream's `error` frame.
+ * Every error that a caller can receive, in one table: its HTTP status and whether the same request can succeed
+ * later. JSON error bodies and the stream's `error` frame use the same codes.
  */
 
 export const ERRORS = {
@@ -33,8 +33,8 @@ export interface ErrorBody {
 }
 
 /**
- * A failure that a caller is told about. Its message is for that caller: it says what is wrong and what to
- * do, and never holds a credential, a token or a stack.
+ * A failure that is reported to the caller. Its message says what is wrong and what to do, and never holds a
+ * credential, a token or a stack.
  */
 export class RelayError extends Error {
   override readonly name = "RelayError";

@@ -29,7 +29,7 @@ export interface Details {
   /** Replay: milliseconds since the stream began; negative before it. */
   offsetMs?: number;
   header?: string;
-  /** `value` is null where it cannot be read without guessing, `currency` (ISO 4217) where the text does not tell it. */
+  /** `value` is null where it cannot be read without guessing, `currency` (ISO 4217) where the text does not say it. */
   amount?: { value: number | null; currency: string | null };
   /** 1 (blue) to 7 (red), by the header's colour. */
   tier?: number;

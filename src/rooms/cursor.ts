@@ -1,7 +1,7 @@
 /**
  * Where a connection starts in its room: from `Last-Event-ID` where that can be honoured, else so many messages
- * back. A start other than the `Last-Event-ID` tells a client that what it missed is no longer kept, or that its
- * cursor is not of this room.
+ * back. From a start other than the `Last-Event-ID` a client learns that what it missed is no longer kept, or that
+ * its cursor is not of this room.
  */
 import type { ChatType } from "../protocol/chat.ts";
 

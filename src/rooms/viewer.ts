@@ -1,7 +1,7 @@
 /**
  * One connection to a room: a cursor, not a queue. `pump()` writes what follows the cursor, from the store below
- * the tail's floor and from the tail above it, until the sink is full or nothing is left; so backfill,
- * resume, live and slow reading are the same code, and a slow viewer holds one chunk at most.
+ * the tail's floor and from the tail above it, until the sink is full or nothing is left. So backfill, resume, live
+ * and slow reading are the same code, and a slow viewer holds at most one chunk beyond what its sink takes.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import type { Form } from "./form.ts";

@@ -8,25 +8,27 @@ import type { Badge } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageAddress } from "./address.ts";
-import { event, type Told, usableId } from "./event.ts";
+import { type Content, event, usableId } from "./event.ts";
 import type { Context } from "./reader.ts";
 import { labelOf, shortened, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
 
 /** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
-export function chatItem(item: JsonObject, context: Context, own: Told): Message {
+export function chatItem(item: JsonObject, context: Context, content: Content): Message {
   const { around } = context;
   const usec = microseconds(dig(item, "timestampUsec"));
   const authorId = dig(item, "authorExternalChannelId") ?? around.authorExternalChannelId;
-  const author = wordsOf(dig(item, "authorName")).trim();
-  // Only replays carry the text; there it counts from the stream's beginning.
-  const shownTime = wordsOf(dig(item, "timestampText"), 50);
-  const told = Object.assign(own, { author, shownTime, usec }); // a spread would part type and details
-  return event(usableId(dig(item, "id") ?? around.id), context, told, {
-    authorId: shortened(authorId, 100) || undefined,
-    authorPhoto: imageAddress(dig(item, "authorPhoto")),
-    badges: badgesOf(item),
-    publishedAt: usec === undefined ? undefined : isoTime(usec),
+  return event(usableId(dig(item, "id") ?? around.id), context, content, {
+    author: wordsOf(dig(item, "authorName")).trim(),
+    // Only replays carry the text; there it counts from the stream's beginning.
+    shownTime: wordsOf(dig(item, "timestampText"), 50),
+    usec,
+    details: {
+      authorId: shortened(authorId, 100) || undefined,
+      authorPhoto: imageAddress(dig(item, "authorPhoto")),
+      badges: badgesOf(item),
+      publishedAt: usec === undefined ? undefined : isoTime(usec),
+    },
   });
 }
 

@@ -11,41 +11,46 @@ import { BrokenItem, type Moment } from "./reader.ts";
 import { joined } from "./text.ts";
 import { offsetText } from "./timestamp.ts";
 
-interface ToldFields {
+/** Details as a reader finds them: an optional one may be undefined. */
+type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined : D[K] };
+
+interface Texts {
   parts: Part[];
-  /** "" where nobody is. */
+  /** Absent: nobody, or the origin's. */
+  author?: string;
+  amount?: string;
+  color?: string;
+}
+
+/** What an event of one kind says. */
+export type Content = {
+  [T in MessageType]: Texts & { type: T } & (object extends DetailsOf<T>
+      ? { details?: Found<DetailsOf<T>> }
+      : { details: Found<DetailsOf<T>> });
+}[MessageType];
+
+/** Who said it and when. */
+export interface Origin {
   author?: string;
   /** As the upstream writes the time; "" or absent: by `usec`. */
   shownTime?: string;
   /** Microseconds since 1970; absent: the time of receipt. */
   usec?: number | undefined;
-  amount?: string;
-  color?: string;
+  details?: Found<Details>;
 }
 
-/** Details as a reader finds them: what need not be there may be undefined. */
-export type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined : D[K] };
-
-type ToldDetails<D> = object extends D ? { details?: Found<D> } : { details: Found<D> };
-
-/** What a kind can say of itself. */
-export type Told = {
-  [T in MessageType]: ToldFields & { type: T } & ToldDetails<DetailsOf<T>>;
-}[MessageType];
-
-/** `details` are those that stand beside the kind's own. */
-export function event(id: string, moment: Moment, told: Told, details: Found<Details> = {}): Message {
+export function event(id: string, moment: Moment, content: Content, origin: Origin = {}): Message {
   return {
-    type: told.type,
+    type: content.type,
     id,
-    timestamp: told.shownTime || timestampOf(told.usec, moment),
-    author: told.author ?? "",
-    message: joined(told.parts),
-    amount: told.amount ?? "",
-    color: told.color ?? "",
-    parts: told.parts,
-    details: present<Details>({ ...details, ...told.details }),
-  } as Message; // `Told` has type and details in pairs, which the compiler cannot follow into this object
+    timestamp: origin.shownTime || timestampOf(origin.usec, moment),
+    author: content.author ?? origin.author ?? "",
+    message: joined(content.parts),
+    amount: content.amount ?? "",
+    color: content.color ?? "",
+    parts: content.parts,
+    details: present<Details>({ ...origin.details, ...content.details }),
+  } as Message; // a content's type and details are a pair, which the compiler cannot follow into this object
 }
 
 function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay }: Moment): string {
