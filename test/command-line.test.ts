@@ -3,24 +3,36 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { SETTINGS } from "../src/cli/config.ts";
+import { startSimulator } from "../src/simulator/index.ts";
 import { noRecordings } from "./support/recorded.ts";
+import { testEnvironment } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const MAIN = join(ROOT, "src/cli/main.ts");
 const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
+const VIDEO = "dQw4w9WgXcQ";
 const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
+
+/** Reports on stderr each module that is loaded. */
+const LOAD_HOOK = `import { registerHooks } from "node:module";
+  registerHooks({ load: (url, context, next) => { console.error(url); return next(url, context); } });`;
+const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
 
 interface StartOptions {
   env?: NodeJS.ProcessEnv;
   node?: string;
   main?: string;
+  /** In a process group of its own. */
+  detached?: boolean;
 }
 
 /** A command as a process, which is killed if it takes very long. */
@@ -29,28 +41,38 @@ class Command {
   readonly exited: Promise<unknown[]>;
   out = "";
   error = "";
+  #wake = () => {};
 
-  constructor(
-    args: readonly string[],
-    { env = {}, node = process.execPath, main = MAIN }: StartOptions = {},
-  ) {
-    this.child = spawn(node, [main, ...args], { stdio: ["ignore", "pipe", "pipe"], env, timeout: 30_000 });
+  constructor(args: readonly string[], options: StartOptions = {}) {
+    const { env = {}, node = process.execPath, main = MAIN, detached = false } = options;
+    const stdio = ["ignore", "pipe", "pipe"] as const;
+    this.child = spawn(node, [main, ...args], {
+      cwd: ROOT,
+      stdio: [...stdio],
+      env,
+      detached,
+      timeout: 30_000,
+    });
     this.child.stdout?.setEncoding("utf8").on("data", (text) => {
       this.out += text;
+      this.#wake();
     });
     this.child.stderr?.setEncoding("utf8").on("data", (text) => {
       this.error += text;
+      this.#wake();
     });
-    this.exited = once(this.child, "close");
+    this.exited = once(this.child, "close").finally(() => this.#wake());
   }
 
   /** Resolves with the first match in what it prints. */
   async printed(pattern: RegExp): Promise<string> {
     for (;;) {
-      const [, found] = pattern.exec(this.out) ?? [];
+      const [all, found = all] = pattern.exec(`${this.out}${this.error}`) ?? [];
       if (found !== undefined) return found;
       assert.equal(this.child.exitCode, null, `it ended after: ${this.out}${this.error}`);
-      await Promise.race([once(this.child.stdout ?? this.child, "data"), this.exited]);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 }
@@ -169,10 +191,7 @@ describe("help", () => {
   });
 
   it("loads neither the HTTP server nor a store", async () => {
-    const hook = `import { registerHooks } from "node:module";
-      registerHooks({ load: (url, context, next) => { console.error(url); return next(url, context); } });`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` };
-    const { error } = await outcome(["--help"], { env });
+    const { error } = await outcome(["--help"], { env: REPORTING_LOADS });
     assert.match(error, /src\/cli\/main\.ts/);
     assert.doesNotMatch(error, /fastify|sqlite/);
   });
@@ -180,10 +199,10 @@ describe("help", () => {
 
 describe("the demo", () => {
   it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
-    const demo = new Command(["demo", "--port", "0", "--rate", "500", "--log-level", "warn"]);
+    const demo = new Command(["demo", "--port", "0", "--rate", "1000", "--log-level", "warn"]);
     const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
     const stream = await Stream.open(url, { videoId: "demo-stream" });
-    await stream.untilMessages(2000);
+    await stream.untilMessages(3000);
     demo.child.kill("SIGINT");
     assert.equal(await stream.ended(), undefined);
     assert.deepEqual(await demo.exited, [0, null]);
@@ -231,4 +250,62 @@ describe("serve", () => {
       for (const [index, pattern] of expected.entries()) assert.match(warnings[index] ?? "", pattern);
     });
   }
+});
+
+describe("a signal", () => {
+  it("before the service listens stops it, too", async () => {
+    const serve = new Command(["--port", "0", "--store", "memory:"], { env: REPORTING_LOADS });
+    await serve.printed(/src\/cli\/serve\.ts/);
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  it("that comes a second time more than a second later ends it at once", async () => {
+    await using upstream = await startSimulator();
+    upstream.chat(VIDEO);
+    const serve = new Command([], { env: testEnvironment(upstream) });
+    await using _viewer = await Stream.open(await serve.printed(LISTENING), { videoId: VIDEO });
+    const unanswered = upstream.fault({ on: "get_live_chat", times: 1, as: "silent" });
+    while (unanswered.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
+    serve.child.kill("SIGTERM");
+    await serve.printed(/"stopping"/);
+    await pause(1100);
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [1, null]);
+    assert.doesNotMatch(serve.out, /"stopped"/);
+  });
+
+  it("to the whole process group of npm start, which gets there twice, stops it gracefully 20 times of 20", async (t) => {
+    const upstream = await startSimulator();
+    t.after(() => upstream.close());
+    upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 }).speak(100);
+    const { PATH, HOME } = process.env;
+    const stopOnce = async (signal: NodeJS.Signals) => {
+      const store = await temporaryStore(t);
+      const env = { PATH, HOME, ...testEnvironment(upstream, { RELAY_STORE: store }) };
+      const npm = new Command([], { node: "npm", main: "start", env, detached: true });
+      const url = await npm.printed(LISTENING);
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        get(`${url}/v1/stream?videoId=${VIDEO}`, { agent: false }, resolve).on("error", reject);
+      });
+      let stream = "";
+      response.setEncoding("utf8").on("data", (text) => {
+        stream += text;
+      });
+      while (!stream.includes("id: ")) await once(response, "data");
+      process.kill(-(npm.child.pid ?? Number.NaN), signal);
+      await once(response, "end");
+      assert.deepEqual(await npm.exited, [0, null], npm.out);
+      assert.ok(response.complete, "the stream was cut");
+      assert.doesNotMatch(stream, /^event: (end|error)$/m);
+      const lastSeen = Number([...stream.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1]);
+      const database = new DatabaseSync(store.slice("sqlite:".length));
+      const head = Number(database.prepare("select head from room").get()?.head);
+      database.close();
+      assert.ok(head >= lastSeen, "what was sent is not stored");
+    };
+    for (let run = 0; run < 5; run++) {
+      await Promise.all((["SIGINT", "SIGTERM", "SIGINT", "SIGTERM"] as const).map(stopOnce));
+    }
+  });
 });

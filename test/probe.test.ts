@@ -290,13 +290,13 @@ describe("RELAY_CLIENTS_FILE", () => {
     });
   }
 
-  it("that is not there stops the start with one line and exit code 1", async () => {
+  it("that is not there stops the start with one line and exit code 2", async () => {
     const main = join(import.meta.dirname, "../src/cli/main.ts");
     const args = [main, "serve", "--port", "0", "--store", "memory:", "--clients-file", "/nowhere.json"];
     const [code, stderr] = await new Promise<[unknown, string]>((resolve) => {
       execFile(process.execPath, args, (error, _stdout, text) => resolve([error?.code, text]));
     });
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, /^livechat-relay: RELAY_CLIENTS_FILE: must be .*no such file.*\n$/);
   });
 });
