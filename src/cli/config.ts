@@ -114,7 +114,7 @@ export const SETTINGS = {
   ),
   RELAY_RESTORED: setting(
     "off",
-    "`on` for the one start after the store was restored from a backup; see below",
+    "`on` for the first start after the store was restored from a backup: moves all cursors past those already given out",
     onOff,
   ),
   RELAY_LOG_LEVEL: setting("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
