@@ -1,62 +1,115 @@
-/** What a person sees who starts it: the demo's lines, help, and one line for whatever cannot be started. */
+/** What a person sees who starts it: help, the demo's lines, one line for whatever cannot be started, and the end. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { describe, it } from "node:test";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { SETTINGS } from "../src/cli/config.ts";
+import { startSimulator } from "../src/simulator/index.ts";
 import { noRecordings } from "./support/recorded.ts";
+import { testEnvironment } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
-const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
+const ROOT = join(import.meta.dirname, "..");
+const MAIN = join(ROOT, "src/cli/main.ts");
+const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
+const VIDEO = "dQw4w9WgXcQ";
+const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
 
-function start(args: string[]): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"], env: {} });
+/** Reports on stderr each module that is loaded. */
+const LOAD_HOOK = `import { registerHooks } from "node:module";
+  registerHooks({ load: (url, context, next) => { console.error(url); return next(url, context); } });`;
+const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
+
+interface StartOptions {
+  env?: NodeJS.ProcessEnv;
+  node?: string;
+  main?: string;
+  /** In a process group of its own. */
+  detached?: boolean;
 }
 
-async function outcome(args: string[]): Promise<{ code: number; out: string; error: string }> {
-  const child = start(args);
-  assert.ok(child.stdout && child.stderr);
-  const limit = setTimeout(() => child.kill("SIGKILL"), 15_000);
-  const [out, error, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, "exit"),
-  ]);
-  clearTimeout(limit);
-  return { code, out, error };
-}
+/** A command as a process, which is killed if it takes very long. */
+class Command {
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown[]>;
+  out = "";
+  error = "";
+  #wake = () => {};
 
-/** Starts it, and resolves with the first match in what it prints. */
-async function printed(child: ChildProcess, pattern: RegExp): Promise<string> {
-  let all = "";
-  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
-    all += chunk;
-    const [, found] = pattern.exec(all) ?? [];
-    if (found !== undefined) return found;
+  constructor(args: readonly string[], options: StartOptions = {}) {
+    const { env = {}, node = process.execPath, main = MAIN, detached = false } = options;
+    const stdio = ["ignore", "pipe", "pipe"] as const;
+    this.child = spawn(node, [main, ...args], {
+      cwd: ROOT,
+      stdio: [...stdio],
+      env,
+      detached,
+      timeout: 30_000,
+    });
+    this.child.stdout?.setEncoding("utf8").on("data", (text) => {
+      this.out += text;
+      this.#wake();
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (text) => {
+      this.error += text;
+      this.#wake();
+    });
+    this.exited = once(this.child, "close").finally(() => this.#wake());
   }
-  assert.fail(`it ended after: ${all}`);
+
+  /** Resolves with the first match in what it prints. */
+  async printed(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const [all, found = all] = pattern.exec(`${this.out}${this.error}`) ?? [];
+      if (found !== undefined) return found;
+      assert.equal(this.child.exitCode, null, `it ended after: ${this.out}${this.error}`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+async function outcome(args: readonly string[], options: StartOptions = {}) {
+  const command = new Command(args, options);
+  const [code] = await command.exited;
+  return { code, out: command.out, error: command.error };
+}
+
+async function temporaryStore(t: TestContext): Promise<string> {
+  return `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
 }
 
 describe("a start that cannot succeed ends with one line that says what to do", () => {
-  const rows: [string[], RegExp][] = [
-    [["serve", "--port", "x"], /RELAY_PORT: must be a whole number/],
-    [["serve", "--store", "ftp://x"], /store "ftp:" is not known.*sqlite:<path>/],
-    [["serve", "--store", "sqlite:/proc/no/such.db"], /folder cannot be made.*name a file/],
-    [["serve", "--retention-days", "-1"], /--retention-days.*--help/],
-    [["bogus"], /bogus.*--help/],
-    [["--port", "serve"], /RELAY_PORT: must be a whole number.*"serve"/],
-    [["serve", "demo"], /demo.*--help/],
-    [["demo", "--rate", "0"], /--rate: must be messages a second/],
-    [["demo", "--recording", "/no/such/file"], /--recording: .*name a recorded answer/],
+  const rows: [string[], number, RegExp][] = [
+    [["serve", "--port", "x"], 2, /RELAY_PORT: must be a whole number/],
+    [["--port", "serve"], 2, /RELAY_PORT: must be a whole number.*"serve"/],
+    [["--store", "nonsense:"], 2, /RELAY_STORE: must be `sqlite:<path>` or `memory:`, not "nonsense:"/],
+    [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*name a file/],
+    [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
+    [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
+    [["srve"], 2, /"srve" is not a command; did you mean serve\?.*--help/],
+    [["bogus", "--help"], 2, /"bogus" is not a command \(--help/],
+    [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],
+    [["serve", "demo"], 2, /demo.*--help/],
+    [["serve", "--rate", "1"], 2, /--rate is not a flag/],
+    [["demo", "--rate", "0"], 2, /--rate: must be messages a second/],
+    [["demo", "--recording", "/no/such/file"], 2, /--recording: .*name a recorded answer/],
   ];
-  for (const [args, line] of rows) {
+  for (const [args, expected, line] of rows) {
     it(args.join(" "), async () => {
-      const { code, error } = await outcome(args);
-      assert.equal(code, 1);
+      // Warnings must not stand before it.
+      const env = { RELAY_MAX_VIEWERS: "9999999", RELAY_GRACEMS: "1" };
+      const { code, out, error } = await outcome(args, { env });
+      assert.equal(code, expected);
+      assert.equal(out, "");
       assert.match(error, /^livechat-relay: [^\n]+\n$/);
       assert.match(error, line);
     });
@@ -68,8 +121,13 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       t.after(() => taken.close());
       await once(taken, "listening");
       const { port } = taken.address() as AddressInfo;
-      const store = `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
-      const { code, error } = await outcome([command, "--port", String(port), "--store", store]);
+      const { code, error } = await outcome([
+        command,
+        "--port",
+        String(port),
+        "--store",
+        await temporaryStore(t),
+      ]);
       assert.equal(code, 1);
       assert.match(
         error,
@@ -79,44 +137,175 @@ describe("a start that cannot succeed ends with one line that says what to do", 
   }
 });
 
-describe("the demo", () => {
-  it("prints a stream that brings messages and goes on, and stops at Ctrl-C", async () => {
-    const child = start(["demo", "--port", "0", "--rate", "50"]);
-    const exited = once(child, "exit");
-    const url = await printed(child, /curl -N '(\S+)\/v1\/stream/);
-    const stream = await Stream.open(url, { videoId: "demo-stream" });
-    await stream.untilMessages(80);
-    child.kill("SIGINT");
-    assert.equal(await stream.ended(), undefined);
-    assert.deepEqual(await exited, [0, null]);
+describe("a Node.js that is too old", () => {
+  const node = "/usr/bin/node";
+  const skip = !isOld(node) && `${node} is missing or not older than the service needs`;
+  for (const [main, args] of [
+    [LAUNCHER, ["serve"]],
+    [LAUNCHER, ["demo"]],
+    [join(ROOT, "bin/check-node.js"), []],
+  ] as const) {
+    it(`is reported in one line by ${[main.slice(ROOT.length + 1), ...args].join(" ")}`, {
+      skip,
+    }, async () => {
+      const { code, out, error } = await outcome([...args], { node, main });
+      assert.equal(code, 1);
+      assert.equal(out, "");
+      assert.match(error, /^livechat-relay: this is Node\.js \d[\d.]+, and 24 or newer is needed[^\n]*\n$/);
+    });
+  }
+});
+
+function isOld(node: string): boolean {
+  try {
+    return (
+      Number.parseInt(execFileSync(node, ["-p", "process.versions.node"], { encoding: "utf8" }), 10) < 24
+    );
+  } catch {
+    return false;
+  }
+}
+
+describe("help", () => {
+  it("lists commands and settings, and of each command its flags", async () => {
+    const [all, help, demo, demoHelp] = await Promise.all(
+      [["--help"], ["help"], ["demo", "--help"], ["help", "demo"]].map((args) => outcome(args)),
+    );
+    assert.ok(all && demo);
+    assert.deepEqual(help, all);
+    assert.deepEqual(demoHelp, demo);
+    for (const { code, out, error } of [all, demo]) {
+      assert.equal(code, 0);
+      assert.equal(error, "");
+      for (const name of Object.keys(SETTINGS)) assert.ok(out.includes(name), name);
+      assert.match(out, /RELAY_PORT, --port \(default 8080\)/);
+    }
+    assert.match(all.out, /^ {2}serve .*\n {2}demo /m);
+    assert.doesNotMatch(all.out, /--rate/);
+    assert.match(demo.out, /--rate \(default 5\)/);
   });
 
-  it("plays a recording", { skip: noRecordings }, async () => {
-    const child = start([
-      "demo",
-      "--port",
-      "0",
-      "--recording",
-      join(import.meta.dirname, "../../shared/recorded/replay"),
-    ]);
-    const exited = once(child, "exit");
-    const url = await printed(child, /curl -N '(\S+)\/v1\/stream/);
-    await using stream = await Stream.open(url, { videoId: "demo-stream" });
-    await stream.untilMessages(100);
-    child.kill("SIGTERM");
-    assert.deepEqual(await exited, [0, null]);
+  it("prints the version", async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+    assert.deepEqual(await outcome(["--version"]), { code: 0, out: `${version}\n`, error: "" });
+  });
+
+  it("loads neither the HTTP server nor a store", async () => {
+    const { error } = await outcome(["--help"], { env: REPORTING_LOADS });
+    assert.match(error, /src\/cli\/main\.ts/);
+    assert.doesNotMatch(error, /fastify|sqlite/);
   });
 });
 
-it("serve prints where it listens, whatever the log's level, and --help every setting", async (t) => {
-  const store = `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
-  const child = start(["--port", "0", "--store", store, "--log-level", "silent"]);
-  const exited = once(child, "exit");
-  const url = await printed(child, /listening on (http:\/\/127\.0\.0\.1:\d+)"/);
-  assert.equal((await fetch(`${url}/readyz`)).status, 200);
-  child.kill("SIGTERM");
-  assert.deepEqual(await exited, [0, null]);
-  const { code, out } = await outcome(["--help"]);
-  assert.equal(code, 0);
-  assert.match(out, /RELAY_PORT, --port \(default 8080\)/);
+describe("the demo", () => {
+  it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
+    const demo = new Command(["demo", "--port", "0", "--rate", "1000", "--log-level", "warn"]);
+    const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
+    const stream = await Stream.open(url, { videoId: "demo-stream" });
+    await stream.untilMessages(3000);
+    demo.child.kill("SIGINT");
+    assert.equal(await stream.ended(), undefined);
+    assert.deepEqual(await demo.exited, [0, null]);
+    assert.doesNotMatch(demo.out, /^\{/m);
+  });
+
+  it("plays a recording", { skip: noRecordings }, async () => {
+    const recorded = join(ROOT, "../shared/recorded/replay");
+    const demo = new Command(["demo", "--port", "0", "--recording", recorded]);
+    const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
+    await using stream = await Stream.open(url, { videoId: "demo-stream" });
+    await stream.untilMessages(100);
+    demo.child.kill("SIGTERM");
+    assert.deepEqual(await demo.exited, [0, null]);
+  });
+});
+
+describe("serve", () => {
+  it("prints where it listens, whatever the log's level", async (t) => {
+    const store = await temporaryStore(t);
+    const serve = new Command(["--port", "0", "--store", store, "--log-level", "silent"]);
+    const url = await serve.printed(LISTENING);
+    assert.equal((await fetch(`${url}/readyz`)).status, 200);
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  const rows: [string, NodeJS.ProcessEnv, RegExp[]][] = [
+    ["nothing where nothing was set", { RELAY_PORT: "" }, []],
+    ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^RELAY_MAX_VIEWERS is lowered/]],
+    ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\?$/]],
+  ];
+  for (const [what, env, expected] of rows) {
+    it(`warns of ${what}`, async () => {
+      const serve = new Command(["--port", "0", "--store", "memory:"], { env });
+      await serve.printed(LISTENING);
+      serve.child.kill("SIGTERM");
+      await serve.exited;
+      const lines = serve.out
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      const warnings = lines.filter(({ level }) => level >= 40).map(({ msg }) => String(msg));
+      assert.equal(warnings.length, expected.length, warnings.join());
+      for (const [index, pattern] of expected.entries()) assert.match(warnings[index] ?? "", pattern);
+    });
+  }
+});
+
+describe("a signal", () => {
+  it("before the service listens stops it, too", async () => {
+    const serve = new Command(["--port", "0", "--store", "memory:"], { env: REPORTING_LOADS });
+    await serve.printed(/src\/cli\/serve\.ts/);
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  it("that comes a second time more than a second later ends it at once", async () => {
+    await using upstream = await startSimulator();
+    upstream.chat(VIDEO);
+    const serve = new Command([], { env: testEnvironment(upstream) });
+    await using _viewer = await Stream.open(await serve.printed(LISTENING), { videoId: VIDEO });
+    const unanswered = upstream.fault({ on: "get_live_chat", times: 1, as: "silent" });
+    while (unanswered.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
+    serve.child.kill("SIGTERM");
+    await serve.printed(/"stopping"/);
+    await pause(1100);
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [1, null]);
+    assert.doesNotMatch(serve.out, /"stopped"/);
+  });
+
+  it("to the whole process group of npm start, which gets there twice, stops it gracefully 20 times of 20", async (t) => {
+    const upstream = await startSimulator();
+    t.after(() => upstream.close());
+    upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 }).speak(100);
+    const { PATH, HOME } = process.env;
+    const stopOnce = async (signal: NodeJS.Signals) => {
+      const store = await temporaryStore(t);
+      const env = { PATH, HOME, ...testEnvironment(upstream, { RELAY_STORE: store }) };
+      const npm = new Command([], { node: "npm", main: "start", env, detached: true });
+      const url = await npm.printed(LISTENING);
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        get(`${url}/v1/stream?videoId=${VIDEO}`, { agent: false }, resolve).on("error", reject);
+      });
+      let stream = "";
+      response.setEncoding("utf8").on("data", (text) => {
+        stream += text;
+      });
+      while (!stream.includes("id: ")) await once(response, "data");
+      process.kill(-(npm.child.pid ?? Number.NaN), signal);
+      await once(response, "end");
+      assert.deepEqual(await npm.exited, [0, null], npm.out);
+      assert.ok(response.complete, "the stream was cut");
+      assert.doesNotMatch(stream, /^event: (end|error)$/m);
+      const lastSeen = Number([...stream.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1]);
+      const database = new DatabaseSync(store.slice("sqlite:".length));
+      const head = Number(database.prepare("select head from room").get()?.head);
+      database.close();
+      assert.ok(head >= lastSeen, "what was sent is not stored");
+    };
+    for (let run = 0; run < 5; run++) {
+      await Promise.all((["SIGINT", "SIGTERM", "SIGINT", "SIGTERM"] as const).map(stopOnce));
+    }
+  });
 });

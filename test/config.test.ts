@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ConfigError, flagOf, readSettings, SETTINGS, toConfig } from "../src/cli/config.ts";
+import { SETTINGS, toConfig } from "../src/cli/config.ts";
+import { flagOf, readFlags, UsageError, unknownVariables } from "../src/cli/flags.ts";
 import { help } from "../src/cli/help.ts";
 
-const config = (args: string[], env: NodeJS.ProcessEnv = {}) => toConfig(readSettings(args, env).texts);
+const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readFlags(SETTINGS, args, env);
+const config = (args: string[], env: NodeJS.ProcessEnv = {}) => toConfig(read(args, env).values);
 
 describe("settings", () => {
   it("have their defaults", () => {
@@ -19,6 +21,9 @@ describe("settings", () => {
     assert.equal(defaults.rooms.pollMinMs, 500);
     assert.equal(defaults.rooms.pollMaxMs, 15_000);
     assert.equal(defaults.rooms.maxFailures, 5);
+    assert.equal(defaults.rooms.failingMs, 120_000);
+    assert.equal(defaults.rooms.noChatMs, 30_000);
+    assert.equal(defaults.http.probe, true);
     assert.equal(defaults.retentionDays, 30);
   });
 
@@ -28,12 +33,32 @@ describe("settings", () => {
     assert.equal(config(["--grace-ms=3"]).rooms.graceMs, 3);
   });
 
+  it("count as not set where the variable is empty", () => {
+    const { given, values } = read([], { RELAY_STORE: "", RELAY_TIMEZONE: "", RELAY_PORT: "1" });
+    assert.equal(values.RELAY_STORE, SETTINGS.RELAY_STORE.default);
+    assert.equal(values.RELAY_TIMEZONE, "UTC");
+    assert.deepEqual([...given], ["RELAY_PORT"]);
+    assert.throws(() => read(["--store", ""], {}), /^UsageError: RELAY_STORE: must be /);
+  });
+
+  it("are suggested where a variable is misspelt", () => {
+    const env = { RELAY_GRACEMS: "5", RELAY_SOMETHING_ELSE: "", RELAY_PORT: "1", OTHER: "" };
+    assert.deepEqual(unknownVariables(SETTINGS, env), [
+      "RELAY_GRACEMS is not a setting; did you mean RELAY_GRACE_MS?",
+      "RELAY_SOMETHING_ELSE is not a setting",
+    ]);
+  });
+
   const unusable: [string, string][] = [
     ["RELAY_PORT", "65536"],
     ["RELAY_PORT", "http"],
     ["RELAY_PORT", "-1"],
     ["RELAY_HOST", " "],
-    ["RELAY_STORE", ""],
+    ["RELAY_STORE", "nonsense:"],
+    ["RELAY_STORE", "foo.db"],
+    ["RELAY_STORE", "sqlite:"],
+    ["RELAY_STORE", "ftp://user:secret@host/?password=secret"],
+    ["RELAY_PROBE", "no"],
     ["RELAY_UPSTREAM_URL", "www.example.com"],
     ["RELAY_UPSTREAM_URL", "ftp://example.com"],
     ["RELAY_UPSTREAM_URL", "https://example.com/path"],
@@ -53,7 +78,8 @@ describe("settings", () => {
       assert.throws(
         () => config([], { [name]: text }),
         (error: unknown) => {
-          assert.ok(error instanceof ConfigError);
+          assert.ok(error instanceof UsageError);
+          assert.doesNotMatch(error.message, /secret/);
           assert.match(error.message, new RegExp(`^${name}: must be [^\\n]+$`));
           return true;
         },
@@ -68,9 +94,15 @@ describe("settings", () => {
     );
   });
 
-  it("refuse a flag that is none", () => {
-    assert.throws(() => config(["--grace", "1"]), ConfigError);
-    assert.throws(() => config(["stray"]), ConfigError);
+  it("refuse an unknown flag, a flag without a value and a stray argument", () => {
+    assert.throws(
+      () => read(["--prot", "1"]),
+      /^UsageError: --prot is not a flag; did you mean --port\? \(see --help\)$/,
+    );
+    assert.throws(() => read(["-p", "1"]), /^UsageError: -p is not a flag \(see --help\)$/);
+    assert.throws(() => read(["--port"]), /^UsageError: --port needs a value/);
+    assert.throws(() => read(["--port", "--host"]), /^UsageError: --port needs a value/);
+    assert.throws(() => read(["stray"]), /^UsageError: unexpected argument "stray"/);
   });
 
   it("take fractions of a day for the retention", () => {

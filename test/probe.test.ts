@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ConfigError, readSettings, toConfig } from "../src/cli/config.ts";
+import { SETTINGS } from "../src/cli/config.ts";
+import { readFlags, UsageError } from "../src/cli/flags.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { CLIENTS } from "../src/upstream/clients.ts";
 import { ask, assertRefused, type ProbeBody, post } from "./support/api.ts";
@@ -278,9 +279,9 @@ describe("RELAY_CLIENTS_FILE", () => {
     it(`that holds ${name} cannot be used, and one line says so`, async () => {
       await withFile(content, async (path) => {
         assert.throws(
-          () => toConfig(readSettings(["--clients-file", path], {}).texts),
+          () => readFlags(SETTINGS, ["--clients-file", path], {}),
           (error: unknown) => {
-            assert.ok(error instanceof ConfigError);
+            assert.ok(error instanceof UsageError);
             assert.match(error.message, /^RELAY_CLIENTS_FILE: must be .+$/);
             return true;
           },
@@ -289,13 +290,13 @@ describe("RELAY_CLIENTS_FILE", () => {
     });
   }
 
-  it("that is not there stops the start with one line and exit code 1", async () => {
+  it("that is not there stops the start with one line and exit code 2", async () => {
     const main = join(import.meta.dirname, "../src/cli/main.ts");
     const args = [main, "serve", "--port", "0", "--store", "memory:", "--clients-file", "/nowhere.json"];
     const [code, stderr] = await new Promise<[unknown, string]>((resolve) => {
       execFile(process.execPath, args, (error, _stdout, text) => resolve([error?.code, text]));
     });
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, /^livechat-relay: RELAY_CLIENTS_FILE: must be .*no such file.*\n$/);
   });
 });

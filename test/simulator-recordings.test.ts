@@ -113,11 +113,16 @@ test("yt-dlp's file of a replay is read page by page, and one of a live chat as 
   });
   const lines = (...objects: object[]) => objects.map((object) => `${JSON.stringify(object)}\n`).join("");
   const folder = await folderWith(t, {
-    "replay.live_chat.json": lines(replayed("one", 0), replayed("two", 61_000), replayed("three", 62_000)),
+    "replay.live_chat.json": lines(
+      replayed("one", -5000),
+      replayed("two", 61_000),
+      replayed("three", 62_000),
+    ),
     "live.live_chat.json": lines(live("one", 0), live("two", 100)),
   });
   await upstream.play(VIDEO, join(folder, "replay.live_chat.json"), { pageSize: 2 });
-  const first = await poll(upstream, await firstToken(upstream, VIDEO), REPLAY);
+  const first = await poll(upstream, await firstToken(upstream, VIDEO), { ...REPLAY, playerOffsetMs: 0 });
+  assert.deepEqual(idsOf(first.actions), ["one", "two"]);
   assert.equal(first.actions[1]?.replayChatItemAction?.videoOffsetTimeMsec, "61000");
   assert.deepEqual(await readAll(upstream, first.next ?? "", REPLAY), ["three"]);
   await upstream.play(VIDEO, join(folder, "live.live_chat.json"), {

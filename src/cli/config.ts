@@ -1,9 +1,8 @@
 /**
- * The settings, in one table: name, default, meaning and how each is read. `readSettings` takes their texts from
- * flags and environment, `toConfig` turns texts into a checked configuration; neither touches the process.
+ * The settings of `serve` and `demo`, in one table, and the configuration that follows from them. Nothing here
+ * touches the process.
  */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import type { HttpSettings } from "../http/server.ts";
 import { OVERDUE_MS } from "../rooms/lateness.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
@@ -13,6 +12,7 @@ import type { Deadlines } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
 import type { GateSettings } from "../upstream/egress/gate.ts";
 import type { ReadingSettings } from "../upstream/live-chat.ts";
+import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
 /** How long a viewer may take nothing of what was written. */
 const STALL_MS = 30_000;
@@ -21,64 +21,73 @@ const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-interface Setting<T> {
-  default: string;
-  meaning: string;
-  /** Throws an error that says what the text must be. */
-  read(text: string): T;
-}
-
 export const SETTINGS = {
   RELAY_HOST: setting("127.0.0.1", "address to listen on", hostName),
-  RELAY_PORT: setting("8080", "port to listen on (0: any free one, printed)", integer(0, 65_535)),
-  RELAY_STORE: setting("sqlite:./data/relay.db", "`sqlite:<path>`, or `memory:` (forgets at exit)", storeUrl),
-  RELAY_UPSTREAM_URL: setting("https://www.youtube.com", "main upstream host, as a base URL", baseUrl),
+  RELAY_PORT: setting(
+    "8080",
+    "port to listen on; 0 takes any free port, which the log shows",
+    integer(0, 65_535),
+  ),
+  RELAY_STORE: setting(
+    "sqlite:./data/relay.db",
+    "`sqlite:<path>`, or `memory:`, which is lost when the service exits",
+    storeUrl,
+  ),
+  RELAY_UPSTREAM_URL: setting("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
   RELAY_UPSTREAM_MUSIC_URL: setting(
     "https://music.youtube.com",
-    "music upstream host, as a base URL",
+    "base URL of the music upstream host",
     baseUrl,
   ),
-  RELAY_UPSTREAM_MOBILE_URL: setting("https://m.youtube.com", "mobile upstream host, as a base URL", baseUrl),
-  RELAY_GATE_SPACING_MS: setting("250", "least time between the starts of two upstream calls", ms(0)),
-  RELAY_GATE_CONCURRENCY: setting("4", "most upstream calls in flight", integer(1, 1000)),
+  RELAY_UPSTREAM_MOBILE_URL: setting(
+    "https://m.youtube.com",
+    "base URL of the mobile upstream host",
+    baseUrl,
+  ),
+  RELAY_GATE_SPACING_MS: setting("250", "minimum time between the starts of two upstream calls", ms(0)),
+  RELAY_GATE_CONCURRENCY: setting("4", "maximum number of upstream calls in flight", integer(1, 1000)),
   RELAY_COOLDOWN_MS: setting(
     "30000",
-    "pause after upstream throttling that names none (`Retry-After` wins); doubles while it goes on, to 10 minutes at most",
+    "pause after the upstream throttles without a `Retry-After`; doubles while throttling continues, up to 10 minutes",
     ms(1),
   ),
-  RELAY_POLL_MIN_MS: setting("500", "shortest polling interval", ms(1)),
-  RELAY_POLL_MAX_MS: setting("15000", "longest polling interval", ms(1)),
+  RELAY_POLL_MIN_MS: setting("500", "minimum polling interval; also the interval of a replay", ms(1)),
+  RELAY_POLL_MAX_MS: setting("15000", "maximum polling interval", ms(1)),
   RELAY_GRACE_MS: setting(
     "90000",
-    "how long a room without viewers lingers, and how long an ended one still answers resuming viewers",
+    "how long a room is still read after its last viewer leaves, and how long an ended room still answers viewers that resume",
     ms(0),
   ),
   RELAY_KEEPALIVE_MS: setting("15000", "interval of the keepalive comment", ms(1)),
   RELAY_MAX_FAILURES: setting(
     "5",
-    "consecutive failed polls (throttling not counted) after which a room stops with an `error` frame",
+    "failed polls in a row after which a room stops with an `error` frame; throttling does not count",
     integer(1, 1_000_000),
   ),
   RELAY_FAILING_MS: setting(
     "120000",
-    "a failing room does not stop before its last good answer is this long ago",
+    "minimum time since the last good answer before failed polls stop a room",
     ms(0),
   ),
-  RELAY_NO_CHAT_MS: setting(
-    "30000",
-    "how long a stream's `NO_LIVE_CHAT` is remembered for the next viewer that asks; 0: not at all",
-    ms(0),
+  RELAY_MAX_ROOMS: setting(
+    "500",
+    "maximum number of open rooms; above it `503 CAPACITY`",
+    integer(1, 1_000_000),
   ),
-  RELAY_MAX_ROOMS: setting("500", "most rooms open at once; over it `503 CAPACITY`", integer(1, 1_000_000)),
   RELAY_MAX_VIEWERS: setting(
     "50000",
-    "most viewers at once; over it `503 CAPACITY`; lowered to what the limit of open files allows",
+    "maximum number of viewers; above it `503 CAPACITY`; lowered to what the limit of open files allows",
     integer(1, 10_000_000),
   ),
   RELAY_CHAT_VIEW: setting(
     "all",
     "`all` messages, or the upstream's `top` selection",
     oneOf(["all", "top"] as const),
+  ),
+  RELAY_NO_CHAT_MS: setting(
+    "30000",
+    "how long a video without a chat is remembered and answered from memory; 0 turns this off",
+    ms(0),
   ),
   RELAY_CLIENTS_FILE: setting(
     "",
@@ -87,33 +96,32 @@ export const SETTINGS = {
   ),
   RELAY_MAX_VIEWERS_PER_ADDRESS: setting(
     "0",
-    "most viewers of one address (of IPv6 one /64 network); over it `503 CAPACITY`; 0: no limit",
+    "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
     integer(0, 10_000_000),
   ),
-  RELAY_TRUST_PROXY: setting(
-    "0",
-    "how many proxies stand in front and name the viewer's address in `X-Forwarded-For`; 0: none is believed",
-    integer(0, 10),
-  ),
+  RELAY_TRUST_PROXY: setting("0", "number of trusted reverse proxies (`X-Forwarded-For`)", integer(0, 10)),
   RELAY_CALLER_POLLING: setting(
     "on",
     "`off` withdraws `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
     onOff,
   ),
   RELAY_PROBE: setting("on", "`off` withdraws `/v1/probe`", onOff),
-  RELAY_TIMEZONE: setting("UTC", "zone of the time shown with live messages, an IANA name", timezone),
-  RELAY_RETENTION_DAYS: setting("30", "older messages are forgotten; fractions allowed, 0 keeps all", days),
+  RELAY_TIMEZONE: setting("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
+  RELAY_RETENTION_DAYS: setting(
+    "30",
+    "older messages are deleted; fractions allowed, 0 keeps everything",
+    days,
+  ),
   RELAY_RESTORED: setting(
     "off",
-    "`on` for the one start after the store was restored from a backup: cursors of the lost time are void",
+    "`on` for the first start after the store was restored from a backup: moves all cursors past those already given out",
     onOff,
   ),
   RELAY_LOG_LEVEL: setting("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
-} satisfies Record<string, Setting<unknown>>;
+} satisfies FlagTable;
 
 export type SettingName = keyof typeof SETTINGS;
-type Texts = Record<SettingName, string>;
-type Values = { [Name in SettingName]: ReturnType<(typeof SETTINGS)[Name]["read"]> };
+export type SettingValues = FlagValues<typeof SETTINGS>;
 
 export interface Config {
   host: string;
@@ -134,51 +142,10 @@ export interface Config {
   logLevel: LogLevel;
 }
 
-/** A setting that cannot be used; its message is the one line that says so. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
-
-/** `--grace-ms` for RELAY_GRACE_MS. */
-export function flagOf(name: string): string {
-  return name
-    .replace(/^RELAY_/, "")
-    .toLowerCase()
-    .replaceAll("_", "-");
-}
-
-/**
- * The settings' texts: a flag wins over the environment, that over the default. `extra` names the flags that a
- * command has beside the settings, each with a value. Throws `ConfigError` for an unknown flag.
- */
-export function readSettings<Extra extends string = never>(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  extra: readonly Extra[] = [],
-): { texts: Texts; extras: Partial<Record<Extra, string>> } {
-  const names = Object.keys(SETTINGS) as SettingName[];
-  const flags = parseFlags(args, [...names.map(flagOf), ...extra]);
-  const texts = names.map((name) => [name, flags[flagOf(name)] ?? env[name] ?? SETTINGS[name].default]);
-  const extras = extra.filter((flag) => flags[flag] !== undefined).map((flag) => [flag, flags[flag]]);
-  return { texts: Object.fromEntries(texts), extras: Object.fromEntries(extras) };
-}
-
-function parseFlags(args: readonly string[], flags: readonly string[]): Record<string, string> {
-  const options = Object.fromEntries(flags.map((flag) => [flag, { type: "string" as const }]));
-  try {
-    return { ...parseArgs({ args: [...args], options, strict: true }).values } as Record<string, string>;
-  } catch (error) {
-    const [why] = (error instanceof Error ? error.message : String(error)).split("\n");
-    throw new ConfigError(`${why} (--help lists commands and flags)`);
-  }
-}
-
-/** Checks every text. Throws `ConfigError`, naming the setting. */
-export function toConfig(texts: Texts): Config {
-  const names = Object.keys(SETTINGS) as SettingName[];
-  const v = Object.fromEntries(names.map((name) => [name, checkedValue(name, texts[name])])) as Values;
+/** Throws `UsageError` where settings contradict each other. */
+export function toConfig(v: SettingValues): Config {
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
-    throw new ConfigError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
+    throw new UsageError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
   }
   return {
     host: v.RELAY_HOST,
@@ -223,21 +190,12 @@ export function toConfig(texts: Texts): Config {
   };
 }
 
-function checkedValue(name: SettingName, text: string): unknown {
-  try {
-    return SETTINGS[name].read(text);
-  } catch (error) {
-    const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
-    throw new ConfigError(`${name}: must be ${must}, not "${text.slice(0, 100)}"`);
-  }
-}
-
-function setting<T>(defaultText: string, meaning: string, read: (text: string) => T): Setting<T> {
+function setting<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
   return { default: defaultText, meaning, read };
 }
 
 function storeUrl(value: string): string {
-  if (value.trim() === "") throw new Error("`sqlite:<path>` or `memory:`");
+  if (!/^(memory:$|sqlite:.)/s.test(value)) throw new Error("`sqlite:<path>` or `memory:`");
   return value;
 }
 

@@ -1,20 +1,32 @@
-/** What `--help` prints: the commands, and every setting with its default, from the one table. */
-import { flagOf, SETTINGS } from "./config.ts";
+/** What `--help` and `help` print, from the tables of commands and flags. */
+import { COMMANDS, type Command } from "./commands.ts";
+import { type FlagTable, flagOf, isVariable } from "./flags.ts";
 
-const USAGE = `Usage: livechat-relay [serve | demo] [flags]
-
-  serve   run the relay (the default)
-  demo    run it against a simulated upstream, in memory, without internet
-          --recording PATH   play recorded chat instead of a generated one
-          --rate N           generated messages a second (default 5)
-
-Every setting is an environment variable; the flag of the same name wins over it.
-
-`;
-
+/** All commands, and the flags of the default one. */
 export function help(): string {
-  const rows = Object.entries(SETTINGS).map(([name, { default: value, meaning }]) => {
-    return `  ${name}, --${flagOf(name)} (default ${value || "none"})\n      ${meaning.replaceAll("`", "")}\n`;
+  const [serve] = COMMANDS;
+  const rows = [
+    ...COMMANDS.map(({ name, usage }) => [name, usage]),
+    ["help", "show a command and its flags, as `livechat-relay help demo`"],
+    ["--version", "print the version"],
+  ];
+  const commands = rows.map(([name = "", usage]) => `  ${name.padEnd(11)}${usage}\n`).join("");
+  return `Usage: livechat-relay [command] [flags]\n\n${commands}\n${commandHelp(serve)}`;
+}
+
+export function commandHelp({ name, usage, examples, flags }: Command): string {
+  return `livechat-relay ${name}: ${usage}
+
+Examples:
+${examples.map((line) => `  ${line}\n`).join("")}
+Flags; a setting can also be given as an environment variable, and the flag wins:
+${flagRows(flags)}`;
+}
+
+function flagRows(flags: FlagTable): string {
+  const rows = Object.entries(flags).map(([name, flag]) => {
+    const names = isVariable(name) ? `${name}, --${flagOf(name)}` : `--${name}`;
+    return `  ${names} (default ${flag.default || "none"})\n      ${flag.meaning.replaceAll("`", "")}\n`;
   });
-  return USAGE + rows.join("");
+  return rows.join("");
 }

@@ -1,19 +1,11 @@
 /** How many viewers the system's limit of open files allows. */
-import type { Logger } from "../telemetry/log.ts";
 
 /** Kept for the store, upstream connections, the listener and the runtime itself. */
 const RESERVED_FILES = 200;
 
-/** The wanted limit of viewers, or what is possible, with a warning. */
-export function lowerViewerLimit(wanted: number, log: Logger): number {
-  const openFiles = openFileLimit();
-  const possible = Math.max(1, openFiles - RESERVED_FILES);
-  if (wanted <= possible) return wanted;
-  log.warn(
-    { wanted, possible, openFiles },
-    "RELAY_MAX_VIEWERS lowered: raise the limit of open files (ulimit -n) to serve more viewers",
-  );
-  return possible;
+/** Infinite where the system names no limit. */
+export function possibleViewers(): number {
+  return Math.max(1, openFileLimit() - RESERVED_FILES);
 }
 
 function openFileLimit(): number {

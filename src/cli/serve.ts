@@ -1,37 +1,46 @@
-/** `serve`: runs the relay until SIGTERM or SIGINT. */
+/** `serve`: runs the relay. `startConfigured` is what the other command that runs one shares with it. */
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../clock.ts";
 import { createLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
-import { readSettings, toConfig } from "./config.ts";
-import { lowerViewerLimit } from "./open-files.ts";
+import type { ServeInput } from "./commands.ts";
+import { type Config, SETTINGS, toConfig } from "./config.ts";
+import { unknownVariables } from "./flags.ts";
+import { possibleViewers } from "./open-files.ts";
 import { type Service, startService } from "./service.ts";
 
-export async function serve(args: readonly string[]): Promise<void> {
-  const config = toConfig(readSettings(args, process.env).texts);
+/** Rejects as `startService` does. */
+export async function serve(input: ServeInput, stopped: AbortSignal): Promise<Service> {
+  const { service, telemetry } = await startConfigured(toConfig(input.values), input, stopped);
+  telemetry.listening(service.url);
+  return service;
+}
+
+/** Starts the service, and logs what is odd about the settings once nothing else is wrong. */
+export async function startConfigured(
+  config: Config,
+  { given }: Pick<ServeInput, "given">,
+  stopped: AbortSignal,
+): Promise<{ service: Service; telemetry: Telemetry }> {
   const log = createLog(config.logLevel);
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
-  config.rooms.maxViewers = lowerViewerLimit(config.rooms.maxViewers, log);
-  const service = await startService(config, systemClock, telemetry);
-  stopOnSignal(service, telemetry);
-  telemetry.listening(service.url);
-}
-
-/** Stops the service at the first SIGTERM or SIGINT; a second one does not wait. */
-export function stopOnSignal(service: Service, { log }: Telemetry): void {
-  let stopping = false;
-  const stop = async (signal: string) => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    log.info({ signal }, "stopping");
+  const wanted = config.rooms.maxViewers;
+  const maxViewers = Math.min(wanted, possibleViewers());
+  const lowered = { ...config, rooms: { ...config.rooms, maxViewers } };
+  const service = await startService(lowered, systemClock, telemetry, stopped);
+  if (maxViewers < wanted) {
+    const level = given.has("RELAY_MAX_VIEWERS") ? "warn" : "debug";
+    log[level](
+      { wanted, maxViewers },
+      "RELAY_MAX_VIEWERS is lowered to what the limit of open files (ulimit -n) allows",
+    );
+  }
+  for (const line of unknownVariables(SETTINGS, process.env)) log.warn(line);
+  const stop = async () => {
+    log.info({ signal: stopped.reason }, "stopping");
     await service.stop();
     log.info("stopped");
-    process.exit(0);
   };
-  void service.lost.then(async () => {
-    await service.stop();
-    process.exit(1);
-  });
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop(signal));
+  return { service: { ...service, stop }, telemetry };
 }

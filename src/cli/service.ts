@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 import type { Clock } from "../clock.ts";
 import { createServer } from "../http/server.ts";
 import { Rooms } from "../rooms/rooms.ts";
-import { openStore } from "../store/open.ts";
+import { openStore, StoreOpenError } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamCalls } from "../upstream/calls.ts";
@@ -24,9 +24,21 @@ export interface Service {
   lost: Promise<Error>;
 }
 
-/** Rejects with an error whose message is one clear line, where the store cannot be opened or the port is taken. */
-export async function startService(config: Config, clock: Clock, telemetry: Telemetry): Promise<Service> {
-  const store = await openStore(config.storeUrl, clock, telemetry);
+/**
+ * Rejects with an error whose message is one clear line where the store cannot be opened or the port is taken, and
+ * with the reason of `stopped` where that aborts before the service listens.
+ */
+export async function startService(
+  config: Config,
+  clock: Clock,
+  telemetry: Telemetry,
+  stopped?: AbortSignal,
+): Promise<Service> {
+  const store = await openStore(config.storeUrl, clock, telemetry).catch((error) => {
+    throw error instanceof StoreOpenError
+      ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
+      : error;
+  });
   const egress = directEgress(config.gate, clock, telemetry);
   const flights = new Flights(clock);
   const { upstream: hosts, clients, deadlines } = config;
@@ -47,6 +59,7 @@ export async function startService(config: Config, clock: Clock, telemetry: Tele
   try {
     if (config.restored) telemetry.cursorsMoved(await store.moveCursors());
     await rooms.resume();
+    stopped?.throwIfAborted();
     await app.listen({ host: config.host, port: config.port, backlog: LISTEN_BACKLOG });
   } catch (error) {
     await stop();

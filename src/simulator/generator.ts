@@ -61,7 +61,8 @@ const RECIPES = {
 /** The name of a kind of action. */
 export type Species = keyof typeof RECIPES;
 
-const ALL_SPECIES = Object.keys(RECIPES) as Species[];
+/** Every kind of action. */
+export const SPECIES = Object.keys(RECIPES) as Species[];
 
 export class Generator {
   readonly #random: Random;
@@ -75,7 +76,7 @@ export class Generator {
   }
 
   /** The next action, as of `nowMs` (wall time), of one of the given kinds in their proportion, or of any. */
-  next(nowMs: number, among: readonly Species[] = ALL_SPECIES): JsonObject {
+  next(nowMs: number, among: readonly Species[] = SPECIES): JsonObject {
     this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
     const usec = String(this.#usec);
     const origin = { id: items.writeId(this.#random), author: this.#stage.someone(), usec };

@@ -1,5 +1,6 @@
 /** The simulated upstream: all that a caller needs to start one and to drive it. */
 export type { EndShape } from "./answers.ts";
 export type { Failure } from "./faults.ts";
+export { SPECIES } from "./generator.ts";
 export { realisticHold } from "./scenario.ts";
 export { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";

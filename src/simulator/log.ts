@@ -56,8 +56,9 @@ export class ChatLog {
     return count > 0 ? this.entries.slice(-count) : [];
   }
 
-  /** The first position said at `offsetMs` of the video or later. */
+  /** The first position said at `offsetMs` of the video or later; at its start, what was said while waiting for it too. */
   positionAt(offsetMs: number): number {
+    if (offsetMs <= 0) return this.#forgotten;
     const index = this.entries.findIndex((entry) => entry.offsetMs >= offsetMs);
     return index < 0 ? this.head : this.#forgotten + index;
   }

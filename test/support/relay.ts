@@ -1,13 +1,8 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  type Config,
-  readSettings,
-  type SETTINGS,
-  type SettingName,
-  toConfig,
-} from "../../src/cli/config.ts";
+import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
+import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
 import { systemClock } from "../../src/clock.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
@@ -50,8 +45,7 @@ export interface TestRelayOptions {
 }
 
 export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
-  const { texts } = readSettings([], {});
-  const config = toConfig({ ...texts, ...FAST, ...settings });
+  const config = toConfig(readFlags(SETTINGS, [], { ...FAST, ...settings }).values);
   return { ...config, upstream: upstream.urls };
 }
 

@@ -1,0 +1,40 @@
+/** How a service ends: gracefully at the first SIGTERM or SIGINT or when its store is lost, at once at a later signal. */
+import { once } from "node:events";
+import { systemClock } from "../clock.ts";
+import type { Service } from "./service.ts";
+
+/**
+ * One request to stop can arrive twice: where a terminal or a supervisor signals the whole process group, npm passes
+ * its own copy on.
+ */
+const SAME_REQUEST_MS = 1000;
+
+/**
+ * Starts a service, and stops it and exits with 0 at the first signal, which may come before the start is done: then
+ * `start` may reject with the reason of the signal that it is handed. Rejects as `start` and `stop` do, and, once the
+ * service has stopped, with the error by which its store was lost.
+ */
+export async function runUntilSignal(
+  start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
+): Promise<void> {
+  const stopping = new AbortController();
+  let firstAt: number | undefined;
+  const onSignal = (name: NodeJS.Signals) => {
+    firstAt ??= systemClock.monotonic();
+    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) process.exit(1);
+    stopping.abort(name);
+  };
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, onSignal);
+  try {
+    const service = await start(stopping.signal);
+    const signalled = stopping.signal.aborted
+      ? undefined
+      : once(stopping.signal, "abort").then(() => undefined);
+    const lost = await Promise.race([signalled, service.lost]);
+    await service.stop();
+    if (lost) throw lost;
+  } catch (error) {
+    if (!stopping.signal.aborted || error !== stopping.signal.reason) throw error;
+  }
+  process.exit(0);
+}
