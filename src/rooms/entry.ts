@@ -122,6 +122,7 @@ export class Entry {
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
+    this.#parts.store.presence.watch(this.videoId, this.viewerCount + 1);
     const state = this.#state;
     switch (state.name) {
       case "vacant":
@@ -266,11 +267,22 @@ export class Entry {
     const { owned } = this.#state;
     const cancel = new AbortController();
     this.#state = { name: "lingering", owned, cancel };
-    const { clock, settings } = this.#parts;
-    clock.sleep(settings.graceMs, cancel.signal).then(
+    this.#parts.store.presence.watch(this.videoId, 0);
+    this.#graceOver(cancel.signal).then(
       () => this.#release(owned),
       () => {}, // a viewer came, or the room is over
     );
+  }
+
+  /** Resolves when nobody has watched for the grace time, on any instance. Rejects with the signal's reason. */
+  async #graceOver(signal: AbortSignal): Promise<void> {
+    const { clock, settings, store } = this.#parts;
+    let isWatched: boolean;
+    do {
+      await clock.sleep(settings.graceMs, signal);
+      isWatched = await store.presence.isWatched(this.videoId).catch(() => true);
+      signal.throwIfAborted();
+    } while (isWatched);
   }
 
   // [spec] Grace period elapses with no viewer | Polling stops (released)
@@ -308,6 +320,7 @@ export class Entry {
   #vacate(): void {
     if (this.#state.name === "lingering") this.#state.cancel.abort();
     this.#state = VACANT;
+    this.#parts.store.presence.watch(this.videoId, 0);
   }
 
   #in(ms: number): number {

@@ -2,6 +2,8 @@
  * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
  * chat, by desertion or with the service.
  */
+import type { Clock } from "../clock.ts";
+import { Deadline } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { ClaimedRoom, RoomRecord } from "../store/port.ts";
@@ -25,6 +27,7 @@ export interface OwnedRoomParts extends RoomParts {
 export class OwnedRoom {
   readonly room: Room;
   readonly #appender: Appender;
+  readonly #clock: Clock;
   readonly #windDown = new AbortController();
   readonly #stop = new AbortController();
   readonly #polling: Promise<void>;
@@ -95,10 +98,11 @@ export class OwnedRoom {
     return new OwnedRoom(claim, new Appender(parts, claim), { position, waitMs: 0, ageMs }, parts);
   }
 
-  private constructor(claim: RoomRecord, appender: Appender, start: PollerStart, parts: OwnedRoomParts) {
+  private constructor(claim: ClaimedRoom, appender: Appender, start: PollerStart, parts: OwnedRoomParts) {
     this.room = new Room(claim.videoId, start.position.chatType, claim.head, parts);
     this.#appender = appender;
-    const poller = new Poller(claim.videoId, start, { ...parts, appender });
+    this.#clock = parts.clock;
+    const poller = new Poller(claim.videoId, start, { ...parts, appender, lease: claim.lease });
     this.#following = this.room.follow();
     this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);
   }
@@ -113,7 +117,8 @@ export class OwnedRoom {
     this.room.finish(RELEASED);
     this.#stopPolling();
     await this.#polling;
-    await this.#appender.finish(RELEASED, AbortSignal.timeout(RELEASE_LIMIT_MS));
+    using limit = new Deadline(this.#clock, RELEASE_LIMIT_MS);
+    await this.#appender.finish(RELEASED, limit.signal);
   }
 
   /** Lets go of a room that cannot go on; in the store it stays as it is, for the next claim. */
@@ -130,9 +135,9 @@ export class OwnedRoom {
   /** Lets the poll in hand become durable, for at most `limitMs`; the room stays open in the store. */
   async windDown(limitMs: number): Promise<void> {
     this.#windDown.abort();
-    const limit = setTimeout(() => this.#stop.abort(), limitMs);
+    using limit = new Deadline(this.#clock, limitMs);
+    limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
     await this.#polling.catch(() => {}); // whatever it was, the service is stopping
-    clearTimeout(limit);
   }
 }
 

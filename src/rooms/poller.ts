@@ -5,6 +5,7 @@
 import type { Clock } from "../clock.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { isUnavailable, type Lease } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -45,6 +46,7 @@ export interface PollerStart {
 export interface PollerParts {
   liveChat: LiveChat;
   appender: Appender;
+  lease: Lease;
   settings: PollerSettings;
   clock: Clock;
   telemetry: Telemetry;
@@ -84,7 +86,7 @@ export class Poller {
    * cuts that short. Rejects with `StoreError` "fenced" when the room has another owner.
    */
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, lease } = this.#parts;
     try {
       let next: Next = { delayMs: this.#intervalMs };
       while (next !== "over") {
@@ -100,6 +102,7 @@ export class Poller {
           dueAt,
           intervalMs: this.#intervalMs,
           maxCooldownMs: Number.POSITIVE_INFINITY,
+          beforeStart: () => lease.assertHeld(),
           signal: stop,
         } as const;
         next = await this.#step(options);
@@ -123,6 +126,7 @@ export class Poller {
       if (answer.kind === "batch") return await this.#take(answer, options);
       return await this.#fallSilent(options.signal);
     } catch (error) {
+      if (isUnavailable(error)) return { delayMs: this.#parts.settings.pollMinMs }; // the lease cannot be proved
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
@@ -154,10 +158,10 @@ export class Poller {
   }
 
   /** The batch with what its page adds to it. */
-  async #complete(batch: Batch, lateMs: number, { signal }: CallOptions): Promise<Page> {
+  async #complete(batch: Batch, lateMs: number, options: CallOptions): Promise<Page> {
     const { clock, liveChat, telemetry } = this.#parts;
-    const options: CallOptions = { lane: "poll", dueAt: clock.monotonic(), maxCooldownMs: 0, signal };
-    const page = await optional(liveChat.backlog(this.#videoId, batch.position, options));
+    const atOnce: CallOptions = { ...options, dueAt: clock.monotonic(), maxCooldownMs: 0 };
+    const page = await optional(liveChat.backlog(this.#videoId, batch.position, atOnce));
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, lateMs);
     return { items: mergeInOrder(page.items, batch.items), position: page.position };

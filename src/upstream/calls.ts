@@ -117,6 +117,7 @@ export class UpstreamCalls {
   ): Promise<T> {
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
     const run = async (signal: AbortSignal): Promise<T> => {
+      options.beforeStart?.();
       const called = this.#telemetry.upstreamCall({ client: "none", endpoint: kind, ...labels });
       try {
         const value = read(await this.#egress.transport.send(request, signal));

@@ -17,6 +17,8 @@ export interface CallOptions {
   intervalMs?: number;
   /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
   maxCooldownMs: number;
+  /** Called when the call goes out, behind its queue. What it throws is the outcome, and nothing is sent. */
+  beforeStart?(): void;
   signal: AbortSignal;
 }
 
