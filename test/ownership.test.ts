@@ -82,10 +82,11 @@ it("another owner's room is asked of the upstream no more, left as it is, and ne
   const store = new MemoryStore(systemClock);
   await using fixture = await roomsOn(store);
   const { rooms, upstream } = fixture;
-  const chat = upstream.chat(VIDEO, { timeoutMs: 30 });
+  const chat = upstream.chat(VIDEO, { timeoutMs: 200 });
   chat.say(3);
   const viewer = await watch(rooms);
   await upstream.requested("get_live_chat", { finished: true });
+  await delay(50); // what it brought is stored, and the next poll is not due
   await store.claim(VIDEO);
   const before = polls(upstream);
   await viewer.ended;
