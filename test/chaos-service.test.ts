@@ -282,7 +282,7 @@ it("a service that lacks what is to be wrapped does not start, and says what it 
   const injector = new FaultInjector();
   t.after(() => injector.close());
   await using service = new Service({ projectDir, port: 0, settings: {}, injector });
-  await assert.rejects(service.start(), /fault injector: .*sqlite\.ts has no SqliteStore\.prototype\.append/);
+  await assert.rejects(service.start(), /injector: .*sqlite\.ts has no SqliteStore\.prototype\.append/);
   assert.deepEqual(await service.exited, { code: 70, signal: null });
 });
 
