@@ -275,14 +275,14 @@ it("a room that a stranger takes over lets its viewers go, who resume exactly on
 
 it("a service that lacks what is to be wrapped does not start, and says what it lacks", async (t) => {
   const projectDir = await temporaryFolder(t);
-  await mkdir(join(projectDir, "src/store"), { recursive: true });
+  await mkdir(join(projectDir, "src/store/sqlite"), { recursive: true });
   const scripts = { start: `exec '${join(PROJECT, "node_modules/.bin/node")}' --eval ''` };
   await writeFile(join(projectDir, "package.json"), JSON.stringify({ type: "module", scripts }));
-  await writeFile(join(projectDir, "src/store/sqlite.ts"), "export class SqliteStore {}");
+  await writeFile(join(projectDir, "src/store/sqlite/sqlite.ts"), "export class SqliteStore {}");
   const injector = new FaultInjector();
   t.after(() => injector.close());
   await using service = new Service({ projectDir, port: 0, settings: {}, injector });
-  await assert.rejects(service.start(), /fault injector: .*sqlite\.ts has no SqliteStore\.prototype\.append/);
+  await assert.rejects(service.start(), /injector: .*sqlite\.ts has no SqliteStore\.prototype\.append/);
   assert.deepEqual(await service.exited, { code: 70, signal: null });
 });
 

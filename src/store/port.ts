@@ -21,7 +21,7 @@ export interface RoomRecord {
   endedAt: number | null;
 }
 
-/** What a write names to show who owns the room: an append or finish under an epoch that is no longer the room's is refused. */
+/** Names the owner of a room in each write. One under an epoch that is no longer the room's is refused. */
 export interface Claim {
   videoId: string;
   epoch: number;
@@ -31,7 +31,7 @@ export interface Claim {
 export interface Lease {
   /**
    * To be asked when an upstream call goes out. Throws `StoreError`: "fenced" once the room is no longer the caller's,
-   * "unavailable" while that it is cannot be proved.
+   * "unavailable" while it cannot be proved that it still is.
    */
   assertHeld(): void;
 }
@@ -42,8 +42,8 @@ export interface ClaimedRoom extends RoomRecord, Claim {
 }
 
 /**
- * A claim under which nothing was appended for so long was left behind by a process that died. Anyone can ask for any
- * video, so rooms of such claims that never held anything are not kept for as long as messages are.
+ * Whoever made a claim and appended nothing under it for so long has died. Anyone can ask for any video, so a room that
+ * never held anything is not kept for as long as messages are.
  */
 export const UNUSED_CLAIM_MS = 3_600_000;
 
@@ -51,8 +51,8 @@ export interface Store {
   /**
    * Makes the caller the room's owner under a new epoch, or resolves to undefined where another instance owns it. An
    * unknown room is born with base, floor and head at the wall clock's milliseconds; a finished one is open again and
-   * goes on with its cursors and its checkpoint. Until the first append `abandon` takes that back, and what a process
-   * that dies leaves behind is not unfinished: a newborn room without a checkpoint, or one that can be claimed again.
+   * goes on with its cursors and its checkpoint. Nothing of that is final before the first append: `abandon` takes it
+   * back, and if the process dies instead, neither a newborn room nor a finished one counts as unfinished.
    */
   claim(videoId: string): Promise<ClaimedRoom | undefined>;
 
