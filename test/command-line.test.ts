@@ -206,7 +206,7 @@ describe("the demo", () => {
     demo.child.kill("SIGINT");
     assert.equal(await stream.ended(), undefined);
     assert.deepEqual(await demo.exited, [0, null]);
-    assert.doesNotMatch(demo.out, /^\{/m);
+    assert.equal(demo.out.match(/^\{.*/gm)?.length, 1, "it logs more than where it listens");
   });
 
   it("plays a recording", { skip: noRecordings }, async () => {

@@ -18,7 +18,7 @@ export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick
     if (input.given.has("recording")) await playRecording(upstream, input.values.recording);
     else speak(upstream, input.values.rate);
     const config = { ...toConfig(input.values), storeUrl: "memory:", upstream: upstream.urls };
-    const { service } = await startConfigured(config, input, stopped);
+    const service = await startConfigured(config, input, stopped);
     process.stdout.write(welcome(`${service.url}/v1/stream?videoId=${VIDEO_ID}`));
     const stop = async () => {
       await service.stop();

@@ -10,18 +10,16 @@ import { possibleViewers } from "./open-files.ts";
 import { type Service, startService } from "./service.ts";
 
 /** Rejects as `startService` does. */
-export async function serve(input: ServeInput, stopped: AbortSignal): Promise<Service> {
-  const { service, telemetry } = await startConfigured(toConfig(input.values), input, stopped);
-  telemetry.listening(service.url);
-  return service;
+export function serve(input: ServeInput, stopped: AbortSignal): Promise<Service> {
+  return startConfigured(toConfig(input.values), input, stopped);
 }
 
-/** Starts the service, and logs what is odd about the settings once nothing else is wrong. */
+/** Starts the service, and logs where it listens, then what is odd about its settings. Rejects as `startService` does. */
 export async function startConfigured(
   config: Config,
   { given }: Pick<ServeInput, "given">,
   stopped: AbortSignal,
-): Promise<{ service: Service; telemetry: Telemetry }> {
+): Promise<Service> {
   const log = createLog(config.logLevel);
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
@@ -29,6 +27,7 @@ export async function startConfigured(
   const maxViewers = Math.min(wanted, possibleViewers());
   const lowered = { ...config, rooms: { ...config.rooms, maxViewers } };
   const service = await startService(lowered, systemClock, telemetry, stopped);
+  telemetry.listening(service.url);
   if (maxViewers < wanted) {
     const level = given.has("RELAY_MAX_VIEWERS") ? "warn" : "debug";
     log[level](
@@ -42,5 +41,5 @@ export async function startConfigured(
     await service.stop();
     log.info("stopped");
   };
-  return { service: { ...service, stop }, telemetry };
+  return { ...service, stop };
 }
