@@ -104,6 +104,18 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
+  it("that hold a message both give it once, where the answer has it: one moment can hold several", () => {
+    const items = (...ids: string[]) =>
+      ids.map((id) => ({
+        message: { id, details: { publishedAt: "2026-01-01T00:00:00.000000Z" } },
+      })) as unknown as Item[];
+    const merged = mergeInOrder(items("0", "2", "4"), items("1", "2", "3", "4"));
+    assert.deepEqual(
+      merged.map(({ message }) => message.id),
+      ["0", "1", "2", "3", "4"],
+    );
+  });
+
   it("are both kept where the answer does not come", async () => {
     await using relay = await startRelay();
     const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, page: 50 });

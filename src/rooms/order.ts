@@ -27,9 +27,11 @@ function timed(items: readonly Item[], withoutAny: string): { item: Item; at: st
   });
 }
 
-/** Both lists as one; what both hold stands in it twice, side by side. */
+/** Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. */
 export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): Item[] {
-  return [...timed(page, FIRST), ...timed(answer, LAST)]
+  const answered = idsOf(answer);
+  const pageAlone = timed(page, FIRST).filter(({ item }) => !answered.has(item.message.id));
+  return [...pageAlone, ...timed(answer, LAST)]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
 }
@@ -44,6 +46,10 @@ export function historyLength(merged: readonly Item[], page: readonly Item[]): n
     return time > latest ? time : latest;
   }, FIRST);
   if (newest === FIRST) return merged.length;
-  const onPage = new Set(page);
-  return merged.findLastIndex((item) => onPage.has(item) || (saidAt(item) ?? LAST) <= newest) + 1;
+  const onPage = idsOf(page);
+  return merged.findLastIndex((item) => onPage.has(item.message.id) || (saidAt(item) ?? LAST) <= newest) + 1;
+}
+
+function idsOf(items: readonly Item[]): ReadonlySet<string> {
+  return new Set(items.map(({ message }) => message.id));
 }
