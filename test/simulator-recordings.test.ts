@@ -3,25 +3,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { noRecordings } from "./support/recorded.ts";
-import {
-  chatIn,
-  firstToken,
-  idsOf,
-  initialData,
-  poll,
-  readAll,
-  tokenIn,
-} from "./support/simulator-reader.ts";
+import { firstToken, idsOf, poll, readAll } from "./support/simulator-reader.ts";
 
 const VIDEO = "simulated07";
-const skip = noRecordings;
 const REPLAY = { endpoint: "get_live_chat_replay" } as const;
-const recorded = (name: string): string =>
-  fileURLToPath(new URL(`../../shared/recorded/${name}`, import.meta.url));
 
 async function start(t: TestContext, clock?: FakeClock): Promise<Simulator> {
   const upstream = await startSimulator(clock ? { clock } : {});
@@ -153,54 +140,3 @@ test("a path without a chat is refused", async (t) => {
   const folder = await folderWith(t, { "sw.json": '{"error":{"code":400}}', "notes.txt": "x" });
   await assert.rejects(upstream.play(VIDEO, folder), /nothing of a chat/);
 });
-
-test("the recorded replay pages play with all of their items", { skip }, async (t) => {
-  const upstream = await start(t);
-  const pages = [0, 1, 2, 3, 4, 5].map((page) => recorded(`replay/overlapping-${page}.json`));
-  const chat = await upstream.play(VIDEO, [...pages, recorded("replay/end.json")]);
-  const ids = await readAll(upstream, await firstToken(upstream, VIDEO), REPLAY);
-  assert.deepEqual([ids.length, new Set(ids).size], [314, 145]);
-  assert.deepEqual(
-    chat.ledger.map(({ id }) => id),
-    ids,
-  );
-});
-
-test("the recorded live answers play one by one", { skip }, async (t) => {
-  const upstream = await start(t);
-  const chat = await upstream.play(VIDEO, recorded("live"), { speed: Number.POSITIVE_INFINITY });
-  let token = await firstToken(upstream, VIDEO);
-  let count = 0;
-  for (let file = 0; file < 18; file += 1) {
-    const { actions, next } = await poll(upstream, token);
-    count += actions.length;
-    token = next ?? "";
-  }
-  assert.equal(count, chat.ledger.length);
-  const quiet = await poll(upstream, token);
-  assert.deepEqual(quiet.actions, []);
-  chat.say(2);
-  assert.equal((await poll(upstream, quiet.next ?? "")).actions.length, 2);
-});
-
-const recordedPages = [
-  ["qT5OTDvJK1Q", "pages/watch-live-2026.html", "watch", "get_live_chat"],
-  ["dchqdFOW8EI", "pages/watch-replay-2021.html", "watch", "get_live_chat_replay"],
-  ["7kdepDepMjk", "pages/popout-initial-data-2020.json", "popout", "get_live_chat"],
-] as const;
-for (const [videoId, file, on, endpoint] of recordedPages) {
-  test(`the recorded page ${file} is served with its own token, good for what is said`, {
-    skip,
-  }, async (t) => {
-    const upstream = await start(t);
-    const chat = await upstream.play(videoId, recorded(file), { kinds: ["text"] });
-    const before = chat.ledger.length;
-    const ids = chat.say(3);
-    const page = chatIn(await initialData(upstream, on, videoId));
-    assert.equal(page.actions?.length ?? 0, before);
-    const { status, actions } = await poll(upstream, tokenIn(page.continuations?.[0]), { endpoint });
-    assert.equal(status, 200);
-    assert.deepEqual(idsOf(actions), ids);
-    assert.equal(upstream.requests.at(-1)?.videoId, videoId);
-  });
-}
