@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { asArray, asObject, dig } from "../src/json.ts";
+import { asArray, dig } from "../src/json.ts";
 import type { Details } from "../src/protocol/kinds.ts";
 import type { ActionContext } from "../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../src/upstream/readers/panels.ts";
@@ -135,39 +135,4 @@ test("nothing recorded is unknown or broken, and what is silent is known to be",
   ];
   assert.deepEqual(silent, new Set(expected));
   assert.ok(actions > 550, `${actions} actions`);
-});
-
-/** Every item in the list or in a ticker, with the id that it or its ticker has: an own count of what was said. */
-function* itemIds(node: unknown, around?: unknown): Generator<[renderer: string, id: string]> {
-  for (const [key, held] of Object.entries(asObject(node) ?? asArray(node) ?? {})) {
-    const isItem = /^liveChat(?!Ticker)\w+Renderer$/.test(key) && !/Badge|Header|Continuation/.test(key);
-    if (isItem) yield [key, String(dig(held, "id") ?? around)];
-    else yield* itemIds(held, dig(held, "id") ?? around);
-  }
-}
-
-test("recorded lists give the messages that a few independent lines find", { skip: noRecordings }, () => {
-  const found = (names: readonly string[]) => {
-    const all = [...itemIds(names.map((name) => recordedActions(name)))];
-    const shown = all.filter(([key]) => !/Placeholder/.test(key));
-    return new Set(shown.map(([key, id]) => (/ViewerEngagement/.test(key) ? "notice" : id)));
-  };
-  const given = (names: readonly string[]) =>
-    new Set(
-      names.flatMap((name) =>
-        read(recordedActions(name)).messages.map(({ type, id }) => (type === "notice" ? type : id)),
-      ),
-    );
-  const pages = recordedFiles("replay").filter((name) => name.includes("overlapping"));
-  for (const [names, count] of [
-    [["live/busy-2020.json"], 68],
-    [pages, 145],
-    [["replay/page-2019.json"], 48],
-    [["replay/superchats.json"], 52],
-    [["pages/popout-initial-data-2020.json"], 10],
-    [recordedFiles("live").filter((name) => name.includes("get_live_chat")), 13],
-  ] as const) {
-    assert.deepEqual(given(names), found(names), names[0]);
-    assert.equal(given(names).size, count, names[0]);
-  }
 });

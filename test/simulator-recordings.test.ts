@@ -3,18 +3,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { firstToken, idsOf, poll, readAll } from "./support/simulator-reader.ts";
+import { firstToken, idsOf, poll, readAll, startFor } from "./support/simulator-reader.ts";
 
 const VIDEO = "simulated07";
 const REPLAY = { endpoint: "get_live_chat_replay" } as const;
-
-async function start(t: TestContext, clock?: FakeClock): Promise<Simulator> {
-  const upstream = await startSimulator(clock ? { clock } : {});
-  t.after(() => upstream.close());
-  return upstream;
-}
 
 /** A folder of its own with these files in it. */
 async function folderWith(t: TestContext, files: Record<string, string>): Promise<string> {
@@ -36,7 +29,7 @@ const answer = (continuation: object, ...actions: object[]) =>
 const timed = { timedContinuationData: { timeoutMs: 8000, continuation: "placeholder" } };
 
 test("recorded answers come one by one, each with a token of its own, the ending one last", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "a-end.json": answer({ playerSeekContinuationData: { continuation: "placeholder" } }),
     "b.json": answer(
@@ -64,7 +57,7 @@ test("recorded answers come one by one, each with a token of its own, the ending
 
 test("a live recording comes in its own rhythm, or so many times faster", async (t) => {
   const clock = new FakeClock();
-  const upstream = await start(t, clock);
+  const upstream = await startFor(t, { clock });
   const folder = await folderWith(t, {
     "1.json": answer(timed, said("one", 1_000_000)),
     "2.json": answer(timed, said("two", 5_000_000)),
@@ -89,7 +82,7 @@ test("a live recording comes in its own rhythm, or so many times faster", async 
 });
 
 test("yt-dlp's file of a replay is read page by page, and one of a live chat as live", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   const replayed = (id: string, offsetMs: number) => ({
     replayChatItemAction: { actions: [said(id, 0)], videoOffsetTimeMsec: String(offsetMs) },
   });
@@ -122,7 +115,7 @@ test("yt-dlp's file of a replay is read page by page, and one of a live chat as 
 });
 
 test("what was recorded live can be played as a replay, and a replay as live", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "1.json": answer(timed, said("one", 1_000_000)),
     "2.json": answer(timed, said("two", 5_000_000)),
@@ -136,7 +129,7 @@ test("what was recorded live can be played as a replay, and a replay as live", a
 });
 
 test("a path without a chat is refused", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   const folder = await folderWith(t, { "sw.json": '{"error":{"code":400}}', "notes.txt": "x" });
   await assert.rejects(upstream.play(VIDEO, folder), /nothing of a chat/);
 });
