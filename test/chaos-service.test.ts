@@ -81,6 +81,13 @@ const STORE_FAULTS = {
   "foreign claim": "foreign claim",
 };
 
+it("kill -9 at any moment loses and doubles nothing, again and again", { timeout: 120_000 }, async () => {
+  const events = ["kill -9", "kill -9 in peace"];
+  const { verdict } = await run({ seed: 2, minutes: 0.5, viewers: 15, projectDir: PROJECT, events });
+  assert.deepEqual(verdict.violations, []);
+  assert.ok(verdict.total("kills ") >= 4, `${verdict.total("kills ")} kills`);
+});
+
 it("each fault of the store and of the loop happens, and costs no viewer anything", {
   timeout: 120_000,
 }, async () => {

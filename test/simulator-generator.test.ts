@@ -6,9 +6,9 @@ import { Random } from "../src/simulator/random.ts";
 
 const NOW = Date.parse("2026-01-02T03:04:05Z");
 
-function generate(seed: number, count: number, kinds?: readonly Species[]): ReturnType<Generator["next"]>[] {
+function generate(seed: number, count: number, kinds?: readonly Species[]) {
   const generator = new Generator(new Random(seed, "test"), "UCsimulated");
-  return Array.from({ length: count }, (_, index) => generator.next(NOW + index, kinds));
+  return Array.from({ length: count }, (_, index) => generator.next(NOW + index, kinds).action);
 }
 
 test("a seed always gives the same actions, and another seed others", () => {
