@@ -12,7 +12,7 @@ import {
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
 } from "../src/upstream/page/credentials.ts";
-import { filled, PAGES, SCRIPTS } from "./support/evil-content.ts";
+import { filled, PAGES, SCRIPTS } from "./support/hostile-content.ts";
 import { heldMb } from "./support/memory.ts";
 import { readMessages } from "./support/read-messages.ts";
 
