@@ -157,7 +157,7 @@ function sleep(ms = 0): void {
 }
 
 function refuse(why: string): never {
-  writeSync(process.stderr.fd, `injector: ${why}\n`);
+  writeSync(process.stderr.fd, `fault injector: ${why}\n`);
   process.exit(70);
 }
 

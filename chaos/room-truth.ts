@@ -1,9 +1,9 @@
 /**
- * What a room's viewers must be told, from what its chat has said: the message under each cursor. Knows the wire
- * and the upstream's ledger, and nothing of the service.
+ * What a room's viewers must be sent, from what its chat has said: the message under each cursor. Knows the wire
+ * and what the upstream has said, and nothing of the service.
  */
 import type { Chat } from "../src/simulator/chat.ts";
-import { Ledger, type Told, toldBy } from "./ledger.ts";
+import { type ExpectedMessage, ExpectedMessages, withoutHash } from "./expected-messages.ts";
 
 export class RoomTruth {
   readonly videoId: string;
@@ -13,7 +13,7 @@ export class RoomTruth {
   base: number | undefined;
   /** The highest cursor that any viewer has seen. */
   seenHead = 0;
-  readonly #ledger = new Ledger();
+  readonly #expected = new ExpectedMessages();
   #heard = 0;
   /** What was first sent under each cursor, in each of the two forms: all others must be sent the same. */
   readonly #texts = { plain: new Map<number, string>(), detailed: new Map<number, string>() };
@@ -25,27 +25,27 @@ export class RoomTruth {
   }
 
   /** How many messages the room must hold by now. */
-  get told(): number {
+  get count(): number {
     const entries = this.chat.ledger;
     for (; this.#heard < entries.length; this.#heard++) {
       const entry = entries[this.#heard];
-      if (entry) this.#ledger.hear(entry);
+      if (entry) this.#expected.hear(entry);
     }
-    return this.#ledger.told.length;
+    return this.#expected.messages.length;
   }
 
   /** The cursor of the newest message, once it was relayed. */
   get head(): number {
-    return (this.base ?? Number.NaN) + this.told;
+    return (this.base ?? Number.NaN) + this.count;
   }
 
-  /** Whether somebody was told of its end. */
+  /** Whether somebody was sent its end. */
   isOver = false;
 
   /** All that the room must hold, in order. */
-  get messages(): readonly Told[] {
-    void this.told;
-    return this.#ledger.told;
+  get messages(): readonly ExpectedMessage[] {
+    void this.count;
+    return this.#expected.messages;
   }
 
   /** What is wrong with a message under this cursor; undefined where nothing is. */
@@ -58,8 +58,8 @@ export class RoomTruth {
     if (this.base === undefined) return "a message before anybody has learned where the room begins";
     const due = this.messages[cursor - this.base - 1];
     if (!due) return `a message that was never said: ${data}`;
-    const got = toldBy(JSON.parse(data));
-    const wrong = (Object.keys(due) as (keyof Told)[]).find((field) => due[field] !== got[field]);
+    const got = withoutHash(JSON.parse(data));
+    const wrong = (Object.keys(due) as (keyof ExpectedMessage)[]).find((field) => due[field] !== got[field]);
     return (
       wrong &&
       `${wrong} is "${got[wrong].slice(0, 100)}", should be "${due[wrong].slice(0, 100)}" (${due.id})`

@@ -6,8 +6,8 @@ import { World } from "./world.ts";
 
 export interface RunOptions {
   seed: number;
-  /** Of events; what comes before and after them is not counted. */
-  minutes: number;
+  /** Of events; what comes before and after them is not counted. Without it one whole round is played. */
+  minutes?: number;
   viewers: number;
   /** The project whose service is run. */
   projectDir: string;
@@ -52,9 +52,11 @@ async function play(world: World, options: RunOptions): Promise<void> {
   await audience(world, options.viewers);
   await world.sayLongHistory();
   await world.settle();
-  const endAt = performance.now() + options.minutes * 60_000;
+  const { minutes = Number.POSITIVE_INFINITY } = options;
+  const endAt = performance.now() + minutes * 60_000;
   const isOver = () => verdict.over.aborted || performance.now() >= endAt;
-  for (let played = 0; !isOver(); ) {
+  let played = 0;
+  do {
     for (const [name, event] of round(world, options.events)) {
       if (isOver()) break;
       verdict.note(name);
@@ -67,7 +69,7 @@ async function play(world: World, options: RunOptions): Promise<void> {
       world.judge();
     }
     verdict.count("rounds");
-  }
+  } while (options.minutes !== undefined && !isOver());
   if (!verdict.over.aborted) await end(world);
 }
 

@@ -3,7 +3,7 @@
  * under consecutive cursors.
  */
 import { DatabaseSync } from "node:sqlite";
-import { toldBy } from "./ledger.ts";
+import { withoutHash } from "./expected-messages.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -20,8 +20,8 @@ export function judgeStore(path: string, rooms: readonly RoomTruth[], verdict: V
       verdict.violate(`the store holds ${kept.length} messages of ${videoId}, ${messages.length} were said`);
     }
     const wrong = kept.findIndex(({ cursor, body }, i) => {
-      const told = toldBy(JSON.parse(String(body)));
-      return cursor !== base + 1 + i || told.id !== messages[i]?.id || told.type !== messages[i]?.type;
+      const message = withoutHash(JSON.parse(String(body)));
+      return cursor !== base + 1 + i || message.id !== messages[i]?.id || message.type !== messages[i]?.type;
     });
     if (wrong !== -1)
       verdict.violate(`the store's message number ${wrong} of ${videoId} is not what was said`);

@@ -256,7 +256,7 @@ export class World implements AsyncDisposable {
     this.disk.unseal();
     for (const name of INJECTED_FAULTS) this.injector.disarm(name);
     for (const { client } of this.viewers) client.comeBack();
-    const due = new Map(this.rooms.map((room) => [room, room.told]));
+    const due = new Map(this.rooms.map((room) => [room, room.count]));
     const lags = () =>
       [...this.viewers].filter(
         ({ judge, room, client }) =>

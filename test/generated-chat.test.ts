@@ -1,11 +1,11 @@
 /**
  * A long generated chat of all kinds, read in answers that overlap as those of a room that loads its page again and
- * again: the room holds exactly what the chat's own ledger says, once and in order.
+ * again: the room holds exactly what the chat itself says, once and in order.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { Ledger, type Told, toldBy } from "../chaos/ledger.ts";
+import { type ExpectedMessage, ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
 import { systemClock } from "../src/clock.ts";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { Appender } from "../src/rooms/appender.ts";
@@ -28,7 +28,7 @@ const VIDEO = "generated-1";
 const COUNT = 100_000;
 
 /** Reads actions in answers of one to two hundred, each of which repeats some of the last ones, into a room. */
-async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
+async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]> {
   const random = new Random(7, "answers");
   const store = new MemoryStore(systemClock);
   const telemetry = new Telemetry(silentLog);
@@ -45,35 +45,35 @@ async function roomOf(actions: readonly JsonObject[]): Promise<Told[]> {
     await appender.appendOnce(answer.items, { ...POSITION, panels: answer.panels });
     from = to;
   }
-  return (await readAll(store, VIDEO)).map(({ body }) => toldBy(JSON.parse(body)));
+  return (await readAll(store, VIDEO)).map(({ body }) => withoutHash(JSON.parse(body)));
 }
 
-function assertTold(held: readonly Told[], ledger: Chat["ledger"]): void {
-  const judge = new Ledger();
-  for (const entry of ledger) judge.hear(entry);
-  const first = held.findIndex((message, i) => !isDeepStrictEqual(message, judge.told[i]));
-  assert.deepEqual(held[first], judge.told[first], `message ${first} is another`);
-  assert.equal(held.length, judge.told.length);
+function assertExpected(held: readonly ExpectedMessage[], said: Chat["ledger"]): void {
+  const judge = new ExpectedMessages();
+  for (const entry of said) judge.hear(entry);
+  const first = held.findIndex((message, i) => !isDeepStrictEqual(message, judge.messages[i]));
+  assert.deepEqual(held[first], judge.messages[first], `message ${first} is another`);
+  assert.equal(held.length, judge.messages.length);
   assert.deepEqual(new Set(held.map(({ type }) => type)), new Set(MESSAGE_TYPES), "all types came");
-  assert.ok(held.length < ledger.length * 0.99, "some carried nothing or came twice");
+  assert.ok(held.length < said.length * 0.99, "some carried nothing or came twice");
 }
 
-it(`${COUNT} generated actions give exactly what their ledger says`, async () => {
+it(`${COUNT} generated actions give exactly what they say`, async () => {
   await using upstream = await startSimulator({ seed: 20 });
   const chat = upstream.chat(VIDEO);
   chat.say(COUNT);
-  assertTold(await roomOf(chat.ledger.map(({ action }) => action)), chat.ledger);
+  assertExpected(await roomOf(chat.ledger.map(({ action }) => action)), chat.ledger);
 });
 
-it(`${COUNT} of them in a replay come out of a relay's stream as their ledger says`, async () => {
+it(`${COUNT} of them in a replay come out of a relay's stream as they say`, async () => {
   await using relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 1000 });
   chat.say(COUNT);
   const stream = await Stream.open(relay.url, { videoId: VIDEO });
   assert.equal((await stream.ended())?.event, "end");
   assertConsecutive(stream.cursors, stream.init.cursor);
-  assertTold(
-    stream.messages.map(({ message }) => toldBy(message)),
+  assertExpected(
+    stream.messages.map(({ message }) => withoutHash(message)),
     chat.ledger,
   );
 });

@@ -5,19 +5,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { assertRefused, type PollBody } from "./support/api.ts";
+import type { HostileAnswer } from "./support/fault-proxy.ts";
 import {
   assertPolledDespite,
   assertUnharmed,
-  type Besieged,
-  besieged,
   callerDespite,
+  type FaultyUpstream,
   openedDespite,
+  startFaulty,
   untilMet,
   VIDEO,
-} from "./support/besieged.ts";
-import { ABSURD, TAKEN, UNUSABLE } from "./support/evil-answers.ts";
-import { acting, changed, PAGES, polluted, SCRIPTS, saying, withChat } from "./support/evil-content.ts";
-import type { Evil } from "./support/front.ts";
+} from "./support/faulty-upstream.ts";
+import { ABSURD, TAKEN, UNUSABLE } from "./support/hostile-answers.ts";
+import { acting, changed, PAGES, polluted, SCRIPTS, saying, withChat } from "./support/hostile-content.ts";
 import { peakGrowthMb } from "./support/memory.ts";
 import { inTime, openStream, refused, textAction } from "./support/opening.ts";
 import type { Stream } from "./support/stream.ts";
@@ -26,130 +26,116 @@ import type { Stream } from "./support/stream.ts";
 const DEADLINES = { chatMs: 30_000, pageMs: 30_000 };
 const LIMIT = { timeout: 30_000 };
 /** A few times the largest answer. */
-const MOST_MB = 150;
+const MAX_MB = 150;
 /** Of one message as it is sent. */
-const MOST_LENGTH = 150_000;
+const MAX_LENGTH = 150_000;
 
-async function assertFrugal(work: () => Promise<void>): Promise<void> {
-  const grownMb = await peakGrowthMb(work);
-  assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
-  assert.equal("polluted" in {}, false, "a polluted prototype");
+/** A test that must cost little memory. */
+function itIsFrugal(name: string, work: (faulty: FaultyUpstream) => Promise<void>): void {
+  it(name, LIMIT, async () => {
+    await using faulty = await startFaulty(DEADLINES);
+    const grownMb = await peakGrowthMb(() => work(faulty));
+    assert.ok(grownMb < MAX_MB, `${Math.round(grownMb)} MB more`);
+    assert.equal("polluted" in {}, false, "a polluted prototype");
+  });
 }
 
 /** Asserts that the room goes on to what is said next. */
-async function assertGoesOn({ chat }: Besieged, stream: Stream, id: string): Promise<void> {
+async function assertGoesOn({ chat }: FaultyUpstream, stream: Stream, id: string): Promise<void> {
   chat.say([textAction(id)]);
   await stream.until(() => stream.ids.includes(id));
 }
 
 describe("a script without usable credentials leaves them to the page", () => {
   for (const [name, script] of Object.entries(SCRIPTS)) {
-    it(name, LIMIT, () =>
-      assertFrugal(async () => {
-        await using siege = await besieged(DEADLINES);
-        await using stream = await openedDespite(siege, saying(script), ["sw.js", "sw.js_data"]);
-        await assertUnharmed(siege, stream, ["first"]);
-      }),
-    );
+    itIsFrugal(name, async (faulty) => {
+      await using stream = await openedDespite(faulty, saying(script), ["sw.js", "sw.js_data"]);
+      await assertUnharmed(faulty, stream, ["first"]);
+    });
   }
 });
 
 describe("a page without a usable chat leaves it to the other page, and is told where that is no better", () => {
   for (const [name, page] of Object.entries(PAGES)) {
-    it(name, LIMIT, () =>
-      assertFrugal(async () => {
-        await using siege = await besieged(DEADLINES);
-        const { front, relay, chat } = siege;
-        front.order("watch", saying(page));
-        await Promise.all([
-          front.order("popout", saying(page)).whenMet,
-          refused(relay, VIDEO).then(({ failure }) => assert.equal(failure, "404 NO_LIVE_CHAT")),
-        ]);
-        await using stream = await openedDespite(siege, saying(page), ["popout"]);
-        const order = front.order("popout", saying(page));
-        chat.expireTokens();
-        await untilMet(order);
-        await assertGoesOn(siege, stream, "second");
-        await assertUnharmed(siege, stream, ["first", "second"]);
-      }),
-    );
+    itIsFrugal(name, async (faulty) => {
+      const { proxy, relay, chat } = faulty;
+      proxy.order("watch", saying(page));
+      await Promise.all([
+        proxy.order("popout", saying(page)).whenMet,
+        refused(relay, VIDEO).then(({ failure }) => assert.equal(failure, "404 NO_LIVE_CHAT")),
+      ]);
+      await using stream = await openedDespite(faulty, saying(page), ["popout"]);
+      const order = proxy.order("popout", saying(page));
+      chat.expireTokens();
+      await untilMet(order);
+      await assertGoesOn(faulty, stream, "second");
+      await assertUnharmed(faulty, stream, ["first", "second"]);
+    });
   }
 
   it("does not end a room where neither is a page of a video", LIMIT, async () => {
-    await using siege = await besieged(DEADLINES);
-    const { front, chat } = siege;
-    await using stream = await openedDespite(siege, saying("<html>"), []);
-    const orders = [front.order("popout", saying("<html>")), front.order("watch", saying("<html>"))];
+    await using faulty = await startFaulty(DEADLINES);
+    const { proxy, chat } = faulty;
+    await using stream = await openedDespite(faulty, saying("<html>"), []);
+    const orders = [proxy.order("popout", saying("<html>")), proxy.order("watch", saying("<html>"))];
     chat.expireTokens();
     await Promise.all(orders.map(untilMet));
-    await assertGoesOn(siege, stream, "second");
-    await assertUnharmed(siege, stream, ["first", "second"]);
+    await assertGoesOn(faulty, stream, "second");
+    await assertUnharmed(faulty, stream, ["first", "second"]);
   });
 });
 
 describe("an answer beyond all bounds is unusable, and asked for again", () => {
-  for (const [name, evil] of Object.entries(UNUSABLE)) {
-    it(name, LIMIT, () =>
-      assertFrugal(async () => {
-        await using siege = await besieged(DEADLINES);
-        await using stream = await openedDespite(siege, evil, ["get_live_chat"]);
-        await assertPolledDespite(siege, stream, evil);
-        assertRefused(await callerDespite(siege, evil), 502, "UPSTREAM_ERROR");
-        await assertUnharmed(siege, stream, ["first", "second"]);
-      }),
-    );
+  for (const [name, hostile] of Object.entries(UNUSABLE)) {
+    itIsFrugal(name, async (faulty) => {
+      await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
+      await assertPolledDespite(faulty, stream, hostile);
+      assertRefused(await callerDespite(faulty, hostile), 502, "UPSTREAM_ERROR");
+      await assertUnharmed(faulty, stream, ["first", "second"]);
+    });
   }
 });
 
 describe("an absurd action becomes a message of bounded size, or none, and touches no other", () => {
   for (const [name, { actions, ids }] of Object.entries(ABSURD)) {
-    it(name, LIMIT, () =>
-      assertFrugal(async () => {
-        await using siege = await besieged(DEADLINES);
-        const { front, relay } = siege;
-        const evil = acting(textAction("before"), ...actions, textAction("after"));
-        await using stream = await openedDespite(siege, evil, []);
-        await using detailed = await openStream(relay, { videoId: VIDEO, details: true });
-        await untilMet(front.order("get_live_chat", evil));
-        for (const viewer of [stream, detailed]) await viewer.until(() => viewer.ids.includes("after"));
-        await assertGoesOn(siege, stream, "last");
-        await assertUnharmed(siege, stream, ["first", "before", ...ids, "after", "last"]);
-        for (const { message } of [...stream.messages, ...detailed.messages]) {
-          const { length } = JSON.stringify(message);
-          assert.ok(length < MOST_LENGTH, `a message of ${length} characters`);
-        }
-      }),
-    );
+    itIsFrugal(name, async (faulty) => {
+      const { proxy, relay } = faulty;
+      const hostile = acting(textAction("before"), ...actions, textAction("after"));
+      await using stream = await openedDespite(faulty, hostile, []);
+      await using detailed = await openStream(relay, { videoId: VIDEO, details: true });
+      await untilMet(proxy.order("get_live_chat", hostile));
+      for (const viewer of [stream, detailed]) await viewer.until(() => viewer.ids.includes("after"));
+      await assertGoesOn(faulty, stream, "last");
+      await assertUnharmed(faulty, stream, ["first", "before", ...ids, "after", "last"]);
+      for (const { message } of [...stream.messages, ...detailed.messages]) {
+        const { length } = JSON.stringify(message);
+        assert.ok(length < MAX_LENGTH, `a message of ${length} characters`);
+      }
+    });
   }
 });
 
 describe("an absurd answer is taken for what it is", () => {
-  const answers: Record<string, Evil> = {
+  const answers: Record<string, HostileAnswer> = {
     "__proto__ and constructor everywhere": changed(polluted),
     ...Object.fromEntries(Object.entries(TAKEN).map(([name, change]) => [name, withChat(change)])),
   };
-  for (const [name, evil] of Object.entries(answers)) {
-    it(name, LIMIT, () =>
-      assertFrugal(async () => {
-        await using siege = await besieged(DEADLINES);
-        await using stream = await openedDespite(siege, evil, ["get_live_chat"]);
-        await assertPolledDespite(siege, stream, evil);
-        await assertUnharmed(siege, stream, ["first", "second"]);
-      }),
-    );
+  for (const [name, hostile] of Object.entries(answers)) {
+    itIsFrugal(name, async (faulty) => {
+      await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
+      await assertPolledDespite(faulty, stream, hostile);
+      await assertUnharmed(faulty, stream, ["first", "second"]);
+    });
   }
 
-  it("a page full of __proto__ and constructor", LIMIT, () =>
-    assertFrugal(async () => {
-      await using siege = await besieged(DEADLINES);
-      await using stream = await openedDespite(siege, changed(polluted), ["sw.js", "popout"]);
-      await assertUnharmed(siege, stream, ["first"]);
-      assert.equal(siege.relay.upstream.requests.filter(({ kind }) => kind === "watch").length, 0);
-    }),
-  );
+  itIsFrugal("a page full of __proto__ and constructor", async (faulty) => {
+    await using stream = await openedDespite(faulty, changed(polluted), ["sw.js", "popout"]);
+    await assertUnharmed(faulty, stream, ["first"]);
+    assert.equal(faulty.relay.upstream.requests.filter(({ kind }) => kind === "watch").length, 0);
+  });
 
   it("a caller is told no wait that a timer cannot keep", LIMIT, async () => {
-    await using siege = await besieged(DEADLINES);
+    await using faulty = await startFaulty(DEADLINES);
     const waits: [asked: unknown, told: number][] = [
       [1e308, 600_000],
       ["99999999999", 600_000],
@@ -160,22 +146,19 @@ describe("an absurd answer is taken for what it is", () => {
     for (const [timeoutMs, told] of waits) {
       const continuations = [{ timedContinuationData: { timeoutMs, continuation: "next" } }];
       const body = JSON.stringify({ continuationContents: { liveChatContinuation: { continuations } } });
-      const answer = await callerDespite(siege, saying(body, "application/json"));
+      const answer = await callerDespite(faulty, saying(body, "application/json"));
       assert.equal((answer.body as PollBody).timeoutMs, told);
     }
   });
 
-  it("an error of four million brackets is an expired token, told in few words", LIMIT, () =>
-    assertFrugal(async () => {
-      await using siege = await besieged(DEADLINES);
-      const evil = saying(JSON.stringify({ error: { code: 400, message: "<".repeat(4e6) } }));
-      await using stream = await openedDespite(siege, evil, ["get_live_chat"]);
-      await untilMet(siege.front.order("get_live_chat", evil));
-      await assertGoesOn(siege, stream, "second");
-      assertRefused(await callerDespite(siege, evil), 410, "TOKEN_EXPIRED");
-      await assertUnharmed(siege, stream, ["first", "second"]);
-    }),
-  );
+  itIsFrugal("an error of four million brackets is an expired token, told in few words", async (faulty) => {
+    const hostile = saying(JSON.stringify({ error: { code: 400, message: "<".repeat(4e6) } }));
+    await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
+    await untilMet(faulty.proxy.order("get_live_chat", hostile));
+    await assertGoesOn(faulty, stream, "second");
+    assertRefused(await callerDespite(faulty, hostile), 410, "TOKEN_EXPIRED");
+    await assertUnharmed(faulty, stream, ["first", "second"]);
+  });
 });
 
 describe("Retry-After", { concurrency: true }, () => {
@@ -191,20 +174,20 @@ describe("Retry-After", { concurrency: true }, () => {
   ];
   for (const [sent, seconds] of rows) {
     it(`${sent.slice(0, 30)} is a cooldown of ${seconds} s, during which viewers stay`, LIMIT, async () => {
-      await using siege = await besieged(DEADLINES);
-      await using stream = await openedDespite(siege, saying(""), []);
-      const evil: Evil = (response) => response.writeHead(429, { "retry-after": sent }).end();
-      const order = siege.front.order("get_live_chat", evil, Number.POSITIVE_INFINITY);
+      await using faulty = await startFaulty(DEADLINES);
+      await using stream = await openedDespite(faulty, saying(""), []);
+      const hostile: HostileAnswer = (response) => response.writeHead(429, { "retry-after": sent }).end();
+      const order = faulty.proxy.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
       await untilMet(order);
       const retryAfter = async () => {
-        const response = await fetch(`${siege.relay.url}/v1/stream?videoId=another-one`);
+        const response = await fetch(`${faulty.relay.url}/v1/stream?videoId=another-one`);
         await response.body?.cancel();
         return Number(response.headers.get("retry-after"));
       };
       let told = await retryAfter();
       while (told === 0) told = await inTime(retryAfter(), "a cooldown");
       assert.equal(told, seconds);
-      await assertUnharmed(siege, stream, ["first"]);
+      await assertUnharmed(faulty, stream, ["first"]);
     });
   }
 });

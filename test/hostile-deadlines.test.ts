@@ -8,9 +8,9 @@ import { systemClock } from "../src/clock.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { Transport } from "../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
-import { assertSurvived } from "./support/besieged.ts";
-import { floods, SLOW } from "./support/evil-http.ts";
-import { type Evil, Front } from "./support/front.ts";
+import { FaultProxy, type HostileAnswer } from "./support/fault-proxy.ts";
+import { assertSurvived } from "./support/faulty-upstream.ts";
+import { floods, SLOW } from "./support/malformed-http.ts";
 import { heldMb, peakGrowthMb } from "./support/memory.ts";
 
 /** Long enough for sane answers, on a busy machine too. */
@@ -18,35 +18,35 @@ const DEADLINE_MS = 800;
 const LIMIT_MS = 40_000;
 const MOST_MB = 200;
 
-describe("evil without end in a room", { concurrency: true }, () => {
+describe("an answer without end in a room", { concurrency: true }, () => {
   const says = new RegExp(`no complete answer within ${DEADLINE_MS} ms`);
-  for (const [name, evil] of Object.entries({ ...SLOW, ...floods(25) })) {
-    it(name, { timeout: LIMIT_MS }, () => assertSurvived(evil, DEADLINE_MS, says));
+  for (const [name, hostile] of Object.entries({ ...SLOW, ...floods(25) })) {
+    it(name, { timeout: LIMIT_MS }, () => assertSurvived(hostile, DEADLINE_MS, says));
   }
 });
 
 /** What one call to an upstream comes to that does this. */
-async function answerTo(evil: Evil, deadlineMs: number): Promise<string> {
+async function answerTo(hostile: HostileAnswer, deadlineMs: number): Promise<string> {
   await using upstream = await startSimulator();
-  await using front = await Front.before(upstream);
-  const order = front.order("sw.js", evil);
+  await using proxy = await FaultProxy.before(upstream);
+  const order = proxy.order("sw.js", hostile);
   const transport = new Transport(systemClock);
-  const call = { method: "GET", url: `${front.url}/sw.js`, headers: {}, deadlineMs } as const;
+  const call = { method: "GET", url: `${proxy.url}/sw.js`, headers: {}, deadlineMs } as const;
   const answer = await transport.send(call, new AbortController().signal).then(
     ({ text }) => text,
     (error: unknown) => (error instanceof UpstreamError ? `${error.fault}: ${error.message}` : String(error)),
   );
   await transport.close();
-  await front.left();
+  await proxy.left();
   assert.equal(order.met, 1);
   return answer;
 }
 
 describe("a flood as fast as it is taken", () => {
-  for (const [name, evil] of Object.entries(floods(0))) {
+  for (const [name, hostile] of Object.entries(floods(0))) {
     it(`${name}: is not collected`, { timeout: LIMIT_MS }, async () => {
       const grownMb = await peakGrowthMb(async () => {
-        assert.equal(await answerTo(evil, 200), "unusable: no complete answer within 200 ms");
+        assert.equal(await answerTo(hostile, 200), "unusable: no complete answer within 200 ms");
       });
       assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
     });
@@ -56,7 +56,7 @@ describe("a flood as fast as it is taken", () => {
     const bytes = 200_000;
     const beforeMb = heldMb();
     let collectedMb = Number.NaN;
-    const evil: Evil = async ({ socket }) => {
+    const hostile: HostileAnswer = async ({ socket }) => {
       socket?.write("HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
       for (let i = 0; i < bytes; i += 1000) {
         socket?.write("1\r\nx\r\n".repeat(1000));
@@ -65,7 +65,7 @@ describe("a flood as fast as it is taken", () => {
       collectedMb = heldMb() - beforeMb;
       socket?.end("0\r\n\r\n");
     };
-    assert.equal((await answerTo(evil, LIMIT_MS)).length, bytes);
+    assert.equal((await answerTo(hostile, LIMIT_MS)).length, bytes);
     assert.ok(collectedMb < 20, `${Math.round(collectedMb)} MB for ${bytes} bytes`);
   });
 });

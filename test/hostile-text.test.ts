@@ -12,7 +12,7 @@ import {
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
 } from "../src/upstream/page/credentials.ts";
-import { filled, PAGES, SCRIPTS } from "./support/evil-content.ts";
+import { filled, PAGES, SCRIPTS } from "./support/hostile-content.ts";
 import { heldMb } from "./support/memory.ts";
 import { readMessages } from "./support/read-messages.ts";
 
@@ -54,7 +54,11 @@ const TEXTS: Readonly<Record<string, string>> = {
       `ytInitialData = "'`,
       "ytInitialPlayerResponse={",
       'ytInitialPlayerResponse={"a":1}',
+      'ytInitialData = {"',
+      'ytInitialData = {"a":1};',
       "ytcfg.set(",
+      'ytcfg.set({"INNERTUBE_API_KEY":"',
+      `ytcfg.set(INNERTUBE_API_KEY:'VISITOR_DATA: "`,
       "ytcfg.set(</script",
       "INNERTUBE_API_KEY",
       '"INNERTUBE_API_KEY"',

@@ -10,32 +10,32 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { assertFails } from "./support/answered-room.ts";
 import { assertRefused, post } from "./support/api.ts";
-import { assertSurvived, besieged, openedDespite, VIDEO } from "./support/besieged.ts";
-import { REFUSED } from "./support/evil-http.ts";
-import type { Evil } from "./support/front.ts";
+import type { HostileAnswer } from "./support/fault-proxy.ts";
+import { assertSurvived, openedDespite, startFaulty, VIDEO } from "./support/faulty-upstream.ts";
+import { REFUSED } from "./support/malformed-http.ts";
 import { peakGrowthMb } from "./support/memory.ts";
 import { refused } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 
-/** No evil here is to need it. */
+/** No answer here is to need it. */
 const DEADLINE_MS = 30_000;
 const DEADLINES = { chatMs: DEADLINE_MS, pageMs: DEADLINE_MS };
 const SAYS = /did not give a batch: (?!no complete answer)./;
-/** Far below the gigabytes that the evils hold, far above what answers may have. */
+/** Far below the gigabytes that they hold, far above what answers may have. */
 const MOST_MB = 150;
 
-describe("evil that shows what it is", () => {
-  for (const [name, evil] of Object.entries(REFUSED)) {
+describe("an answer that shows what it is", () => {
+  for (const [name, hostile] of Object.entries(REFUSED)) {
     it(name, { timeout: DEADLINE_MS }, async () => {
-      const grownMb = await peakGrowthMb(() => assertSurvived(evil, DEADLINE_MS, SAYS));
+      const grownMb = await peakGrowthMb(() => assertSurvived(hostile, DEADLINE_MS, SAYS));
       assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
     });
   }
 });
 
-describe("evil that does not cease is told as the error that fits", () => {
-  const evil = REFUSED["a gzip bomb packed once more"];
-  assert.ok(evil);
+describe("an answer that does not cease is told as the error that fits", () => {
+  const hostile = REFUSED["a gzip bomb packed once more"];
+  assert.ok(hostile);
   const rows: [code: string, kinds: RequestKind[]][] = [
     ["502 SW_JS_FAILED", ["sw.js", "sw.js_data"]],
     ["404 NO_LIVE_CHAT", ["popout", "watch"]],
@@ -43,34 +43,34 @@ describe("evil that does not cease is told as the error that fits", () => {
   ];
   for (const [failure, kinds] of rows) {
     it(`at ${kinds.join(" and ")}: ${failure}`, async () => {
-      await using siege = await besieged(DEADLINES, { pageCredentials: false });
-      for (const kind of kinds) siege.front.order(kind, evil, Number.POSITIVE_INFINITY);
-      assert.equal((await refused(siege.relay, VIDEO)).failure, failure);
+      await using faulty = await startFaulty(DEADLINES, { pageCredentials: false });
+      for (const kind of kinds) faulty.proxy.order(kind, hostile, Number.POSITIVE_INFINITY);
+      assert.equal((await refused(faulty.relay, VIDEO)).failure, failure);
     });
   }
 
   it("in a room: an error frame, and a session is refused with the same code", async () => {
-    await using siege = await besieged(DEADLINES);
-    const { front, relay } = siege;
-    await using stream = await openedDespite(siege, evil, []);
-    const order = front.order("get_live_chat", evil, Number.POSITIVE_INFINITY);
+    await using faulty = await startFaulty(DEADLINES);
+    const { proxy, relay } = faulty;
+    await using stream = await openedDespite(faulty, hostile, []);
+    const order = proxy.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
     await assertFails(stream);
     assert.equal(order.met, 5);
-    for (const kind of ["popout", "watch"] as const) front.order(kind, evil);
+    for (const kind of ["popout", "watch"] as const) proxy.order(kind, hostile);
     assertRefused(await post(relay.url, "/v1/sessions", { videoId: VIDEO }), 502, "UPSTREAM_ERROR");
   });
 });
 
 it("a circle of slow redirects has one deadline for all of it", async () => {
-  await using siege = await besieged({ chatMs: DEADLINE_MS, pageMs: 1000 });
-  const slowly: Evil = async (response) => {
+  await using faulty = await startFaulty({ chatMs: DEADLINE_MS, pageMs: 1000 });
+  const slowly: HostileAnswer = async (response) => {
     await delay(400);
     response.writeHead(302, { location: "?again" }).end();
   };
   const orders = (["popout", "watch"] as const).map((kind) =>
-    siege.front.order(kind, slowly, Number.POSITIVE_INFINITY),
+    faulty.proxy.order(kind, slowly, Number.POSITIVE_INFINITY),
   );
-  const { failure, message } = await refused(siege.relay, VIDEO);
+  const { failure, message } = await refused(faulty.relay, VIDEO);
   assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*no complete answer/);
   for (const { met } of orders) assert.ok(met > 0 && met <= 3, `${met} calls`);
 });
@@ -79,7 +79,7 @@ it("offers HTTP/1.1 alone: a connection that falls silent is then left with the 
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  await using relay = await startRelay({ front: { url: `https://127.0.0.1:${port}` } });
+  await using relay = await startRelay({ proxy: { url: `https://127.0.0.1:${port}` } });
   const refusal = refused(relay, VIDEO);
   const [socket] = (await once(server, "connection")) as [Socket];
   const [hello] = (await once(socket, "data")) as [Buffer];

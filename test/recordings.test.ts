@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { assertEnds } from "./support/answered-room.ts";
 import { openStream, refused } from "./support/opening.ts";
 import { noRecordings, recordedJson, recordedText } from "./support/recorded.ts";
-import { startRelay, type TestRelay } from "./support/relay.ts";
+import { startRelay } from "./support/relay.ts";
 import type { Stream } from "./support/stream.ts";
 
 /** The items whose ids and types are compared. */
@@ -153,69 +153,5 @@ describe("recorded pages open a room with their own tokens", { skip: noRecording
     const { failure, message } = await refused(relay, "qS50yDHZOx4");
     assert.equal(failure, "404 NO_LIVE_CHAT");
     assert.match(message, /members of its channel/);
-  });
-});
-
-const RECORDED_KEY = "recorded-key-03-xxxxxxxxxxxxxxxxxxxxxxx";
-
-describe("recorded scripts lead to the right credentials", { skip: noRecordings }, () => {
-  /** Opens a room while `/sw.js` is the recorded script. Gives what was asked before the chat, and the first chat call. */
-  const opened = async (relay: TestRelay, script: string, videoId: string) => {
-    const body = recordedText(`pages/${script}`);
-    const fault = relay.upstream.fault({ on: "sw.js", times: 1, as: { status: 200, body } });
-    await using _ = await openStream(relay, { videoId });
-    assert.equal(fault.fired, 1);
-    const kinds = relay.upstream.requests.map(({ kind }) => kind);
-    const call = relay.upstream.requests[kinds.indexOf("get_live_chat")];
-    assert.ok(call);
-    return {
-      asked: kinds.slice(0, kinds.indexOf("get_live_chat")),
-      key: new URLSearchParams(call.path.split("?")[1]).get("key"),
-      version: call.clientVersion,
-      visitor: call.headers["x-goog-visitor-id"],
-    };
-  };
-
-  it("the full script gives key and version", async () => {
-    await using relay = await startRelay();
-    relay.upstream.chat("scripted-01");
-    const { asked, key, version } = await opened(relay, "sw.full-2026.js", "scripted-01");
-    assert.deepEqual(
-      { asked, key, version },
-      {
-        asked: ["sw.js", "popout"],
-        key: RECORDED_KEY,
-        version: "2.20260612.01.00",
-      },
-    );
-  });
-
-  it("the stub gives none: its data does", async () => {
-    await using relay = await startRelay();
-    const { apiKey, clientVersion } = relay.upstream.credentials;
-    relay.upstream.chat("scripted-02");
-    const { asked, key, version } = await opened(relay, "sw.stub-2026.js", "scripted-02");
-    assert.deepEqual(
-      { asked, key, version },
-      {
-        asked: ["sw.js", "sw.js_data", "popout"],
-        key: apiKey,
-        version: clientVersion,
-      },
-    );
-  });
-
-  it("the stub gives none and its data neither: the chat page does, and names the visitor", async () => {
-    await using relay = await startRelay({
-      simulator: { serviceWorkerData: "broken", pageCredentials: false },
-    });
-    const chat = await relay.upstream.play("dchqdFOW8EI", pathOf("pages/watch-replay-2021.html"));
-    chat.say(1);
-    assert.deepEqual(await opened(relay, "sw.stub-2026.js", "dchqdFOW8EI"), {
-      asked: ["sw.js", "sw.js_data", "popout", "watch"],
-      key: RECORDED_KEY,
-      version: "2.20211124.00.00",
-      visitor: "Cgt4b2xLa2FjZmhaWSjP8YONBg%3D%3D",
-    });
   });
 });

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { type Failure, type Simulator, startSimulator } from "../src/simulator/index.ts";
-import { firstToken, poll } from "./support/simulator-reader.ts";
+import { firstToken, poll, startFor } from "./support/simulator-reader.ts";
 
 const VIDEO = "simulated04";
-
-async function start(t: TestContext): Promise<Simulator> {
-  const upstream = await startSimulator();
-  t.after(() => upstream.close());
-  return upstream;
-}
 
 function send(upstream: Simulator, token: string, init: RequestInit = {}): Promise<Response> {
   const body = JSON.stringify({
@@ -41,7 +35,7 @@ const wrongBodies: [Failure, number, RegExp][] = [
 ];
 for (const [as, status, body] of wrongBodies) {
   test(`a fault ${JSON.stringify(as)} answers ${status}, once, and leaves the token good`, async (t) => {
-    const upstream = await start(t);
+    const upstream = await startFor(t);
     upstream.chat(VIDEO);
     const token = await firstToken(upstream, VIDEO);
     const fault = upstream.fault({ on: "get_live_chat", times: 1, as });
@@ -54,7 +48,7 @@ for (const [as, status, body] of wrongBodies) {
 }
 
 test("a status can bring headers, and a page's error is HTML", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.fault({ on: "sw.js", times: 1, as: { status: 429, headers: { "retry-after": "7" } } });
   const response = await fetch(`${upstream.urls.main}/sw.js`);
   assert.deepEqual([response.status, response.headers.get("retry-after")], [429, "7"]);
@@ -62,7 +56,7 @@ test("a status can bring headers, and a page's error is HTML", async (t) => {
 });
 
 test("a reset before the answer leaves the token good", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const token = await firstToken(upstream, VIDEO);
   upstream.fault({ on: "get_live_chat", times: 1, as: "reset" });
@@ -72,7 +66,7 @@ test("a reset before the answer leaves the token good", async (t) => {
 
 for (const as of ["lost", "truncated"] as const) {
   test(`an answer that is ${as} has spent its token`, async (t) => {
-    const upstream = await start(t);
+    const upstream = await startFor(t);
     upstream.chat(VIDEO).say(20);
     const token = await firstToken(upstream, VIDEO);
     const fault = upstream.fault({ on: "get_live_chat", times: 1, as });
@@ -83,7 +77,7 @@ for (const as of ["lost", "truncated"] as const) {
 }
 
 test("a silent upstream never answers, and the token stays good", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const token = await firstToken(upstream, VIDEO);
   upstream.fault({ on: "get_live_chat", times: 1, as: "silent" });
@@ -100,7 +94,7 @@ test("a silent upstream never answers, and the token stays good", async (t) => {
 });
 
 test("a slow answer is whole, late or in drops", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO).say(2);
   upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 10 } });
   const late = await poll(upstream, await firstToken(upstream, VIDEO));
@@ -110,17 +104,8 @@ test("a slow answer is whole, late or in drops", async (t) => {
   assert.ok(dripped.next);
 });
 
-test("a redirect names its target", async (t) => {
-  const upstream = await start(t);
-  upstream.chat(VIDEO);
-  upstream.fault({ on: "popout", times: 1, as: { redirect: "https://consent.example/m?continue=x" } });
-  const response = await fetch(`${upstream.urls.main}/live_chat?v=${VIDEO}`, { redirect: "manual" });
-  assert.equal(response.status, 302);
-  assert.equal(response.headers.get("location"), "https://consent.example/m?continue=x");
-});
-
 test("a fault meets the requests that it names, so many times, in the order of the faults", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   upstream.chat("simulated05");
   const two = upstream.fault({ on: "get_live_chat", videoId: VIDEO, times: 2, as: { status: 500 } });

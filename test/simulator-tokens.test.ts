@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { test } from "node:test";
 import { deadToken, videoIdIn } from "../src/simulator/tokens.ts";
-import { chatIn, firstToken, initialData, poll, tokenIn } from "./support/simulator-reader.ts";
+import { chatIn, firstToken, initialData, poll, startFor, tokenIn } from "./support/simulator-reader.ts";
 
 const VIDEO = "simulated02";
 
-async function start(t: TestContext, seed = 1): Promise<Simulator> {
-  const upstream = await startSimulator({ seed });
-  t.after(() => upstream.close());
-  return upstream;
-}
-
 test("a token names its video and its kind, and no two are alike", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const tokens = new Set<string>();
   for (let page = 0; page < 5; page += 1) tokens.add(await firstToken(upstream, VIDEO));
@@ -26,7 +19,7 @@ test("a token names its video and its kind, and no two are alike", async (t) => 
 });
 
 test("a token is good once", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const token = await firstToken(upstream, VIDEO);
   const { status, next } = await poll(upstream, token);
@@ -37,7 +30,7 @@ test("a token is good once", async (t) => {
 });
 
 test("of two uses at once one fails", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const token = await firstToken(upstream, VIDEO);
   const slow = upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 20 } });
@@ -47,7 +40,7 @@ test("of two uses at once one fails", async (t) => {
 });
 
 test("a token can be made reusable", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO, { tokens: "reusable" });
   const token = await firstToken(upstream, VIDEO);
   assert.equal((await poll(upstream, token)).status, 200);
@@ -55,7 +48,7 @@ test("a token can be made reusable", async (t) => {
 });
 
 test("a live token is refused at the replay endpoint, and stays good", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const token = await firstToken(upstream, VIDEO);
   assert.equal((await poll(upstream, token, { endpoint: "get_live_chat_replay" })).status, 400);
@@ -63,14 +56,14 @@ test("a live token is refused at the replay endpoint, and stays good", async (t)
 });
 
 test("a replay token is refused at the live endpoint", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO, { kind: "replay" });
   assert.equal((await poll(upstream, await firstToken(upstream, VIDEO))).status, 400);
 });
 
 test("foreign and made-up tokens are refused", async (t) => {
-  const upstream = await start(t);
-  const other = await start(t, 2);
+  const upstream = await startFor(t);
+  const other = await startFor(t, { seed: 2 });
   upstream.chat(VIDEO);
   other.chat(VIDEO);
   const good = await firstToken(upstream, VIDEO);
@@ -80,7 +73,7 @@ test("foreign and made-up tokens are refused", async (t) => {
 });
 
 test("the view menu of a watch page holds short tokens that name no video and are refused", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   upstream.chat(VIDEO);
   const page = chatIn(await initialData(upstream, "watch", VIDEO));
   const menu =
@@ -95,7 +88,7 @@ test("the view menu of a watch page holds short tokens that name no video and ar
 });
 
 test("expired tokens are refused, and a fresh page gives good ones", async (t) => {
-  const upstream = await start(t);
+  const upstream = await startFor(t);
   const chat = upstream.chat(VIDEO);
   upstream.chat("simulated03");
   const [old, neighbour] = [await firstToken(upstream, VIDEO), await firstToken(upstream, "simulated03")];

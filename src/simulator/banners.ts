@@ -2,9 +2,23 @@
 import type { Item, Origin } from "./items.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
+import { type Says, wordsOf } from "./says.ts";
 import * as words from "./words.ts";
 
-function banner(actionId: string, type: string, contents: JsonObject, header?: JsonObject): JsonObject {
+/** An action, and what it says, if anything. */
+export interface Spoken {
+  action: JsonObject;
+  says?: Says | undefined;
+}
+
+/** A banner says something under an id that names its type. */
+function banner(
+  actionId: string,
+  type: string,
+  contents: JsonObject,
+  said: Pick<Says, "type" | "author" | "message" | "authorId">,
+  header?: JsonObject,
+): Spoken {
   const shown = {
     ...(header && { header }),
     contents,
@@ -13,17 +27,22 @@ function banner(actionId: string, type: string, contents: JsonObject, header?: J
     isStackable: true,
   };
   const liveChatBannerRenderer = { ...shown, bannerType: `LIVE_CHAT_BANNER_TYPE_${type}` };
-  return { addBannerToLiveChatCommand: { bannerRenderer: { liveChatBannerRenderer } } };
+  return {
+    action: { addBannerToLiveChatCommand: { bannerRenderer: { liveChatBannerRenderer } } },
+    says: { amount: "", ...said, id: `${said.type}:${actionId}` },
+  };
 }
 
 /** A message pinned by the named one, under a banner id of its own. */
-export function pinned(actionId: string, { key, renderer }: Item, by: string): JsonObject {
+export function pinned(actionId: string, item: Item, by: string): Spoken {
   const header = { icon: { iconType: "KEEP" }, text: { runs: [{ text: "Pinned by " }, { text: by }] } };
-  return banner(actionId, "PINNED_MESSAGE", { [key]: renderer }, { liveChatBannerHeaderRenderer: header });
+  const said = { author: "", message: "", ...item.says, type: "banner", amount: "" };
+  const contents = { [item.key]: item.renderer };
+  return banner(actionId, "PINNED_MESSAGE", contents, said, { liveChatBannerHeaderRenderer: header });
 }
 
 /** Viewers who come from another stream, or who are sent to one. */
-export function raid({ id, author }: Origin, random: Random): JsonObject {
+export function raid({ id, author }: Origin, random: Random): Spoken {
   const outgoing = random.chance(0.5);
   const name = { text: author.name, bold: true };
   const runs = outgoing
@@ -38,31 +57,35 @@ export function raid({ id, author }: Origin, random: Random): JsonObject {
     authorPhoto: author.photo,
     inlineActionButton: { buttonRenderer },
   };
-  return banner(id, "CROSS_CHANNEL_REDIRECT", { liveChatBannerRedirectRenderer: renderer });
+  const said = { type: "raid", author: "", message: wordsOf(runs) };
+  return banner(id, "CROSS_CHANNEL_REDIRECT", { liveChatBannerRedirectRenderer: renderer }, said);
 }
 
-export function summary({ id }: Origin, random: Random): JsonObject {
-  const said = { text: `Viewers say: ${random.pick(words.PHRASES)}` };
-  const runs = [{ text: "Chat summary", bold: true }, { text: "\n" }, said];
+export function summary({ id }: Origin, random: Random): Spoken {
+  const phrase = { text: `Viewers say: ${random.pick(words.PHRASES)}` };
+  const runs = [{ text: "Chat summary", bold: true }, { text: "\n" }, phrase];
   const renderer = { liveChatSummaryId: id, chatSummary: { runs }, icon: { iconType: "SPARK" } };
-  return banner(id, "CHAT_SUMMARY", { liveChatBannerChatSummaryRenderer: renderer });
+  const said = { type: "summary", author: "", message: wordsOf(runs) };
+  return banner(id, "CHAT_SUMMARY", { liveChatBannerChatSummaryRenderer: renderer }, said);
 }
 
 /** A product of the channel's shop: no id and no author, its title a bare string. */
-export function product({ id }: Origin, random: Random): JsonObject {
+export function product({ id }: Origin, random: Random): Spoken {
   const title = random.pick(words.PRODUCTS);
   const renderer = { title, accessibilityTitle: title, price: "$12.00", vendorName: "Simulated Shop" };
-  return banner(id, "PRODUCT", { liveChatProductItemRenderer: renderer });
+  const said = { type: "product", author: "", message: title };
+  return banner(id, "PRODUCT", { liveChatProductItemRenderer: renderer }, said);
 }
 
 /** The channel calls for questions. */
-export function questions({ id }: Origin, channel: string): JsonObject {
+export function questions({ id }: Origin, channel: string): Spoken {
   const renderer = {
     creatorAuthorName: { simpleText: channel },
     featureLabel: { simpleText: "Q&A" },
     questionMessage: { runs: [{ text: "Ask me anything" }] },
   };
-  return banner(id, "QNA_START", { liveChatCallForQuestionsRenderer: renderer });
+  const said = { type: "banner", author: channel, message: "Ask me anything" };
+  return banner(id, "QNA_START", { liveChatCallForQuestionsRenderer: renderer }, said);
 }
 
 /** Which ticker repeats which item; members and gifts share one. */
@@ -72,7 +95,7 @@ const TICKER_KEYS: Record<string, string> = {
 };
 
 /** A ticker repeats an item under the same id; its copy of a gift has neither id nor time. */
-export function ticker({ key, renderer }: Item): JsonObject {
+export function ticker({ key, renderer, says }: Item): Spoken {
   const { id, timestampUsec, ...anonymous } = renderer;
   const gift = key === "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer";
   const copy = gift ? anonymous : { id, timestampUsec, ...anonymous };
@@ -88,21 +111,17 @@ export function ticker({ key, renderer }: Item): JsonObject {
     showItemEndpoint: { showLiveChatItemEndpoint: { renderer: { [key]: copy } } },
   };
   const name = TICKER_KEYS[key] ?? "liveChatTickerSponsorItemRenderer";
-  return { addLiveChatTickerItemAction: { item: { [name]: item }, durationSec: "290" } };
+  return { action: { addLiveChatTickerItemAction: { item: { [name]: item }, durationSec: "290" } }, says };
 }
 
-export function goalChip({ id }: Origin): JsonObject {
+export function goalChip({ id }: Origin): Spoken {
   const model = { id, initialTickerText: { content: "Goal" }, a11yLabel: "See the goal" };
-  return {
-    showCreatorGoalTickerChipCommand: {
-      creatorGoalTickerChip: { liveChatTickerCreatorGoalViewModel: model },
-    },
-  };
+  const creatorGoalTickerChip = { liveChatTickerCreatorGoalViewModel: model };
+  return { action: { showCreatorGoalTickerChipCommand: { creatorGoalTickerChip } } };
 }
 
-export function tooltip(): JsonObject {
+export function tooltip(): Spoken {
   const text = { runs: [{ text: "Pinned messages are shown here" }] };
-  return {
-    showLiveChatTooltipCommand: { tooltip: { tooltipRenderer: { targetId: "live-chat-banner", text } } },
-  };
+  const tooltip = { tooltipRenderer: { targetId: "live-chat-banner", text } };
+  return { action: { showLiveChatTooltipCommand: { tooltip } } };
 }

@@ -13,6 +13,7 @@ import { Random } from "./random.ts";
 import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } from "./recording.ts";
 import { asReplay, bare } from "./replay.ts";
 import type { HostName } from "./requests.ts";
+import type { Says } from "./says.ts";
 import {
   DEFAULT_SCENARIO,
   type Endpoint,
@@ -89,12 +90,12 @@ export class Chat {
   say(what: number | readonly JsonObject[]): string[] {
     const { clock } = this.#context;
     const { kinds } = this.#scenario;
-    const actions =
+    const spoken =
       typeof what === "number"
         ? Array.from({ length: what }, () => this.#generator.next(clock.now(), kinds))
-        : [...what];
-    this.#script?.push({ atMs: 0, actions });
-    return actions.flatMap((action) => this.#append(action));
+        : what.map((action) => ({ action, says: undefined }));
+    this.#script?.push({ atMs: 0, actions: spoken.map(({ action }) => action) });
+    return spoken.flatMap(({ action, says }) => this.#append(action, undefined, says));
   }
 
   /** Says generated actions at a rate until stopped, or until the simulator closes. */
@@ -278,14 +279,16 @@ export class Chat {
   }
 
   /** Adds an action, or each of those in a replay's; returns their ids. */
-  #append(action: JsonObject, recordedMs?: number): string[] {
+  #append(action: JsonObject, recordedMs?: number, says?: Says): string[] {
     const { kind, spacingMs, forget, overlap } = this.#scenario;
     const now = this.#context.clock.monotonic();
     const last = this.#log.entries.at(-1);
     const due =
       kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
     const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? recordedMs ?? due);
-    const entries = bare(action).map((inner) => ({ ...identify(inner), action: inner, at: now, offsetMs }));
+    const entries = bare(action).map((inner) => {
+      return { ...identify(inner), action: inner, says, at: now, offsetMs };
+    });
     for (const entry of entries) this.#log.append(entry);
     if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));
     return entries.map(({ id }) => id);

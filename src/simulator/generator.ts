@@ -4,17 +4,18 @@
  * items said before, a poll opens, moves and closes, what is pinned is taken down.
  */
 import { type Author, iconBadge, newAuthor } from "./author.ts";
+import type { Spoken } from "./banners.ts";
 import * as banners from "./banners.ts";
 import type { Item, Origin } from "./items.ts";
 import * as items from "./items.ts";
-import type { JsonObject } from "./json.ts";
 import { Poll } from "./poll.ts";
 import type { Random } from "./random.ts";
+import { says, wordsOf } from "./says.ts";
 
 /** A kind of action: its share in ten thousand, and how one is made. */
 interface Recipe {
   share: number;
-  make(stage: Stage, origin: Origin, random: Random): JsonObject;
+  make(stage: Stage, origin: Origin, random: Random): Spoken;
 }
 
 const RECIPES = {
@@ -76,14 +77,14 @@ export class Generator {
   }
 
   /** The next action, as of `nowMs` (wall time), of one of the given kinds in their proportion, or of any. */
-  next(nowMs: number, among: readonly Species[] = SPECIES): JsonObject {
+  next(nowMs: number, among: readonly Species[] = SPECIES): Spoken {
     this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
     const usec = String(this.#usec);
     const origin = { id: items.writeId(this.#random), author: this.#stage.someone(), usec };
     const recipe: Recipe = RECIPES[this.#draw(among)];
-    const action = recipe.make(this.#stage, origin, this.#random);
+    const { action, says } = recipe.make(this.#stage, origin, this.#random);
     const clickTrackingParams = `CAEQl98B${this.#random.text(18)}`;
-    return this.#random.chance(0.8) ? { clickTrackingParams, ...action } : action;
+    return { action: this.#random.chance(0.8) ? { clickTrackingParams, ...action } : action, says };
   }
 
   #draw(among: readonly Species[]): Species {
@@ -128,14 +129,15 @@ class Stage {
     return author;
   }
 
-  add({ key, renderer }: Item, { id, author }: Origin): JsonObject {
+  add({ key, renderer, says }: Item, { id, author }: Origin): Spoken {
     this.#recent.push({ id, channelId: author.channelId });
     if (this.#recent.length > MAX_RECENT) this.#recent.shift();
-    return { addChatItemAction: { item: { [key]: renderer }, clientId: `C${this.#random.text(19)}` } };
+    const clientId = `C${this.#random.text(19)}`;
+    return { action: { addChatItemAction: { item: { [key]: renderer }, clientId } }, says };
   }
 
   /** Adds an item that a ticker may repeat. */
-  show(item: Item, origin: Origin): JsonObject {
+  show(item: Item, origin: Origin): Spoken {
     this.#shown.push(item);
     if (this.#shown.length > MAX_RECENT) this.#shown.shift();
     return this.add(item, origin);
@@ -152,20 +154,21 @@ class Stage {
     return recent ?? { id: items.writeId(this.#random), channelId: this.someone().channelId };
   }
 
-  pollStep(origin: Origin): JsonObject {
+  pollStep(origin: Origin): Spoken {
     this.#poll ??= new Poll(origin.id, this.#owner.name, this.#random);
-    const action = this.#poll.step();
-    if (action) return action;
+    const step = this.#poll.step();
+    if (step) return step;
     const result = items.engagement(origin, "POLL", this.#poll.result());
     this.#poll = undefined;
     return this.add(result, origin);
   }
 
-  pinOrUnpin(origin: Origin): JsonObject {
+  pinOrUnpin(origin: Origin): Spoken {
     const targetActionId = this.#pinned;
     if (targetActionId !== undefined) {
       this.#pinned = undefined;
-      return { removeBannerForLiveChatCommand: { targetActionId } };
+      const removed = says("banner_removed", `banner_removed:${targetActionId}`, "", "");
+      return { action: { removeBannerForLiveChatCommand: { targetActionId } }, says: removed };
     }
     this.#pinned = items.writeId(this.#random);
     const item = items.text({ ...origin, author: this.#owner }, this.#random);
@@ -174,34 +177,40 @@ class Stage {
 }
 
 /** Older and newer forms of the same. */
-function deletion(stage: Stage, random: Random): JsonObject {
+function deletion(stage: Stage, random: Random): Spoken {
   const targetItemId = stage.target().id;
-  if (random.chance(0.5)) return { removeChatItemAction: { targetItemId } };
+  const deleted = (words: string) => says("deleted", `deleted:${targetItemId}`, "", words);
+  if (random.chance(0.5)) return { action: { removeChatItemAction: { targetItemId } }, says: deleted("") };
   const runs = random.chance(0.5)
     ? [{ text: "[message retracted]" }]
     : [{ text: "Message deleted by " }, { text: stage.ownerName, bold: true }, { text: "." }];
-  return { markChatItemAsDeletedAction: { deletedStateMessage: { runs }, targetItemId } };
+  const action = { markChatItemAsDeletedAction: { deletedStateMessage: { runs }, targetItemId } };
+  return { action, says: deleted(wordsOf(runs)) };
 }
 
-function authorDeletion(stage: Stage, random: Random): JsonObject {
+function authorDeletion(stage: Stage, random: Random): Spoken {
   const externalChannelId = stage.target().channelId;
-  if (random.chance(0.5)) return { removeChatItemByAuthorAction: { externalChannelId } };
-  const deletedStateMessage = { runs: [{ text: "[message deleted]" }] };
-  return { markChatItemsByAuthorAsDeletedAction: { deletedStateMessage, externalChannelId } };
+  const deleted = (words: string) => says("author_deleted", `author_deleted:${externalChannelId}`, "", words);
+  if (random.chance(0.5))
+    return { action: { removeChatItemByAuthorAction: { externalChannelId } }, says: deleted("") };
+  const runs = [{ text: "[message deleted]" }];
+  const ban = { deletedStateMessage: { runs }, externalChannelId };
+  return { action: { markChatItemsByAuthorAsDeletedAction: ban }, says: deleted(wordsOf(runs)) };
 }
 
-function replacement(stage: Stage, { author, usec }: Origin, random: Random): JsonObject {
+function replacement(stage: Stage, { author, usec }: Origin, random: Random): Spoken {
   const { id, channelId } = stage.target();
   const origin = { author: { ...author, channelId }, usec, id };
-  const { key, renderer } = random.chance(0.3) ? items.placeholder(origin) : items.text(origin, random);
-  return { replaceChatItemAction: { targetItemId: id, replacementItem: { [key]: renderer } } };
+  const item = random.chance(0.3) ? items.placeholder(origin) : items.text(origin, random);
+  const replacementItem = { [item.key]: item.renderer };
+  const action = { replaceChatItemAction: { targetItemId: id, replacementItem } };
+  return { action, says: item.says && { ...item.says, replaces: id } };
 }
 
 /** What the upstream will bring tomorrow: an action, or an item, of a kind that nobody knows. */
-function unknown(stage: Stage, origin: Origin, random: Random): JsonObject {
+function unknown(stage: Stage, origin: Origin, random: Random): Spoken {
   const renderer = { id: origin.id, timestampUsec: origin.usec };
   if (random.chance(0.5)) return stage.add({ key: "liveChatFutureItemRenderer", renderer }, origin);
-  return {
-    showLiveChatFutureThingCommand: { futureThingRenderer: { id: origin.id, title: { simpleText: "?" } } },
-  };
+  const futureThingRenderer = { id: origin.id, title: { simpleText: "?" } };
+  return { action: { showLiveChatFutureThingCommand: { futureThingRenderer } } };
 }

@@ -6,12 +6,14 @@ import { type Author, memberBadge, thumbnails } from "./author.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
 import { writeRuns } from "./runs.ts";
+import { type Says, says, saysAs, wordsOf } from "./says.ts";
 import * as words from "./words.ts";
 
-/** An item and the renderer's key: what `item` holds. */
+/** An item and the renderer's key: what `item` holds; and what it says, if anything. */
 export interface Item {
   key: string;
   renderer: JsonObject;
+  says?: Says;
 }
 
 /** What every item has of its writer and its time. */
@@ -52,8 +54,10 @@ function base({ author, usec, id }: Origin, random: Random): JsonObject {
 export function text(origin: Origin, random: Random, runs = writeRuns(random)): Item {
   const renderer: JsonObject = { message: { runs }, ...base(origin, random) };
   // A deleted account's message has no name.
-  if (random.chance(0.002)) delete renderer.authorName;
-  return { key: "liveChatTextMessageRenderer", renderer };
+  const isNamed = !random.chance(0.002);
+  if (!isNamed) delete renderer.authorName;
+  const said = saysAs(origin, "chat", wordsOf(runs));
+  return { key: "liveChatTextMessageRenderer", renderer, says: isNamed ? said : { ...said, author: "" } };
 }
 
 /** A price in one of the seven tiers, most often a cheap one. */
@@ -68,12 +72,15 @@ function price(random: Random): { amount: string; tier: (typeof words.TIERS)[num
 
 export function paid(origin: Origin, random: Random): Item {
   const { amount, tier } = price(random);
+  const own = base(origin, random);
+  const runs = random.chance(0.85) ? writeRuns(random) : undefined;
   return {
     key: "liveChatPaidMessageRenderer",
+    says: saysAs(origin, "superchat", wordsOf(runs ?? []), amount),
     renderer: {
-      ...base(origin, random),
+      ...own,
       purchaseAmountText: { simpleText: amount },
-      ...(random.chance(0.85) && { message: { runs: writeRuns(random) } }),
+      ...(runs && { message: { runs } }),
       headerBackgroundColor: tier.header,
       headerTextColor: tier.text,
       bodyBackgroundColor: tier.body,
@@ -91,6 +98,7 @@ export function sticker(origin: Origin, random: Random): Item {
   const label = random.pick(words.STICKERS);
   return {
     key: "liveChatPaidStickerRenderer",
+    says: saysAs(origin, "supersticker", label, amount),
     renderer: {
       ...base(origin, random),
       sticker: {
@@ -117,9 +125,11 @@ function asMember(origin: Origin, random: Random): Origin {
 export function membership(origin: Origin, random: Random): Item {
   const level = random.pick(words.LEVELS);
   const runs = [{ text: "Welcome to " }, { text: level }, { text: "!" }];
-  const headerSubtext = random.chance(0.2) ? { simpleText: "New member" } : { runs };
+  const isPlain = random.chance(0.2);
+  const headerSubtext = isPlain ? { simpleText: "New member" } : { runs };
   return {
     key: "liveChatMembershipItemRenderer",
+    says: saysAs(origin, "membership", isPlain ? "New member" : wordsOf(runs)),
     renderer: { ...base(asMember(origin, random), random), headerSubtext },
   };
 }
@@ -128,6 +138,7 @@ export function upgrade(origin: Origin, random: Random): Item {
   const runs = [{ text: "Upgraded membership to " }, { text: random.pick(words.LEVELS) }, { text: "!" }];
   return {
     key: "liveChatMembershipItemRenderer",
+    says: saysAs(origin, "membership", wordsOf(runs)),
     renderer: { ...base(asMember(origin, random), random), headerSubtext: { runs } },
   };
 }
@@ -136,22 +147,25 @@ export function milestone(origin: Origin, random: Random): Item {
   const headerPrimaryText = {
     runs: [{ text: "Member for " }, { text: String(2 + random.below(40)) }, { text: " months" }],
   };
-  const said = random.chance(0.8) ? { message: { runs: writeRuns(random) } } : { empty: true };
+  const runs = random.chance(0.8) ? writeRuns(random) : undefined;
   return {
     key: "liveChatMembershipItemRenderer",
+    says: saysAs(origin, "milestone", wordsOf(runs ?? [])),
     renderer: {
       ...base(asMember(origin, random), random),
       headerPrimaryText,
       headerSubtext: { simpleText: random.pick(words.LEVELS) },
-      ...said,
+      ...(runs ? { message: { runs } } : { empty: true }),
     },
   };
 }
 
-export function gift({ author, usec, id }: Origin, random: Random): Item {
+export function gift(origin: Origin, random: Random): Item {
+  const { author, usec, id } = origin;
   const runs = ["Sent ", random.pick(["1", "5", "10", "50"]), " ", "Simulated", " gift memberships"];
   return {
     key: "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer",
+    says: saysAs(origin, "gift", runs.join("")),
     renderer: {
       id,
       timestampUsec: usec,
@@ -182,6 +196,7 @@ export function redemption(origin: Origin, random: Random, giver: Author): Item 
   ];
   return {
     key: "liveChatSponsorshipsGiftRedemptionAnnouncementRenderer",
+    says: saysAs(origin, "gift_received", wordsOf(runs)),
     renderer: { message: { runs }, ...base(origin, random) },
   };
 }
@@ -199,6 +214,7 @@ export function jewels({ author, id }: Origin, random: Random): Item {
   }));
   return {
     key: "giftMessageViewModel",
+    says: says("jewels", id, author.name, content),
     renderer: {
       text: { content, styleRuns: [{ startIndex: 0, length: content.length }] },
       authorName: { content: `${author.name} `, styleRuns: [{ startIndex: 0, length: author.name.length }] },
@@ -220,13 +236,15 @@ export function jewels({ author, id }: Origin, random: Random): Item {
 /** The upstream tells who gave how much to whom; nobody is its author. */
 export function donation({ author, usec, id }: Origin, random: Random): Item {
   const { amount } = price(random);
+  const charity = random.pick(words.CHARITIES);
   return {
     key: "liveChatDonationAnnouncementRenderer",
+    says: says("donation", id, "", `${author.name} donated ${amount} to ${charity}`, amount),
     renderer: {
       id,
       timestampUsec: usec,
       text: { runs: [{ text: `${author.name} donated ` }, { text: amount }] },
-      subtext: { runs: [{ text: "to " }, { text: random.pick(words.CHARITIES) }] },
+      subtext: { runs: [{ text: "to " }, { text: charity }] },
     },
   };
 }
@@ -240,6 +258,7 @@ export function engagement({ id, usec }: Origin, iconType: string, runs: JsonObj
   const time = iconType === "POLL" ? {} : { timestampUsec: usec };
   return {
     key: "liveChatViewerEngagementMessageRenderer",
+    says: says(iconType === "POLL" ? "poll_result" : "notice", id, "", wordsOf(runs)),
     renderer: { id, ...time, icon: { iconType }, message: { runs } },
   };
 }
@@ -247,6 +266,7 @@ export function engagement({ id, usec }: Origin, iconType: string, runs: JsonObj
 export function modeChange({ id, usec }: Origin): Item {
   return {
     key: "liveChatModeChangeMessageRenderer",
+    says: says("mode", id, "", "Slow mode is on Send a message every 60 seconds"),
     renderer: {
       id,
       timestampUsec: usec,

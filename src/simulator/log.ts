@@ -3,6 +3,7 @@
  * are forgotten. Reading gives what came after a position, as far as the upstream still holds it.
  */
 import { dig, isObject, type JsonObject } from "./json.ts";
+import type { Says } from "./says.ts";
 
 /** One action of a chat: an entry of the ledger by which a reader is judged. */
 export interface Entry {
@@ -12,6 +13,8 @@ export interface Entry {
   kind: string;
   /** Bare, also in a replay. */
   action: JsonObject;
+  /** What it says; undefined where that is nothing, or the action was given raw. */
+  says: Says | undefined;
   /** When it was said, on the monotonic clock, in milliseconds. */
   at: number;
   /** Where in the video it was said, in milliseconds. */

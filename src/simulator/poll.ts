@@ -1,6 +1,8 @@
 /** A poll as the wire tells it: opened, updated some times while votes come in, closed, and its result told. */
+import type { Spoken } from "./banners.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
+import { says } from "./says.ts";
 import * as words from "./words.ts";
 
 export class Poll {
@@ -22,19 +24,22 @@ export class Poll {
   }
 
   /** The next action; none when it is closed and only its result is left to tell. */
-  step(): JsonObject | undefined {
+  step(): Spoken | undefined {
     if (this.#state === "closed") return undefined;
     if (this.#state === "new") {
       this.#state = "open";
-      return this.#open();
+      return this.#spoken(this.#open());
     }
     if (this.#updatesLeft > 0) {
       this.#updatesLeft -= 1;
       for (const vote of this.#votes) vote.count += this.#random.below(400);
-      return { updateLiveChatPollAction: { pollToUpdate: { pollRenderer: this.#renderer(true) } } };
+      return this.#spoken({
+        updateLiveChatPollAction: { pollToUpdate: { pollRenderer: this.#renderer(true) } },
+      });
     }
     this.#state = "closed";
-    return { closeLiveChatActionPanelAction: { targetPanelId: this.#id, skipOnDismissCommand: true } };
+    const closing = { targetPanelId: this.#id, skipOnDismissCommand: true };
+    return this.#spoken({ closeLiveChatActionPanelAction: closing });
   }
 
   /** The runs of the notice that tells the result. */
@@ -44,6 +49,13 @@ export class Poll {
       { text: `${text} (${Math.round(this.#ratio(count) * 100)}%)` },
     ]);
     return [{ text: this.#question, bold: true }, ...lines];
+  }
+
+  /** What shows other votes, or that it is closed, is another version of the poll. */
+  #spoken(action: JsonObject): Spoken {
+    const isCounted = "updateLiveChatPollAction" in action || this.#state === "closed";
+    const version = JSON.stringify([this.#state, isCounted, this.#votes.map(({ count }) => count)]);
+    return { action, says: { ...says("poll", `poll:${this.#id}`, "", this.#question), version } };
   }
 
   #open(): JsonObject {

@@ -41,7 +41,7 @@ export interface TestRelayOptions {
   overdueMs?: number;
   deadlines?: Partial<Deadlines>;
   /** Stands in front of the upstream's main host. */
-  front?: { url: string };
+  proxy?: { url: string };
 }
 
 export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
@@ -68,7 +68,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const { stallMs, quietMs, overdueMs } = { ...config.rooms, ...options };
   Object.assign(config.rooms, { stallMs, quietMs, overdueMs });
   config.deadlines = { ...config.deadlines, ...options.deadlines };
-  if (options.front) config.upstream = { ...config.upstream, main: options.front.url };
+  if (options.proxy) config.upstream = { ...config.upstream, main: options.proxy.url };
   const service = owned.adopt(await startService(config, systemClock, telemetry), (started) =>
     started.stop(),
   );

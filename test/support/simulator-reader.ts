@@ -1,6 +1,7 @@
 /** A plain reader of the simulated upstream over HTTP: loads pages, follows tokens, and shows what came. */
 import assert from "node:assert/strict";
-import type { Simulator } from "../../src/simulator/index.ts";
+import type { TestContext } from "node:test";
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 
 export type Json = { [key: string]: Json } & Json[];
 
@@ -10,6 +11,13 @@ export interface Reply {
   /** The next page's token, whichever key carries it; not the one for seeking. */
   next: string | undefined;
   actions: Json[];
+}
+
+/** A simulator that is closed with the test. */
+export async function startFor(t: TestContext, options: SimulatorOptions = {}): Promise<Simulator> {
+  const upstream = await startSimulator(options);
+  t.after(() => upstream.close());
+  return upstream;
 }
 
 interface CallOptions {

@@ -1,12 +1,12 @@
 /**
- * Evil HTTP: answers without end, bombs, lies about lengths, and what is no HTTP at all. Each writes as fast as it
+ * Malformed HTTP: answers without end, bombs, lies about lengths, and what is no HTTP at all. Each writes as fast as it
  * is read, and stops when its reader has gone.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { brotliCompressSync, constants, deflateRawSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { closed, type Evil } from "./front.ts";
+import { closed, type HostileAnswer } from "./fault-proxy.ts";
 
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
@@ -22,14 +22,14 @@ function socketOf(response: ServerResponse): Socket {
 }
 
 /** These bytes as they are, and then nothing more. */
-function raw(...bytes: Bytes[]): Evil {
+function raw(...bytes: Bytes[]): HostileAnswer {
   return (response) => {
     for (const one of bytes) socketOf(response).write(one);
   };
 }
 
 /** These bytes as they are, and then the end of the connection. */
-function cut(...bytes: Bytes[]): Evil {
+function cut(...bytes: Bytes[]): HostileAnswer {
   return (response) => {
     for (const one of bytes) socketOf(response).write(one);
     socketOf(response).end();
@@ -37,7 +37,7 @@ function cut(...bytes: Bytes[]): Evil {
 }
 
 /** The same again and again behind a beginning: every so often, or as fast as it is taken. */
-function endless(beginning: Bytes, again: Bytes, everyMs = 0): Evil {
+function endless(beginning: Bytes, again: Bytes, everyMs = 0): HostileAnswer {
   return async (response) => {
     const socket = socketOf(response);
     const gone = closed(socket);
@@ -52,7 +52,7 @@ function endless(beginning: Bytes, again: Bytes, everyMs = 0): Evil {
 }
 
 /** A body of zeros in an encoding whose frames can stand one behind the other. */
-function bomb(encoding: string, frame: Buffer, frames: number): Evil {
+function bomb(encoding: string, frame: Buffer, frames: number): HostileAnswer {
   return (response) => {
     const length = frame.length * frames;
     response.writeHead(200, { "content-encoding": encoding, "content-length": length, connection: "close" });
@@ -84,7 +84,7 @@ const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
 const INJECTED = `${HEAD}Content-Length: 24\r\n\r\n{"responseContext": {} }`;
 
 /** What ends as soon as it shows what it is. */
-export const REFUSED: Readonly<Record<string, Evil>> = {
+export const REFUSED: Readonly<Record<string, HostileAnswer>> = {
   "a body without end": endless(`${HEAD}\r\n`, BURST),
   "a chunked body without end": endless(CHUNKED, `10000\r\n${" ".repeat(0x10000)}\r\n`),
   "a length of 10^15, at full speed": endless(`${HEAD}Content-Length: 1000000000000000\r\n\r\n`, BURST),
@@ -133,7 +133,7 @@ export const REFUSED: Readonly<Record<string, Evil>> = {
 };
 
 /** What only a deadline ends, and costs next to nothing. */
-export const SLOW: Readonly<Record<string, Evil>> = {
+export const SLOW: Readonly<Record<string, HostileAnswer>> = {
   "no answer": () => {},
   "headers byte by byte": endless(HEAD, "X", SLOWLY_MS),
   "a body byte by byte": endless(`${HEAD}\r\n`, " ", SLOWLY_MS),
@@ -148,7 +148,7 @@ export const SLOW: Readonly<Record<string, Evil>> = {
 };
 
 /** What only a deadline ends, and comes in bursts every so often; 0: as fast as it is taken. */
-export const floods = (everyMs: number): Readonly<Record<string, Evil>> => ({
+export const floods = (everyMs: number): Readonly<Record<string, HostileAnswer>> => ({
   "news of progress": endless("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(1000), everyMs),
   "a status line": endless("HTTP/1.1 200 ", BURST, everyMs),
   "empty lines": endless("", "\r\n".repeat(10_000), everyMs),

@@ -1,11 +1,11 @@
-/** Evil answers to chat calls: some unusable as a whole, some with actions that are absurd, some only odd. */
+/** Hostile answers to chat calls: some unusable as a whole, some with actions that are absurd, some only odd. */
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
-import { filled, MEGABYTE, nested, saying } from "./evil-content.ts";
-import type { Evil } from "./front.ts";
+import type { HostileAnswer } from "./fault-proxy.ts";
+import { filled, MEGABYTE, nested, saying } from "./hostile-content.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
-const chat = (members: string): Evil =>
+const chat = (members: string): HostileAnswer =>
   saying(`{"responseContext":{},"continuationContents":{"liveChatContinuation":{${members}}}}`, JSON_TYPE);
 const token = (continuation: string): string =>
   `"continuations":${JSON.stringify([{ timedContinuationData: { timeoutMs: 5, continuation } }])}`;
@@ -13,7 +13,7 @@ const removals = (count: number): string =>
   Array.from({ length: count }, (_, i) => `{"removeChatItemAction":{"targetItemId":"a${i}"}}`).join();
 
 /** No batch, in no room and for no caller. */
-export const UNUSABLE: Readonly<Record<string, Evil>> = {
+export const UNUSABLE: Readonly<Record<string, HostileAnswer>> = {
   "an action that nests ten thousand deep": chat(`${token("next")},"actions":[${nested(10_000)}]`),
   "an action that nests a million deep": chat(`${token("next")},"actions":[${nested(1_000_000)}]`),
   "an answer that nests a million deep": saying(nested(1_000_000), JSON_TYPE),

@@ -1,6 +1,6 @@
 /**
  * A host that stands in front of the simulated upstream's main one: it passes requests on, except those that an
- * evil was ordered for, whose connections the evil has to itself. Counts whom it met, and knows when they left.
+ * hostile was ordered for, whose connections the hostile answer has to itself. Counts whom it met, and knows when they left.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -10,13 +10,13 @@ import type { Simulator } from "../../src/simulator/index.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
 
 /**
- * Answers a request as no upstream should; `sane` gives the text that the upstream itself would have answered with.
- * What an evil still does once the connection is gone must end by itself.
+ * Answers a request as no upstream should; `real` gives the text that the upstream itself would have answered with.
+ * What a hostile answer still does once the connection is gone must end by itself.
  */
-export type Evil = (response: ServerResponse, sane: () => Promise<string>) => unknown;
+export type HostileAnswer = (response: ServerResponse, real: () => Promise<string>) => unknown;
 
 export interface Order {
-  /** How many requests the evil has met. */
+  /** How many requests the hostile answer has met. */
   readonly met: number;
   /** Resolves when the first is met. */
   readonly whenMet: Promise<void>;
@@ -38,17 +38,17 @@ const KINDS: readonly (readonly [start: string, kind: RequestKind])[] = [
   ["/youtubei/v1/live_chat/get_live_chat", "get_live_chat"],
 ];
 
-export class Front implements AsyncDisposable {
+export class FaultProxy implements AsyncDisposable {
   readonly #orders = new Set<Placed>();
   readonly #leaving: Promise<void>[] = [];
   readonly #server: Server;
   readonly #behind: string;
 
-  static async before(upstream: Simulator): Promise<Front> {
-    const front = new Front(upstream.urls.main);
-    front.#server.listen(0, "127.0.0.1");
-    await once(front.#server, "listening");
-    return front;
+  static async before(upstream: Simulator): Promise<FaultProxy> {
+    const proxy = new FaultProxy(upstream.urls.main);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
   }
 
   private constructor(behind: string) {
@@ -56,7 +56,7 @@ export class Front implements AsyncDisposable {
     this.#server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
       this.#answer(request, response).catch(() => response.destroy());
     });
-    this.#server.on("connection", (socket) => socket.on("error", () => {})); // evil is given up rudely
+    this.#server.on("connection", (socket) => socket.on("error", () => {})); // it is left rudely
     this.#server.on("clientError", (_error, socket) => socket.destroy());
   }
 
@@ -64,8 +64,8 @@ export class Front implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Sets an evil on the next requests of a kind, the oldest order first. */
-  order(kind: RequestKind, evil: Evil, times = 1): Order {
+  /** Sets a hostile answer on the next requests of a kind, the oldest order first. */
+  order(kind: RequestKind, hostile: HostileAnswer, times = 1): Order {
     const { promise: whenMet, resolve } = Promise.withResolvers<void>();
     const placed: Placed = {
       kind,
@@ -76,14 +76,14 @@ export class Front implements AsyncDisposable {
         placed.met += 1;
         resolve();
         this.#leaving.push(closed(request.socket));
-        return evil(response, async () => (await this.#ask(request)).text());
+        return hostile(response, async () => (await this.#ask(request)).text());
       },
     };
     this.#orders.add(placed);
     return placed;
   }
 
-  /** Resolves once every connection on which an evil was met is closed, at whichever side. */
+  /** Resolves once every connection on which a hostile answer was met is closed, at whichever side. */
   async left(): Promise<void> {
     await Promise.all(this.#leaving);
   }

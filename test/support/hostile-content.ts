@@ -1,9 +1,9 @@
 /**
- * Evil content in impeccable HTTP: scripts, pages and answers that are too large, too deep, too many, in the wrong
+ * Hostile content in impeccable HTTP: scripts, pages and answers that are too large, too deep, too many, in the wrong
  * bytes, or full of names that mean something to JavaScript.
  */
 import type { JsonObject } from "../../src/simulator/json.ts";
-import type { Evil } from "./front.ts";
+import type { HostileAnswer } from "./fault-proxy.ts";
 
 export const MEGABYTE = 1024 * 1024;
 /** More than any bound allows, less than an answer may have. */
@@ -20,17 +20,17 @@ export function nested(levels: number, opening = '{"a":', closing = "}"): string
 }
 
 /** An answer of just this. */
-export function saying(body: string | Buffer, contentType = "text/html; charset=utf-8"): Evil {
+export function saying(body: string | Buffer, contentType = "text/html; charset=utf-8"): HostileAnswer {
   return (response) => response.writeHead(200, { "content-type": contentType }).end(body);
 }
 
 /** The upstream's own answer with a change. */
-export function changed(change: (text: string) => string): Evil {
-  return async (response, sane) => response.end(change(await sane()));
+export function changed(change: (text: string) => string): HostileAnswer {
+  return async (response, real) => response.end(change(await real()));
 }
 
 /** The upstream's own answer to a chat call, its chat changed. */
-export function withChat(change: (chat: JsonObject) => JsonObject): Evil {
+export function withChat(change: (chat: JsonObject) => JsonObject): HostileAnswer {
   return changed((text) => {
     const body = JSON.parse(text);
     const contents = body.continuationContents;
@@ -40,7 +40,7 @@ export function withChat(change: (chat: JsonObject) => JsonObject): Evil {
 }
 
 /** The upstream's own answer with these actions; a string is JSON already. */
-export function acting(...actions: readonly (unknown | string)[]): Evil {
+export function acting(...actions: readonly (unknown | string)[]): HostileAnswer {
   const texts = actions.map((action) => (typeof action === "string" ? action : JSON.stringify(action)));
   return changed((text) => {
     const body = JSON.parse(text);

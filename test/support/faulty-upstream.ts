@@ -1,5 +1,5 @@
 /**
- * A relay whose upstream turns evil for chosen requests and is sane for all others: a room that is opened, watched,
+ * A relay whose upstream answers chosen requests with hostile answers and all others as it should: a room that is opened, watched,
  * polled and re-bootstrapped through it all.
  */
 import assert from "node:assert/strict";
@@ -9,67 +9,83 @@ import type { SimulatorOptions } from "../../src/simulator/simulator.ts";
 import { startSimulator } from "../../src/simulator/simulator.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
 import { type Answer, assertRefused, post } from "./api.ts";
-import { type Evil, Front, type Order } from "./front.ts";
+import { FaultProxy, type HostileAnswer, type Order } from "./fault-proxy.ts";
 import { inTime, openStream, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import { assertConsecutive, type Stream } from "./stream.ts";
 
-export const VIDEO = "under-siege";
+export const VIDEO = "faulty-chat";
 
-export interface Besieged extends AsyncDisposable {
+export interface FaultyUpstream extends AsyncDisposable {
   relay: TestRelay;
-  front: Front;
+  proxy: FaultProxy;
   chat: Chat;
 }
 
-/** A relay behind a front, and a chat in which "first" was said. */
-export async function besieged(deadlines: Deadlines, simulator: SimulatorOptions = {}): Promise<Besieged> {
+/** A relay behind a proxy, and a chat in which "first" was said. */
+export async function startFaulty(
+  deadlines: Deadlines,
+  simulator: SimulatorOptions = {},
+): Promise<FaultyUpstream> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator(simulator));
-  const front = stack.use(await Front.before(upstream));
+  const proxy = stack.use(await FaultProxy.before(upstream));
   const settings = { RELAY_POLL_MAX_MS: "20" };
-  const relay = stack.use(await startRelay({ upstream, front, deadlines, settings }));
+  const relay = stack.use(await startRelay({ upstream, proxy, deadlines, settings }));
   const chat = upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5, page: 10 });
   chat.say([textAction("first")]);
   const owned = stack.move();
-  return { relay, front, chat, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { relay, proxy, chat, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /**
- * Asserts that a room lives through an evil that every kind of its requests meets, and its caller too, who is told
+ * Asserts that a room lives through a hostile answer that every kind of its requests meets, and its caller too, who is told
  * as `says`; and that no connection to it is kept.
  */
-export async function assertSurvived(evil: Evil, deadlineMs: number, says: RegExp): Promise<void> {
-  await using siege = await besieged({ chatMs: deadlineMs, pageMs: deadlineMs });
-  await using stream = await openedDespite(siege, evil, ["sw.js", "sw.js_data", "popout", "get_live_chat"]);
-  await assertPolledDespite(siege, stream, evil);
+export async function assertSurvived(
+  hostile: HostileAnswer,
+  deadlineMs: number,
+  says: RegExp,
+): Promise<void> {
+  await using faulty = await startFaulty({ chatMs: deadlineMs, pageMs: deadlineMs });
+  await using stream = await openedDespite(faulty, hostile, [
+    "sw.js",
+    "sw.js_data",
+    "popout",
+    "get_live_chat",
+  ]);
+  await assertPolledDespite(faulty, stream, hostile);
   const [answer] = await Promise.all([
-    callerDespite(siege, evil),
-    assertReopenedDespite(siege, stream, evil),
+    callerDespite(faulty, hostile),
+    assertReopenedDespite(faulty, stream, hostile),
   ]);
   assert.match(assertRefused(answer, 502, "UPSTREAM_ERROR"), says);
   assert.ok(JSON.stringify(answer.body).length < 400);
-  await assertUnharmed(siege, stream, ["first", "second", "third"]);
-  await inTime(siege.front.left(), "the end of the evil's connections");
+  await assertUnharmed(faulty, stream, ["first", "second", "third"]);
+  await inTime(faulty.proxy.left(), "the end of the hostile answer's connections");
 }
 
-/** Opens the room while each of these requests is met by the evil once. */
+/** Opens the room while each of these requests is met by the hostile answer once. */
 export async function openedDespite(
-  siege: Besieged,
-  evil: Evil,
+  faulty: FaultyUpstream,
+  hostile: HostileAnswer,
   kinds: readonly RequestKind[],
 ): Promise<Stream> {
-  const orders = kinds.map((kind) => siege.front.order(kind, evil));
-  const stream = await openStream(siege.relay, { videoId: VIDEO });
+  const orders = kinds.map((kind) => faulty.proxy.order(kind, hostile));
+  const stream = await openStream(faulty.relay, { videoId: VIDEO });
   await stream.untilMessages(1);
   assertMet(orders);
   return stream;
 }
 
-/** Asserts that the room goes on to what is said after its next poll has met the evil. */
-export async function assertPolledDespite(siege: Besieged, stream: Stream, evil: Evil): Promise<void> {
-  const { front, relay, chat } = siege;
-  const order = front.order("get_live_chat", evil);
+/** Asserts that the room goes on to what is said after its next poll has met the hostile answer. */
+export async function assertPolledDespite(
+  faulty: FaultyUpstream,
+  stream: Stream,
+  hostile: HostileAnswer,
+): Promise<void> {
+  const { proxy, relay, chat } = faulty;
+  const order = proxy.order("get_live_chat", hostile);
   await untilMet(order);
   const pages = relay.upstream.requests.filter(({ kind }) => kind === "popout").length;
   chat.say([textAction("second")]);
@@ -81,10 +97,14 @@ export async function assertPolledDespite(siege: Besieged, stream: Stream, evil:
   );
 }
 
-/** Asserts that the room goes on although its re-bootstrap meets the evil at both pages, and must be repeated. */
-async function assertReopenedDespite(siege: Besieged, stream: Stream, evil: Evil): Promise<void> {
-  const { front, chat } = siege;
-  const orders = [front.order("popout", evil), front.order("watch", evil)];
+/** Asserts that the room goes on although its re-bootstrap meets the hostile answer at both pages, and must be repeated. */
+async function assertReopenedDespite(
+  faulty: FaultyUpstream,
+  stream: Stream,
+  hostile: HostileAnswer,
+): Promise<void> {
+  const { proxy, chat } = faulty;
+  const orders = [proxy.order("popout", hostile), proxy.order("watch", hostile)];
   chat.expireTokens();
   await Promise.all(orders.map(untilMet));
   chat.say([textAction("third")]);
@@ -93,7 +113,7 @@ async function assertReopenedDespite(siege: Besieged, stream: Stream, evil: Evil
 
 /** Asserts that the viewer was there all the time and missed nothing, and that its cursor still resumes. */
 export async function assertUnharmed(
-  { relay }: Besieged,
+  { relay }: FaultyUpstream,
   stream: Stream,
   ids: readonly string[],
 ): Promise<void> {
@@ -107,15 +127,18 @@ export async function assertUnharmed(
   assert.equal(resumed.init.cursor, stream.init.cursor);
 }
 
-/** The answer to a caller whose poll meets the evil. */
-export async function callerDespite({ relay, front }: Besieged, evil: Evil): Promise<Answer> {
-  const order = front.order("get_live_chat_replay", evil);
+/** The answer to a caller whose poll meets the hostile answer. */
+export async function callerDespite(
+  { relay, proxy }: FaultyUpstream,
+  hostile: HostileAnswer,
+): Promise<Answer> {
+  const order = proxy.order("get_live_chat_replay", hostile);
   const answer = await inTime(post(relay.url, "/v1/poll", POLL), "a poll's answer");
   assertMet([order]);
   return answer;
 }
 
-/** A token of nobody's chat: whether the upstream accepts it, the evil decides. */
+/** A token of nobody's chat: whether the upstream accepts it, the hostile answer decides. */
 const POLL = {
   token: "token",
   client: "WEB",
@@ -126,13 +149,13 @@ const POLL = {
 };
 
 export async function untilMet(order: Order): Promise<void> {
-  await inTime(order.whenMet, "a request that the evil meets");
+  await inTime(order.whenMet, "a request that the hostile answer meets");
 }
 
 function assertMet(orders: readonly Order[]): void {
   assert.deepEqual(
     orders.map(({ met }) => met),
     orders.map(() => 1),
-    "each evil was met",
+    "each hostile answer was met",
   );
 }
