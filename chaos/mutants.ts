@@ -55,7 +55,7 @@ function mutated({ file, find, replace }: Mutant): string | undefined {
 function violationIn(mutant: Mutant | undefined): string | undefined {
   const copy = mkdtempSync(join(tmpdir(), "relay-mutant-"));
   try {
-    for (const name of ["src", "package.json"])
+    for (const name of ["bin", "src", "package.json"])
       cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
     if (mutant) writeFileSync(join(copy, mutant.file), mutated(mutant) ?? "");
