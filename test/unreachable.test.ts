@@ -35,7 +35,7 @@ async function answersWith(url: string) {
   const log: string[] = [];
   const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
   const deadlines = { chatMs: DEADLINE_MS, pageMs: DEADLINE_MS };
-  await using relay = await startRelay({ front: { url }, telemetry, deadlines });
+  await using relay = await startRelay({ proxy: { url }, telemetry, deadlines });
   const token = {
     client: "WEB",
     endpoint: "get_live_chat",
@@ -85,7 +85,7 @@ describe("a host that cannot be reached", () => {
   it("is not given its full deadline for each page", async () => {
     await using host = await silentHost();
     const pageMs = 3000;
-    await using relay = await startRelay({ front: { url: host.url }, deadlines: { pageMs } });
+    await using relay = await startRelay({ proxy: { url: host.url }, deadlines: { pageMs } });
     const began = performance.now();
     assert.equal((await ask(relay.url, `/v1/stream?videoId=${VIDEO}`)).status, 502);
     assert.ok(performance.now() - began < 3 * pageMs);
