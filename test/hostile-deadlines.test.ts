@@ -42,11 +42,14 @@ async function answerTo(hostile: HostileAnswer, deadlineMs: number): Promise<str
   return answer;
 }
 
+/** Where not even a head has come, the host counts as one that cannot be reached. */
+const NO_ANSWER = /^unusable: (127\.0\.0\.1:\d+ cannot be reached: )?no complete answer within 200 ms$/;
+
 describe("a flood as fast as it is taken", () => {
   for (const [name, hostile] of Object.entries(floods(0))) {
     it(`${name}: is not collected`, { timeout: LIMIT_MS }, async () => {
       const grownMb = await peakGrowthMb(async () => {
-        assert.equal(await answerTo(hostile, 200), "unusable: no complete answer within 200 ms");
+        assert.match(await answerTo(hostile, 200), NO_ANSWER);
       });
       assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
     });

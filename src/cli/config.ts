@@ -8,7 +8,7 @@ import { OVERDUE_MS } from "../rooms/lateness.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
-import type { Deadlines } from "../upstream/calls.ts";
+import { DEADLINES, type Deadlines } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
 import type { GateSettings } from "../upstream/egress/gate.ts";
 import type { ReadingSettings } from "../upstream/live-chat.ts";
@@ -16,8 +16,6 @@ import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.
 
 /** How long a viewer may take nothing of what was written. */
 const STALL_MS = 30_000;
-/** A chat answer is small, and waiting longer loses more than trying again; watch pages are large. */
-const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

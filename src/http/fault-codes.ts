@@ -40,7 +40,8 @@ export const FAULT_CODES = {
 export function ofFault(error: UpstreamError, codes: FaultCodes, cooldownLeftMs: number): RelayError {
   const { code, says } = codes[error.fault] ?? codes.otherwise;
   const retryAfter = error.fault === "throttled" ? { retryAfterMs: cooldownLeftMs } : {};
-  return new RelayError(code, says(error.message), { ...retryAfter, cause: error });
+  const message = error.unreachable ? `${error.message}.` : says(error.message);
+  return new RelayError(code, message, { ...retryAfter, cause: error });
 }
 
 declare module "fastify" {

@@ -5,6 +5,7 @@
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { RoomRecord } from "../store/port.ts";
+import { isUpstreamTrouble } from "../upstream/errors.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import { resumeCursor } from "./cursor.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
@@ -170,7 +171,9 @@ export class Entry {
   /** `released`: a room of this video that the store must have let go of first. */
   #bootstrap(released?: Promise<void>): Promise<Opened> {
     const opening = this.#open(released);
-    opening.catch((error) => this.#parts.telemetry.roomRefused(this.videoId, error));
+    opening.catch((error) =>
+      this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error)),
+    );
     this.#state = { name: "bootstrapping", opening };
     return opening;
   }

@@ -142,10 +142,11 @@ export class Telemetry {
     this.log.info({ videoId, ...facts }, "room opened");
   }
 
-  /** A video whose room could not be opened. */
-  roomRefused(videoId: string, error: unknown): void {
+  /** A video whose room could not be opened. `isTrouble`: for a reason that is not about the video. */
+  roomRefused(videoId: string, error: unknown, isTrouble: boolean): void {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
-    this.log.info({ videoId, error: name, why: message }, "no room: the bootstrap failed");
+    const level = isTrouble ? "warn" : "info";
+    this.log[level]({ videoId, error: name, why: message }, "no room: the bootstrap failed");
   }
 
   roomResumed(videoId: string, cursor: number): void {

@@ -26,6 +26,9 @@ export interface Deadlines {
   pageMs: number;
 }
 
+/** A chat answer is small, and waiting longer loses more than trying again; watch pages are large. */
+export const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
+
 export interface UpstreamCallsParts {
   hosts: UpstreamHosts;
   clients: ClientTable;
@@ -53,13 +56,13 @@ export class UpstreamCalls {
   }
 
   /**
-   * The text of a page or script of the main host, `path` with its query. Rejects with `UpstreamError` "throttled"
-   * or "unusable".
+   * The text of a page or script of the main host, `path` with its query, loaded within `deadlineMs`. Rejects with
+   * `UpstreamError` "throttled" or "unusable".
    */
-  async page(path: string, options: CallOptions): Promise<string> {
+  async page(path: string, options: CallOptions, deadlineMs = this.#deadlines.pageMs): Promise<string> {
     const kind = path.replace(/\?.*/, "");
     let url = new URL(path, this.#hosts.main);
-    let leftMs = this.#deadlines.pageMs;
+    let leftMs = Math.min(deadlineMs, this.#deadlines.pageMs);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       const request: UpstreamRequest = {
         method: "GET",

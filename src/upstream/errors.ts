@@ -10,19 +10,31 @@ export type Fault =
   /** No usable answer: network, timeout, server error, a body that makes no sense, a redirect to a foreign host. */
   | "unusable";
 
+/** How a host was not reached: there was no connection to it, or no beginning of an answer. */
+type Unreachable = "no connection" | "no answer";
+
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";
   readonly fault: Fault;
+  /** Set where the host could not be reached; the message begins with its name. */
+  readonly unreachable: Unreachable | undefined;
   /** What the upstream asked to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
     fault: Fault,
     message: string,
-    options: { retryAfterMs?: number | undefined; cause?: unknown } = {},
+    options: { retryAfterMs?: number | undefined; unreachable?: Unreachable; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.fault = fault;
     this.retryAfterMs = options.retryAfterMs;
+    this.unreachable = options.unreachable;
   }
+}
+
+/** Whether the error, or what caused it, is trouble between this service and the upstream, and not about one video. */
+export function isUpstreamTrouble(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.fault === "throttled" || error.unreachable !== undefined;
+  return error instanceof Error && error.cause !== undefined && isUpstreamTrouble(error.cause);
 }

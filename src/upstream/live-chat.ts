@@ -19,6 +19,7 @@ import {
   credentialsInServiceWorkerData,
   type FoundCredentials,
 } from "./page/credentials.ts";
+import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
 import { NO_PANELS } from "./readers/panels.ts";
@@ -85,6 +86,10 @@ export class LiveChat {
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
+        // The other pairs talk to the same host.
+        if (error.unreachable === "no connection") {
+          throw new RelayError("NO_WORKING_CLIENT", `${error.message}.`, { cause: error });
+        }
         failures.push(`${pair.client} ${pair.endpoint}: ${error.message}`);
       }
     }
@@ -103,16 +108,11 @@ export class LiveChat {
 
   /** Credentials and page: the first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
   async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
-    const script = await this.#scriptCredentials(options);
-    const pages = await this.#chatPages(videoId, options);
+    const loads = new PageLoads(this.#calls, options);
+    const script = await scriptCredentials(loads);
+    const pages = await this.#chatPages(videoId, loads);
     const credentials = complete({ ...known?.credentials, ...pages.credentials, ...script });
-    if (!credentials) {
-      const why = pages.failure ? ` The last attempt failed: ${pages.failure.message}.` : "";
-      throw new RelayError(
-        "SW_JS_FAILED",
-        `Neither sw.js nor its stand-ins (sw.js_data, the chat page) gave an API key and a client version.${why}`,
-      );
-    }
+    if (!credentials) throw noCredentials(pages.failure);
     if (pages.failure) throw pages.failure;
     if (!pages.page?.chat) {
       const { why = "unavailable", hasData = false } = pages.page ?? {};
@@ -132,7 +132,7 @@ export class LiveChat {
    * the page shows. Rejects with `UpstreamError` where no page could be loaded.
    */
   async backlog(videoId: string, position: Position, options: CallOptions): Promise<Page> {
-    const { page, failure } = await this.#chatPages(videoId, options);
+    const { page, failure } = await this.#chatPages(videoId, new PageLoads(this.#calls, options));
     if (failure && !page) throw failure;
     const { items, panels } = this.#read(page?.chat?.actions ?? [], position.panels);
     return { items, position: { ...position, panels } };
@@ -176,44 +176,57 @@ export class LiveChat {
     return reading;
   }
 
-  /** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling is an error here. */
-  async #scriptCredentials(options: CallOptions): Promise<FoundCredentials> {
-    const found = credentialsInServiceWorker(await this.#textOf("/sw.js", options));
-    if (complete(found)) return found;
-    return { ...credentialsInServiceWorkerData(await this.#textOf("/sw.js_data", options)), ...found };
-  }
-
-  async #textOf(path: string, options: CallOptions): Promise<string> {
-    try {
-      return await this.#calls.page(path, options);
-    } catch (error) {
-      if (error instanceof UpstreamError && error.fault !== "throttled") return "";
-      throw error;
-    }
-  }
-
   /** The popout page, else the watch page: the first that holds a chat, and the credentials seen on the way. */
   async #chatPages(
     videoId: string,
-    options: CallOptions,
+    loads: PageLoads,
   ): Promise<{ page?: ChatPage; credentials: FoundCredentials; failure?: UpstreamError }> {
     let page: ChatPage | undefined;
     let failure: UpstreamError | undefined;
     let credentials: FoundCredentials = {};
     for (const path of [`/live_chat?is_popout=1&v=${videoId}&hl=en`, `/watch?v=${videoId}&hl=en`]) {
       try {
-        const html = await this.#calls.page(path, options);
+        const html = await loads.text(path);
         page = readChatPage(html, videoId, this.#settings.chatView);
         credentials = { ...credentials, ...credentialsInPage(html) };
         if (page.chat) break;
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
+        if (error.unreachable === "no connection") throw error;
         failure = error;
       }
     }
     if (page) return { page, credentials };
     return { credentials, ...(failure ? { failure } : {}) };
   }
+}
+
+/** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling and an unreachable host are errors here. */
+async function scriptCredentials(loads: PageLoads): Promise<FoundCredentials> {
+  const found = credentialsInServiceWorker(await scriptText(loads, "/sw.js"));
+  if (complete(found)) return found;
+  return { ...credentialsInServiceWorkerData(await scriptText(loads, "/sw.js_data")), ...found };
+}
+
+async function scriptText(loads: PageLoads, path: string): Promise<string> {
+  try {
+    return await loads.text(path);
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
+    if (error.unreachable === "no connection") throw noCredentials(error);
+    return "";
+  }
+}
+
+function noCredentials(lastFailure?: UpstreamError): RelayError {
+  if (lastFailure?.unreachable) {
+    return new RelayError("SW_JS_FAILED", `${lastFailure.message}.`, { cause: lastFailure });
+  }
+  const why = lastFailure ? ` The last attempt failed: ${lastFailure.message}.` : "";
+  return new RelayError(
+    "SW_JS_FAILED",
+    `Neither sw.js nor its stand-ins (sw.js_data, the chat page) gave an API key and a client version.${why}`,
+  );
 }
 
 function complete({ apiKey, clientVersion, ...rest }: FoundCredentials): Credentials | undefined {

@@ -1,14 +1,27 @@
 /**
- * HTTP to the upstream: one pool per host, a proxy where the environment names one, a deadline and a size limit
- * on every answer, redirects never followed. Whatever goes wrong is an `UpstreamError`.
+ * HTTP to the upstream: one pool per host, a proxy where the environment names one (never for loopback addresses), a
+ * deadline and a size limit on every answer, redirects never followed. Whatever goes wrong is an `UpstreamError`.
  */
-import { EnvHttpProxyAgent, fetch, type Response } from "undici";
+import { Agent, EnvHttpProxyAgent, fetch, type Response } from "undici";
 import type { Clock } from "../../clock.ts";
 import { BOUNDS } from "../bounds.ts";
 import { UpstreamError } from "../errors.ts";
 import { withoutMarkup } from "../readers/text.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
+/** How connecting fails, by the system's codes and undici's. */
+const NO_CONNECTION = new Set([
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "EHOSTDOWN",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 /** What most answers fit into. */
 const FIRST_BYTES = 256 * 1024;
 
@@ -32,11 +45,14 @@ export interface UpstreamAnswer {
   tookMs: number;
 }
 
+// HTTP/1.1, on which a call that is given up takes its connection along. Of HTTP/2 all calls share one, and one that
+// has gone silent would fail them all for as long as it stands.
+const CONNECTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
+
 export class Transport {
   readonly #clock: Clock;
-  // HTTP/1.1, on which a call that is given up takes its connection along. Of HTTP/2 all calls share one, and
-  // one that has gone silent would fail them all for as long as it stands.
-  readonly #agent = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false });
+  readonly #direct = new Agent(CONNECTIONS);
+  readonly #proxied = new EnvHttpProxyAgent(CONNECTIONS);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -45,20 +61,28 @@ export class Transport {
   /** The answer as it came, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
-    const deadline = AbortSignal.timeout(request.deadlineMs);
+    const { hostname, host } = new URL(request.url);
+    const deadline = new AbortController();
+    const ended = new AbortController();
+    this.#clock.sleep(request.deadlineMs, ended.signal).then(
+      () => deadline.abort(),
+      () => {},
+    );
+    let response: Response | undefined;
     try {
-      const response = await fetch(request.url, {
+      response = await fetch(request.url, {
         method: request.method,
         headers: request.headers,
         ...(request.body === undefined ? {} : { body: request.body }),
         redirect: "manual",
-        dispatcher: this.#agent,
-        signal: AbortSignal.any([signal, deadline]),
+        dispatcher: LOOPBACK.test(hostname) ? this.#direct : this.#proxied,
+        signal: AbortSignal.any([signal, deadline.signal]),
       });
+      const { status, headers } = response;
       const text = await boundedText(response);
       return {
-        status: response.status,
-        header: (name) => response.headers.get(name) ?? undefined,
+        status,
+        header: (name) => headers.get(name) ?? undefined,
         text,
         receivedAt: this.#clock.now(),
         tookMs: this.#clock.monotonic() - beganAt,
@@ -66,13 +90,20 @@ export class Transport {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof UpstreamError) throw error;
-      const why = deadline.aborted ? `no complete answer within ${request.deadlineMs} ms` : reasonOf(error);
-      throw new UpstreamError("unusable", why, { cause: error });
+      const isLate = deadline.signal.aborted;
+      const why = isLate ? `no complete answer within ${request.deadlineMs} ms` : reasonOf(error);
+      if (isLate ? response : !NO_CONNECTION.has(codeOf(error))) {
+        throw new UpstreamError("unusable", why, { cause: error });
+      }
+      const unreachable = isLate ? "no answer" : "no connection";
+      throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, { unreachable, cause: error });
+    } finally {
+      ended.abort();
     }
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await Promise.all([this.#direct.destroy(), this.#proxied.destroy()]);
   }
 }
 
@@ -99,11 +130,20 @@ async function boundedText(response: Response): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/** The innermost cause says most: `fetch failed` alone tells nobody anything. */
+/** The innermost cause says most: `fetch failed` alone helps nobody. */
+function innermost(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
+}
+
+/** "" where the error has none. */
+function codeOf(error: unknown): string {
+  const cause = innermost(error);
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
+}
+
 function reasonOf(error: unknown): string {
-  let innermost = error;
-  while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause;
-  if (!(innermost instanceof Error)) return "the connection failed";
-  const code = "code" in innermost && innermost.code !== undefined ? `${innermost.code}: ` : "";
-  return `the connection failed (${withoutMarkup(code + innermost.message)})`;
+  const cause = innermost(error);
+  if (!(cause instanceof Error)) return "the connection failed";
+  const code = codeOf(error);
+  return `the connection failed (${withoutMarkup(code === "" ? cause.message : `${code}: ${cause.message}`)})`;
 }

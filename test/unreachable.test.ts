@@ -1,0 +1,138 @@
+/** An upstream host that cannot be reached: whoever asks learns it first, soon, and the operator from the log. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { describe, it } from "node:test";
+import { pino } from "pino";
+import { systemClock } from "../src/clock.ts";
+import type { ErrorBody } from "../src/protocol/errors.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { Transport } from "../src/upstream/egress/transport.ts";
+import { UpstreamError } from "../src/upstream/errors.ts";
+import { ask, post } from "./support/api.ts";
+import { asked, opened } from "./support/opening.ts";
+import { startRelay } from "./support/relay.ts";
+
+const VIDEO = "unreachable";
+const DEADLINE_MS = 300;
+
+/** A host that takes connections and never answers; `port` is free again once it is disposed of. */
+async function silentHost() {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const dispose = async () => {
+    for (const socket of sockets) socket.destroy();
+    await server[Symbol.asyncDispose]();
+  };
+  return { url: `http://127.0.0.1:${port}`, port, sockets, [Symbol.asyncDispose]: dispose };
+}
+
+/** A relay whose main host is at this address; what each endpoint answers, and the log's warnings. */
+async function answersWith(url: string) {
+  const log: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
+  const deadlines = { chatMs: DEADLINE_MS, pageMs: DEADLINE_MS };
+  await using relay = await startRelay({ proxy: { url }, telemetry, deadlines });
+  const token = {
+    client: "WEB",
+    endpoint: "get_live_chat",
+    token: "t",
+    apiKey: "k".repeat(10),
+    webVersion: "2",
+  };
+  const answers = [
+    await ask(relay.url, `/v1/stream?videoId=${VIDEO}`),
+    await post<ErrorBody>(relay.url, "/v1/sessions", { videoId: VIDEO }),
+    await post<ErrorBody>(relay.url, "/v1/probe", { videoId: VIDEO }),
+    await post<ErrorBody>(relay.url, "/v1/poll", token),
+  ];
+  return { answers, log: log.map((line) => JSON.parse(line)) };
+}
+
+describe("a host that cannot be reached", () => {
+  it("is named first in every answer, after one call, and in the log as a warning: nothing listens", async () => {
+    const { url, port } = await silentHost().then(async (host) => {
+      await host[Symbol.asyncDispose]();
+      return host;
+    });
+    const { answers, log } = await answersWith(url);
+    for (const { body } of answers) {
+      assert.match(
+        (body as ErrorBody).message,
+        new RegExp(`^127.0.0.1:${port} cannot be reached: .*ECONNREFUSED`),
+      );
+    }
+    assert.deepEqual(
+      answers.map(({ status, body }) => `${status} ${(body as ErrorBody).code}`),
+      ["502 SW_JS_FAILED", "502 SW_JS_FAILED", "502 SW_JS_FAILED", "502 UPSTREAM_ERROR"],
+    );
+    const [line] = log.filter(({ videoId }) => videoId === VIDEO);
+    assert.match(line.why, /^127.0.0.1:\d+ cannot be reached: /);
+  });
+
+  it("is named first, too, where it takes connections and never answers", async () => {
+    await using host = await silentHost();
+    const { answers, log } = await answersWith(host.url);
+    for (const { body } of answers) {
+      assert.match((body as ErrorBody).message, new RegExp(`^127.0.0.1:${host.port} cannot be reached: `));
+    }
+    assert.equal(log.filter(({ videoId }) => videoId === VIDEO).length, 1);
+  });
+
+  it("is not given its full deadline for each page", async () => {
+    await using host = await silentHost();
+    const pageMs = 3000;
+    await using relay = await startRelay({ proxy: { url: host.url }, deadlines: { pageMs } });
+    const began = performance.now();
+    assert.equal((await ask(relay.url, `/v1/stream?videoId=${VIDEO}`)).status, 502);
+    assert.ok(performance.now() - began < 3 * pageMs);
+    assert.equal(host.sockets.length, 4);
+  });
+
+  it("has the code of a missing page where the scripts had told the credentials", async () => {
+    await using relay = await startRelay({ deadlines: { pageMs: DEADLINE_MS } });
+    for (const on of ["popout", "watch"] as const) relay.upstream.fault({ on, times: 2, as: "silent" });
+    const pages = ["sw.js", "popout", "watch"];
+    const stream = await ask(relay.url, `/v1/stream?videoId=${VIDEO}`);
+    const session = await post<ErrorBody>(relay.url, "/v1/sessions", { videoId: VIDEO });
+    assert.deepEqual([stream.status, session.status], [404, 502]);
+    for (const { body } of [stream, session]) {
+      assert.match((body as ErrorBody).message, /^127.0.0.1:\d+ cannot be reached: /);
+    }
+    assert.deepEqual(asked(relay), [...pages, ...pages]);
+  });
+});
+
+describe("a proxy that the environment names", () => {
+  it("is asked for other machines' addresses, and never for loopback ones", async () => {
+    const targets: (string | undefined)[] = [];
+    const proxy = createHttpServer().listen(0, "127.0.0.1");
+    proxy.on("connect", (request, socket) => {
+      targets.push(request.url);
+      socket.destroy();
+    });
+    await once(proxy, "listening");
+    process.env.HTTP_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    try {
+      await using relay = await startRelay();
+      relay.upstream.chat(VIDEO).say(1);
+      await opened(relay, VIDEO);
+      const transport = new Transport(systemClock);
+      const call = {
+        method: "GET",
+        url: "https://elsewhere.invalid/a",
+        headers: {},
+        deadlineMs: 5000,
+      } as const;
+      await assert.rejects(transport.send(call, new AbortController().signal), UpstreamError);
+      await transport.close();
+    } finally {
+      delete process.env.HTTP_PROXY;
+      await proxy[Symbol.asyncDispose]();
+    }
+    assert.deepEqual(targets, ["elsewhere.invalid:443"]);
+  });
+});
