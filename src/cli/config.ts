@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import type { HttpSettings } from "../http/server.ts";
 import { OVERDUE_MS } from "../rooms/lateness.ts";
+import { STALL_MS } from "../rooms/room.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
@@ -14,8 +15,6 @@ import type { GateSettings } from "../upstream/egress/gate.ts";
 import type { ReadingSettings } from "../upstream/live-chat.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
-/** How long a viewer may take nothing of what was written. */
-const STALL_MS = 30_000;
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

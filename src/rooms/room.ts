@@ -23,6 +23,9 @@ const PAGE_MESSAGES = 100;
 const MAX_SHARED_PAGES = 32;
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
+/** How long a viewer may take nothing of what was written, in milliseconds. */
+export const STALL_MS = 30_000;
+
 export interface RoomSettings {
   keepaliveMs: number;
   /** How long a viewer may take nothing of what was written. */
