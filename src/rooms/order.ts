@@ -28,7 +28,8 @@ function timed(items: readonly Item[], withoutAny: string): { item: Item; at: st
 }
 
 /** Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. */
-export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): Item[] {
+export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
+  if (page.length === 0) return answer;
   const answered = idsOf(answer);
   const pageAlone = timed(page, FIRST).filter(({ item }) => !answered.has(item.message.id));
   return [...pageAlone, ...timed(answer, LAST)]
