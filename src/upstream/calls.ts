@@ -1,5 +1,5 @@
 /**
- * The calls that the service makes to the upstream's main host: pages and chat. Each goes through the gate of an egress and
+ * The calls that the service makes to the upstream: pages of the main host, and chat calls to a client's host. Each goes through the gate of an egress and
  * comes back read or as an `UpstreamError`; redirects are followed by hand, and never to a foreign host.
  */
 import type { Telemetry } from "../telemetry/telemetry.ts";
