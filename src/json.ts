@@ -35,12 +35,12 @@ export function dig(value: unknown, ...path: readonly (string | number)[]): unkn
 }
 
 /** The object without its undefined values: what is not known is an absent key, never a key without a value. */
-export function present<T extends object>(value: { [K in keyof T]: T[K] | undefined }): Partial<T> {
+export function omitUndefined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, held]) => held !== undefined)) as Partial<T>;
 }
 
-/** The value of JSON text; undefined for what is none, or nests deeper or holds more than the bounds allow. */
-export function parsed(text: string): unknown {
+/** The value of JSON text; undefined where it is not JSON, nests deeper or holds more values than the bounds allow. */
+export function parseJson(text: string): unknown {
   if (nestsDeeper(text, BOUNDS.nesting, BOUNDS.values)) return undefined;
   try {
     return JSON.parse(text);
@@ -61,7 +61,7 @@ const CLOSING_BRACE = 0x7d;
  * Whether JSON text nests deeper than that, or holds more values, found without parsing it: parsing can cost a
  * hundred times its size, and walking a deep value the stack.
  */
-export function nestsDeeper(text: string, limit: number, mostValues = Number.POSITIVE_INFINITY): boolean {
+export function nestsDeeper(text: string, limit: number, maxValues = Number.POSITIVE_INFINITY): boolean {
   let depth = 0;
   let values = 0;
   let inString = false;
@@ -76,7 +76,7 @@ export function nestsDeeper(text: string, limit: number, mostValues = Number.POS
       depth++;
       values++;
     } else if (sign === CLOSING_BRACE || sign === CLOSING_BRACKET) depth--;
-    if (depth > limit || values > mostValues) return true;
+    if (depth > limit || values > maxValues) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
+import { session } from "./support/api.ts";
 import { POLL_CLOSED, POLL_OPENED } from "./support/every-kind.ts";
 import { failAlways, openStream } from "./support/opening.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
@@ -56,6 +57,11 @@ describe("a page and the answer that follows it", () => {
       await using viewer = await openStream(relay, { videoId: VIDEO, backfill: 500 });
       await viewer.untilMessages(60);
       assert.deepEqual(viewer.ids.map(Number), numbers(41, 100));
+      const { messages } = await session(relay.url, { videoId: VIDEO });
+      assert.deepEqual(
+        messages.map(({ id }) => Number(id)),
+        numbers(41, 100),
+      );
       chat.expireTokens();
       chat.say(saidFrom(101, 120));
       await viewer.untilMessages(80);

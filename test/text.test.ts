@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { imageAddress, linkAddress, webAddress } from "../src/upstream/readers/address.ts";
-import { cut, joined, labelOf, partsOf, wordsOf } from "../src/upstream/readers/text.ts";
+import { cut, labelOf, partsOf, plainText, wordsOf } from "../src/upstream/readers/text.ts";
 
 const label = (words: string) => ({ accessibility: { accessibilityData: { label: words } } });
 
@@ -15,7 +15,7 @@ test("each of the three forms of text gives its words", () => {
     { kind: "text", text: "one " },
     { kind: "text", text: "two" },
   ]);
-  assert.equal(joined(parts), "one two");
+  assert.equal(plainText(parts), "one two");
 });
 
 test("what is no text has no parts and no words", () => {
@@ -137,7 +137,7 @@ test("text is bounded, and cut between characters", () => {
   assert.deepEqual(long, [{ kind: "text", text: "x".repeat(9_999) }]);
   const emoji = { emoji: { emojiId: "UCx/y", shortcuts: [":long:"] } };
   assert.equal(
-    joined(partsOf({ runs: [{ text: "x".repeat(9_998) }, emoji, { text: "z" }] })),
+    plainText(partsOf({ runs: [{ text: "x".repeat(9_998) }, emoji, { text: "z" }] })),
     "x".repeat(9_998),
   );
   assert.equal(partsOf({ runs: Array.from({ length: 600 }, () => ({ text: "x" })) }).length, 500);

@@ -49,7 +49,8 @@ async function answersWith(url: string) {
     await post<ErrorBody>(relay.url, "/v1/probe", { videoId: VIDEO }),
     await post<ErrorBody>(relay.url, "/v1/poll", token),
   ];
-  return { answers, log: log.map((line) => JSON.parse(line)) };
+  const metrics = await telemetry.registry.metrics();
+  return { answers, metrics, log: log.map((line) => JSON.parse(line)) };
 }
 
 describe("a host that cannot be reached", () => {
@@ -58,7 +59,7 @@ describe("a host that cannot be reached", () => {
       await host[Symbol.asyncDispose]();
       return host;
     });
-    const { answers, log } = await answersWith(url);
+    const { answers, metrics, log } = await answersWith(url);
     for (const { body } of answers) {
       assert.match(
         (body as ErrorBody).message,
@@ -69,6 +70,9 @@ describe("a host that cannot be reached", () => {
       answers.map(({ status, body }) => `${status} ${(body as ErrorBody).code}`),
       ["502 SW_JS_FAILED", "502 SW_JS_FAILED", "502 SW_JS_FAILED", "502 UPSTREAM_ERROR"],
     );
+    const calls =
+      'relay_upstream_calls_total{egress="direct",client="none",endpoint="/sw.js",outcome="unusable"} 3';
+    assert.ok(metrics.includes(`${calls}\n`));
     const [line] = log.filter(({ videoId }) => videoId === VIDEO);
     assert.match(line.why, /^127.0.0.1:\d+ cannot be reached: /);
   });

@@ -1,11 +1,11 @@
-/** What a caller is told when the upstream fails it: each endpoint has its own codes for the same faults. */
+/** The error that a caller gets when the upstream fails: each endpoint has its own codes for the same faults. */
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Fault, UpstreamError } from "../upstream/errors.ts";
 
 /** Code and words for each fault; `otherwise` for those not named. */
-export type FaultCodes = Partial<Record<Fault, Told>> & Record<"throttled" | "otherwise", Told>;
+export type FaultCodes = Partial<Record<Fault, FaultAnswer>> & Record<"throttled" | "otherwise", FaultAnswer>;
 
-interface Told {
+interface FaultAnswer {
   code: ErrorCode;
   says(upstreamWords: string): string;
 }
@@ -46,7 +46,7 @@ export function ofFault(error: UpstreamError, codes: FaultCodes, cooldownLeftMs:
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** How this route tells its callers of the upstream's faults. */
+    /** The errors of this route for the upstream's faults. */
     faultCodes?: FaultCodes;
   }
 }

@@ -31,7 +31,7 @@ export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
         signal,
       });
       const { chatType, pair, credentials, continuation } = page.position;
-      const initial = includeInitial ? distinct([...page.items, ...first.items]) : [];
+      const initial = includeInitial ? uniqueById([...page.items, ...first.items]) : [];
       return {
         videoId,
         chatType,
@@ -49,6 +49,6 @@ export function sessionsRoute(app: FastifyInstance, liveChat: LiveChat): void {
   );
 }
 
-function distinct(items: readonly Item[]): Message[] {
+function uniqueById(items: readonly Item[]): Message[] {
   return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();
 }

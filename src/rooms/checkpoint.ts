@@ -1,5 +1,5 @@
 /** What the store keeps with each append, so that a room goes on after a restart: the upstream's position, and the room's own memory. */
-import { asArray, asString, dig, parsed } from "../json.ts";
+import { asArray, asString, dig, parseJson } from "../json.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { decodePosition, encodePosition, type Position, UnreadablePosition } from "../upstream/position.ts";
@@ -17,7 +17,7 @@ export function readCheckpoint(
   if (checkpoint === null) return undefined;
   try {
     // The first checkpoints held nothing but the position.
-    return decodePosition(asString(dig(parsed(checkpoint), "position")) ?? checkpoint);
+    return decodePosition(asString(dig(parseJson(checkpoint), "position")) ?? checkpoint);
   } catch (error) {
     if (!(error instanceof UnreadablePosition)) throw error;
     telemetry.checkpointUnreadable(videoId, error.message);
@@ -27,7 +27,7 @@ export function readCheckpoint(
 
 /** The deletions that a checkpoint holds; none where it cannot be read. */
 export function deletionsIn(checkpoint: string | null): AuthorDeletions {
-  const entries = asArray(dig(parsed(checkpoint ?? ""), "deletions")) ?? [];
+  const entries = asArray(dig(parseJson(checkpoint ?? ""), "deletions")) ?? [];
   return new Map(
     entries.flatMap((entry): [string, string | null][] => {
       const author = asString(dig(entry, 0));

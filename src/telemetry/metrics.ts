@@ -58,14 +58,14 @@ export function createMetrics(sources: MetricSources) {
     }),
     upstreamCalls: new Counter({
       name: "relay_upstream_calls_total",
-      help: "Upstream calls by client, endpoint or path, and outcome",
-      labelNames: ["client", "endpoint", "outcome"],
+      help: "Upstream calls by egress, client, endpoint or path, and outcome",
+      labelNames: ["egress", "client", "endpoint", "outcome"],
       registers,
     }),
     upstreamCallSeconds: new Histogram({
       name: "relay_upstream_call_duration_seconds",
       help: "Time from the start of an upstream call to its complete answer",
-      labelNames: ["client", "endpoint"],
+      labelNames: ["egress", "client", "endpoint"],
       buckets: SECONDS,
       registers,
     }),

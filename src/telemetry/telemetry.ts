@@ -84,7 +84,7 @@ export class Telemetry {
   }
 
   /** An upstream call begins; the function returned takes its outcome. */
-  upstreamCall(labels: { client: string; endpoint: string }): (outcome: string) => void {
+  upstreamCall(labels: { egress: string; client: string; endpoint: string }): (outcome: string) => void {
     const stop = this.#metrics.upstreamCallSeconds.startTimer(labels);
     return (outcome) => {
       stop();

@@ -4,12 +4,11 @@
  * words by which an error object says that it is about a quota.
  */
 
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, parsed } from "../json.ts";
+import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
 import { BOUNDS } from "./bounds.ts";
-import { isToken } from "./continuation.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
-import { withoutMarkup } from "./readers/text.ts";
+import { stripMarkup } from "./readers/text.ts";
 
 /** An answer with chat in it. */
 export interface ChatAnswer {
@@ -27,8 +26,16 @@ export interface Silence {
   kind: "silence";
 }
 
+/** Continuation tokens are opaque, but must fit into a later request; real ones have up to 1000 characters. */
+const TOKEN = /^[\x21-\x7e]{1,8192}$/;
+
 // [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
 export const DEFAULT_TIMEOUT_MS = 1000;
+
+/** Whether the text can be sent on as a continuation token. */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text);
+}
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
 export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | Silence {
@@ -68,7 +75,8 @@ function readBody(outer: JsonObject): ChatAnswer | Silence {
   }
   const chat = asObject(contents.liveChatContinuation);
   const actions = asArray(chat?.actions) ?? [];
-  if (actions.length > BOUNDS.actions) throw new UpstreamError("unusable", "an absurd number of actions");
+  if (actions.length > BOUNDS.actions)
+    throw new UpstreamError("unusable", `more than ${BOUNDS.actions} actions`);
   return { kind: "batch", ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0), actions };
 }
 
@@ -87,7 +95,7 @@ function nextIn(
       const continuation = asString(dig(data, "continuation"));
       if (!continuation) continue;
       if (!isToken(continuation)) {
-        throw new UpstreamError("unusable", "a continuation token of absurd length or form");
+        throw new UpstreamError("unusable", "a continuation token that is too long or not printable ASCII");
       }
       return { continuation, timeoutMs: waitIn(dig(data, "timeoutMs")) };
     }
@@ -102,7 +110,7 @@ function waitIn(timeoutMs: unknown): number | undefined {
 
 /** Pages are not worth the try. */
 function objectIn(text: string): JsonObject | undefined {
-  return /^\s*\{/.test(text) ? asObject(parsed(text)) : undefined;
+  return /^\s*\{/.test(text) ? asObject(parseJson(text)) : undefined;
 }
 
 /** The error object: `error` today, `responseContext.errors` in old answers. */
@@ -134,5 +142,5 @@ function retryAfterMs({ header, receivedAt }: UpstreamAnswer): number | undefine
 
 function wordsOf(error: JsonObject): string {
   const words = asString(error.message) ?? asString(dig(error, "error", 0, "code")) ?? "an error object";
-  return withoutMarkup(words);
+  return stripMarkup(words);
 }

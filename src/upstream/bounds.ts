@@ -4,7 +4,7 @@
  */
 
 export const BOUNDS = {
-  /** Of one answer, decompressed. Watch pages reach 2 MB; a larger answer is none. */
+  /** Of one answer, decompressed. Watch pages reach 2 MB; a larger one is an error. */
   answerBytes: 8 * 1024 * 1024,
   /** Levels of JSON. Real data has up to 36; deeper is not parsed: walking it could exhaust the stack. */
   nesting: 200,
@@ -14,7 +14,7 @@ export const BOUNDS = {
   candidates: 100,
   /** How often a page is read, all those places together. */
   readings: 3,
-  /** Actions in one answer or page, the last ones of a page. Real ones hold some hundred; an answer with more is none. */
+  /** Actions in one answer or page, the last ones of a page. Real ones hold some hundred; an answer with more is an error. */
   actions: 10_000,
   /** The wait that an answer asks for, in milliseconds; a longer one is this. */
   waitMs: 600_000,
@@ -29,7 +29,7 @@ export const BOUNDS = {
   wordsLength: 500,
   /** The upstream's words about an error or a video, which are passed on to callers. */
   reasonLength: 200,
-  /** A longer id is none. */
+  /** What has a longer id counts as broken. */
   idLength: 500,
   /** Nobody has been seen with more than three. */
   badges: 10,

@@ -1,5 +1,5 @@
 /**
- * The calls that the service makes to the upstream's main host: pages and chat. Each goes through the gate of an egress and
+ * The calls that the service makes to the upstream: pages of the main host, and chat calls to a client's host. Each goes through the gate of an egress and
  * comes back read or as an `UpstreamError`; redirects are followed by hand, and never to a foreign host.
  */
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -119,11 +119,12 @@ export class UpstreamCalls {
     read: (answer: UpstreamAnswer) => T,
   ): Promise<T> {
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
+    const { name: egress, gate, transport } = this.#egress;
     const run = async (signal: AbortSignal): Promise<T> => {
       options.beforeStart?.();
-      const called = this.#telemetry.upstreamCall({ client: "none", endpoint: kind, ...labels });
+      const called = this.#telemetry.upstreamCall({ egress, client: "none", endpoint: kind, ...labels });
       try {
-        const value = read(await this.#egress.transport.send(request, signal));
+        const value = read(await transport.send(request, signal));
         called("ok");
         return value;
       } catch (error) {
@@ -131,7 +132,7 @@ export class UpstreamCalls {
         throw error;
       }
     };
-    return this.#flights.call(this.#egress.gate, { ...options, key, kind, run });
+    return this.#flights.call(gate, { ...options, key, kind, run });
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */

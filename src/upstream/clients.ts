@@ -18,7 +18,7 @@ export interface UpstreamHosts {
 export const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
 type Endpoint = (typeof ENDPOINTS)[number];
 
-/** What the upstream is told of a client, and where. */
+/** How a client presents itself to the upstream, and on which host. */
 export interface Client {
   host: keyof UpstreamHosts;
   /** `X-YouTube-Client-Name` */

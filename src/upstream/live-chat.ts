@@ -111,7 +111,7 @@ export class LiveChat {
     const loads = new PageLoads(this.#calls, options);
     const script = await scriptCredentials(loads);
     const pages = await this.#chatPages(videoId, loads);
-    const credentials = complete({ ...known?.credentials, ...pages.credentials, ...script });
+    const credentials = toCredentials({ ...known?.credentials, ...pages.credentials, ...script });
     if (!credentials) throw noCredentials(pages.failure);
     if (pages.failure) throw pages.failure;
     if (!pages.page?.chat) {
@@ -204,7 +204,7 @@ export class LiveChat {
 /** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling and an unreachable host are errors here. */
 async function scriptCredentials(loads: PageLoads): Promise<FoundCredentials> {
   const found = credentialsInServiceWorker(await scriptText(loads, "/sw.js"));
-  if (complete(found)) return found;
+  if (toCredentials(found)) return found;
   return { ...credentialsInServiceWorkerData(await scriptText(loads, "/sw.js_data")), ...found };
 }
 
@@ -229,6 +229,6 @@ function noCredentials(lastFailure?: UpstreamError): RelayError {
   );
 }
 
-function complete({ apiKey, clientVersion, ...rest }: FoundCredentials): Credentials | undefined {
+function toCredentials({ apiKey, clientVersion, ...rest }: FoundCredentials): Credentials | undefined {
   return apiKey === undefined || clientVersion === undefined ? undefined : { apiKey, clientVersion, ...rest };
 }

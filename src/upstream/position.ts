@@ -2,7 +2,7 @@
  * Where the reading of a chat stands, as a value: whoever reads a chat is given the next position with each answer
  * and passes it back. As text it carries a version, so that it can be stored and taken up by a later service.
  */
-import { asObject, asString, dig } from "../json.ts";
+import { asObject, asString, dig, parseJson } from "../json.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
 import type { Credentials } from "./page/credentials.ts";
@@ -29,7 +29,8 @@ export function encodePosition({ chatType, pair, credentials, continuation, pane
 
 /** Reads what `encodePosition` wrote. Throws `UnreadablePosition`. */
 export function decodePosition(text: string): Position {
-  const stored = parse(text);
+  const stored = asObject(parseJson(text));
+  if (!stored) throw new UnreadablePosition("it is not a JSON object");
   // The first texts named no version.
   const { version = VERSION, chatType, continuation } = stored;
   if (version !== VERSION) throw new UnreadablePosition(`its version is ${JSON.stringify(version)}`);
@@ -46,14 +47,6 @@ export function decodePosition(text: string): Position {
     continuation,
     panels: toPanels(stored.panels),
   };
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    const object = asObject(JSON.parse(text));
-    if (object) return object;
-  } catch {}
-  throw new UnreadablePosition("it is not a JSON object");
 }
 
 function pairIn(stored: unknown): Pair {

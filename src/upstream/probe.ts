@@ -36,13 +36,13 @@ export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSi
         "the upstream is throttling this server for longer than a probe waits",
       );
     }
-    const attempt = await tried(liveChat.poll({ ...start, pair }, options));
-    rows.push({ label: pair.client, endpoint: pair.endpoint, ...attempt });
+    const outcome = await attempt(liveChat.poll({ ...start, pair }, options));
+    rows.push({ label: pair.client, endpoint: pair.endpoint, ...outcome });
   }
   return rows;
 }
 
-async function tried(
+async function attempt(
   poll: ReturnType<LiveChat["poll"]>,
 ): Promise<Pick<ProbeRow, "ok" | "actions" | "error">> {
   try {

@@ -144,7 +144,7 @@ export class Gate {
     return undefined;
   }
 
-  /** Probes hold half of the slots at most, and begin nothing while a caller's call is under way. */
+  /** Probes hold at most half of the slots, and start nothing while a caller's call is under way. */
   get #hasPlaceForProbe(): boolean {
     const slots = Math.max(1, Math.floor(this.#settings.concurrency / 2));
     return this.#inFlight.caller === 0 && this.#inFlight.probe < slots;

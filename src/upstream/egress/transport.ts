@@ -6,7 +6,7 @@ import { Agent, EnvHttpProxyAgent, fetch, type Response } from "undici";
 import type { Clock } from "../../clock.ts";
 import { BOUNDS } from "../bounds.ts";
 import { UpstreamError } from "../errors.ts";
-import { withoutMarkup } from "../readers/text.ts";
+import { stripMarkup } from "../readers/text.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** How connecting fails, by the system's codes and undici's. */
@@ -130,7 +130,7 @@ async function boundedText(response: Response): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/** The innermost cause says most: `fetch failed` alone helps nobody. */
+/** The cause at the bottom: `fetch failed` alone helps nobody. */
 function innermost(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
 }
@@ -145,5 +145,5 @@ function reasonOf(error: unknown): string {
   const cause = innermost(error);
   if (!(cause instanceof Error)) return "the connection failed";
   const code = codeOf(error);
-  return `the connection failed (${withoutMarkup(code === "" ? cause.message : `${code}: ${cause.message}`)})`;
+  return `the connection failed (${stripMarkup(code === "" ? cause.message : `${code}: ${cause.message}`)})`;
 }

@@ -5,14 +5,14 @@
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import type { ChatType } from "../../protocol/chat.ts";
+import { isToken } from "../answer.ts";
 import { BOUNDS } from "../bounds.ts";
-import { isToken } from "../continuation.ts";
 import { initialData } from "./initial-data.ts";
 import { whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =
   | { chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] } }
-  /** `why`: a short sentence without a full stop. Without data it is no page of a video, and tells nothing of its chat. */
+  /** `why`: a short sentence without a full stop. A page without data is not one of a video, and says nothing about its chat. */
   | { chat: undefined; why: string; hasData: boolean };
 
 /** The last is how a page that was asked for by a continuation names it. */

@@ -2,7 +2,7 @@
  * The credentials with which the upstream's own web client calls it, as its scripts and pages carry them. Each
  * source gives what it has; only values of the right form count.
  */
-import { asString, dig, parsed, present } from "../../json.ts";
+import { asString, dig, omitUndefined, parseJson } from "../../json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {
@@ -29,7 +29,7 @@ const NAMES: Record<keyof Credentials, RegExp[]> = {
 
 /** From the settings in a script such as `sw.js`, which most of the time is a stub without any. */
 export function credentialsInServiceWorker(js: string): FoundCredentials {
-  return present<FoundCredentials>({
+  return omitUndefined<FoundCredentials>({
     apiKey: settingIn(js, "apiKey"),
     clientVersion: settingIn(js, "clientVersion"),
     visitorData: settingIn(js, "visitorData"),
@@ -41,8 +41,8 @@ export function credentialsInServiceWorker(js: string): FoundCredentials {
  * `[0][2]`: `[[device…], api key]`, with the visitor at 13 and the client version at 16 of the device.
  */
 export function credentialsInServiceWorkerData(text: string): FoundCredentials {
-  const configuration = dig(parsed(text.slice(Math.max(0, text.indexOf("[")))), 0, 2);
-  return present<FoundCredentials>({
+  const configuration = dig(parseJson(text.slice(Math.max(0, text.indexOf("[")))), 0, 2);
+  return omitUndefined<FoundCredentials>({
     apiKey: ofForm("apiKey", dig(configuration, 1)),
     clientVersion: ofForm("clientVersion", dig(configuration, 0, 16)),
     visitorData: ofForm("visitorData", dig(configuration, 0, 13)),

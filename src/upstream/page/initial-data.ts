@@ -14,7 +14,7 @@ export function initialData(html: string): JsonObject | undefined {
   return firstWith(html, INITIAL_DATA, ["contents", "continuationContents"]);
 }
 
-/** What the page's player was told about the video: the first `ytInitialPlayerResponse` that judges whether it plays. */
+/** What the page's player knows about the video: the first `ytInitialPlayerResponse` that judges whether it plays. */
 export function playerResponse(html: string): JsonObject | undefined {
   return firstWith(html, PLAYER_RESPONSE, ["playabilityStatus"]);
 }

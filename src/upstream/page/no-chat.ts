@@ -4,10 +4,10 @@
  */
 
 import { asObject, asString, dig, type JsonObject } from "../../json.ts";
-import { withoutMarkup, wordsOf } from "../readers/text.ts";
+import { stripMarkup, wordsOf } from "../readers/text.ts";
 import { playerResponse } from "./initial-data.ts";
 
-/** What of a page tells why. */
+/** The parts of a page by which the reason is found. */
 interface Signs {
   html: string;
   data: JsonObject | undefined;
@@ -50,7 +50,7 @@ export function whyNoChat(html: string, data: JsonObject | undefined): string {
     notice,
   };
   const why = REASONS.find(([, holds]) => holds(signs))?.[0] ?? "";
-  const words = withoutMarkup(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
+  const words = stripMarkup(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
   return words === "" ? why : `${why} (the upstream says: ${words})`;
 }
 

@@ -3,7 +3,7 @@
  * Reading takes time linear in the page, however hostile it is; what is not a JSON object is skipped.
  */
 
-import { asObject, type JsonObject, parsed } from "../../json.ts";
+import { asObject, type JsonObject, parseJson } from "../../json.ts";
 import { BOUNDS } from "../bounds.ts";
 
 const QUOTE = 0x22;
@@ -28,7 +28,7 @@ export function* scriptObjects(page: string, opening: RegExp): Generator<JsonObj
     budget -= (end ?? limit) - start;
     if (end !== undefined) {
       const text = isLiteral ? unescaped(page.slice(start + 1, end - 1)) : page.slice(start, end);
-      const object = asObject(parsed(text));
+      const object = asObject(parseJson(text));
       if (object) yield object;
     }
   }

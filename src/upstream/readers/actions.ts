@@ -4,15 +4,15 @@
  * ours, and the rest goes on.
  */
 
-import { asArray, asNumber, asObject, dig, type JsonObject, present } from "../../json.ts";
+import { asArray, asNumber, asObject, dig, type JsonObject, omitUndefined } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/telemetry.ts";
 import { NO_PANELS, type OpenPanels } from "./panels.ts";
 import {
+  type ActionTime,
   BrokenItem,
   type Context,
   type Item,
-  type Moment,
   type Outcome,
   type Reader,
   type Surroundings,
@@ -48,7 +48,7 @@ export interface Reading {
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
   const reading = new Collector(context.panels ?? NO_PANELS);
-  const now: Moment = {
+  const now: ActionTime = {
     receivedAt: context.receivedAt,
     timeOfDay: timeOfDay(context.timezone),
     offsetMs: undefined,
@@ -76,7 +76,7 @@ class Collector implements Reading {
     this.panels = panels;
   }
 
-  take(action: unknown, moment: Moment): void {
+  take(action: unknown, moment: ActionTime): void {
     try {
       const place = { ...moment, around: {}, panels: this.panels };
       const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place);
@@ -110,7 +110,7 @@ function readNamed(
   if (!reader) return { kind, item: "unknown" };
   if (reader === "silent") return { kind, item: "silent" };
   const read = (inside: unknown, around: Surroundings = {}) =>
-    readNamed(inside, kind, { ...place, around: { ...place.around, ...present(around) } });
+    readNamed(inside, kind, { ...place, around: { ...place.around, ...omitUndefined(around) } });
   try {
     const result = reader(body, { ...place, read });
     const outcome = toOutcome(result);
@@ -129,7 +129,7 @@ function toOutcome(result: ReturnType<Reader>): Outcome {
   return "item" in result ? result : { item: { message: result } };
 }
 
-function withOrigin<M extends Message>(message: M, upstreamKind: string, { offsetMs }: Moment): M {
+function withOrigin<M extends Message>(message: M, upstreamKind: string, { offsetMs }: ActionTime): M {
   const offset = offsetMs === undefined ? {} : { offsetMs };
   return { ...message, details: { ...message.details, ...offset, upstreamKind } };
 }

@@ -8,7 +8,7 @@ import { BOUNDS } from "../bounds.ts";
 
 const UPSTREAM_SITE = "https://www.youtube.com";
 
-/** Made absolute, otherwise as it stands; undefined if it is no address, too long, or of another scheme. */
+/** Made absolute, otherwise as it stands; undefined if it is not an address, too long, or of another scheme. */
 export function webAddress(value: unknown): string | undefined {
   const text = asString(value);
   if (text === undefined || text.length > BOUNDS.addressLength) return undefined;

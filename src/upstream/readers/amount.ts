@@ -1,5 +1,5 @@
 /**
- * Amounts of money as texts, read without guessing: what a text does not tell is null. The upstream writes in
+ * Amounts of money as texts, read without guessing: what a text does not say is null. The upstream writes in
  * the language asked for (`¥1,000`, `CZK 20.00`), but other languages' forms (`1.234,56 €`) come through too.
  */
 import type { Details } from "../../protocol/kinds.ts";

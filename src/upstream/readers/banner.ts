@@ -3,7 +3,7 @@
  * A banner has an id of its own, by which it is taken down; it carries no time.
  */
 
-import { asObject, asString, dig, present } from "../../json.ts";
+import { asObject, asString, dig, omitUndefined } from "../../json.ts";
 import type { Details, MessageType } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { linkAddress } from "./address.ts";
@@ -53,7 +53,7 @@ export const bannerRemoved: Reader = (action, context) =>
     parts: [],
   });
 
-/** Whose button leads to a video sends its viewers there; any other tells of viewers who have come. */
+/** A button that leads to a video sends this channel's viewers there; without one, viewers have come from elsewhere. */
 export const raid: Reader = (redirect, context) => {
   const command = dig(redirect, "inlineActionButton", "buttonRenderer", "command");
   const watch = asObject(dig(command, "watchEndpoint"));
@@ -64,7 +64,7 @@ export const raid: Reader = (redirect, context) => {
     details: {
       raid: asObject(command) && {
         direction: watch ? "out" : "in",
-        ...present({
+        ...omitUndefined({
           videoId: videoId && /^[\w-]{11}$/.test(videoId) ? videoId : undefined,
           url: linkAddress(command),
         }),

@@ -10,7 +10,7 @@ import { BOUNDS } from "../bounds.ts";
 import { imageAddress } from "./address.ts";
 import { type Content, event, usableId } from "./event.ts";
 import type { Context } from "./reader.ts";
-import { labelOf, shortened, wordsOf } from "./text.ts";
+import { labelOf, shorten, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
 
 /** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
@@ -24,7 +24,7 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
     shownTime: wordsOf(dig(item, "timestampText"), 50),
     usec,
     details: {
-      authorId: shortened(authorId, 100) || undefined,
+      authorId: shorten(authorId, 100) || undefined,
       authorPhoto: imageAddress(dig(item, "authorPhoto")),
       badges: badgesOf(item),
       publishedAt: usec === undefined ? undefined : isoTime(usec),
@@ -46,7 +46,7 @@ function badgesOf(item: JsonObject): Badge[] | undefined {
     const picture = dig(renderer, "customThumbnail");
     const kind = picture ? "member" : BADGE_KINDS.get(dig(renderer, "icon", "iconType"));
     if (!kind) continue;
-    const label = shortened(dig(renderer, "tooltip")) || labelOf(renderer);
+    const label = shorten(dig(renderer, "tooltip")) || labelOf(renderer);
     const url = imageAddress(picture);
     badges.push(url === undefined ? { kind, label } : { kind, label, url });
   }

@@ -1,10 +1,10 @@
 /**
  * The upstream's colours, which are 32-bit ARGB numbers, as `#rrggbb`; and the tier of a paid message, which the
- * colour of its header tells.
+ * colour of its header shows.
  */
 import { asNumber } from "../../json.ts";
 
-/** `#rrggbb` of an ARGB number, its alpha dropped; undefined for what is no such number. */
+/** `#rrggbb` of an ARGB number, its alpha dropped; undefined for anything else. */
 export function hexColor(argb: unknown): string | undefined {
   const number = asNumber(argb);
   if (number === undefined || !Number.isInteger(number) || number < 0 || number > 0xffffffff)

@@ -1,4 +1,4 @@
-/** Donations to charity, told by the upstream in one sentence. */
+/** Donations to charity, which the upstream reports in one sentence. */
 
 import { asArray, asString, dig } from "../../json.ts";
 import { readAmount } from "./amount.ts";

@@ -3,12 +3,12 @@
  * upstream's own are put together here and stay the same however often an event is read.
  */
 import { createHash } from "node:crypto";
-import { asString, present } from "../../json.ts";
+import { asString, omitUndefined } from "../../json.ts";
 import type { Details, DetailsOf, MessageType } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { BrokenItem, type Moment } from "./reader.ts";
-import { joined } from "./text.ts";
+import { type ActionTime, BrokenItem } from "./reader.ts";
+import { plainText } from "./text.ts";
 import { offsetText } from "./timestamp.ts";
 
 /** Details as a reader finds them: an optional one may be undefined. */
@@ -39,21 +39,21 @@ export interface Origin {
   details?: Found<Details>;
 }
 
-export function event(id: string, moment: Moment, content: Content, origin: Origin = {}): Message {
+export function event(id: string, moment: ActionTime, content: Content, origin: Origin = {}): Message {
   return {
     type: content.type,
     id,
     timestamp: origin.shownTime || timestampOf(origin.usec, moment),
     author: content.author ?? origin.author ?? "",
-    message: joined(content.parts),
+    message: plainText(content.parts),
     amount: content.amount ?? "",
     color: content.color ?? "",
     parts: content.parts,
-    details: present<Details>({ ...origin.details, ...content.details }),
+    details: omitUndefined<Details>({ ...origin.details, ...content.details }),
   } as Message; // a content's type and details are a pair, which the compiler cannot follow into this object
 }
 
-function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay }: Moment): string {
+function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay }: ActionTime): string {
   if (offsetMs !== undefined) return offsetText(offsetMs);
   return timeOfDay(usec === undefined ? receivedAt : usec / 1000);
 }

@@ -11,6 +11,6 @@ export const ticker: Reader = (renderer, { read }) =>
     authorExternalChannelId: dig(renderer, "authorExternalChannelId"),
   });
 
-/** How phones are told of what moves over the chat. */
+/** What phones show moving over the chat. */
 export const widget: Reader = (action, { read }) =>
   read(dig(action, "widgetRenderer", "interactivityWidgetRenderer", "content"));

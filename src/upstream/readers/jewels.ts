@@ -4,7 +4,7 @@ import { asNumber, dig, type JsonObject } from "../../json.ts";
 import { imageAddress } from "./address.ts";
 import { chatItem } from "./chat-item.ts";
 import type { Context, Reader } from "./reader.ts";
-import { partsOf, shortened } from "./text.ts";
+import { partsOf, shorten } from "./text.ts";
 
 export const jewels: Reader = (item, context) =>
   gift(item, context, {
@@ -39,7 +39,7 @@ function gift(item: JsonObject, context: Context, { text, label, image, count }:
     type: "jewels",
     parts: partsOf(text),
     details: {
-      sticker: url === undefined ? undefined : { label: shortened(label), url },
+      sticker: url === undefined ? undefined : { label: shorten(label), url },
       gift: count === undefined ? undefined : { count },
     },
   });

@@ -33,14 +33,14 @@ const milestone: Reader = (item, context) =>
     },
   });
 
-/** How a new member was told of before there were levels. */
+/** How the upstream announced a new member before there were levels. */
 export const newSponsor: Reader = (item, context) =>
   chatItem(item, context, {
     type: "membership",
     parts: sentence(dig(item, "eventText"), dig(item, "detailText")),
   });
 
-/** Who gives is told in the header, when and by which channel outside of it. */
+/** The giver's name stands in the header, the time and the giver's channel outside of it. */
 export const gift: Reader = (item, context) => {
   const header = dig(item, "header", "liveChatSponsorshipsHeaderRenderer");
   const giver: JsonObject = {

@@ -3,14 +3,14 @@ import { dig } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
 import { shortHash } from "./event.ts";
 import type { Reader } from "./reader.ts";
-import { joined, partsOf, sentence } from "./text.ts";
+import { partsOf, plainText, sentence } from "./text.ts";
 
-/** The icon tells a poll's result from a notice, whose own id is a new one at each load of the page. */
+/** A poll's result has an icon of its own. A notice's upstream id is another at each load of the page, its text is not. */
 export const notice: Reader = (item, context) => {
   const parts = partsOf(dig(item, "message"));
   if (dig(item, "icon", "iconType") === "POLL")
     return chatItem(item, context, { type: "poll_result", parts });
-  const id = `notice:${shortHash(joined(parts))}`;
+  const id = `notice:${shortHash(plainText(parts))}`;
   return chatItem({ ...item, id }, context, { type: "notice", parts });
 };
 

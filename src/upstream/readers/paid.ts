@@ -1,9 +1,9 @@
 /**
  * What viewers pay for: messages and stickers. Their amount stays the upstream's own text; what it means, the
- * colours and the tier that these tell are details.
+ * colours and the tier that follows from these are details.
  */
 
-import { dig, type JsonObject, present } from "../../json.ts";
+import { dig, type JsonObject, omitUndefined } from "../../json.ts";
 import type { Colors } from "../../protocol/kinds.ts";
 import { imageAddress } from "./address.ts";
 import { readAmount } from "./amount.ts";
@@ -53,7 +53,7 @@ export const supersticker: Reader = (item, context) => {
 
 function paymentOf(item: JsonObject, keys: ColorKeys) {
   const amount = wordsOf(dig(item, "purchaseAmountText"), 100);
-  const colors = present<Colors>(
+  const colors = omitUndefined<Colors>(
     Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, hexColor(dig(item, key))])),
   );
   return {

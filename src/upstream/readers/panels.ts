@@ -22,15 +22,15 @@ export type OpenPanels = readonly OpenPanel[];
 export const NO_PANELS: OpenPanels = [];
 
 /** The panels once this one shows what it shows now. */
-export function showing(panels: OpenPanels, panel: OpenPanel): OpenPanels {
-  return [...without(panels, panel.panelId), panel].slice(-BOUNDS.panels);
+export function withPanel(panels: OpenPanels, panel: OpenPanel): OpenPanels {
+  return [...withoutPanel(panels, panel.panelId), panel].slice(-BOUNDS.panels);
 }
 
-export function without(panels: OpenPanels, panelId: string): OpenPanels {
+export function withoutPanel(panels: OpenPanels, panelId: string): OpenPanels {
   return panels.filter((open) => open.panelId !== panelId);
 }
 
-/** Panels from JSON that was made of some; what is none is left out. */
+/** Panels from JSON that was made from panels; anything else in it is left out. */
 export function toPanels(stored: unknown): OpenPanels {
   return (asArray(stored) ?? []).filter(isPanel).slice(-BOUNDS.panels);
 }

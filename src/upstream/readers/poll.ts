@@ -3,14 +3,14 @@
  * a poll that shows what it showed before is the same message again.
  */
 
-import { asArray, asNumber, asObject, dig, present } from "../../json.ts";
+import { asArray, asNumber, asObject, dig, omitUndefined } from "../../json.ts";
 import type { Details } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { event, shortHash, usableId } from "./event.ts";
-import { type OpenPanel, showing, without } from "./panels.ts";
-import type { Context, Moment, Reader } from "./reader.ts";
-import { joined, partsOf, wordsOf } from "./text.ts";
+import { type OpenPanel, withoutPanel, withPanel } from "./panels.ts";
+import type { ActionTime, Context, Reader } from "./reader.ts";
+import { partsOf, plainText, wordsOf } from "./text.ts";
 
 type Shown = NonNullable<Details["poll"]>;
 
@@ -18,16 +18,16 @@ export const pollOpened: Reader = (action, context) => {
   const panel = dig(action, "panelToShow", "liveChatActionPanelRenderer");
   const poll = dig(panel, "contents", "pollRenderer");
   if (!asObject(poll)) return "unknown";
-  return shown(read(poll, "open", dig(panel, "id")), context);
+  return showPoll(readPoll(poll, "open", dig(panel, "id")), context);
 };
 
 export const pollUpdated: Reader = (action, context) => {
   const poll = dig(action, "pollToUpdate", "pollRenderer");
   if (!asObject(poll)) return "unknown";
-  const panel = read(poll, "updated");
+  const panel = readPoll(poll, "updated");
   const open = context.panels.find(({ pollId }) => pollId === panel.pollId);
   if (open && hashOf(open.poll) === hashOf(panel.poll)) return "silent";
-  return shown({ ...panel, panelId: open?.panelId ?? panel.panelId }, context);
+  return showPoll({ ...panel, panelId: open?.panelId ?? panel.panelId }, context);
 };
 
 /** A message only where the poll was shown: the action itself says nothing about it. */
@@ -36,7 +36,7 @@ export const pollClosed: Reader = (action, context) => {
   const open = context.panels.find((panel) => panel.panelId === panelId);
   if (!open) return "silent";
   const closed: OpenPanel = { ...open, poll: { ...open.poll, state: "closed" } };
-  return { item: { message: messageOf(closed, context) }, panels: without(context.panels, panelId) };
+  return { item: { message: messageOf(closed, context) }, panels: withoutPanel(context.panels, panelId) };
 };
 
 /** A banner's poll shows no votes, and goes with its banner. */
@@ -44,15 +44,15 @@ export const pollInBanner: Reader = (poll, context) => {
   const question = partsOf(dig(poll, "pollQuestion"), BOUNDS.questionLength);
   const choices = choicesOf(dig(poll, "pollChoices"));
   const pollId = usableId(context.around.id);
-  const shownNow: Shown = { question: joined(question), choices, state: "open" };
-  return messageOf({ panelId: pollId, pollId, question, poll: shownNow }, context);
+  const shown: Shown = { question: plainText(question), choices, state: "open" };
+  return messageOf({ panelId: pollId, pollId, question, poll: shown }, context);
 };
 
-function shown(panel: OpenPanel, context: Context) {
-  return { item: { message: messageOf(panel, context) }, panels: showing(context.panels, panel) };
+function showPoll(panel: OpenPanel, context: Context) {
+  return { item: { message: messageOf(panel, context) }, panels: withPanel(context.panels, panel) };
 }
 
-function messageOf({ pollId, question, poll }: OpenPanel, moment: Moment): Message {
+function messageOf({ pollId, question, poll }: OpenPanel, moment: ActionTime): Message {
   return event(`poll:${pollId}:${hashOf(poll)}`, moment, {
     type: "poll",
     parts: [...question],
@@ -66,7 +66,7 @@ function hashOf(poll: OpenPanel["poll"]): string {
 }
 
 /** `panelId`: where it is not the poll's own id, which it always was so far. */
-function read(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPanel {
+function readPoll(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPanel {
   const pollId = usableId(dig(poll, "liveChatPollId") ?? panelId);
   const header = dig(poll, "header", "pollHeaderRenderer");
   const question: Part[] = partsOf(dig(header, "pollQuestion"), BOUNDS.questionLength);
@@ -76,7 +76,7 @@ function read(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPane
     pollId,
     question,
     poll: {
-      question: joined(question),
+      question: plainText(question),
       choices: choicesOf(dig(poll, "choices")),
       ...(votes === undefined ? {} : { votes }),
       state,
@@ -88,7 +88,7 @@ function read(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPane
 function choicesOf(choices: unknown): Shown["choices"] {
   return (asArray(choices) ?? []).slice(0, BOUNDS.choices).map((choice) => ({
     text: wordsOf(dig(choice, "text")),
-    ...present({
+    ...omitUndefined({
       ratio: asNumber(dig(choice, "voteRatio")),
       percent: percentIn(dig(choice, "votePercentage")),
     }),

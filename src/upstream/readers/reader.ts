@@ -10,7 +10,7 @@ import type { DroppedActions } from "../../telemetry/telemetry.ts";
 import type { OpenPanels } from "./panels.ts";
 
 /** When an action came. */
-export interface Moment {
+export interface ActionTime {
   /** Wall time in milliseconds, for what carries no time of its own. */
   receivedAt: number;
   /** A wall time in milliseconds as `h:mm AM` in the configured zone. */
@@ -19,13 +19,13 @@ export interface Moment {
   offsetMs: number | undefined;
 }
 
-/** What stands around an item, and holds for it where it does not say the same itself. Raw, as it came. */
+/** Fields of an item that its holder has, used where the item itself lacks them. Raw, as they came. */
 export interface Surroundings {
   id?: unknown;
   authorExternalChannelId?: unknown;
 }
 
-export interface Context extends Moment {
+export interface Context extends ActionTime {
   around: Surroundings;
   /** The polls that are open before this action. */
   panels: OpenPanels;

@@ -38,23 +38,23 @@ export function sentence(text: unknown, subText: unknown): Part[] {
 }
 
 /** A message's text: its parts' texts joined. */
-export function joined(parts: readonly Part[]): string {
+export function plainText(parts: readonly Part[]): string {
   return parts.map((part) => part.text).join("");
 }
 
 /** The plain words of a text, shortened; "" where there are none. */
 export function wordsOf(text: unknown, maxLength: number = BOUNDS.wordsLength): string {
-  return cut(joined(partsOf(text)), maxLength);
+  return cut(plainText(partsOf(text)), maxLength);
 }
 
 /** A bare string, shortened; "" where there is none. */
-export function shortened(value: unknown, maxLength: number = BOUNDS.wordsLength): string {
+export function shorten(value: unknown, maxLength: number = BOUNDS.wordsLength): string {
   return cut(asString(value) ?? "", maxLength);
 }
 
 /** The words that the upstream gives to those who cannot see: an image's or a badge's label. */
 export function labelOf(labelled: unknown): string {
-  return shortened(dig(labelled, "accessibility", "accessibilityData", "label"));
+  return shorten(dig(labelled, "accessibility", "accessibilityData", "label"));
 }
 
 /** At most `maxLength` UTF-16 units, one less where the last would be half a character. */
@@ -67,7 +67,7 @@ export function cut(text: string, maxLength: number): string {
 }
 
 /** Words without tags, on one line, shortened. */
-export function withoutMarkup(words: string): string {
+export function stripMarkup(words: string): string {
   const plain = cut(words, 2 * BOUNDS.reasonLength).replaceAll(/<[^>]*>/g, " ");
   return cut(plain.replaceAll(/[\s<>]+/g, " ").trim(), BOUNDS.reasonLength);
 }

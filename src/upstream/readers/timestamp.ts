@@ -18,7 +18,7 @@ export function isoTime(usec: number): string {
 
 /**
  * Makes what shows a wall time (milliseconds since 1970) as `h:mm AM` in a zone (an IANA name; throws
- * `RangeError` for an unknown one). Making it is dear, using it is cheap.
+ * `RangeError` for an unknown one). Making it is expensive, using it is cheap.
  */
 export function timeOfDay(timezone: string): (epochMs: number) => string {
   const format = new Intl.DateTimeFormat("en-US", {
