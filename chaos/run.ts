@@ -2,15 +2,12 @@
 import { round } from "./events/index.ts";
 import { judgeStore } from "./store-judge.ts";
 import { Verdict } from "./verdict.ts";
-import { World } from "./world.ts";
+import { World, type WorldOptions } from "./world.ts";
 
-export interface RunOptions {
-  seed: number;
+export interface RunOptions extends WorldOptions {
   /** Of events; what comes before and after them is not counted. Without it one whole round is played. */
   minutes?: number;
   viewers: number;
-  /** The project whose service is run. */
-  projectDir: string;
   /** Names of events; empty plays all. */
   events: readonly string[];
 }
@@ -70,7 +67,7 @@ async function play(world: World, options: RunOptions): Promise<void> {
     }
     verdict.count("rounds");
   } while (options.minutes !== undefined && !isOver());
-  if (!verdict.over.aborted) await end(world);
+  if (!verdict.over.aborted) await end(world, options);
 }
 
 async function audience(world: World, viewers: number): Promise<void> {
@@ -82,14 +79,14 @@ async function audience(world: World, viewers: number): Promise<void> {
 }
 
 /** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
-async function end(world: World): Promise<void> {
+async function end(world: World, { store }: RunOptions): Promise<void> {
   const { verdict } = world;
   world.stopTraffic();
   await world.calm();
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;
   if (code !== 0) verdict.violate(`the last stop ended with ${code ?? signal}`);
-  judgeStore(world.disk.path, world.rooms, verdict);
+  if (store !== "memory") judgeStore(world.disk.path, world.rooms, verdict);
   world.judge();
   for (const [text, count] of world.service.errors)
     verdict.count(`errors logged: ${text.slice(0, 80)}`, count);

@@ -22,6 +22,8 @@ export interface WorldOptions {
   seed: number;
   /** The project whose service is run. */
   projectDir: string;
+  /** `memory` is forgotten at each restart: for runs without one. */
+  store?: "sqlite" | "memory";
 }
 
 /** How the service is set: everything faster than in life; five rooms ask for more calls than the spacing allows. */
@@ -90,7 +92,7 @@ export class World implements AsyncDisposable {
   #longSaid = 0;
   #replays = 0;
 
-  static async create({ seed, projectDir }: WorldOptions, verdict: Verdict): Promise<World> {
+  static async create({ seed, projectDir, store }: WorldOptions, verdict: Verdict): Promise<World> {
     const upstream = await startSimulator({ seed });
     const injector = new FaultInjector();
     const disk = new Disk(DISK_BYTES);
@@ -100,7 +102,7 @@ export class World implements AsyncDisposable {
       port,
       injector,
       settings: {
-        RELAY_STORE: disk.storeUrl,
+        RELAY_STORE: store === "memory" ? "memory:" : disk.storeUrl,
         RELAY_UPSTREAM_URL: upstream.urls.main,
         RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
         RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,

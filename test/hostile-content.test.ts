@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { assertRefused, type PollBody } from "./support/api.ts";
-import type { HostileAnswer } from "./support/fault-proxy.ts";
 import {
   assertPolledDespite,
   assertUnharmed,
   callerDespite,
   type FaultyUpstream,
+  type HostileAnswer,
   openedDespite,
   startFaulty,
   untilMet,
@@ -58,14 +58,14 @@ describe("a script without usable credentials leaves them to the page", () => {
 describe("a page without a usable chat leaves it to the other page, and is told where that is no better", () => {
   for (const [name, page] of Object.entries(PAGES)) {
     itIsFrugal(name, async (faulty) => {
-      const { proxy, relay, chat } = faulty;
-      proxy.order("watch", saying(page));
+      const { relay, chat } = faulty;
+      faulty.order("watch", saying(page));
       await Promise.all([
-        proxy.order("popout", saying(page)).whenMet,
+        faulty.order("popout", saying(page)).whenMet,
         refused(relay, VIDEO).then(({ failure }) => assert.equal(failure, "404 NO_LIVE_CHAT")),
       ]);
       await using stream = await openedDespite(faulty, saying(page), ["popout"]);
-      const order = proxy.order("popout", saying(page));
+      const order = faulty.order("popout", saying(page));
       chat.expireTokens();
       await untilMet(order);
       await assertGoesOn(faulty, stream, "second");
@@ -75,9 +75,9 @@ describe("a page without a usable chat leaves it to the other page, and is told 
 
   it("does not end a room where neither is a page of a video", LIMIT, async () => {
     await using faulty = await startFaulty(DEADLINES);
-    const { proxy, chat } = faulty;
+    const { chat } = faulty;
     await using stream = await openedDespite(faulty, saying("<html>"), []);
-    const orders = [proxy.order("popout", saying("<html>")), proxy.order("watch", saying("<html>"))];
+    const orders = [faulty.order("popout", saying("<html>")), faulty.order("watch", saying("<html>"))];
     chat.expireTokens();
     await Promise.all(orders.map(untilMet));
     await assertGoesOn(faulty, stream, "second");
@@ -99,11 +99,11 @@ describe("an answer beyond all bounds is unusable, and asked for again", () => {
 describe("an absurd action becomes a message of bounded size, or none, and touches no other", () => {
   for (const [name, { actions, ids }] of Object.entries(ABSURD)) {
     itIsFrugal(name, async (faulty) => {
-      const { proxy, relay } = faulty;
+      const { relay } = faulty;
       const hostile = acting(textAction("before"), ...actions, textAction("after"));
       await using stream = await openedDespite(faulty, hostile, []);
       await using detailed = await openStream(relay, { videoId: VIDEO, details: true });
-      await untilMet(proxy.order("get_live_chat", hostile));
+      await untilMet(faulty.order("get_live_chat", hostile));
       for (const viewer of [stream, detailed]) await viewer.until(() => viewer.ids.includes("after"));
       await assertGoesOn(faulty, stream, "last");
       await assertUnharmed(faulty, stream, ["first", "before", ...ids, "after", "last"]);
@@ -154,7 +154,7 @@ describe("an absurd answer is taken for what it is", () => {
   itIsFrugal("an error of four million brackets is an expired token, told in few words", async (faulty) => {
     const hostile = saying(JSON.stringify({ error: { code: 400, message: "<".repeat(4e6) } }));
     await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
-    await untilMet(faulty.proxy.order("get_live_chat", hostile));
+    await untilMet(faulty.order("get_live_chat", hostile));
     await assertGoesOn(faulty, stream, "second");
     assertRefused(await callerDespite(faulty, hostile), 410, "TOKEN_EXPIRED");
     await assertUnharmed(faulty, stream, ["first", "second"]);
@@ -177,7 +177,7 @@ describe("Retry-After", { concurrency: true }, () => {
       await using faulty = await startFaulty(DEADLINES);
       await using stream = await openedDespite(faulty, saying(""), []);
       const hostile: HostileAnswer = (response) => response.writeHead(429, { "retry-after": sent }).end();
-      const order = faulty.proxy.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
+      const order = faulty.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
       await untilMet(order);
       const retryAfter = async () => {
         const response = await fetch(`${faulty.relay.url}/v1/stream?videoId=another-one`);

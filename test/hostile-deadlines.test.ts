@@ -8,8 +8,7 @@ import { systemClock } from "../src/clock.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { Transport } from "../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
-import { FaultProxy, type HostileAnswer } from "./support/fault-proxy.ts";
-import { assertSurvived } from "./support/faulty-upstream.ts";
+import { assertSurvived, type HostileAnswer, order } from "./support/faulty-upstream.ts";
 import { floods, SLOW } from "./support/malformed-http.ts";
 import { heldMb, peakGrowthMb } from "./support/memory.ts";
 
@@ -28,17 +27,16 @@ describe("an answer without end in a room", { concurrency: true }, () => {
 /** What one call to an upstream comes to that does this. */
 async function answerTo(hostile: HostileAnswer, deadlineMs: number): Promise<string> {
   await using upstream = await startSimulator();
-  await using proxy = await FaultProxy.before(upstream);
-  const order = proxy.order("sw.js", hostile);
+  const placed = order(upstream, "sw.js", hostile);
   const transport = new Transport(systemClock);
-  const call = { method: "GET", url: `${proxy.url}/sw.js`, headers: {}, deadlineMs } as const;
+  const call = { method: "GET", url: `${upstream.urls.main}/sw.js`, headers: {}, deadlineMs } as const;
   const answer = await transport.send(call, new AbortController().signal).then(
     ({ text }) => text,
     (error: unknown) => (error instanceof UpstreamError ? `${error.fault}: ${error.message}` : String(error)),
   );
   await transport.close();
-  await proxy.left();
-  assert.equal(order.met, 1);
+  await placed.left();
+  assert.equal(placed.fault.fired, 1);
   return answer;
 }
 

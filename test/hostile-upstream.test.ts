@@ -10,8 +10,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { assertFails } from "./support/answered-room.ts";
 import { assertRefused, post } from "./support/api.ts";
-import type { HostileAnswer } from "./support/fault-proxy.ts";
-import { assertSurvived, openedDespite, startFaulty, VIDEO } from "./support/faulty-upstream.ts";
+import {
+  assertSurvived,
+  type HostileAnswer,
+  openedDespite,
+  startFaulty,
+  VIDEO,
+} from "./support/faulty-upstream.ts";
 import { REFUSED } from "./support/malformed-http.ts";
 import { peakGrowthMb } from "./support/memory.ts";
 import { refused } from "./support/opening.ts";
@@ -44,19 +49,19 @@ describe("an answer that does not cease is told as the error that fits", () => {
   for (const [failure, kinds] of rows) {
     it(`at ${kinds.join(" and ")}: ${failure}`, async () => {
       await using faulty = await startFaulty(DEADLINES, { pageCredentials: false });
-      for (const kind of kinds) faulty.proxy.order(kind, hostile, Number.POSITIVE_INFINITY);
+      for (const kind of kinds) faulty.order(kind, hostile, Number.POSITIVE_INFINITY);
       assert.equal((await refused(faulty.relay, VIDEO)).failure, failure);
     });
   }
 
   it("in a room: an error frame, and a session is refused with the same code", async () => {
     await using faulty = await startFaulty(DEADLINES);
-    const { proxy, relay } = faulty;
+    const { relay } = faulty;
     await using stream = await openedDespite(faulty, hostile, []);
-    const order = proxy.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
+    const order = faulty.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
     await assertFails(stream);
-    assert.equal(order.met, 5);
-    for (const kind of ["popout", "watch"] as const) proxy.order(kind, hostile);
+    assert.equal(order.fault.fired, 5);
+    for (const kind of ["popout", "watch"] as const) faulty.order(kind, hostile);
     assertRefused(await post(relay.url, "/v1/sessions", { videoId: VIDEO }), 502, "UPSTREAM_ERROR");
   });
 });
@@ -68,11 +73,11 @@ it("a circle of slow redirects has one deadline for all of it", async () => {
     response.writeHead(302, { location: "?again" }).end();
   };
   const orders = (["popout", "watch"] as const).map((kind) =>
-    faulty.proxy.order(kind, slowly, Number.POSITIVE_INFINITY),
+    faulty.order(kind, slowly, Number.POSITIVE_INFINITY),
   );
   const { failure, message } = await refused(faulty.relay, VIDEO);
   assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*no complete answer/);
-  for (const { met } of orders) assert.ok(met > 0 && met <= 3, `${met} calls`);
+  for (const { fault } of orders) assert.ok(fault.fired > 0 && fault.fired <= 3, `${fault.fired} calls`);
 });
 
 it("offers HTTP/1.1 alone: a connection that falls silent is then left with the call that met it", async () => {

@@ -58,6 +58,21 @@ it("a storm of returning viewers is served from a file", LIMIT, async (t) => {
 
 it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t, "memory:"));
 
+it("the upstream is polled for 100 viewers as for one", LIMIT, async (t) => {
+  const timeOf = async (viewers: number): Promise<number> => {
+    await using relay = await startRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 15 }).say(10);
+    const clients = new LoadClients();
+    t.after(() => clients.cut());
+    await clients.open({ service: relay.url, videoId: VIDEO, viewers, withinMs: 0 });
+    const calls = await relay.upstream.requested("get_live_chat", { count: 40 });
+    clients.cut();
+    return (calls.at(-1)?.at ?? Number.NaN) - (calls[0]?.at ?? Number.NaN);
+  };
+  const [alone, together] = [await timeOf(1), await timeOf(100)];
+  assert.ok(together > alone * 0.6, `40 polls took ${alone} ms for one viewer, ${together} ms for 100`);
+});
+
 /** A room of so many messages, all of them below its tail. */
 async function storedRoom(count: number) {
   const store = observe(new MemoryStore(systemClock));

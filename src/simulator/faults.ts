@@ -19,7 +19,9 @@ export type Failure =
   | { delayMs: number }
   /** The right answer, in pieces. */
   | { drip: { bytes: number; everyMs: number } }
-  | { redirect: string; status?: number };
+  | { redirect: string; status?: number }
+  /** Whatever it does with the response; `real` makes the right answer. */
+  | { answer: (response: ServerResponse, real: () => Answer) => unknown };
 
 export interface FaultOrder {
   on: RequestKind;
@@ -131,6 +133,8 @@ export async function fail(failure: Failure, exchange: Exchange): Promise<void> 
   if (typeof failure === "string") {
     if (failure in BODIES) send(response, BODIES[failure as keyof typeof BODIES]);
     else CONNECTIONS[failure as keyof typeof CONNECTIONS](exchange);
+  } else if ("answer" in failure) {
+    await failure.answer(response, () => exchange.accept()());
   } else if ("redirect" in failure) {
     send(response, { ...html(failure.status ?? 302, ""), headers: { location: failure.redirect } });
   } else if ("status" in failure) {

@@ -1,41 +1,90 @@
 /**
- * A relay whose upstream answers chosen requests with hostile answers and all others as it should: a room that is opened, watched,
- * polled and re-bootstrapped through it all.
+ * A relay whose upstream gives chosen requests hostile answers and all others what it should: a room that is opened,
+ * watched, polled and re-bootstrapped through it all.
  */
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Answer as UpstreamAnswer } from "../../src/simulator/answers.ts";
 import type { Chat } from "../../src/simulator/chat.ts";
+import type { Fault } from "../../src/simulator/faults.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
 import type { SimulatorOptions } from "../../src/simulator/simulator.ts";
-import { startSimulator } from "../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../src/simulator/simulator.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
 import { type Answer, assertRefused, post } from "./api.ts";
-import { FaultProxy, type HostileAnswer, type Order } from "./fault-proxy.ts";
 import { inTime, openStream, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import { assertConsecutive, type Stream } from "./stream.ts";
 
 export const VIDEO = "faulty-chat";
 
-export interface FaultyUpstream extends AsyncDisposable {
-  relay: TestRelay;
-  proxy: FaultProxy;
-  chat: Chat;
+/**
+ * Answers a request as no upstream should; `real` makes what the upstream would have answered. What it still does once
+ * the connection is gone must end by itself.
+ */
+export type HostileAnswer = (response: ServerResponse, real: () => UpstreamAnswer) => unknown;
+
+export interface Order {
+  readonly fault: Fault;
+  /** Resolves when the first request is met. */
+  readonly whenMet: Promise<void>;
+  /** Resolves when the connections that were met so far are closed, at whichever side. */
+  left(): Promise<unknown>;
 }
 
-/** A relay behind a proxy, and a chat in which "first" was said. */
+/** Sets a hostile answer on the next requests of a kind, the oldest order first. */
+export function order(upstream: Simulator, on: RequestKind, hostile: HostileAnswer, times = 1): Order {
+  const { promise: whenMet, resolve } = Promise.withResolvers<void>();
+  const leaving: Promise<void>[] = [];
+  const answer: HostileAnswer = (response, real) => {
+    resolve();
+    if (response.socket) leaving.push(closed(response.socket));
+    return hostile(response, real);
+  };
+  return { fault: upstream.fault({ on, times, as: { answer } }), whenMet, left: () => Promise.all(leaving) };
+}
+
+/** Resolves, whatever befell the socket before. */
+export function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) resolve();
+    socket.once("close", () => resolve());
+  });
+}
+
+export interface FaultyUpstream extends AsyncDisposable {
+  relay: TestRelay;
+  chat: Chat;
+  order(on: RequestKind, hostile: HostileAnswer, times?: number): Order;
+  /** Resolves when every connection that had a hostile answer is closed. */
+  left(): Promise<unknown>;
+}
+
+/** A relay and a chat in which "first" was said. */
 export async function startFaulty(
   deadlines: Deadlines,
   simulator: SimulatorOptions = {},
 ): Promise<FaultyUpstream> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator(simulator));
-  const proxy = stack.use(await FaultProxy.before(upstream));
   const settings = { RELAY_POLL_MAX_MS: "20" };
-  const relay = stack.use(await startRelay({ upstream, proxy, deadlines, settings }));
+  const relay = stack.use(await startRelay({ upstream, deadlines, settings }));
   const chat = upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5, page: 10 });
   chat.say([textAction("first")]);
   const owned = stack.move();
-  return { relay, proxy, chat, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  const orders: Order[] = [];
+  return {
+    relay,
+    chat,
+    order: (...given) => {
+      const placed = order(upstream, ...given);
+      orders.push(placed);
+      return placed;
+    },
+    left: () => Promise.all(orders.map((one) => one.left())),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
 
 /**
@@ -62,7 +111,7 @@ export async function assertSurvived(
   assert.match(assertRefused(answer, 502, "UPSTREAM_ERROR"), says);
   assert.ok(JSON.stringify(answer.body).length < 400);
   await assertUnharmed(faulty, stream, ["first", "second", "third"]);
-  await inTime(faulty.proxy.left(), "the end of the hostile answer's connections");
+  await inTime(faulty.left(), "the end of the hostile answer's connections");
 }
 
 /** Opens the room while each of these requests is met by the hostile answer once. */
@@ -71,7 +120,7 @@ export async function openedDespite(
   hostile: HostileAnswer,
   kinds: readonly RequestKind[],
 ): Promise<Stream> {
-  const orders = kinds.map((kind) => faulty.proxy.order(kind, hostile));
+  const orders = kinds.map((kind) => faulty.order(kind, hostile));
   const stream = await openStream(faulty.relay, { videoId: VIDEO });
   await stream.untilMessages(1);
   assertMet(orders);
@@ -84,9 +133,8 @@ export async function assertPolledDespite(
   stream: Stream,
   hostile: HostileAnswer,
 ): Promise<void> {
-  const { proxy, relay, chat } = faulty;
-  const order = proxy.order("get_live_chat", hostile);
-  await untilMet(order);
+  const { relay, chat } = faulty;
+  await untilMet(faulty.order("get_live_chat", hostile));
   const pages = relay.upstream.requests.filter(({ kind }) => kind === "popout").length;
   chat.say([textAction("second")]);
   await stream.until(() => stream.ids.includes("second"));
@@ -103,11 +151,10 @@ async function assertReopenedDespite(
   stream: Stream,
   hostile: HostileAnswer,
 ): Promise<void> {
-  const { proxy, chat } = faulty;
-  const orders = [proxy.order("popout", hostile), proxy.order("watch", hostile)];
-  chat.expireTokens();
+  const orders = [faulty.order("popout", hostile), faulty.order("watch", hostile)];
+  faulty.chat.expireTokens();
   await Promise.all(orders.map(untilMet));
-  chat.say([textAction("third")]);
+  faulty.chat.say([textAction("third")]);
   await stream.until(() => stream.ids.includes("third"));
 }
 
@@ -128,12 +175,9 @@ export async function assertUnharmed(
 }
 
 /** The answer to a caller whose poll meets the hostile answer. */
-export async function callerDespite(
-  { relay, proxy }: FaultyUpstream,
-  hostile: HostileAnswer,
-): Promise<Answer> {
-  const order = proxy.order("get_live_chat_replay", hostile);
-  const answer = await inTime(post(relay.url, "/v1/poll", POLL), "a poll's answer");
+export async function callerDespite(faulty: FaultyUpstream, hostile: HostileAnswer): Promise<Answer> {
+  const order = faulty.order("get_live_chat_replay", hostile);
+  const answer = await inTime(post(faulty.relay.url, "/v1/poll", POLL), "a poll's answer");
   assertMet([order]);
   return answer;
 }
@@ -154,7 +198,7 @@ export async function untilMet(order: Order): Promise<void> {
 
 function assertMet(orders: readonly Order[]): void {
   assert.deepEqual(
-    orders.map(({ met }) => met),
+    orders.map(({ fault }) => fault.fired),
     orders.map(() => 1),
     "each hostile answer was met",
   );

@@ -3,7 +3,7 @@
  * bytes, or full of names that mean something to JavaScript.
  */
 import type { JsonObject } from "../../src/simulator/json.ts";
-import type { HostileAnswer } from "./fault-proxy.ts";
+import type { HostileAnswer } from "./faulty-upstream.ts";
 
 export const MEGABYTE = 1024 * 1024;
 /** More than any bound allows, less than an answer may have. */
@@ -26,7 +26,7 @@ export function saying(body: string | Buffer, contentType = "text/html; charset=
 
 /** The upstream's own answer with a change. */
 export function changed(change: (text: string) => string): HostileAnswer {
-  return async (response, real) => response.end(change(await real()));
+  return (response, real) => response.end(change(real().body));
 }
 
 /** The upstream's own answer to a chat call, its chat changed. */
