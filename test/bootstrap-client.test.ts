@@ -165,6 +165,18 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
     assert.match(retryAfter ?? "", /^(7200|719\d)$/);
   });
 
+  it("until a date by the upstream's own clock", async () => {
+    const date = Date.parse("2026-01-01T00:00:00Z"); // of a clock that is behind
+    const headers = {
+      Date: new Date(date).toUTCString(),
+      "Retry-After": new Date(date + 600_000).toUTCString(),
+    };
+    await using relay = await startAtRest();
+    relay.upstream.fault({ on: "popout", times: 1, as: { status: 429, headers } });
+    const { retryAfter } = await refused(relay, VIDEO);
+    assert.match(retryAfter ?? "", /^(600|59\d)$/);
+  });
+
   it("and opens the room once the cooldown is over", { timeout: 5000 }, async () => {
     await using relay = await startAtRest({ settings: { RELAY_COOLDOWN_MS: "100" } });
     relay.upstream.chat(VIDEO);

@@ -156,6 +156,15 @@ describe("a video without a chat", () => {
     await viewer.untilMessages(1);
   });
 
+  it("is looked at again at once where something else came in place of its page", async () => {
+    await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
+    relay.upstream.chat(VIDEO, TEXT).say(1);
+    for (const on of ["popout", "watch"] as const) relay.upstream.fault({ on, times: 1, as: "html" });
+    assert.equal((await fetch(streamUrl(relay.url, { videoId: VIDEO }))).status, 404);
+    await using viewer = await open(relay);
+    await viewer.untilMessages(1);
+  });
+
   it("costs the upstream one look for all that come back with a cursor of its room", async () => {
     await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" } });
     const chat = relay.upstream.chat(VIDEO, TEXT);

@@ -228,7 +228,8 @@ export class Entry {
     const { store, settings } = this.#parts;
     const record = await store.getRoom(this.videoId).catch(() => undefined);
     const room = record && this.#archive(record);
-    this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
+    const keptMs = error.cause ? 0 : settings.noChatMs; // where no page was seen there may be a chat
+    this.#state = { name: "archived", room, until: this.#in(keptMs), noChat: { error, record } };
   }
 
   /** A replay that was read to its end not long ago needs no upstream. Rejects with `StoreError`. */

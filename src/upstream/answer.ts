@@ -133,10 +133,12 @@ function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
   return /g-recaptcha|id=["']?captcha-form|unusual traffic from your computer/i.test(text);
 }
 
-/** `Retry-After` in seconds or as a date; undefined where it names no time to come. */
+/** `Retry-After` in seconds or as a date by the upstream's own clock; undefined where it names no time to come. */
 function retryAfterMs({ header, receivedAt }: UpstreamAnswer): number | undefined {
   const named = header("retry-after") ?? "";
-  const ms = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) * 1000 : Date.parse(named) - receivedAt;
+  const seconds = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) : undefined;
+  const sentAt = Date.parse(header("date") ?? "") || receivedAt;
+  const ms = seconds === undefined ? Date.parse(named) - sentAt : seconds * 1000;
   return ms > 0 ? ms : undefined;
 }
 

@@ -71,7 +71,7 @@ export class LiveChat {
 
   /**
    * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. Rejects
-   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or
+   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with a cause where no page of the video was seen) or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or
    * "unusable" where no page could be loaded.
    */
   async bootstrap(videoId: string, options: CallOptions): Promise<{ page: Page; first: Batch }> {
@@ -116,9 +116,10 @@ export class LiveChat {
     if (pages.failure) throw pages.failure;
     if (!pages.page?.chat) {
       const { why = "unavailable", hasData = false } = pages.page ?? {};
-      // A chat that was there is not gone because something else came in place of its page.
-      if (known && !hasData) throw new UpstreamError("unusable", why);
-      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
+      // What came in place of a page of the video says nothing about its chat.
+      const cause = hasData ? undefined : new UpstreamError("unusable", why);
+      if (known && cause) throw cause;
+      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`, { cause });
     }
     const { chatType, continuation, actions } = pages.page.chat;
     const { items, panels } = this.#read(actions, known?.panels);
