@@ -70,35 +70,6 @@ describe("no room for the video, first viewer connects, bootstrap succeeds", () 
   });
 });
 
-describe("what is history to the viewer that opens a room", () => {
-  /** The ids that the opener is sent, of five on the page and three that came between page and first answer. */
-  async function sentTo(backfill: number, foundOn: "both" | "watch") {
-    await using relay = await startRelay({ settings: { RELAY_GATE_SPACING_MS: "200" } });
-    const chat = relay.upstream.chat(VIDEO, { ...TEXT, foundOn, page: 5 });
-    chat.say(5);
-    const page = relay.upstream.requested(foundOn === "watch" ? "watch" : "popout", { finished: true });
-    const opening = open(relay, { backfill });
-    await page;
-    chat.say(3);
-    await using viewer = await opening;
-    chat.say(1);
-    await viewer.until(() => viewer.ids.at(-1) === chat.ledger.at(-1)?.id, "the live message");
-    assertConsecutive(viewer.cursors, viewer.init.cursor);
-    const ids = idsOf(chat);
-    return viewer.ids.map((id) => ids.indexOf(id) + 1);
-  }
-
-  it("is what the page held; the first answer is live already", async () => {
-    assert.deepEqual(await sentTo(0, "both"), [6, 7, 8, 9]);
-    assert.deepEqual(await sentTo(2, "both"), [4, 5, 6, 7, 8, 9]);
-  });
-
-  it("is the first answer where the page held nothing", async () => {
-    assert.deepEqual(await sentTo(0, "watch"), [9]);
-    assert.deepEqual(await sentTo(2, "watch"), [7, 8, 9]);
-  });
-});
-
 describe("no room for the video, first viewer connects, a bootstrap step fails", () => {
   it("no room; JSON error with a real status code; the next viewer tries anew", async () => {
     await using relay = await startRelay();
