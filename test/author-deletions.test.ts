@@ -12,17 +12,17 @@ import { CONTEXT, roomLog } from "./support/room-log.ts";
 
 const VIDEO = "deletions-1";
 const AUTHOR = "UCaaaaaaaaaaaaaaaaaaaaaa";
-const said = (id: string, authorExternalChannelId = AUTHOR): JsonObject => ({
-  addChatItemAction: {
-    item: {
-      liveChatTextMessageRenderer: {
-        id,
-        authorExternalChannelId,
-        timestampUsec: "1767225600000000",
-        message: { simpleText: "hi" },
-      },
-    },
+const text = (id: string, authorExternalChannelId = AUTHOR, simpleText = "hi"): JsonObject => ({
+  liveChatTextMessageRenderer: {
+    id,
+    authorExternalChannelId,
+    timestampUsec: "1767225600000000",
+    message: { simpleText },
   },
+});
+const said = (id: string, author = AUTHOR) => ({ addChatItemAction: { item: text(id, author) } });
+const edited = (id: string) => ({
+  replaceChatItemAction: { targetItemId: id, replacementItem: text(id, AUTHOR, "edited") },
 });
 const deletion = (externalChannelId = AUTHOR): JsonObject => ({
   markChatItemsByAuthorAsDeletedAction: { externalChannelId, deletedStateMessage: { simpleText: "gone" } },
@@ -46,13 +46,17 @@ it("is deleted again by the first message since, in one answer or in several", a
 });
 
 it("is not deleted again by a deletion that is repeated or read again, from wherever it is read", async () => {
-  const actions = [said("bad1"), deletion(), said("bad2"), deletion(), deletion(), said("bad3")];
-  for (let until = 1; until <= actions.length; until++) {
-    const take = await roomLog();
-    await take(...actions.slice(0, until));
-    for (let from = 0; from < until; from++) assert.deepEqual(await take(...actions.slice(from, until)), []);
-    await take(...actions);
-    assert.deepEqual(await take(deletion()), [AGAIN("bad3")], `after ${until}`);
+  const plain = [said("bad1"), deletion(), said("bad2"), deletion(), deletion(), said("bad3")];
+  const withEdits = [said("bad1"), deletion(), edited("bad1"), deletion(), said("bad3"), edited("bad3")];
+  for (const actions of [plain, withEdits]) {
+    for (let until = 1; until <= actions.length; until++) {
+      const take = await roomLog();
+      await take(...actions.slice(0, until));
+      for (let from = 0; from < until; from++)
+        assert.deepEqual(await take(...actions.slice(from, until)), []);
+      await take(...actions);
+      assert.deepEqual(await take(deletion()), [AGAIN("bad3")], `after ${until}`);
+    }
   }
 });
 

@@ -32,7 +32,7 @@ export function idsToLookUp(items: readonly Item[], deletions: AuthorDeletions):
   );
   const ids = items.flatMap(({ message, replaces }) => [
     ...(replaces ? [replaces.id] : []),
-    ...(isAboutDeletions ? [message.id] : []),
+    ...(isAboutDeletions ? [message.id, ...(replaces ? [replaces.as.id] : [])] : []),
   ]);
   return [...new Set(ids)];
 }
@@ -52,7 +52,10 @@ export function resolve(
   /** A deletion that stands before what the author has said since is the earlier one, read again. */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
-    return since && held.has(since) ? items.findLastIndex(({ message }) => message.id === since) > i : false;
+    if (!since || !held.has(since)) return false;
+    return (
+      i < items.findLastIndex(({ message, replaces }) => message.id === since || replaces?.as.id === since)
+    );
   };
   const messages = items.map((item, i) => {
     const message = messageOf(item, known);

@@ -11,6 +11,7 @@ import { stripMarkup } from "../readers/text.ts";
 const CONNECT_TIMEOUT_MS = 5000;
 /** How connecting fails, by the system's codes and undici's. */
 const NO_CONNECTION = new Set([
+  "EACCES",
   "EAI_AGAIN",
   "ECONNREFUSED",
   "EHOSTDOWN",
@@ -18,6 +19,7 @@ const NO_CONNECTION = new Set([
   "ENETDOWN",
   "ENETUNREACH",
   "ENOTFOUND",
+  "EPERM",
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
