@@ -43,6 +43,7 @@ const ROOMS: { videoId: string; perSecond: number; scenario: Partial<Scenario> }
   { videoId: LONG_ROOM, perSecond: 4, scenario: { ...PAGE, kinds: ["text"] } },
 ];
 /** What is said in the room of long messages at first: more than buffers can take, less than an answer may hold. */
+const LONG_CHARACTERS = 4000;
 const LONG_HISTORY = { answers: 10, messages: 300 };
 const REPLAY = { kind: "replay", pageSize: 40, kinds: ["text", "paid", "sticker"] } as const;
 const REPLAY_LENGTH = 2500;
@@ -154,7 +155,7 @@ export class World implements AsyncDisposable {
   }
 
   sayLong(messages: number): void {
-    this.longRoom.chat.say(longActions(this.#longSaid, messages));
+    this.longRoom.chat.say(longActions(this.#longSaid, messages, LONG_CHARACTERS));
     this.#longSaid += messages;
   }
 

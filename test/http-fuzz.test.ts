@@ -30,18 +30,9 @@ const ALLOWED = [
 ];
 /** The fields of each success. */
 const SUCCESS: Record<string, string[]> = {
-  "/v1/sessions": [
-    "videoId",
-    "chatType",
-    "client",
-    "host",
-    "endpoint",
-    "apiKey",
-    "webVersion",
-    "token",
-    "timeoutMs",
-    "messages",
-  ],
+  "/v1/sessions": "videoId chatType client host endpoint apiKey webVersion token timeoutMs messages".split(
+    " ",
+  ),
   "/v1/poll": ["token", "timeoutMs", "messages"],
   "/v1/probe": ["videoId", "rows"],
 };

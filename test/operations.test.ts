@@ -10,6 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
+import { longActions } from "../chaos/long-messages.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore } from "../src/store/open.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -116,12 +117,7 @@ async function slowViewer(run: Run): Promise<void> {
   const { upstream, url } = run.relay;
   const chat = upstream.chat(SLOW_VIDEO, { timeoutMs: 5, page: 0 });
   await using witness = await Stream.open(url, { videoId: SLOW_VIDEO, backfill: 0 });
-  const runs = [{ text: "x".repeat(10_000) }];
-  chat.say(
-    Array.from({ length: 500 }, (_, i) => ({
-      addChatItemAction: { item: { liveChatTextMessageRenderer: { id: `long-${i}`, message: { runs } } } },
-    })),
-  );
+  chat.say(longActions(0, 500));
   await witness.untilMessages(500);
   const slow = connect(Number(new URL(url).port), "127.0.0.1").pause();
   slow.write(`GET /v1/stream?videoId=${SLOW_VIDEO}&backfill=500 HTTP/1.1\r\nHost: a\r\n\r\n`);

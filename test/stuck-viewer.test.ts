@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { longActions } from "./support/long-actions.ts";
+import { longActions } from "../chaos/long-messages.ts";
 import { startRelay } from "./support/relay.ts";
 import { Stream } from "./support/stream.ts";
 

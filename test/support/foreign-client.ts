@@ -53,9 +53,6 @@ export function refusal(status: number, body: string, ...fields: string[]): stri
 /** Writes down what it hears, a line for each thing. */
 export class Log implements Observer {
   readonly lines: string[] = [];
-  readonly data: string[] = [];
-  /** Called with each line, when it is heard. */
-  onLine: (line: string) => void = () => {};
   readonly #changes = new Changes();
 
   opened({ videoId, chatType, cursor }: Parameters<Observer["opened"]>[0], lastEventId?: number): void {
@@ -63,8 +60,7 @@ export class Log implements Observer {
     this.#add(`opened at ${cursor} from ${lastEventId ?? "nothing"}`);
   }
 
-  message(cursor: number, data: string): void {
-    this.data.push(data);
+  message(cursor: number): void {
     this.#add(`message ${cursor}`);
   }
 
@@ -95,14 +91,8 @@ export class Log implements Observer {
 
   #add(line: string): void {
     this.lines.push(line);
-    this.onLine(line);
     this.#changes.announce();
   }
-}
-
-/** A client whose first wait is one of 97 ms. */
-export function call(kind: ClientKind, url: string, log: Log, options: Partial<ClientOptions> = {}): Client {
-  return newClient(kind, () => url, { videoId: "scripted-01", ...options }, log, new Random(2));
 }
 
 export interface Scripted {
@@ -123,7 +113,8 @@ export async function scripted(
     return typeof answer === "string" ? (caller) => caller.send(answer) : answer(log);
   });
   await using server = await ScriptedServer.start(script);
-  const client = call(kind, server.url, log, options);
+  const asked = { videoId: "scripted-01", ...options };
+  const client = newClient(kind, () => server.url, asked, log, new Random(2)); // its first wait is one of 97 ms
   try {
     await play({ log, server, client });
   } finally {

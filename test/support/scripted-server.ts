@@ -34,10 +34,6 @@ export class Caller {
   reset(): void {
     this.socket.resetAndDestroy();
   }
-
-  async gone(): Promise<void> {
-    if (!this.socket.closed) await once(this.socket, "close");
-  }
 }
 
 export class ScriptedServer implements AsyncDisposable {
@@ -47,10 +43,9 @@ export class ScriptedServer implements AsyncDisposable {
   readonly #answers: readonly Answer[];
   readonly #sockets = new Set<Socket>();
 
-  /** `port`: 0 for any of the host's. */
-  static async start(answers: readonly Answer[], port = 0, host = "127.0.0.1"): Promise<ScriptedServer> {
+  static async start(answers: readonly Answer[]): Promise<ScriptedServer> {
     const server = createServer({ noDelay: true });
-    server.listen(port, host);
+    server.listen(0, "127.0.0.1");
     await once(server, "listening");
     return new ScriptedServer(server, answers);
   }
