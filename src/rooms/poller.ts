@@ -237,7 +237,7 @@ export class Poller {
     telemetry.pollFailed(this.#videoId, this.#failures, why);
     const failingForMs = clock.monotonic() - this.#progressedAt;
     if (this.#failures >= settings.maxFailures && failingForMs >= settings.failingMs) {
-      const message = `The chat could not be read ${this.#failures} times in a row: ${why}`;
+      const message = `${why} (the chat could not be read ${this.#failures} times in a row)`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
     }
