@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import type { HttpSettings } from "../http/server.ts";
 import { OVERDUE_MS } from "../rooms/lateness.ts";
-import { STALL_MS } from "../rooms/room.ts";
 import type { RoomsSettings } from "../rooms/rooms.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
+import { STALL_MS } from "../rooms/viewer.ts";
 import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
 import { DEADLINES, type Deadlines } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";

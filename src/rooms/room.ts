@@ -23,9 +23,6 @@ const PAGE_MESSAGES = 100;
 const MAX_SHARED_PAGES = 32;
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
-/** How long a viewer may take nothing of what was written, in milliseconds. */
-export const STALL_MS = 30_000;
-
 export interface RoomSettings {
   keepaliveMs: number;
   /** How long a viewer may take nothing of what was written. */
@@ -151,9 +148,7 @@ export class Room implements ViewerHost {
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
     for (const viewer of this.#viewers) {
       if (keepaliveDue) viewer.keepalive();
-      if (viewer.stalledMs < stallMs) continue;
-      this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor);
-      viewer.reset();
+      if (viewer.resetIfStalled(stallMs)) this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor);
     }
   }
 

@@ -8,6 +8,9 @@ import type { Form } from "./form.ts";
 import type { Sink } from "./sink.ts";
 import type { Chunk, Tail } from "./tail.ts";
 
+/** How long a viewer may take nothing of what was written, in milliseconds. */
+export const STALL_MS = 30_000;
+
 /** What a viewer needs of its room. */
 export interface ViewerHost {
   readonly tail: Tail;
@@ -84,9 +87,11 @@ export class Viewer {
     if (this.#stalledSince === undefined) this.#write(this.#form.keepalive);
   }
 
-  /** For how long it has not taken what was written, in milliseconds. */
-  get stalledMs(): number {
-    return this.#stalledSince === undefined ? 0 : this.#room.now() - this.#stalledSince;
+  /** Cuts the connection if nothing of what was written has been taken for `stallMs`; returns whether it did. */
+  resetIfStalled(stallMs: number): boolean {
+    if (this.#stalledSince === undefined || this.#room.now() - this.#stalledSince < stallMs) return false;
+    this.reset();
+    return true;
   }
 
   /** Ends the connection without a terminal frame: the client is to reconnect and resume. */
