@@ -52,6 +52,7 @@ class Command {
       env,
       detached,
       timeout: 30_000,
+      killSignal: "SIGKILL",
     });
     this.child.stdout?.setEncoding("utf8").on("data", (text) => {
       this.out += text;
@@ -256,6 +257,14 @@ describe("a signal", () => {
   it("before the service listens stops it, too", async () => {
     const serve = new Command(["--port", "0", "--store", "memory:"], { env: REPORTING_LOADS });
     await serve.printed(/src\/cli\/serve\.ts/);
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  it("stops it where nobody reads its log any more", async () => {
+    const serve = new Command(["--port", "0", "--store", "memory:"]);
+    await serve.printed(LISTENING);
+    serve.child.stdout?.destroy();
     serve.child.kill("SIGTERM");
     assert.deepEqual(await serve.exited, [0, null]);
   });

@@ -8,7 +8,10 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export function createLog(level: LogLevel): Logger {
   const base = null; // no pid and host name on each line
-  if (!process.stdout.isTTY) return pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime });
+  if (!process.stdout.isTTY) {
+    const destination = pino.destination({ sync: false, minLength: 1 }); // with 0 a flush would not wait
+    return pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  }
   return pino({ level, base, transport: { target: "pino-pretty", options: { translateTime: "HH:MM:ss" } } });
 }
 
