@@ -63,7 +63,9 @@ export class Service implements AsyncDisposable {
   readonly #options: ServiceOptions;
   /** npm, the leader of the group; it ends as the service does. */
   #npm: ChildProcess | undefined;
-  #heard = () => {};
+  /** The newest messages of the present life. */
+  #messages: string[] = [];
+  #waiting: (() => void)[] = [];
 
   constructor(options: ServiceOptions) {
     this.#options = options;
@@ -81,18 +83,21 @@ export class Service implements AsyncDisposable {
   async start(): Promise<number> {
     assert.ok(!this.#npm, "the service is running");
     const began = performance.now();
-    const listening = new Promise<void>((resolve) => {
-      this.#heard = resolve;
-    });
     this.#spawn();
     const limit = setTimeout(() => this.#killGroup(), START_LIMIT_MS);
-    const end = await Promise.race([listening, this.exited]).finally(() => clearTimeout(limit));
-    if (end) {
-      throw new Error(
-        `the service ended before it listened (${end.code ?? end.signal}):\n${this.lastLines.slice(-20).join("\n")}`,
-      );
-    }
+    await this.logged("listening on ").finally(() => clearTimeout(limit));
     return performance.now() - began;
+  }
+
+  /** The first log message of the present life that begins so, past or to come. Rejects where it ends before. */
+  async logged(beginning: string): Promise<string> {
+    for (;;) {
+      const found = this.#messages.find((message) => message.startsWith(beginning));
+      if (found !== undefined) return found;
+      const last = this.lastLines.slice(-20).join("\n");
+      if (!this.#npm) throw new Error(`the service ended before it logged "${beginning}":\n${last}`);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
   }
 
   /** To the service alone, not to npm. Tells whether it was there to take it. */
@@ -134,9 +139,11 @@ export class Service implements AsyncDisposable {
     });
     const cancelExit = atExit(() => this.#killGroup());
     this.#npm = npm;
+    this.#messages = [];
     this.exited = once(npm, "close").then(([code, signal]) => {
       cancelExit();
       this.#npm = undefined;
+      this.#wake();
       return { code, signal };
     });
     this.#read(npm.stdout, (line) => this.#takeLog(line));
@@ -159,7 +166,13 @@ export class Service implements AsyncDisposable {
       const text = [msg, why ?? err?.message].filter(Boolean).join(": ");
       count(this.errors, this.errors.has(text) || this.errors.size < KEPT_ERRORS ? text : "other");
     }
-    if (msg?.startsWith("listening on ")) this.#heard();
+    this.#messages.push(msg ?? "");
+    if (this.#messages.length > KEPT_LINES) this.#messages.shift();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   #killGroup(): void {

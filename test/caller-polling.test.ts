@@ -33,6 +33,8 @@ const WAYS = (["WEB", "TVHTML5"] as const).flatMap((client) =>
   (["get_live_chat", "get_live_chat_replay"] as const).map((endpoint) => ({ client, endpoint })),
 );
 
+const idsOf = (messages: readonly SentMessage[]) => messages.map(({ id }) => id);
+
 async function withChat(scenario: Partial<Scenario> = {}) {
   const relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO, { kinds: KINDS, timeoutMs: 5, ...scenario });
@@ -78,10 +80,7 @@ describe("the answer to a session", () => {
       timeoutMs: 4321,
     });
     assert.ok(token.length > 0);
-    assert.deepEqual(
-      messages.map(({ id }) => id),
-      ids,
-    );
+    assert.deepEqual(idsOf(messages), ids);
     for (const message of messages) assert.deepEqual(Object.keys(message), EIGHT_FIELDS);
   });
 
@@ -89,10 +88,7 @@ describe("the answer to a session", () => {
     await using room = await withChat({ page: 6, overlap: 4 });
     const ids = room.chat.say(9);
     const { messages } = await session(room.relay.url, { videoId: VIDEO });
-    assert.deepEqual(
-      messages.map(({ id }) => id),
-      ids.slice(3),
-    );
+    assert.deepEqual(idsOf(messages), ids.slice(3));
   });
 
   it("leaves the backlog out where includeInitial is false, and only there", async () => {
@@ -131,10 +127,7 @@ describe("a caller's loop", () => {
           room.chat.end("reload-only");
         }
         const read = [...opened.messages, ...(await readOn(room.relay, opened))];
-        assert.deepEqual(
-          read.map(({ id }) => id),
-          ids,
-        );
+        assert.deepEqual(idsOf(read), ids);
         const used = chatCalls(room.relay).slice(place); // those before it were tried in vain
         assert.ok(
           used.every(({ client, kind: endpoint }) => client === way.client && endpoint === way.endpoint),
@@ -176,10 +169,7 @@ describe("the end of a chat", () => {
         // An answer without any chat in it has no place for words.
         const said = shape === "no-contents" && lastWords ? [] : room.chat.say(3);
         room.chat.end(shape, { lastWords });
-        assert.deepEqual(
-          (await readOn(room.relay, opened)).map(({ id }) => id),
-          said,
-        );
+        assert.deepEqual(idsOf(await readOn(room.relay, opened)), said);
       });
     }
 
@@ -188,10 +178,7 @@ describe("the end of a chat", () => {
       const ids = room.chat.say(5);
       const opened = await session(room.relay.url, { videoId: VIDEO });
       const read = [...opened.messages, ...(await readOn(room.relay, opened))];
-      assert.deepEqual(
-        read.map(({ id }) => id),
-        ids,
-      );
+      assert.deepEqual(idsOf(read), ids);
     });
   }
 
@@ -271,10 +258,7 @@ it("identical polls at one time are one upstream call, and both callers get its 
   const before = chatCalls(room.relay).length;
   room.relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 200 } });
   const both = await Promise.all([polled(room.relay, pollOf(opened)), polled(room.relay, pollOf(opened))]);
-  assert.deepEqual(
-    both[0].messages.map(({ id }) => id),
-    ["said-once"],
-  );
+  assert.deepEqual(idsOf(both[0].messages), ["said-once"]);
   assert.deepEqual(both[0], both[1]);
   assert.equal(chatCalls(room.relay).length, before + 1);
 });

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { longActions } from "../chaos/long-messages.ts";
+import type { Service } from "../chaos/service.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../src/simulator/index.ts";
-import { RelayProcess } from "./support/relay-process.ts";
+import { startProcess } from "./support/relay-process.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 import { assertExact, Viewer } from "./support/viewers.ts";
@@ -30,9 +31,9 @@ async function setUp(t: TestContext, options: SimulatorOptions = {}) {
   const upstream = await startSimulator(options);
   t.after(() => upstream.close());
   const store = `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
-  const start = async (settings: Settings = {}): Promise<RelayProcess> => {
-    const relay = await RelayProcess.start(upstream, { RELAY_STORE: store, ...settings });
-    t.after(() => relay.kill());
+  const start = async (settings: Settings = {}): Promise<Service> => {
+    const relay = await startProcess(upstream, { RELAY_STORE: store, ...settings });
+    t.after(() => relay.close());
     return relay;
   };
   return { upstream, start };
@@ -56,7 +57,7 @@ function askedSince(upstream: Simulator, at: number, videoId: string) {
   return upstream.requests.filter((request) => request.at >= at && request.videoId === videoId);
 }
 
-async function stop(relay: RelayProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
+async function stop(relay: Service, signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
   const from = performance.now();
   relay.signal(signal);
   assert.deepEqual(await relay.exited, { code: 0, signal: null });
@@ -147,7 +148,7 @@ describe("a stop", LIMIT, () => {
     const readiness = await fetch(`${relay.url}/readyz`);
     assert.equal(readiness.status, 503);
     assert.match(await readiness.text(), /the service is stopping/);
-    assert.ok(relay.isRunning && !viewer.over, "the stop did not wait");
+    assert.ok(relay.pid !== undefined && !viewer.over, "the stop did not wait");
     assert.deepEqual(await relay.exited, { code: 0, signal: null });
     assert.equal(await refusal(relay.url), "ECONNREFUSED");
   });

@@ -10,7 +10,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { type Clock, systemClock } from "../src/clock.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { RelayProcess } from "./support/relay-process.ts";
+import { startProcess } from "./support/relay-process.ts";
 import { StoreProcess } from "./support/store-process.ts";
 import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import {
@@ -212,7 +212,7 @@ test("a service whose store is lost logs that, lets its viewers go and exits wit
   const path = join(await temporaryFolder(t), "relay.db");
   await using upstream = await startSimulator();
   upstream.chat(ROOM).say(1);
-  await using relay = await RelayProcess.start(upstream, { RELAY_STORE: `sqlite:${path}` });
+  await using relay = await startProcess(upstream, { RELAY_STORE: `sqlite:${path}` });
   await using viewer = await Stream.open(relay.url, { videoId: ROOM });
   await viewer.untilMessages(1);
   await rm(path);

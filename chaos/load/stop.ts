@@ -5,7 +5,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { LoadReport } from "./load-clients.ts";
 import type { LoadClientsProcess } from "./load-clients-process.ts";
-import { Readiness } from "./readiness.ts";
 import type { Report } from "./report.ts";
 import type { CountedRoom, LoadOptions, Stage } from "./stage.ts";
 
@@ -16,6 +15,7 @@ const SPOKEN_PER_SECOND = 10;
 /** Until whoever takes nothing has filled the kernel's buffers, too. */
 const BEFORE_MS = 10_000;
 const STOP_LIMIT_MS = 5000;
+const READINESS_INTERVAL_MS = 10;
 /** How long the service is waited for, whatever it has promised. */
 const PATIENCE_MS = 60_000;
 /** Streams that may end, and so readers that may come back, in one moment. */
@@ -34,13 +34,13 @@ export async function stop(stage: Stage, report: Report, { viewers, stuck }: Loa
   const traffic = room.speak(SPOKEN_PER_SECOND);
   await pause(BEFORE_MS);
 
-  const readiness = new Readiness(service.url);
+  const watched = watchReadiness(service.url);
   await pause(MOMENT_MS);
   const told = Date.now();
   service.signal("SIGTERM");
   const exit = await Promise.race([service.exited, pause(PATIENCE_MS, undefined, { ref: false })]);
   const tookMs = Date.now() - told;
-  await readiness.gone;
+  const readiness = await watched;
   await clients.tell("ended", PATIENCE_MS);
   const seen = await clients.tell("report");
   report.figure("from the signal until it is gone, ms", tookMs);
@@ -52,6 +52,26 @@ export async function stop(stage: Stage, report: Report, { viewers, stuck }: Loa
   if (!exit) return;
   await service.start();
   await judgeKept(room, seen.head, stage.clients(), service.url, report);
+}
+
+interface Readiness {
+  /** Wall time, milliseconds since 1970, of the last answer that welcomed new viewers. */
+  lastReadyAt: number;
+  /** Of the first answer that did not. */
+  firstUnreadyAt: number | undefined;
+}
+
+/** What a load balancer sees: asks for readiness again and again, until nobody answers. */
+async function watchReadiness(service: string): Promise<Readiness> {
+  const seen: Readiness = { lastReadyAt: 0, firstUnreadyAt: undefined };
+  for (;;) {
+    const answer = await fetch(`${service}/readyz`).catch(() => undefined);
+    if (!answer) return seen;
+    if (answer.ok) seen.lastReadyAt = Date.now();
+    else seen.firstUnreadyAt ??= Date.now();
+    await answer.body?.cancel();
+    await pause(READINESS_INTERVAL_MS);
+  }
 }
 
 /** How the streams ended, and what was told of readiness before. */
