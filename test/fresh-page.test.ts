@@ -139,6 +139,22 @@ describe("a page and the answer that follows it", () => {
     assert.equal(fault.fired, 1);
   });
 
+  it("leave what the page of a late answer shows beyond it to the next answer", async () => {
+    await using relay = await startRelay({ overdueMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, page: 5 });
+    chat.say(saidFrom(1, 2));
+    await using viewer = await openStream(relay, { videoId: VIDEO });
+    await viewer.untilMessages(2);
+    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+    while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
+    chat.say(saidFrom(3, 9));
+    await relay.upstream.requested("get_live_chat", { finished: true });
+    chat.say(saidFrom(10, 30));
+    await viewer.untilMessages(30);
+    assert.deepEqual(viewer.ids.map(Number), numbers(1, 30));
+    assert.equal(popouts(relay).length, 2);
+  });
+
   it("close a poll that was opened while the room could not read", async () => {
     await using relay = await startRelay({ overdueMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
     const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1, page: 50 });

@@ -38,17 +38,33 @@ export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): re
 }
 
 /**
+ * Completes an answer from a page that was loaded after it. What the page shows beyond the answer is left out: the next
+ * answer brings it, with whatever lies between.
+ */
+export function completeInOrder(answer: readonly Item[], page: readonly Item[]): readonly Item[] {
+  const newest = newestOf(answer);
+  return mergeInOrder(
+    newest === FIRST ? page : page.filter((item) => (saidAt(item) ?? FIRST) <= newest),
+    answer,
+  );
+}
+
+/**
  * How many of the merged items a viewer that has just opened the chat counts as history: all up to the page's newest,
  * or all of them where the page shows nothing that was said.
  */
 export function historyLength(merged: readonly Item[], page: readonly Item[]): number {
-  const newest = page.reduce((latest, item) => {
-    const time = saidAt(item) ?? FIRST;
-    return time > latest ? time : latest;
-  }, FIRST);
+  const newest = newestOf(page);
   if (newest === FIRST) return merged.length;
   const onPage = idsOf(page);
   return merged.findLastIndex((item) => onPage.has(item.message.id) || (saidAt(item) ?? LAST) <= newest) + 1;
+}
+
+function newestOf(items: readonly Item[]): string {
+  return items.reduce((latest, item) => {
+    const time = saidAt(item) ?? FIRST;
+    return time > latest ? time : latest;
+  }, FIRST);
 }
 
 function idsOf(items: readonly Item[]): ReadonlySet<string> {

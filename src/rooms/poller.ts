@@ -15,7 +15,7 @@ import type { Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import type { Appender } from "./appender.ts";
 import { Lateness } from "./lateness.ts";
-import { mergeInOrder } from "./order.ts";
+import { completeInOrder, mergeInOrder } from "./order.ts";
 import { Silence } from "./silence.ts";
 
 /** A live answer fuller than this means that the upstream's window is overflowing: poll sooner. */
@@ -164,7 +164,7 @@ export class Poller {
     const page = await optional(liveChat.backlog(this.#videoId, batch.position, atOnce));
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, lateMs);
-    return { items: mergeInOrder(page.items, batch.items), position: page.position };
+    return { items: completeInOrder(batch.items, page.items), position: page.position };
   }
 
   /**
