@@ -6,8 +6,7 @@ import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
-import type { Client, ClientKind } from "./clients/client.ts";
-import { newClient } from "./clients/index.ts";
+import { Client, type ClientKind } from "./clients/client.ts";
 import type { ClientOptions } from "./clients/observer.ts";
 import { Disk } from "./disk.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
@@ -202,7 +201,7 @@ export class World implements AsyncDisposable {
     if (room.base === undefined) Object.assign(asked, { lastEventId: 0 });
     const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict);
     const random = new Random(this.#named, "client");
-    const client = newClient(kind, () => this.service.url, asked, judge, random);
+    const client = new Client(kind, () => this.service.url, asked, judge, random);
     const viewer = { client, judge, room };
     this.viewers.add(viewer);
     this.verdict.count(`viewers ${kind}`);

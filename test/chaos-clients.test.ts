@@ -50,14 +50,6 @@ function resetAfter(bytes: string, line?: string): (log: Log) => Answer {
 
 const CASES: readonly Case[] = [
   {
-    title: "reads a stream that comes byte by byte",
-    answers: [
-      () => (caller) =>
-        caller.sendBytewise(opening(100, message(101)) + chunk(KEEPALIVE) + chunk(message(102) + END)),
-    ],
-    hears: [OPENED, "message 101", "message 102", "end: no more continuations"],
-  },
-  {
     title: "drops half a frame, and comes back after the last whole one",
     answers: [
       resetAfter(opening(100, message(101)) + chunk(message(102).slice(0, -1)), "message 101"),
@@ -80,19 +72,6 @@ const CASES: readonly Case[] = [
     hears: [OPENED, "error: UPSTREAM_ERROR", "closed"],
   },
   {
-    title: "comes back with its first id until it has seen another",
-    answers: [resetAfter(opening(100), "opened at 100 from 0"), opening(100)],
-    hears: ["opened at 100 from 0", "closed", "opened at 100 from 0"],
-    sends: ["0", "0"],
-    options: { lastEventId: 0 },
-  },
-  {
-    title: "comes back where it had no answer",
-    answers: [resetAfter(""), opening(100)],
-    hears: ["closed", OPENED],
-    sends: [undefined, undefined],
-  },
-  {
     title: "stays away for as long as a refusal says",
     answers: [
       refusal(503, '{"code":"CAPACITY","message":"full"}', "Retry-After: 1", "Connection: close"),
@@ -102,18 +81,6 @@ const CASES: readonly Case[] = [
     sends: ["100", "100"],
     options: { lastEventId: 100 },
     returnsMs: 1000,
-  },
-  {
-    title: "stays away for two seconds where a refusal says longer",
-    answers: [refusal(429, '{"code":"RATE_LIMITED","message":"later"}', "Retry-After: 600"), opening(100)],
-    hears: ["refused: 429 RATE_LIMITED", "closed", OPENED],
-    returnsMs: 2000,
-  },
-  {
-    title: "reports a refusal without a code, and chooses its own wait",
-    answers: [refusal(429, "<h1>no</h1>"), opening(100)],
-    hears: ["refused: 429 ", "closed", OPENED],
-    returnsMs: 97,
   },
   {
     title: "reports a chunk whose size is not a number",

@@ -51,33 +51,25 @@ const PAGES_FAIL: Trouble[] = [
   ["watch", { status: 503 }],
 ];
 
+const all = (...answer: [status: number, code: ErrorCode, calls: number]): Row["expected"] => {
+  return { stream: answer, sessions: answer, probe: answer };
+};
+
 const BOOTSTRAP: Row[] = [
   {
     when: "videoId is missing",
     input: {},
-    expected: {
-      stream: [400, "INVALID_REQUEST", 0],
-      sessions: [400, "INVALID_REQUEST", 0],
-      probe: [400, "INVALID_REQUEST", 0],
-    },
+    expected: all(400, "INVALID_REQUEST", 0),
   },
   {
     when: "videoId is neither an id nor an address",
     input: { videoId: "https://notyoutube.com/watch?v=abcdefghijk" },
-    expected: {
-      stream: [400, "INVALID_VIDEO_ID", 0],
-      sessions: [400, "INVALID_VIDEO_ID", 0],
-      probe: [400, "INVALID_VIDEO_ID", 0],
-    },
+    expected: all(400, "INVALID_VIDEO_ID", 0),
   },
   {
     when: "no page holds a chat",
     input: { videoId: UNKNOWN_VIDEO },
-    expected: {
-      stream: [404, "NO_LIVE_CHAT", 3],
-      sessions: [404, "NO_LIVE_CHAT", 3],
-      probe: [404, "NO_LIVE_CHAT", 3],
-    },
+    expected: all(404, "NO_LIVE_CHAT", 3),
   },
   {
     when: "neither page can be loaded",
@@ -91,21 +83,13 @@ const BOOTSTRAP: Row[] = [
   {
     when: "no source has key and version",
     options: NO_CREDENTIALS,
-    expected: {
-      stream: [502, "SW_JS_FAILED", 3],
-      sessions: [502, "SW_JS_FAILED", 3],
-      probe: [502, "SW_JS_FAILED", 3],
-    },
+    expected: all(502, "SW_JS_FAILED", 3),
   },
   {
     when: "no source has key and version, and there is no chat either",
     options: NO_CREDENTIALS,
     input: { videoId: UNKNOWN_VIDEO },
-    expected: {
-      stream: [502, "SW_JS_FAILED", 4],
-      sessions: [502, "SW_JS_FAILED", 4],
-      probe: [502, "SW_JS_FAILED", 4],
-    },
+    expected: all(502, "SW_JS_FAILED", 4),
   },
   {
     when: "no client and endpoint work",

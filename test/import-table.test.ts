@@ -88,9 +88,9 @@ it("keeps the judges in chaos/ apart from what they judge: of src they import th
   }
 });
 
-it(`keeps every file of src within ${MAX_LINES} lines`, () => {
-  for (const file of files) {
-    const lines = readFileSync(join(SRC, file), "utf8").split("\n").length - 1;
+it(`keeps every file within ${MAX_LINES} lines`, () => {
+  for (const file of globSync("{src,test,chaos}/**/*.ts", { cwd: ROOT })) {
+    const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
     assert.ok(lines <= MAX_LINES, `${file} has ${lines} lines`);
   }
 });

@@ -5,16 +5,15 @@
  */
 import type { Random } from "../../src/simulator/random.ts";
 import { CheckedStream } from "./checked-stream.ts";
+import { CurlConnection } from "./curl-connection.ts";
+import { EventSourceConnection } from "./eventsource-connection.ts";
+import { HttpConnection } from "./http-connection.ts";
 import type { ClientOptions, Observer } from "./observer.ts";
 
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 1500;
 /** Nobody stays away for longer because of a refusal. */
 const MAX_REFUSED_MS = 2000;
-
-/** What a trickling client takes at a time. A prime, so that reads and frames, or characters, seldom end together. */
-export const SLOW_READ_BYTES = 47;
-export const SLOW_READ_MS = 10;
 
 export type ClientKind = "http" | "curl" | "eventsource";
 
@@ -37,11 +36,14 @@ export interface ConnectionContext {
   over(): void;
 }
 
-export type Connect = (context: ConnectionContext) => Connection;
+const CONNECTIONS: Record<ClientKind, (context: ConnectionContext) => Connection> = {
+  http: (context) => new HttpConnection(context),
+  curl: (context) => new CurlConnection(context),
+  eventsource: (context) => new EventSourceConnection(context),
+};
 
 export class Client {
   readonly kind: ClientKind;
-  readonly #newConnection: Connect;
   readonly #base: () => string;
   readonly #options: ClientOptions;
   readonly #observer: Observer;
@@ -55,17 +57,15 @@ export class Client {
   #isAway = false;
   #left: PromiseWithResolvers<void> | undefined;
 
-  /** Connects at once. `base` says where the service listens now. */
+  /** Connects at once. `base` says where the service listens now; `random` draws the waits. */
   constructor(
     kind: ClientKind,
-    connect: Connect,
     base: () => string,
     options: ClientOptions,
     observer: Observer,
     random: Random,
   ) {
     this.kind = kind;
-    this.#newConnection = connect;
     this.#base = base;
     this.#options = options;
     this.#observer = observer;
@@ -117,7 +117,7 @@ export class Client {
   #connect(): void {
     clearTimeout(this.#wait);
     this.#isAway = false;
-    this.#connection = this.#newConnection({
+    this.#connection = CONNECTIONS[this.kind]({
       url: streamUrl(this.#base(), this.#options),
       lastEventId: () => this.#stream?.lastEventId ?? this.#options.lastEventId,
       begin: (lastEventId) => {

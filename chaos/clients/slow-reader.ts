@@ -4,7 +4,10 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { ReaderLike } from "eventsource";
-import { SLOW_READ_BYTES, SLOW_READ_MS } from "./client.ts";
+
+/** What a trickling client takes at a time. A prime, so that reads and frames, or characters, seldom end together. */
+export const SLOW_READ_BYTES = 47;
+export const SLOW_READ_MS = 10;
 
 export type Next = { done: false; value: Uint8Array } | { done: true };
 

@@ -3,9 +3,8 @@
  * hears, and a client that calls a scripted server for as long as a test lasts.
  */
 import assert from "node:assert/strict";
-import type { Client, ClientKind } from "../../chaos/clients/client.ts";
+import { Client, type ClientKind } from "../../chaos/clients/client.ts";
 import { hasCurl } from "../../chaos/clients/curl-connection.ts";
-import { newClient } from "../../chaos/clients/index.ts";
 import type { ClientOptions, Observer } from "../../chaos/clients/observer.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { type Answer, ScriptedServer } from "./scripted-server.ts";
@@ -114,7 +113,7 @@ export async function scripted(
   });
   await using server = await ScriptedServer.start(script);
   const asked = { videoId: "scripted-01", ...options };
-  const client = newClient(kind, () => server.url, asked, log, new Random(2)); // its first wait is one of 97 ms
+  const client = new Client(kind, () => server.url, asked, log, new Random(2)); // its first wait is one of 97 ms
   try {
     await play({ log, server, client });
   } finally {

@@ -3,8 +3,7 @@
  * when the test says so. What they are sent is judged as it comes.
  */
 import assert from "node:assert/strict";
-import type { Client, ClientKind } from "../../chaos/clients/client.ts";
-import { newClient } from "../../chaos/clients/index.ts";
+import { Client, type ClientKind } from "../../chaos/clients/client.ts";
 import type { ClientOptions, Observer } from "../../chaos/clients/observer.ts";
 import { Sequence } from "../../chaos/clients/sequence.ts";
 import { Random } from "../../src/simulator/random.ts";
@@ -95,7 +94,7 @@ export class Viewer {
   }
 
   private constructor(base: () => string, options: ClientOptions, kind: ClientKind) {
-    this.#client = newClient(kind, base, options, this.history, new Random(1, "viewer"));
+    this.#client = new Client(kind, base, options, this.history, new Random(1, "viewer"));
   }
 
   /** Resolves once it has everything up to the cursor. */
