@@ -46,3 +46,11 @@ export function thumbnails(url: string, ...sizes: readonly number[]): JsonObject
     })),
   };
 }
+
+/** What every item has of its writer and its time. */
+export interface Origin {
+  author: Author;
+  /** Microseconds since 1970, as text. */
+  usec: string;
+  id: string;
+}

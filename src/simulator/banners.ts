@@ -1,5 +1,6 @@
 /** What stands above a chat's items: banners (pinned, raid, summary), tickers and chips. */
-import type { Item, Origin } from "./items.ts";
+import type { Origin } from "./author.ts";
+import type { Item } from "./items.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
 import { type Says, wordsOf } from "./says.ts";

@@ -3,10 +3,12 @@
  * gives the same ids and contents (times apart). Actions hang together: deletions, replacements and tickers are of
  * items said before, a poll opens, moves and closes, what is pinned is taken down.
  */
+
+import type { Origin } from "./author.ts";
 import { type Author, iconBadge, newAuthor } from "./author.ts";
 import type { Spoken } from "./banners.ts";
 import * as banners from "./banners.ts";
-import type { Item, Origin } from "./items.ts";
+import type { Item } from "./items.ts";
 import * as items from "./items.ts";
 import { Poll } from "./poll.ts";
 import type { Random } from "./random.ts";

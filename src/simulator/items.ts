@@ -2,7 +2,7 @@
  * The renderers of a chat's items, as the wire writes them: one function for each that a viewer is shown. Who says
  * it and when, the caller decides; what it says is drawn from the words.
  */
-import { type Author, memberBadge, thumbnails } from "./author.ts";
+import { type Author, memberBadge, type Origin, thumbnails } from "./author.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
 import { writeRuns } from "./runs.ts";
@@ -14,14 +14,6 @@ export interface Item {
   key: string;
   renderer: JsonObject;
   says?: Says;
-}
-
-/** What every item has of its writer and its time. */
-export interface Origin {
-  author: Author;
-  /** Microseconds since 1970, as text. */
-  usec: string;
-  id: string;
 }
 
 /** An id as the upstream writes one: a small message in base64, sometimes a longer one with escaped padding. */

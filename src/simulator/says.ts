@@ -1,5 +1,5 @@
 /** What an action says, as its writer knows it: judges hold readers to it without reading the action again. */
-import type { Origin } from "./items.ts";
+import type { Origin } from "./author.ts";
 import { dig, type JsonObject } from "./json.ts";
 
 /** The message that viewers must be sent of an action; hashes at the end of its id are left out. */
