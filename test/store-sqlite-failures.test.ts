@@ -218,5 +218,6 @@ test("a service whose store is lost logs that, lets its viewers go and exits wit
   await rm(path);
   await relay.logged("the store is lost");
   assert.deepEqual(await relay.exited, { code: 1, signal: null });
+  assert.doesNotMatch(relay.lastLines.join("\n"), /until it works again/);
   assert.equal((await viewer.ended())?.event, undefined);
 });

@@ -62,6 +62,7 @@ test("a store of an unknown kind is refused, without its password", async () => 
   assert.doesNotMatch(await refusal("mysql://user:secret@host/x"), /secret/);
   assert.match(await refusal("sqlite:"), /use sqlite:<path> or memory:/);
   assert.match(await refusal(""), /use sqlite:<path> or memory:/);
+  assert.match(await refusal("sqlite::memory:"), /use memory:/);
 });
 
 test("missing folders are made, and a place that cannot be one is refused", async (t) => {

@@ -171,9 +171,10 @@ export class Entry {
   /** `released`: a room of this video that the store must have let go of first. */
   #bootstrap(released?: Promise<void>): Promise<Opened> {
     const opening = this.#open(released);
-    opening.catch((error) =>
-      this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error)),
-    );
+    opening.catch((error) => {
+      if (this.#host.stopped.aborted) return; // the stop ended it, nothing failed
+      this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error));
+    });
     this.#state = { name: "bootstrapping", opening };
     return opening;
   }

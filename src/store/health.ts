@@ -72,6 +72,12 @@ export class StoreHealth {
     this.#telemetry.storeOutage(operation, why, now - this.#beganAt);
   }
 
+  /** The store is lost for good: that is the last line about it. */
+  lose(why: string): void {
+    this.#reportedAt = Number.POSITIVE_INFINITY;
+    this.#telemetry.storeLost(why);
+  }
+
   succeeded(operation: StoreOperation): void {
     if (this.isAvailable) return;
     this.#failing.delete(operation);

@@ -37,14 +37,14 @@ export class ObservedStore implements Store, Retention, Restoration {
 
   constructor(engine: StoreEngine, clock: Clock, telemetry: Telemetry) {
     this.presence = engine.presence;
-    this.lost = engine.lost.then((error) => {
-      telemetry.storeLost(error.message);
-      return error;
-    });
     this.#engine = engine;
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.health = new StoreHealth(() => this.probeWrite(), clock, telemetry);
+    this.lost = engine.lost.then((error) => {
+      this.health.lose(error.message);
+      return error;
+    });
     telemetry.watchStore({
       sizeBytes: () => engine.sizeBytes(),
       isAvailable: () => this.health.isAvailable,

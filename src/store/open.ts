@@ -21,6 +21,7 @@ export async function openStore(url: string, clock: Clock, telemetry: Telemetry)
     const scheme = url.split(":", 1)[0]; // the rest may hold a password
     throw new StoreOpenError(`store "${scheme}:" is not known or incomplete: use sqlite:<path> or memory:`);
   }
+  if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
   const engine = new SqliteStore(realPath(path), clock, telemetry.log);
   try {
     await engine.probeWrite();
