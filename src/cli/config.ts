@@ -99,10 +99,10 @@ export const SETTINGS = {
   RELAY_TRUST_PROXY: setting("0", "number of trusted reverse proxies (`X-Forwarded-For`)", integer(0, 10)),
   RELAY_CALLER_POLLING: setting(
     "on",
-    "`off` withdraws `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
+    "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
     onOff,
   ),
-  RELAY_PROBE: setting("on", "`off` withdraws `/v1/probe`", onOff),
+  RELAY_PROBE: setting("on", "`off` disables `/v1/probe`", onOff),
   RELAY_TIMEZONE: setting("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
   RELAY_RETENTION_DAYS: setting(
     "30",
