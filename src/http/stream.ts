@@ -8,9 +8,8 @@ import { DETAILED, PLAIN } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Sink } from "../rooms/sink.ts";
 import type { AddressLimit } from "./address-limit.ts";
-import { answers, StreamResponse } from "./answers.ts";
+import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
-import { FAULT_CODES } from "./fault-codes.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
 import { sseSink } from "./sse-sink.ts";
 
@@ -22,19 +21,12 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
+const EXPECTED = { summary: "Subscribe to a video's chat", querystring: StreamQuery, headers: StreamHeaders };
+
 export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: AddressLimit): void {
   app.get<{ Querystring: StreamQuery; Headers: StreamHeaders }>(
     "/v1/stream",
-    {
-      exposeHeadRoute: false,
-      config: { faultCodes: FAULT_CODES.stream },
-      schema: {
-        summary: "Subscribe to a video's chat",
-        querystring: StreamQuery,
-        headers: StreamHeaders,
-        response: answers("/v1/stream", StreamResponse),
-      },
-    },
+    { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
     async (request, reply) => {
       const { query, headers } = request;
       const gone = clientGone(reply.raw);
