@@ -238,14 +238,13 @@ export function chatRequest(
           clientVersion: version,
           userAgent: client.userAgent,
           ...client.context,
-          ...(visitorData === undefined ? {} : { visitorData }),
+          visitorData,
         },
-        ...(client.embedUrl === undefined ? {} : { thirdParty: { embedUrl: client.embedUrl } }),
+        thirdParty: client.embedUrl && { embedUrl: client.embedUrl },
       },
       continuation,
-      ...(playerOffsetMs === undefined
-        ? {}
-        : { currentPlayerState: { playerOffsetMs: String(playerOffsetMs) } }),
+      currentPlayerState:
+        playerOffsetMs === undefined ? undefined : { playerOffsetMs: String(playerOffsetMs) },
     }),
   };
 }

@@ -4,6 +4,7 @@
  */
 import { Agent, EnvHttpProxyAgent, fetch, type Response } from "undici";
 import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
 import { BOUNDS } from "../bounds.ts";
 import { UpstreamError } from "../errors.ts";
 import { stripMarkup } from "../readers/text.ts";
@@ -24,7 +25,7 @@ const NO_CONNECTION = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-/** What most answers fit into. */
+/** Few answers are larger. */
 const FIRST_BYTES = 256 * 1024;
 
 export interface UpstreamRequest {
@@ -64,12 +65,7 @@ export class Transport {
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
     const { hostname, host } = new URL(request.url);
-    const deadline = new AbortController();
-    const ended = new AbortController();
-    this.#clock.sleep(request.deadlineMs, ended.signal).then(
-      () => deadline.abort(),
-      () => {},
-    );
+    using deadline = new Deadline(this.#clock, request.deadlineMs);
     let response: Response | undefined;
     try {
       response = await fetch(request.url, {
@@ -99,8 +95,6 @@ export class Transport {
       }
       const unreachable = isLate ? "no answer" : "no connection";
       throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, { unreachable, cause: error });
-    } finally {
-      ended.abort();
     }
   }
 
