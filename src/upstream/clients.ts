@@ -186,9 +186,14 @@ export function clientTable(replaced: unknown): ClientTable {
 }
 
 // [spec] Try clients in the order `WEB`, then `TVHTML5`; for each, try `get_live_chat` before `get_live_chat_replay`.
-export const BOOTSTRAP_PAIRS: readonly Pair[] = (["WEB", "TVHTML5"] as const).flatMap((client) =>
-  ENDPOINTS.map((endpoint) => ({ client, endpoint })),
-);
+export const BOOTSTRAP_PAIRS = pairsOf(["WEB", "TVHTML5"]);
+
+// [spec] Twelve client configurations are each tried against both endpoints
+export const ALL_PAIRS = pairsOf(Object.keys(CLIENTS).filter(isClientLabel));
+
+function pairsOf(clients: readonly ClientLabel[]): Pair[] {
+  return clients.flatMap((client) => ENDPOINTS.map((endpoint) => ({ client, endpoint })));
+}
 
 /** A client and the endpoint it talks to. */
 export interface Pair {

@@ -4,8 +4,7 @@
  * by the gate from all who wait at that moment.
  */
 import type { Clock } from "../clock.ts";
-import type { Gate, Lane } from "./egress/gate.ts";
-import { LANES } from "./egress/gate.ts";
+import { type Gate, LANES, type Lane } from "./egress/gate.ts";
 import { UpstreamError } from "./errors.ts";
 
 /** How a call queues. */
@@ -49,30 +48,23 @@ export class Flights {
    * The outcome of the call, made when the gate lets it start. Rejects with what `run` rejects with, with the
    * signal's reason, or with `UpstreamError` "throttled" where a cooldown is longer than it sits out.
    */
-  call<T>(gate: Gate, call: Call<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      if (call.signal.aborted) return reject(call.signal.reason);
-      if (this.#closed) return reject(this.#closed);
-      if (gate.cooldownLeftMs > call.maxCooldownMs) return reject(gate.refusal());
-      const flight = this.#byKey.get(call.key) ?? this.#begin(call.key);
-      const onAbort = () => flight.leave(waiter, call.signal.reason);
-      const waiter: Waiter = {
-        lane: call.lane,
-        dueAt: call.dueAt ?? this.#clock.monotonic(),
-        maxCooldownMs: call.maxCooldownMs,
-        resolve: (value) => {
-          call.signal.removeEventListener("abort", onAbort);
-          resolve(value as T); // one key, one kind of answer
-        },
-        reject: (error) => {
-          call.signal.removeEventListener("abort", onAbort);
-          reject(error);
-        },
-      };
-      call.signal.addEventListener("abort", onAbort, { once: true });
-      flight.join(waiter, () => gate.call({ ...call, flight }));
-      gate.advance();
-    });
+  async call<T>(gate: Gate, call: Call<T>): Promise<T> {
+    const { signal, key, lane, maxCooldownMs, dueAt = this.#clock.monotonic() } = call;
+    signal.throwIfAborted();
+    if (this.#closed) throw this.#closed;
+    if (gate.cooldownLeftMs > maxCooldownMs) throw gate.refusal();
+    const flight = this.#byKey.get(key) ?? this.#begin(key);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const waiter: Waiter = { lane, dueAt, maxCooldownMs, resolve, reject };
+    const onAbort = () => flight.leave(waiter, signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    flight.join(waiter, () => gate.call({ ...call, flight }));
+    gate.advance();
+    try {
+      return (await promise) as T; // one key, one kind of answer
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
   }
 
   /** Whoever still waits is refused, and so is whoever comes. */
