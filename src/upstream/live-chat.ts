@@ -22,7 +22,7 @@ import {
 import { type LoadPage, pageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
-import { NO_PANELS } from "./readers/panels.ts";
+import type { OpenPanels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
 
 export interface ReadingSettings {
@@ -166,7 +166,7 @@ export class LiveChat {
     };
   }
 
-  #read(actions: readonly unknown[], panels = NO_PANELS): Pick<Reading, "items" | "panels"> {
+  #read(actions: readonly unknown[], panels?: OpenPanels): Pick<Reading, "items" | "panels"> {
     const { dropped, bugs, ...reading } = readActions(actions, {
       receivedAt: this.#clock.now(),
       timezone: this.#settings.timezone,

@@ -33,7 +33,7 @@ export interface ActionContext {
   /** IANA name of the zone in which live times are shown. */
   timezone: string;
   /** The polls that earlier answers left open; none by default. */
-  panels?: OpenPanels;
+  panels?: OpenPanels | undefined;
 }
 
 export interface Reading {
@@ -112,8 +112,7 @@ function readNamed(
   const read = (inside: unknown, around: Surroundings = {}) =>
     readNamed(inside, kind, { ...place, around: { ...place.around, ...omitUndefined(around) } });
   try {
-    const result = reader(body, { ...place, read });
-    const outcome = toOutcome(result);
+    const outcome = toOutcome(reader(body, { ...place, read }));
     const { item } = outcome;
     // What only holds another kind gives that one's outcome, which is complete.
     if (outcome.kind !== undefined || typeof item === "string") return { kind, ...outcome };

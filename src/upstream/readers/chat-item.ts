@@ -1,6 +1,6 @@
 /**
  * What all items of the chat's list have in common: an id, a time, an author with photo and badges. All of it
- * but the id may be missing.
+ * but the id may be missing. And the plainest of them, what viewers write.
  */
 
 import { asArray, dig, type JsonObject } from "../../json.ts";
@@ -9,8 +9,8 @@ import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageAddress } from "./address.ts";
 import { type Content, event, usableId } from "./event.ts";
-import type { Context } from "./reader.ts";
-import { labelOf, shorten, wordsOf } from "./text.ts";
+import type { Context, Reader } from "./reader.ts";
+import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
 
 /** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
@@ -31,6 +31,9 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
     },
   });
 }
+
+export const chat: Reader = (item, context) =>
+  chatItem(item, context, { type: "chat", parts: partsOf(dig(item, "message")) });
 
 const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
   ["OWNER", "owner"],

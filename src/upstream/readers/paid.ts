@@ -1,16 +1,16 @@
 /**
- * What viewers pay for: messages and stickers. Their amount stays the upstream's own text; what it means, the
- * colours and the tier that follows from these are details.
+ * What viewers pay for: messages, stickers, gifts in jewels, donations to charity. An amount stays the upstream's own
+ * text; what it means, the colours and the tier that follows from these are details.
  */
 
-import { dig, type JsonObject, omitUndefined } from "../../json.ts";
+import { asArray, asNumber, asString, dig, type JsonObject, omitUndefined } from "../../json.ts";
 import type { Colors } from "../../protocol/kinds.ts";
 import { imageAddress } from "./address.ts";
 import { readAmount } from "./amount.ts";
 import { chatItem } from "./chat-item.ts";
 import { hexColor, tierOf } from "./color.ts";
-import type { Reader } from "./reader.ts";
-import { labelOf, partsOf, wordsOf } from "./text.ts";
+import type { Context, Reader } from "./reader.ts";
+import { labelOf, partsOf, sentence, shorten, wordsOf } from "./text.ts";
 
 /** Under which keys a renderer has which colour. */
 type ColorKeys = Readonly<Partial<Record<keyof Colors, string>>>;
@@ -66,4 +66,65 @@ function paymentOf(item: JsonObject, keys: ColorKeys) {
       colors: Object.keys(colors).length > 0 ? colors : undefined,
     },
   };
+}
+
+/** The upstream reports a donation in one sentence. */
+export const donation: Reader = (item, context) => {
+  const amount = amountIn(dig(item, "text"));
+  return chatItem(item, context, {
+    type: "donation",
+    parts: sentence(dig(item, "text"), dig(item, "subtext")),
+    amount,
+    details: { amount: amount === "" ? undefined : readAmount(amount) },
+  });
+};
+
+/** The run that is an amount and nothing else. */
+function amountIn(text: unknown): string {
+  for (const run of asArray(dig(text, "runs")) ?? []) {
+    const words = asString(dig(run, "text"))?.trim() ?? "";
+    const { value, currency } = readAmount(words);
+    if (value !== null && currency !== null) return words;
+  }
+  return "";
+}
+
+/** Gifts in jewels carry no time, and names in a view model's form. */
+export const jewels: Reader = (item, context) =>
+  giftItem(item, context, {
+    text: dig(item, "text"),
+    label: dig(item, "giftImageA11yLabel"),
+    image: dig(item, "giftImage"),
+  });
+
+/** What phones show for some seconds; the same gift again only raises its count. */
+export const giftAttribution: Reader = (item, context) => {
+  const options = dig(item, "elementRenderer", "compatibilityOptions");
+  const giver = { ...item, authorExternalChannelId: dig(options, "liveChatAuthorExternalChannelId") };
+  return giftItem(giver, context, {
+    text: dig(item, "detailText"),
+    label: dig(item, "giftA11yLabel"),
+    image: dig(item, "attributionImage"),
+    count: asNumber(dig(item, "comboCount")),
+  });
+};
+
+interface Gift {
+  text: unknown;
+  label: unknown;
+  image: unknown;
+  count?: number | undefined;
+}
+
+function giftItem(item: JsonObject, context: Context, { text, label, image, count }: Gift) {
+  const url = imageAddress(image);
+  const authorPhoto = dig(item, "authorAvatar", "avatarViewModel", "image");
+  return chatItem({ ...item, authorPhoto }, context, {
+    type: "jewels",
+    parts: partsOf(text),
+    details: {
+      sticker: url === undefined ? undefined : { label: shorten(label), url },
+      gift: count === undefined ? undefined : { count },
+    },
+  });
 }
