@@ -3,16 +3,12 @@
  * touches the process.
  */
 import { readFileSync } from "node:fs";
-import type { HttpSettings } from "../http/server.ts";
 import { OVERDUE_MS } from "../rooms/lateness.ts";
-import type { RoomsSettings } from "../rooms/rooms.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
 import { STALL_MS } from "../rooms/viewer.ts";
-import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
-import { DEADLINES, type Deadlines } from "../upstream/calls.ts";
-import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
-import type { GateSettings } from "../upstream/egress/gate.ts";
-import type { ReadingSettings } from "../upstream/live-chat.ts";
+import { LOG_LEVELS } from "../telemetry/log.ts";
+import { DEADLINES } from "../upstream/calls.ts";
+import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
 /** The longest time that a timer can wait. */
@@ -96,33 +92,15 @@ export const SETTINGS = {
 export type SettingName = keyof typeof SETTINGS;
 export type SettingValues = FlagValues<typeof SETTINGS>;
 
-export interface Config {
-  host: string;
-  port: number;
-  /** `sqlite:<path>` or `memory:` */
-  storeUrl: string;
-  upstream: UpstreamHosts;
-  clients: ClientTable;
-  deadlines: Deadlines;
-  gate: GateSettings;
-  rooms: RoomsSettings;
-  reading: ReadingSettings;
-  http: HttpSettings;
-  /** 0 keeps all. */
-  retentionDays: number;
-  /** The store is a backup: cursors given out since it was made must not be honoured. */
-  restored: boolean;
-  logLevel: LogLevel;
-}
-
 /** Throws `UsageError` where settings contradict each other. */
-export function toConfig(v: SettingValues): Config {
+export function toConfig(v: SettingValues) {
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
     throw new UsageError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
   }
   return {
     host: v.RELAY_HOST,
     port: v.RELAY_PORT,
+    /** `sqlite:<path>` or `memory:` */
     storeUrl: v.RELAY_STORE,
     upstream: {
       main: v.RELAY_UPSTREAM_URL,
@@ -157,11 +135,15 @@ export function toConfig(v: SettingValues): Config {
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
+    /** 0 keeps all. */
     retentionDays: v.RELAY_RETENTION_DAYS,
+    /** The store is a backup: cursors given out since it was made must not be honoured. */
     restored: v.RELAY_RESTORED,
     logLevel: v.RELAY_LOG_LEVEL,
   };
 }
+
+export type Config = ReturnType<typeof toConfig>;
 
 function flag<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
   return { default: defaultText, meaning, read };

@@ -1,5 +1,5 @@
 /** The wire's schemas: what validates requests, types handlers and describes the API. */
-import { type Static, type TProperties, Type } from "typebox";
+import { type Static, type TProperties, type TSchema, Type } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
 import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
@@ -29,6 +29,8 @@ const TimeoutMs = Type.Number({
 });
 
 const Text = Type.Optional(Type.String());
+const OptionalNumber = Type.Optional(Type.Number());
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Part = Type.Union(
   [
     Type.Object({ kind: Type.Literal("text"), text: Type.String() }),
@@ -55,10 +57,7 @@ export const Details = Type.Partial(
     offsetMs: Type.Number({ description: "Replay: milliseconds since the stream began." }),
     header: Type.String({ description: "A milestone's." }),
     amount: Type.Object(
-      {
-        value: Type.Union([Type.Number(), Type.Null()]),
-        currency: Type.Union([Type.String(), Type.Null()]),
-      },
+      { value: orNull(Type.Number()), currency: orNull(Type.String()) },
       { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
     ),
     tier: Type.Integer({ minimum: 1, maximum: 7 }),
@@ -80,13 +79,9 @@ export const Details = Type.Partial(
     poll: Type.Object({
       question: Type.String(),
       choices: Type.Array(
-        Type.Object({
-          text: Type.String(),
-          ratio: Type.Optional(Type.Number()),
-          percent: Type.Optional(Type.Number()),
-        }),
+        Type.Object({ text: Type.String(), ratio: OptionalNumber, percent: OptionalNumber }),
       ),
-      votes: Type.Optional(Type.Number()),
+      votes: OptionalNumber,
       state: Type.Enum(["open", "updated", "closed"]),
     }),
     banner: Type.Object({ kind: Type.String(), header: Text }),

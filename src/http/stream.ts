@@ -1,5 +1,5 @@
 /** `GET /v1/stream`: checks what is asked for, finds the room, and opens the response for a viewer. */
-import type { OutgoingHttpHeaders } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -11,7 +11,6 @@ import type { AddressLimit } from "./address-limit.ts";
 import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
-import { sseSink } from "./sse-sink.ts";
 
 // [spec] Success response headers
 const STREAM_HEADERS = {
@@ -63,6 +62,20 @@ function openSink(reply: FastifyReply, gone: AbortSignal): Sink {
   reply.hijack();
   reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
   return sseSink(reply.raw);
+}
+
+/** A response, its head sent, as the sink of a viewer. */
+function sseSink(response: ServerResponse): Sink {
+  const { socket } = response.req;
+  response.on("error", () => socket.destroy()); // a connection that breaks is a viewer that leaves
+  return {
+    write: (bytes) => response.write(bytes),
+    end: () => void response.end(),
+    // After an orderly close the kernel would keep offering what it holds: megabytes per viewer, for minutes.
+    reset: () => void socket.resetAndDestroy(),
+    onDrain: (listener) => void response.on("drain", listener),
+    onClose: (listener) => void response.on("close", listener),
+  };
 }
 
 function backfillOf({ backfill: text }: StreamQuery): number | undefined {

@@ -45,10 +45,10 @@ export class ObservedStore implements Store, Retention, Restoration {
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.health = new StoreHealth(() => this.probeWrite(), clock, telemetry);
-    telemetry.watchStore({
+    telemetry.sources.store = {
       sizeBytes: () => engine.sizeBytes(),
       isAvailable: () => this.health.isAvailable,
-    });
+    };
   }
 
   claim(videoId: string) {

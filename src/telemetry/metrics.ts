@@ -7,24 +7,9 @@ const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
 /** What gauges read whenever metrics are collected. */
 export interface MetricSources {
   /** By the name of the egress. */
-  readonly gates: Map<string, GateSource>;
-  rooms?: RoomsSource;
-  store?: StoreSource;
-}
-
-export interface GateSource {
-  queued(): number;
-  cooldownLeftMs(): number;
-}
-
-export interface RoomsSource {
-  byState(): Record<string, number>;
-  viewers(): number;
-}
-
-export interface StoreSource {
-  sizeBytes(): Promise<number>;
-  isAvailable(): boolean;
+  readonly gates: Map<string, { queued(): number; cooldownLeftMs(): number }>;
+  rooms?: { byState(): Record<string, number>; viewers(): number };
+  store?: { sizeBytes(): Promise<number>; isAvailable(): boolean };
 }
 
 export function createMetrics(sources: MetricSources) {

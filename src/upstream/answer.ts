@@ -87,7 +87,7 @@ function readBody(outer: JsonObject): ChatAnswer | Silence {
 function nextIn(
   continuations: readonly unknown[],
   hasActions: boolean,
-): { continuation: string | undefined; timeoutMs: number | undefined } {
+): Omit<ChatAnswer, "kind" | "actions"> {
   for (const offered of continuations) {
     for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
       if (kind === "playerSeekContinuationData" || (kind === "reloadContinuationData" && !hasActions))

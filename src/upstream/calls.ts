@@ -9,8 +9,8 @@ import {
   type ChatCall,
   type ClientLabel,
   type ClientTable,
-  COMMON_HEADERS,
   chatRequest,
+  commonHeaders,
   type UpstreamHosts,
 } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
@@ -64,12 +64,7 @@ export class UpstreamCalls {
       const request: UpstreamRequest = {
         method: "GET",
         url: url.href,
-        headers: {
-          ...COMMON_HEADERS,
-          "user-agent": clients.WEB.userAgent,
-          origin: hosts.main,
-          referer: `${hosts.main}/`,
-        },
+        headers: commonHeaders(hosts.main, clients.WEB.userAgent),
         deadlineMs: leftMs,
       };
       const answer = await this.#send(kind, {}, request, options, (answer) => {
@@ -105,9 +100,10 @@ export class UpstreamCalls {
   }
 
   async close(): Promise<void> {
-    this.#parts.flights.close();
-    this.#parts.egress.gate.close();
-    await this.#parts.egress.transport.close();
+    const { flights, egress } = this.#parts;
+    flights.close();
+    egress.gate.close();
+    await egress.transport.close();
   }
 
   #send<T>(
@@ -118,17 +114,17 @@ export class UpstreamCalls {
     read: (answer: UpstreamAnswer) => T,
   ): Promise<T> {
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
-    const { name: egress, gate, transport } = this.#parts.egress;
+    const { flights, telemetry, egress } = this.#parts;
     const run = async (signal: AbortSignal): Promise<T> => {
       options.beforeStart?.();
-      const called = this.#parts.telemetry.upstreamCall({
-        egress,
+      const called = telemetry.upstreamCall({
+        egress: egress.name,
         client: "none",
         endpoint: kind,
         ...labels,
       });
       try {
-        const value = read(await transport.send(request, signal));
+        const value = read(await egress.transport.send(request, signal));
         called("ok");
         return value;
       } catch (error) {
@@ -136,7 +132,7 @@ export class UpstreamCalls {
         throw error;
       }
     };
-    return this.#parts.flights.call(gate, { ...options, key, kind, run });
+    return flights.call(egress.gate, { ...options, key, kind, run });
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */

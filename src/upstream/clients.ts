@@ -201,8 +201,16 @@ export interface Pair {
   endpoint: Endpoint;
 }
 
-/** Sent with every request: English texts, and the answer to the consent page. */
-export const COMMON_HEADERS = { "accept-language": "en-US,en;q=0.9", cookie: "SOCS=CAI" };
+/** Sent with every request; the cookie is the answer to the consent page. */
+export function commonHeaders(host: string, userAgent: string) {
+  return {
+    "accept-language": "en-US,en;q=0.9",
+    cookie: "SOCS=CAI",
+    "user-agent": userAgent,
+    origin: host,
+    referer: `${host}/`,
+  };
+}
 
 export interface ChatCall {
   pair: Pair;
@@ -226,11 +234,8 @@ export function chatRequest(
     method: "POST" as const,
     url: `${host}/youtubei/v1/live_chat/${pair.endpoint}?key=${encodeURIComponent(credentials.apiKey)}&prettyPrint=false`,
     headers: {
-      ...COMMON_HEADERS,
+      ...commonHeaders(host, client.userAgent),
       "content-type": "application/json",
-      origin: host,
-      referer: `${host}/`,
-      "user-agent": client.userAgent,
       "x-youtube-client-name": String(client.id),
       "x-youtube-client-version": version,
       ...(visitorData === undefined ? {} : { "x-goog-visitor-id": visitorData }),

@@ -114,13 +114,12 @@ export class Flight {
     this.#waiters.add(waiter);
     if (this.#hasStarted) return;
     this.#hasStarted = true;
-    start().then(
+    const outcome = start().finally(this.#onOver);
+    outcome.then(
       (value) => {
-        this.#onOver();
         for (const each of this.#waiters) each.resolve(value);
       },
       (error: unknown) => {
-        this.#onOver();
         for (const each of this.#waiters) each.reject(error);
       },
     );

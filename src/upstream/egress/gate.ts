@@ -72,7 +72,7 @@ export class Gate {
     this.#settings = settings;
     this.#clock = clock;
     this.#telemetry = telemetry;
-    telemetry.watchGate(name, {
+    telemetry.sources.gates.set(name, {
       queued: () => this.#queue.size,
       cooldownLeftMs: () => this.cooldownLeftMs,
     });
@@ -92,16 +92,16 @@ export class Gate {
 
   /** Runs the call when its turn comes. Rejects with what `run` rejects with, or with the reason of the flight's signal. */
   call<T>(call: PacedCall<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const queued: Queued = { ...call, resolve: (value) => resolve(value as T), reject };
-      const { signal } = call.flight;
-      const onAbort = () => {
-        if (this.#queue.delete(queued)) reject(signal.reason);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#queue.add(queued);
-      this.advance();
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const queued: Queued = { ...call, resolve, reject };
+    const { signal } = call.flight;
+    const onAbort = () => {
+      if (this.#queue.delete(queued)) reject(signal.reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#queue.add(queued);
+    this.advance();
+    return promise as Promise<T>;
   }
 
   /** Starts nothing more. */

@@ -16,11 +16,7 @@ export type ChatPage =
   | { chat: undefined; why: string; hasData: boolean };
 
 /** The last is how a page that was asked for by a continuation names it. */
-const CHAT_KEYS: ReadonlySet<string> = new Set([
-  "liveChatRenderer",
-  "liveChatReplayRenderer",
-  "liveChatContinuation",
-]);
+const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveChatContinuation"]);
 
 /** Reads the page of a video. `view`: all messages, or the upstream's selection of them. Never throws. */
 export function readChatPage(html: string, videoId: string, view: "all" | "top"): ChatPage {

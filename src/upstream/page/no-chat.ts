@@ -37,13 +37,8 @@ function reasonIn(playability: unknown, notice: JsonObject | undefined): string 
 
 /** The notice in the place of the chat: on a watch page beside the video, on a popout page in place of everything. */
 function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
-  const bar = dig(
-    data,
-    "contents",
-    "twoColumnWatchNextResults",
-    "conversationBar",
-    "conversationBarRenderer",
-  );
+  const watchPage = dig(data, "contents", "twoColumnWatchNextResults");
+  const bar = dig(watchPage, "conversationBar", "conversationBarRenderer");
   return asObject(
     dig(bar, "availabilityMessage", "messageRenderer") ?? bar ?? dig(data, "contents", "messageRenderer"),
   );

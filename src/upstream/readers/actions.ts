@@ -8,15 +8,7 @@ import { asArray, asNumber, asObject, dig, type JsonObject, omitUndefined } from
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/telemetry.ts";
 import { NO_PANELS, type OpenPanels } from "./panels.ts";
-import {
-  type ActionTime,
-  BrokenItem,
-  type Context,
-  type Item,
-  type Outcome,
-  type Reader,
-  type Surroundings,
-} from "./reader.ts";
+import { type ActionTime, BrokenItem, type Context, type Item, type Outcome, type Reader } from "./reader.ts";
 import { READERS } from "./table.ts";
 import { cut } from "./text.ts";
 import { timeOfDay } from "./timestamp.ts";
@@ -36,15 +28,7 @@ export interface ActionContext {
   panels?: OpenPanels | undefined;
 }
 
-export interface Reading {
-  items: Item[];
-  /** The polls that are open now. */
-  panels: OpenPanels;
-  /** By kind: the renderer's key of a chat item, else the action's. */
-  dropped: Map<string, DroppedActions>;
-  /** Actions on which a reader failed. */
-  bugs: ReaderBug[];
-}
+export type Reading = Omit<Collector, "take">;
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
   const reading = new Collector(context.panels ?? NO_PANELS);
@@ -66,10 +50,13 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
-class Collector implements Reading {
+class Collector {
   readonly items: Item[] = [];
+  /** By kind: the renderer's key of a chat item, else the action's. */
   readonly dropped = new Map<string, DroppedActions>();
+  /** Actions on which a reader failed. */
   readonly bugs: ReaderBug[] = [];
+  /** The polls that are open now. */
   panels: OpenPanels;
 
   constructor(panels: OpenPanels) {
@@ -109,7 +96,7 @@ function readNamed(
   if (!body) return { kind, item: "broken" };
   if (!reader) return { kind, item: "unknown" };
   if (reader === "silent") return { kind, item: "silent" };
-  const read = (inside: unknown, around: Surroundings = {}) =>
+  const read: Context["read"] = (inside, around = {}) =>
     readNamed(inside, kind, { ...place, around: { ...place.around, ...omitUndefined(around) } });
   try {
     const outcome = toOutcome(reader(body, { ...place, read }));

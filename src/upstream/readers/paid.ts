@@ -89,41 +89,30 @@ function amountIn(text: unknown): string {
   return "";
 }
 
-/** Gifts in jewels carry no time, and names in a view model's form. */
-export const jewels: Reader = (item, context) =>
-  giftItem(item, context, {
-    text: dig(item, "text"),
-    label: dig(item, "giftImageA11yLabel"),
-    image: dig(item, "giftImage"),
-  });
+export const jewels: Reader = (item, context) => giftItem(item, context);
 
 /** What phones show for some seconds; the same gift again only raises its count. */
 export const giftAttribution: Reader = (item, context) => {
   const options = dig(item, "elementRenderer", "compatibilityOptions");
-  const giver = { ...item, authorExternalChannelId: dig(options, "liveChatAuthorExternalChannelId") };
-  return giftItem(giver, context, {
+  const gift = {
+    ...item,
+    authorExternalChannelId: dig(options, "liveChatAuthorExternalChannelId"),
     text: dig(item, "detailText"),
-    label: dig(item, "giftA11yLabel"),
-    image: dig(item, "attributionImage"),
-    count: asNumber(dig(item, "comboCount")),
-  });
+    giftImageA11yLabel: dig(item, "giftA11yLabel"),
+    giftImage: dig(item, "attributionImage"),
+  };
+  return giftItem(gift, context, asNumber(dig(item, "comboCount")));
 };
 
-interface Gift {
-  text: unknown;
-  label: unknown;
-  image: unknown;
-  count?: number | undefined;
-}
-
-function giftItem(item: JsonObject, context: Context, { text, label, image, count }: Gift) {
-  const url = imageAddress(image);
+/** Gifts in jewels carry no time, and names in a view model's form. */
+function giftItem(item: JsonObject, context: Context, count?: number) {
+  const url = imageAddress(dig(item, "giftImage"));
   const authorPhoto = dig(item, "authorAvatar", "avatarViewModel", "image");
   return chatItem({ ...item, authorPhoto }, context, {
     type: "jewels",
-    parts: partsOf(text),
+    parts: partsOf(dig(item, "text")),
     details: {
-      sticker: url === undefined ? undefined : { label: shorten(label), url },
+      sticker: url === undefined ? undefined : { label: shorten(dig(item, "giftImageA11yLabel")), url },
       gift: count === undefined ? undefined : { count },
     },
   });

@@ -20,7 +20,7 @@ export interface ActionTime {
 }
 
 /** Fields of an item that its holder has, used where the item itself lacks them. Raw, as they came. */
-export interface Surroundings {
+interface Surroundings {
   id?: unknown;
   authorExternalChannelId?: unknown;
 }
