@@ -19,8 +19,12 @@ export function createMetrics(sources: MetricSources) {
   const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
     new Counter({ name, help, labelNames, registers });
 
-  const seconds = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-    new Histogram({ name, help, labelNames, buckets: SECONDS, registers });
+  const histogram = <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+    buckets = SECONDS,
+  ) => new Histogram({ name, help, labelNames, buckets, registers });
 
   /** `read` sets the gauge whenever metrics are collected. */
   const gauge = <Label extends string>(
@@ -49,12 +53,12 @@ export function createMetrics(sources: MetricSources) {
       "Upstream calls by egress, client, endpoint or path, and outcome",
       ["egress", "client", "endpoint", "outcome"],
     ),
-    upstreamCallSeconds: seconds(
+    upstreamCallSeconds: histogram(
       "relay_upstream_call_duration_seconds",
       "Time from the start of an upstream call to its complete answer",
       ["egress", "client", "endpoint"],
     ),
-    callLateness: seconds(
+    callLateness: histogram(
       "relay_gate_lateness_seconds",
       "How long after its due time a call started, cooldowns aside",
       ["egress", "lane"],
@@ -76,14 +80,9 @@ export function createMetrics(sources: MetricSources) {
       "Stored checkpoints that could not be read, so that their rooms must be bootstrapped anew",
     ),
     failedPolls: counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
-    appendSeconds: seconds("relay_append_duration_seconds", "Time for a batch to become durable"),
-    appendMessages: new Histogram({
-      name: "relay_append_messages",
-      help: "New messages in a batch",
-      buckets: COUNTS,
-      registers,
-    }),
-    publishSeconds: seconds(
+    appendSeconds: histogram("relay_append_duration_seconds", "Time for a batch to become durable"),
+    appendMessages: histogram("relay_append_messages", "New messages in a batch", [], COUNTS),
+    publishSeconds: histogram(
       "relay_publish_delay_seconds",
       "Time from a batch being durable to its last write to a viewer's socket",
     ),
@@ -91,7 +90,7 @@ export function createMetrics(sources: MetricSources) {
     storeBytes: gauge("relay_store_bytes", "Size of the store", [], async (bytes) =>
       bytes.set((await sources.store?.sizeBytes()) ?? 0),
     ),
-    pollSeconds: seconds(
+    pollSeconds: histogram(
       "relay_poll_duration_seconds",
       "Time from a poll being due to its batch being durable",
     ),
