@@ -89,8 +89,10 @@ export class Transport {
       if (signal.aborted) throw signal.reason;
       if (error instanceof UpstreamError) throw error;
       const isLate = deadline.signal.aborted;
-      const why = isLate ? `no complete answer within ${request.deadlineMs} ms` : reasonOf(error);
-      if (isLate ? response : !NO_CONNECTION.has(codeOf(error))) {
+      const { code, why } = isLate
+        ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
+        : failureIn(error);
+      if (isLate ? response : !NO_CONNECTION.has(code)) {
         throw new UpstreamError("unusable", why, { cause: error });
       }
       const unreachable = isLate ? "no answer" : "no connection";
@@ -126,20 +128,11 @@ async function boundedText(response: Response): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/** The cause at the bottom: `fetch failed` alone helps nobody. */
-function innermost(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
-}
-
-/** "" where the error has none. */
-function codeOf(error: unknown): string {
-  const cause = innermost(error);
-  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
-}
-
-function reasonOf(error: unknown): string {
-  const cause = innermost(error);
-  if (!(cause instanceof Error)) return "the connection failed";
-  const code = codeOf(error);
-  return `the connection failed (${stripMarkup(code === "" ? cause.message : `${code}: ${cause.message}`)})`;
+/** The code of the cause at the bottom, "" where it has none, and words for it: `fetch failed` alone helps nobody. */
+function failureIn(error: unknown): { code: string; why: string } {
+  if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
+  if (error.cause instanceof Error) return failureIn(error.cause);
+  const code = "code" in error ? String(error.code) : "";
+  const words = stripMarkup(code === "" ? error.message : `${code}: ${error.message}`);
+  return { code, why: `the connection failed (${words})` };
 }

@@ -31,12 +31,9 @@ export interface ActionContext {
 export type Reading = Omit<Collector, "take">;
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
-  const reading = new Collector(context.panels ?? NO_PANELS);
-  const now: ActionTime = {
-    receivedAt: context.receivedAt,
-    timeOfDay: timeOfDay(context.timezone),
-    offsetMs: undefined,
-  };
+  const { receivedAt, timezone, panels = NO_PANELS } = context;
+  const reading = new Collector(panels);
+  const now: ActionTime = { receivedAt, timeOfDay: timeOfDay(timezone), offsetMs: undefined };
   for (const action of actions) {
     const replayed = asObject(dig(action, "replayChatItemAction"));
     const inner = asArray(replayed?.actions);
