@@ -46,15 +46,12 @@ export class Telemetry {
   /** Whoever has what a gauge shows puts it here. */
   readonly sources: MetricSources = { gates: new Map() };
   readonly #metrics = createMetrics(this.sources);
+  readonly registry: Registry = this.#metrics.registry;
   readonly #kindsSeen = new Set<string>();
   readonly #buggyKinds = new Set<string>();
 
   constructor(log: Logger) {
     this.log = log;
-  }
-
-  get registry(): Registry {
-    return this.#metrics.registry;
   }
 
   /** Logged whatever the level: with port 0 there is no other way to learn the address. */

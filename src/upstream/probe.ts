@@ -28,7 +28,7 @@ export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSi
     if (liveChat.cooldownLeftMs > MAX_COOLDOWN_MS) {
       throw new UpstreamError(
         "throttled",
-        "the upstream is throttling this server for longer than a probe waits",
+        "the upstream throttles this server for longer than a probe waits",
       );
     }
     const outcome = await outcomeOf(liveChat.poll({ ...start, pair }, options));
