@@ -27,11 +27,7 @@ export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): v
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
       const signal = clientGone(reply.raw);
-      const { page, first } = await liveChat.bootstrap(videoId, {
-        lane: "caller",
-        maxCooldownMs: 0,
-        signal,
-      });
+      const { page, first } = await liveChat.bootstrap(videoId, { lane: "caller", maxCooldownMs: 0, signal });
       const { chatType, pair, credentials, continuation } = page.position;
       const initial = includeInitial ? uniqueById([...page.items, ...first.items]) : [];
       return {

@@ -30,10 +30,8 @@ export interface Call<T> extends CallOptions {
   run(signal: AbortSignal): Promise<T>;
 }
 
-interface Waiter extends Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
+type Waiter = Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> &
+  Omit<PromiseWithResolvers<unknown>, "promise">;
 
 export class Flights {
   readonly #clock: Clock;

@@ -50,7 +50,7 @@ export interface Batch {
   actionCount: number;
 }
 
-/** A chat of which it is not known yet which client and endpoint read it. */
+/** A chat before a client and an endpoint that read it are known. */
 export interface OpenChat {
   items: readonly Item[];
   start: Omit<Position, "pair">;
@@ -106,22 +106,22 @@ export class LiveChat {
     return { items, position };
   }
 
-  /** Credentials and page: the first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
+  /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
   async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
     const load = pageLoads(this.#calls, options);
     const script = await scriptCredentials(load);
     const pages = await this.#chatPages(videoId, load);
     const credentials = toCredentials({ ...known?.credentials, ...pages.credentials, ...script });
     if (!credentials) throw noCredentials(pages.failure);
-    if (pages.failure) throw pages.failure;
-    if (!pages.page?.chat) {
-      const { why = "unavailable", hasData = false } = pages.page ?? {};
+    const { page, failure } = pages;
+    if (!page) throw failure;
+    if (!page.chat) {
       // What came in place of a page of the video says nothing about its chat.
-      const cause = hasData ? undefined : new UpstreamError("unusable", why);
+      const cause = page.hasData ? undefined : new UpstreamError("unusable", page.why);
       if (known && cause) throw cause;
-      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`, { cause });
+      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${page.why}`, { cause });
     }
-    const { chatType, continuation, actions } = pages.page.chat;
+    const { chatType, continuation, actions } = page.chat;
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
@@ -134,7 +134,7 @@ export class LiveChat {
    */
   async backlog(videoId: string, position: Position, options: CallOptions): Promise<Page> {
     const { page, failure } = await this.#chatPages(videoId, pageLoads(this.#calls, options));
-    if (failure && !page) throw failure;
+    if (failure) throw failure;
     const { items, panels } = this.#read(page?.chat?.actions ?? [], position.panels);
     return { items, position: { ...position, panels } };
   }

@@ -9,7 +9,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
 import type { Flight } from "../flights.ts";
 
-/** Longest pause that doubling can reach. */
+/** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;
 /** A `Retry-After` beyond this is taken for a mistake: a relay must come back by itself. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
@@ -42,10 +42,7 @@ interface PacedCall<T> {
   run(signal: AbortSignal): Promise<T>;
 }
 
-interface Queued extends PacedCall<unknown> {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
+type Queued = PacedCall<unknown> & Omit<PromiseWithResolvers<unknown>, "promise">;
 
 export class Gate {
   readonly #name: string;

@@ -12,7 +12,7 @@ import { whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =
   | { chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] } }
-  /** `why`: a short sentence without a full stop. A page without data is not one of a video, and says nothing about its chat. */
+  /** `why`: a short sentence without a full stop. A page without data is not a video's: its chat may still exist. */
   | { chat: undefined; why: string; hasData: boolean };
 
 /** The last is how a page that was asked for by a continuation names it. */
