@@ -42,7 +42,7 @@ export async function startConfigured(
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();
     log.info("stopped");
-    // At exit pino writes what is left, and where nobody reads stdout any more it tries for ever.
+    // At exit pino writes what is left, and if nothing reads stdout any more it tries for ever.
     await new Promise<void>((resolve) => log.flush(() => resolve()));
   };
   return { ...service, stop };

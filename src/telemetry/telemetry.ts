@@ -43,7 +43,7 @@ export interface ReaderBug {
 
 export class Telemetry {
   readonly log: Logger;
-  /** Whoever has what a gauge shows puts it here. */
+  /** What gauges read; each part of the service sets its own. */
   readonly sources: MetricSources = { gates: new Map() };
   readonly #metrics = createMetrics(this.sources);
   readonly registry: Registry = this.#metrics.registry;

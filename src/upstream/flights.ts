@@ -1,7 +1,7 @@
 /**
- * One call for all who ask for the same: while a call waits or runs, another with its key joins it. It ends when
- * nobody waits for it any more. What each of them wants (when, how urgently, through how long a cooldown) is read
- * by the gate from all who wait at that moment.
+ * One call for all callers that ask for the same: while a call waits or runs, another with its key joins it. It is
+ * aborted when no caller waits for it any more. The gate reads from those who wait just then when the call is due, in
+ * which lane, and which cooldown it sits out.
  */
 import type { Clock } from "../clock.ts";
 import { type Gate, LANES, type Lane } from "./egress/gate.ts";
@@ -26,7 +26,7 @@ export interface Call<T> extends CallOptions {
   key: string;
   /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
-  /** The call itself; the signal aborts when nobody waits for it any more. */
+  /** The call itself; the signal aborts when no caller waits for it any more. */
   run(signal: AbortSignal): Promise<T>;
 }
 
@@ -65,7 +65,7 @@ export class Flights {
     }
   }
 
-  /** Whoever still waits is refused, and so is whoever comes. */
+  /** Refuses all who wait, and every later call. */
   close(): void {
     this.#closed = new UpstreamError("unusable", "the service is stopping");
     for (const flight of this.#byKey.values()) flight.leaveAll(this.#closed);
@@ -93,7 +93,7 @@ export class Flight {
     this.#onOver = onOver;
   }
 
-  /** Aborts when nobody waits any more. */
+  /** Aborts when no caller waits any more. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }

@@ -1,6 +1,6 @@
 /**
  * The pages and scripts that one bootstrap loads. Each makes up for those before it, so none may be left out because
- * another got no answer; but where the host answers nothing at all, whoever asked must soon have an answer.
+ * another got no answer; but if the host answers nothing at all, the caller must soon get an answer.
  */
 import type { UpstreamCalls } from "./calls.ts";
 import { UpstreamError } from "./errors.ts";

@@ -29,7 +29,7 @@ export interface GateSettings {
 
 /**
  * The most urgent first. `caller`: a viewer or client waits for it right now. `poll`: a room's own work. `probe`: what
- * can wait until nobody else has anything to ask.
+ * can wait until no other call does.
  */
 export const LANES = ["caller", "poll", "probe"] as const;
 export type Lane = (typeof LANES)[number];

@@ -128,7 +128,7 @@ async function boundedText(response: Response): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/** The code of the cause at the bottom, "" where it has none, and words for it: `fetch failed` alone helps nobody. */
+/** The code of the cause at the bottom, "" where it has none, and words for it: `fetch failed` alone explains nothing. */
 function failureIn(error: unknown): { code: string; why: string } {
   if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
   if (error.cause instanceof Error) return failureIn(error.cause);

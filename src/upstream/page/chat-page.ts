@@ -87,7 +87,7 @@ export function namesVideo(token: string, videoId: string): boolean {
   return texts.some((text) => text.includes(videoId));
 }
 
-/** Padding, be it `=` or `%3D`, ends a run and is not missed. */
+/** Padding (`=` or `%3D`) ends a run, and decoding does not need it. */
 function decodedRuns(text: string): string[] {
   const runs = text.match(/[\w+/-]{16,}/g) ?? [];
   return runs.flatMap((run) =>

@@ -52,8 +52,8 @@ export function credentialsInPage(html: string): FoundCredentials {
 }
 
 /**
- * The page's scripts from their first `ytcfg.set(` on. Elsewhere in a page anyone's words can stand, and they
- * must not pass for settings.
+ * The page's scripts from their first `ytcfg.set(` on. Elsewhere a page holds text that anyone
+ * can write, which must not pass for settings.
  */
 function configurationScripts(html: string): string {
   const scripts: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Why a page holds no chat, in a short sentence for whoever asked for it: judged by the page's structure, for
- * its words are translated. The upstream's own words are added for people to read.
+ * Why a page holds no chat, in a short sentence for the caller. It is judged by the page's structure, because the
+ * page's words are translated; these are added for people to read.
  */
 
 import { asObject, asString, dig, type JsonObject } from "../../json.ts";

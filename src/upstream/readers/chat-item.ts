@@ -1,6 +1,6 @@
 /**
  * What all items of the chat's list have in common: an id, a time, an author with photo and badges. All of it
- * but the id may be missing. And the plainest of them, what viewers write.
+ * but the id may be missing. The plainest item, what viewers write, is read here too.
  */
 
 import { asArray, dig, type JsonObject } from "../../json.ts";
@@ -41,7 +41,7 @@ const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
   ["VERIFIED", "verified"],
 ]);
 
-/** A badge with a picture of the channel's own says member; the others have one of three icons. */
+/** A member's badge has a picture of the channel's own; the others have one of three icons. */
 function badgesOf(item: JsonObject): Badge[] | undefined {
   const badges: Badge[] = [];
   for (const badge of (asArray(dig(item, "authorBadges")) ?? []).slice(0, BOUNDS.badges)) {

@@ -16,7 +16,7 @@ type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined :
 
 interface Texts {
   parts: Part[];
-  /** Absent: nobody, or the origin's. */
+  /** Absent: the origin's, else "". */
   author?: string;
   amount?: string;
   color?: string;

@@ -1,6 +1,6 @@
 /**
- * What the upstream itself says in a chat, of which nobody is the author: rules, results of polls, changes of mode. And
- * products of the channel's shop, shown in a banner or bought by a viewer.
+ * What the upstream itself writes in a chat, without an author: rules, results of polls, changes of mode. And products
+ * of the channel's shop, shown in a banner or bought by a viewer.
  */
 import { asString, dig } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
