@@ -5,14 +5,8 @@
  */
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type ChatAnswer, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
-import {
-  type ChatCall,
-  type ClientLabel,
-  type ClientTable,
-  chatRequest,
-  commonHeaders,
-  type UpstreamHosts,
-} from "./clients.ts";
+import type { ChatCall, ClientLabel, ClientTable, UpstreamHosts } from "./clients.ts";
+import { chatRequest, commonHeaders } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
