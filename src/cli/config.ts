@@ -3,150 +3,104 @@
  * touches the process.
  */
 import { readFileSync } from "node:fs";
-import type { HttpSettings } from "../http/server.ts";
 import { OVERDUE_MS } from "../rooms/lateness.ts";
-import type { RoomsSettings } from "../rooms/rooms.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
 import { STALL_MS } from "../rooms/viewer.ts";
-import { LOG_LEVELS, type LogLevel } from "../telemetry/log.ts";
-import { DEADLINES, type Deadlines } from "../upstream/calls.ts";
-import { CLIENTS, type ClientTable, clientTable, type UpstreamHosts } from "../upstream/clients.ts";
-import type { GateSettings } from "../upstream/egress/gate.ts";
-import type { ReadingSettings } from "../upstream/live-chat.ts";
+import { LOG_LEVELS } from "../telemetry/log.ts";
+import { DEADLINES } from "../upstream/calls.ts";
+import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const SETTINGS = {
-  RELAY_HOST: setting("127.0.0.1", "address to listen on", hostName),
-  RELAY_PORT: setting(
-    "8080",
-    "port to listen on; 0 takes any free port, which the log shows",
-    integer(0, 65_535),
-  ),
-  RELAY_STORE: setting(
+  RELAY_HOST: flag("127.0.0.1", "address to listen on", hostName),
+  RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
+  RELAY_STORE: flag(
     "sqlite:./data/relay.db",
     "`sqlite:<path>`, or `memory:`, which is lost when the service exits",
     storeUrl,
   ),
-  RELAY_UPSTREAM_URL: setting("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
-  RELAY_UPSTREAM_MUSIC_URL: setting(
-    "https://music.youtube.com",
-    "base URL of the music upstream host",
-    baseUrl,
-  ),
-  RELAY_UPSTREAM_MOBILE_URL: setting(
-    "https://m.youtube.com",
-    "base URL of the mobile upstream host",
-    baseUrl,
-  ),
-  RELAY_GATE_SPACING_MS: setting("250", "minimum time between the starts of two upstream calls", ms(0)),
-  RELAY_GATE_CONCURRENCY: setting("4", "maximum number of upstream calls in flight", integer(1, 1000)),
-  RELAY_COOLDOWN_MS: setting(
+  RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
+  RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of the music upstream host", baseUrl),
+  RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of the mobile upstream host", baseUrl),
+  RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two upstream calls", ms(0)),
+  RELAY_GATE_CONCURRENCY: flag("4", "maximum number of upstream calls in flight", whole(1, 1000)),
+  RELAY_COOLDOWN_MS: flag(
     "30000",
     "pause after the upstream throttles without a `Retry-After`; doubles while throttling continues, up to 10 minutes",
     ms(1),
   ),
-  RELAY_POLL_MIN_MS: setting("500", "minimum polling interval; also the interval of a replay", ms(1)),
-  RELAY_POLL_MAX_MS: setting("15000", "maximum polling interval", ms(1)),
-  RELAY_GRACE_MS: setting(
+  RELAY_POLL_MIN_MS: flag("500", "minimum polling interval; also the interval of a replay", ms(1)),
+  RELAY_POLL_MAX_MS: flag("15000", "maximum polling interval", ms(1)),
+  RELAY_GRACE_MS: flag(
     "90000",
     "how long a room is still read after its last viewer leaves, and how long an ended room still answers viewers that resume",
     ms(0),
   ),
-  RELAY_KEEPALIVE_MS: setting("15000", "interval of the keepalive comment", ms(1)),
-  RELAY_MAX_FAILURES: setting(
+  RELAY_KEEPALIVE_MS: flag("15000", "interval of the keepalive comment", ms(1)),
+  RELAY_MAX_FAILURES: flag(
     "5",
     "failed polls in a row after which a room stops with an `error` frame; throttling does not count",
-    integer(1, 1_000_000),
+    whole(1, 1_000_000),
   ),
-  RELAY_FAILING_MS: setting(
+  RELAY_FAILING_MS: flag(
     "120000",
     "minimum time since the last good answer before failed polls stop a room",
     ms(0),
   ),
-  RELAY_MAX_ROOMS: setting(
-    "500",
-    "maximum number of open rooms; above it `503 CAPACITY`",
-    integer(1, 1_000_000),
-  ),
-  RELAY_MAX_VIEWERS: setting(
+  RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
+  RELAY_MAX_VIEWERS: flag(
     "50000",
     "maximum number of viewers; above it `503 CAPACITY`; lowered to what the limit of open files allows",
-    integer(1, 10_000_000),
+    whole(1, 10_000_000),
   ),
-  RELAY_CHAT_VIEW: setting(
-    "all",
-    "`all` messages, or the upstream's `top` selection",
-    oneOf(["all", "top"] as const),
-  ),
-  RELAY_NO_CHAT_MS: setting(
+  RELAY_CHAT_VIEW: flag("all", "`all` messages, or the upstream's `top` selection", oneOf(["all", "top"])),
+  RELAY_NO_CHAT_MS: flag(
     "30000",
     "how long a video without a chat is remembered and answered from memory; 0 turns this off",
     ms(0),
   ),
-  RELAY_CLIENTS_FILE: setting(
+  RELAY_CLIENTS_FILE: flag(
     "",
     'JSON file that replaces versions and user agents of upstream clients: `{"ANDROID": {"version": "21.30.1"}}`',
     clientsFile,
   ),
-  RELAY_MAX_VIEWERS_PER_ADDRESS: setting(
+  RELAY_MAX_VIEWERS_PER_ADDRESS: flag(
     "0",
     "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
-    integer(0, 10_000_000),
+    whole(0, 10_000_000),
   ),
-  RELAY_TRUST_PROXY: setting("0", "number of trusted reverse proxies (`X-Forwarded-For`)", integer(0, 10)),
-  RELAY_CALLER_POLLING: setting(
+  RELAY_TRUST_PROXY: flag("0", "number of trusted reverse proxies (`X-Forwarded-For`)", whole(0, 10)),
+  RELAY_CALLER_POLLING: flag(
     "on",
     "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
     onOff,
   ),
-  RELAY_PROBE: setting("on", "`off` disables `/v1/probe`", onOff),
-  RELAY_TIMEZONE: setting("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
-  RELAY_RETENTION_DAYS: setting(
-    "30",
-    "older messages are deleted; fractions allowed, 0 keeps everything",
-    days,
-  ),
-  RELAY_RESTORED: setting(
+  RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
+  RELAY_TIMEZONE: flag("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
+  RELAY_RETENTION_DAYS: flag("30", "older messages are deleted; fractions allowed, 0 keeps everything", days),
+  RELAY_RESTORED: flag(
     "off",
     "`on` for the first start after the store was restored from a backup: moves all cursors past those already given out",
     onOff,
   ),
-  RELAY_LOG_LEVEL: setting("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
+  RELAY_LOG_LEVEL: flag("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
 } satisfies FlagTable;
 
 export type SettingName = keyof typeof SETTINGS;
 export type SettingValues = FlagValues<typeof SETTINGS>;
 
-export interface Config {
-  host: string;
-  port: number;
-  /** `sqlite:<path>` or `memory:` */
-  storeUrl: string;
-  upstream: UpstreamHosts;
-  clients: ClientTable;
-  deadlines: Deadlines;
-  gate: GateSettings;
-  rooms: RoomsSettings;
-  reading: ReadingSettings;
-  http: HttpSettings;
-  /** 0 keeps all. */
-  retentionDays: number;
-  /** The store is a backup: cursors given out since it was made must not be honoured. */
-  restored: boolean;
-  logLevel: LogLevel;
-}
-
 /** Throws `UsageError` where settings contradict each other. */
-export function toConfig(v: SettingValues): Config {
+export function toConfig(v: SettingValues) {
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
     throw new UsageError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
   }
   return {
     host: v.RELAY_HOST,
     port: v.RELAY_PORT,
+    /** `sqlite:<path>` or `memory:` */
     storeUrl: v.RELAY_STORE,
     upstream: {
       main: v.RELAY_UPSTREAM_URL,
@@ -181,13 +135,17 @@ export function toConfig(v: SettingValues): Config {
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
+    /** 0 keeps all. */
     retentionDays: v.RELAY_RETENTION_DAYS,
+    /** The store is a backup: cursors given out since it was made must not be honoured. */
     restored: v.RELAY_RESTORED,
     logLevel: v.RELAY_LOG_LEVEL,
   };
 }
 
-function setting<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
+export type Config = ReturnType<typeof toConfig>;
+
+function flag<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
   return { default: defaultText, meaning, read };
 }
 
@@ -201,7 +159,7 @@ function hostName(value: string): string {
   return value;
 }
 
-function integer(min: number, max: number) {
+function whole(min: number, max: number) {
   return (value: string): number => {
     const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
     if (!(number >= min && number <= max)) throw new Error(`a whole number from ${min} to ${max}`);
@@ -210,7 +168,7 @@ function integer(min: number, max: number) {
 }
 
 function ms(min: number) {
-  return integer(min, MAX_TIMER_MS);
+  return whole(min, MAX_TIMER_MS);
 }
 
 function days(value: string): number {
@@ -237,7 +195,7 @@ function clientsFile(path: string): ClientTable {
 }
 
 function onOff(value: string): boolean {
-  return oneOf(["on", "off"] as const)(value) === "on";
+  return oneOf(["on", "off"])(value) === "on";
 }
 
 function baseUrl(value: string): string {

@@ -1,4 +1,4 @@
-/** The command line: finds the command and runs it. Whatever stops it is reported in one line. */
+/** The command line: finds the command and runs it. A failure is reported in one line. */
 import "../../bin/check-node.js";
 import { readFileSync } from "node:fs";
 import { commandNamed } from "./commands.ts";

@@ -6,8 +6,10 @@ import { Telemetry } from "../telemetry/telemetry.ts";
 import type { ServeInput } from "./commands.ts";
 import { type Config, SETTINGS, toConfig } from "./config.ts";
 import { unknownVariables } from "./flags.ts";
-import { possibleViewers } from "./open-files.ts";
 import { type Service, startService } from "./service.ts";
+
+/** Kept for the store, upstream connections, the listener and the runtime itself. */
+const RESERVED_FILES = 200;
 
 /** Rejects as `startService` does. */
 export function serve(input: ServeInput, stopped: AbortSignal): Promise<Service> {
@@ -40,8 +42,21 @@ export async function startConfigured(
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();
     log.info("stopped");
-    // At exit pino writes what is left, and where nobody reads stdout any more it tries for ever.
+    // At exit pino writes what is left, and if nothing reads stdout any more it tries for ever.
     await new Promise<void>((resolve) => log.flush(() => resolve()));
   };
   return { ...service, stop };
+}
+
+/** How many viewers the limit of open files allows: infinite where the system names no limit. */
+function possibleViewers(): number {
+  return Math.max(1, openFileLimit() - RESERVED_FILES);
+}
+
+function openFileLimit(): number {
+  if (!process.report) return Number.POSITIVE_INFINITY;
+  Object.assign(process.report, { excludeNetwork: true }); // listing interfaces can take seconds
+  const report: { userLimits?: { open_files?: { soft?: unknown } } } = process.report.getReport();
+  const soft = Number(report.userLimits?.open_files?.soft);
+  return Number.isFinite(soft) && soft > 0 ? soft : Number.POSITIVE_INFINITY;
 }

@@ -1,4 +1,4 @@
-/** Counts viewers by address, where one address may only have so many. Addresses are kept while they have viewers. */
+/** Limits the viewers of one address. An address is remembered only while it has viewers. */
 import { isIPv6 } from "node:net";
 import { RelayError } from "../protocol/errors.ts";
 

@@ -1,47 +1,19 @@
 /** What each endpoint answers, by status: its success and its errors, as the API describes them. */
+import type { FastifySchema } from "fastify";
 import { Type } from "typebox";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import { FAULT_CODES } from "./fault-codes.ts";
 import { refTo } from "./schemas.ts";
+
+const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
+const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
 
 // [spec] Errors: endpoints. Beside these, any of them can answer METHOD_NOT_ALLOWED and the like.
 const ERRORS_OF = {
-  "/v1/stream": [
-    "INVALID_REQUEST",
-    "INVALID_VIDEO_ID",
-    "NO_LIVE_CHAT",
-    "RATE_LIMITED",
-    "SW_JS_FAILED",
-    "NO_WORKING_CLIENT",
-    "CAPACITY",
-    "STORE_UNAVAILABLE",
-  ],
-  "/v1/sessions": [
-    "INVALID_REQUEST",
-    "INVALID_VIDEO_ID",
-    "NO_LIVE_CHAT",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "SW_JS_FAILED",
-    "NO_WORKING_CLIENT",
-    "UPSTREAM_ERROR",
-  ],
-  "/v1/poll": [
-    "INVALID_REQUEST",
-    "TOKEN_EXPIRED",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "UNKNOWN_CLIENT",
-    "UPSTREAM_ERROR",
-  ],
-  "/v1/probe": [
-    "INVALID_REQUEST",
-    "INVALID_VIDEO_ID",
-    "NO_LIVE_CHAT",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "RATE_LIMITED",
-    "SW_JS_FAILED",
-  ],
+  "/v1/stream": [...OF_VIDEO, "RATE_LIMITED", "NO_WORKING_CLIENT", "CAPACITY", "STORE_UNAVAILABLE"],
+  "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR"],
+  "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
+  "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
 const RETRY_AFTER = {
@@ -49,9 +21,17 @@ const RETRY_AFTER = {
   schema: Type.Integer(),
 };
 
-/** The answers of an endpoint by status: its success, and each error that the specification's table gives it. */
-export function answers(path: keyof typeof ERRORS_OF, success: object): Record<number, object> {
-  const byStatus = Map.groupBy<number, ErrorCode>(ERRORS_OF[path], (code) => ERRORS[code].status);
+/** The options of an endpoint's route: what it expects, what it answers, and its errors for the upstream's faults. */
+export function routeOptions(path: keyof typeof ERRORS_OF, expected: FastifySchema, success: object) {
+  return {
+    config: { faultCodes: FAULT_CODES[path] },
+    schema: { ...expected, response: { 200: success, ...errorsOf(path) } },
+  };
+}
+
+/** By status, each error that the specification's table gives an endpoint. */
+function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
+  const byStatus = Map.groupBy<number, ErrorCode>(new Set(ERRORS_OF[path]), (code) => ERRORS[code].status);
   const errors = [...byStatus].map(([status, codes]) => {
     const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
     const content = { "application/json": { schema: refTo("Error"), examples } };
@@ -60,7 +40,7 @@ export function answers(path: keyof typeof ERRORS_OF, success: object): Record<n
       : {};
     return [status, { description: codes.join(" or "), content, ...headers }];
   });
-  return { 200: success, ...Object.fromEntries(errors) };
+  return Object.fromEntries(errors);
 }
 
 /** A success in JSON. */

@@ -1,4 +1,4 @@
-/** Notices when the caller is gone, so that nothing is done for nobody. */
+/** Notices when a caller has disconnected, so that work for it can stop. */
 import type { ServerResponse } from "node:http";
 
 /** Aborts when the response's connection closes before the response is complete. */

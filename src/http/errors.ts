@@ -1,5 +1,5 @@
 /** Gives every failure of a request the one JSON shape, whether a route, the validator or Fastify finds it. */
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -35,7 +35,9 @@ export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: 
 export function refuseUnserved(app: FastifyInstance): void {
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404) return;
-    const allowed = METHODS.filter((method) => app.hasRoute({ method, url: pathOf(request) }));
+    const allowed = METHODS.filter((method) =>
+      app.hasRoute({ method, url: request.url.replace(/[?#].*/s, "") }),
+    );
     if (allowed.length > 0) {
       const allow = ["OPTIONS", ...allowed].join(", ");
       reply.header("allow", allow);
@@ -88,8 +90,4 @@ function missingField(params: Record<string, unknown>): string {
   const { requiredProperties, missingProperty } = params;
   if (Array.isArray(requiredProperties)) return String(requiredProperties[0]);
   return typeof missingProperty === "string" ? missingProperty : "";
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.replace(/[?#].*/s, "");
 }

@@ -5,42 +5,31 @@ import type { Fault, UpstreamError } from "../upstream/errors.ts";
 /** Code and words for each fault; `otherwise` for those not named. */
 export type FaultCodes = Partial<Record<Fault, FaultAnswer>> & Record<"throttled" | "otherwise", FaultAnswer>;
 
-interface FaultAnswer {
-  code: ErrorCode;
-  says(upstreamWords: string): string;
-}
+type FaultAnswer = readonly [code: ErrorCode, wordsFor: (upstreamWords: string) => string];
 
 const THROTTLING = () => "The upstream is throttling this server; try again later.";
 const UNLOADABLE = (words: string) => `The video's page could not be loaded: ${words}.`;
+const OF_VIDEO: FaultCodes = {
+  throttled: ["RATE_LIMITED", THROTTLING],
+  otherwise: ["NO_LIVE_CHAT", UNLOADABLE],
+};
 
 // [spec] Errors: status, code, cause, endpoints
 export const FAULT_CODES = {
-  stream: {
-    throttled: { code: "RATE_LIMITED", says: THROTTLING },
-    otherwise: { code: "NO_LIVE_CHAT", says: UNLOADABLE },
+  "/v1/stream": OF_VIDEO,
+  "/v1/sessions": { throttled: ["UPSTREAM_ERROR", THROTTLING], otherwise: ["UPSTREAM_ERROR", UNLOADABLE] },
+  "/v1/poll": {
+    throttled: ["UPSTREAM_ERROR", THROTTLING],
+    expired: ["TOKEN_EXPIRED", () => "The continuation token is no longer accepted; start a new session."],
+    otherwise: ["UPSTREAM_ERROR", (words) => `The upstream did not give a batch: ${words}.`],
   },
-  sessions: {
-    throttled: { code: "UPSTREAM_ERROR", says: THROTTLING },
-    otherwise: { code: "UPSTREAM_ERROR", says: UNLOADABLE },
-  },
-  poll: {
-    throttled: { code: "UPSTREAM_ERROR", says: THROTTLING },
-    expired: {
-      code: "TOKEN_EXPIRED",
-      says: () => "The continuation token is no longer accepted; start a new session.",
-    },
-    otherwise: { code: "UPSTREAM_ERROR", says: (words) => `The upstream did not give a batch: ${words}.` },
-  },
-  probe: {
-    throttled: { code: "RATE_LIMITED", says: THROTTLING },
-    otherwise: { code: "NO_LIVE_CHAT", says: UNLOADABLE },
-  },
+  "/v1/probe": OF_VIDEO,
 } as const satisfies Record<string, FaultCodes>;
 
 export function ofFault(error: UpstreamError, codes: FaultCodes, cooldownLeftMs: number): RelayError {
-  const { code, says } = codes[error.fault] ?? codes.otherwise;
+  const [code, wordsFor] = codes[error.fault] ?? codes.otherwise;
   const retryAfter = error.fault === "throttled" ? { retryAfterMs: cooldownLeftMs } : {};
-  const message = error.unreachable ? `${error.message}.` : says(error.message);
+  const message = error.unreachable ? `${error.message}.` : wordsFor(error.message);
   return new RelayError(code, message, { ...retryAfter, cause: error });
 }
 

@@ -1,15 +1,17 @@
 /** The wire's schemas: what validates requests, types handlers and describes the API. */
-import { type Static, Type } from "typebox";
+import { type Static, type TProperties, type TSchema, Type } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
 import { MESSAGE_TYPES } from "../protocol/kinds.ts";
+import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 
-/** Longest text of a video id or URL that is looked at. */
-const MAX_VIDEO_ID_INPUT = 2048;
+/** An object that has no other keys. */
+const closed = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
 
 const VideoIdInput = Type.String({
-  maxLength: MAX_VIDEO_ID_INPUT,
+  maxLength: MAX_INPUT_LENGTH,
   description: "Full video URL or bare 11-character id.",
   examples: ["dQw4w9WgXcQ", "https://youtu.be/dQw4w9WgXcQ"],
 });
@@ -18,27 +20,26 @@ const ChatType = Type.Enum(["liveChatRenderer", "liveChatReplayRenderer"], {
   description: "A live chat, or a finished stream's replay.",
 });
 const Endpoint = Type.Enum([...ENDPOINTS], { description: "The upstream endpoint." });
-const DetailsWanted = Type.Boolean({ default: false, description: "Whether messages carry `details`." });
+const DetailsWanted = Type.Optional(
+  Type.Boolean({ default: false, description: "Whether messages carry `details`." }),
+);
 const TimeoutMs = Type.Number({
   minimum: 0,
   description: "Suggested wait before the next poll, in milliseconds.",
 });
 
+const Text = Type.Optional(Type.String());
+const OptionalNumber = Type.Optional(Type.Number());
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Part = Type.Union(
   [
     Type.Object({ kind: Type.Literal("text"), text: Type.String() }),
     Type.Object({ kind: Type.Literal("link"), text: Type.String(), url: Type.String() }),
-    Type.Object({
-      kind: Type.Literal("emoji"),
-      text: Type.String(),
-      url: Type.Optional(Type.String()),
-      custom: Type.Boolean(),
-    }),
+    Type.Object({ kind: Type.Literal("emoji"), text: Type.String(), url: Text, custom: Type.Boolean() }),
   ],
   { description: "One run of the text." },
 );
 
-const Text = Type.Optional(Type.String());
 const Color = Type.Optional(Type.String({ pattern: "^#[0-9a-f]{6}$" }));
 
 export const Details = Type.Partial(
@@ -56,10 +57,7 @@ export const Details = Type.Partial(
     offsetMs: Type.Number({ description: "Replay: milliseconds since the stream began." }),
     header: Type.String({ description: "A milestone's." }),
     amount: Type.Object(
-      {
-        value: Type.Union([Type.Number(), Type.Null()]),
-        currency: Type.Union([Type.String(), Type.Null()]),
-      },
+      { value: orNull(Type.Number()), currency: orNull(Type.String()) },
       { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
     ),
     tier: Type.Integer({ minimum: 1, maximum: 7 }),
@@ -81,13 +79,9 @@ export const Details = Type.Partial(
     poll: Type.Object({
       question: Type.String(),
       choices: Type.Array(
-        Type.Object({
-          text: Type.String(),
-          ratio: Type.Optional(Type.Number()),
-          percent: Type.Optional(Type.Number()),
-        }),
+        Type.Object({ text: Type.String(), ratio: OptionalNumber, percent: OptionalNumber }),
       ),
-      votes: Type.Optional(Type.Number()),
+      votes: OptionalNumber,
       state: Type.Enum(["open", "updated", "closed"]),
     }),
     banner: Type.Object({ kind: Type.String(), header: Text }),
@@ -97,44 +91,32 @@ export const Details = Type.Partial(
   { description: "With `details=true`: what else the message has." },
 );
 
-export const Message = Type.Object(
-  {
-    type: Type.Enum(MESSAGE_TYPES, {
-      description: "`chat` for ordinary messages; later versions may add types.",
-      examples: ["chat"],
-    }),
-    id: Type.String({ description: "Opaque message id, unique in its room; not the cursor." }),
-    timestamp: Type.String({ description: "Display time." }),
-    author: Type.String(),
-    message: Type.String({ description: "The parts' texts joined." }),
-    amount: Type.String({ description: "As the upstream shows it; empty where nothing was paid." }),
-    color: Type.String({ pattern: "^(#[0-9a-f]{6})?$", description: "`#rrggbb`, or empty." }),
-    parts: Type.Array(Part),
-    details: Type.Optional(Details),
-  },
-  { additionalProperties: false },
-);
+export const Message = closed({
+  type: Type.Enum(MESSAGE_TYPES, {
+    description: "`chat` for ordinary messages; later versions may add types.",
+    examples: ["chat"],
+  }),
+  id: Type.String({ description: "Opaque message id, unique in its room; not the cursor." }),
+  timestamp: Type.String({ description: "Display time." }),
+  author: Type.String(),
+  message: Type.String({ description: "The parts' texts joined." }),
+  amount: Type.String({ description: "As the upstream shows it; empty where nothing was paid." }),
+  color: Type.String({ pattern: "^(#[0-9a-f]{6})?$", description: "`#rrggbb`, or empty." }),
+  parts: Type.Array(Part),
+  details: Type.Optional(Details),
+});
 
-export const ErrorBody = Type.Object(
-  {
-    code: Type.Enum(Object.keys(ERRORS)),
-    message: Type.String({ description: "What is wrong, and what to do; for people." }),
-  },
-  { additionalProperties: false },
-);
+export const ErrorBody = closed({
+  code: Type.Enum(Object.keys(ERRORS)),
+  message: Type.String({ description: "What is wrong, and what to do; for people." }),
+});
 
-export const Init = Type.Object(
-  {
-    videoId: VideoId,
-    chatType: ChatType,
-    cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
-  },
-  { additionalProperties: false },
-);
-export const End = Type.Object(
-  { reason: Type.Enum(["no more continuations", "room released"]) },
-  { additionalProperties: false },
-);
+export const Init = closed({
+  videoId: VideoId,
+  chatType: ChatType,
+  cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
+});
+export const End = closed({ reason: Type.Enum(["no more continuations", "room released"]) });
 
 /** The schemas that the description gives a name. */
 export const NAMED_SCHEMAS = { Message, Error: ErrorBody, Init, End };
@@ -174,7 +156,7 @@ export const SessionRequest = Type.Object(
     includeInitial: Type.Optional(
       Type.Boolean({ default: true, description: "Include the backlog already there in `messages`." }),
     ),
-    details: Type.Optional(DetailsWanted),
+    details: DetailsWanted,
   },
   { examples: [{ videoId: "dQw4w9WgXcQ", includeInitial: true }] },
 );
@@ -207,7 +189,7 @@ export const PollRequest = Type.Object(
     webVersion: Type.Optional(
       Type.Unknown({ description: "Client version of the session: digits and points. Only for `WEB`." }),
     ),
-    details: Type.Optional(DetailsWanted),
+    details: DetailsWanted,
   },
   {
     if: { properties: { client: { const: "WEB" } }, required: ["client"] },

@@ -8,12 +8,11 @@ import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import { AddressLimit } from "./address-limit.ts";
-import { answerErrors, answerUnroutable, refuseUnserved } from "./errors.ts";
+import { callerPollingRoutes } from "./caller-polling.ts";
+import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
-import { pollRoute } from "./poll.ts";
 import { probeRoute } from "./probe.ts";
-import { sessionsRoute } from "./sessions.ts";
 import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
@@ -72,7 +71,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   answerErrors(app, telemetry.log, () => liveChat.cooldownLeftMs);
   await app.register(cors, {
     origin: "*",
-    methods: ["GET", "HEAD", "POST"],
+    methods: [...METHODS],
     allowedHeaders: ["Content-Type", "Last-Event-ID", "Cache-Control"],
     exposedHeaders: ["Retry-After"],
     strictPreflight: false,
@@ -81,10 +80,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   refuseUnserved(app);
   describeApi(app);
   streamRoute(app, rooms, new AddressLimit(settings.maxViewersPerAddress));
-  if (settings.callerPolling) {
-    sessionsRoute(app, liveChat);
-    pollRoute(app, liveChat);
-  }
+  if (settings.callerPolling) callerPollingRoutes(app, liveChat);
   if (settings.probe) probeRoute(app, liveChat);
   healthRoutes(app, rooms, telemetry);
   return app;

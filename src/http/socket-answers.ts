@@ -41,7 +41,7 @@ export class SocketAnswers {
     else this.#give(PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP, socket);
   }
 
-  /** Nothing can be said in the middle of another answer: there the connection just ends. */
+  /** In the middle of another answer nothing can be sent: then the connection is only closed. */
   #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
     const last = this.#last.get(socket);
     const isUnderWay = last?.headersSent && !last.writableFinished;

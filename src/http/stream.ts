@@ -1,5 +1,5 @@
 /** `GET /v1/stream`: checks what is asked for, finds the room, and opens the response for a viewer. */
-import type { OutgoingHttpHeaders } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -8,11 +8,9 @@ import { DETAILED, PLAIN } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Sink } from "../rooms/sink.ts";
 import type { AddressLimit } from "./address-limit.ts";
-import { answers, StreamResponse } from "./answers.ts";
+import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
-import { FAULT_CODES } from "./fault-codes.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
-import { sseSink } from "./sse-sink.ts";
 
 // [spec] Success response headers
 const STREAM_HEADERS = {
@@ -22,19 +20,12 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
+const EXPECTED = { summary: "Subscribe to a video's chat", querystring: StreamQuery, headers: StreamHeaders };
+
 export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: AddressLimit): void {
   app.get<{ Querystring: StreamQuery; Headers: StreamHeaders }>(
     "/v1/stream",
-    {
-      exposeHeadRoute: false,
-      config: { faultCodes: FAULT_CODES.stream },
-      schema: {
-        summary: "Subscribe to a video's chat",
-        querystring: StreamQuery,
-        headers: StreamHeaders,
-        response: answers("/v1/stream", StreamResponse),
-      },
-    },
+    { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
     async (request, reply) => {
       const { query, headers } = request;
       const gone = clientGone(reply.raw);
@@ -71,6 +62,20 @@ function openSink(reply: FastifyReply, gone: AbortSignal): Sink {
   reply.hijack();
   reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
   return sseSink(reply.raw);
+}
+
+/** A response, its head sent, as the sink of a viewer. */
+function sseSink(response: ServerResponse): Sink {
+  const { socket } = response.req;
+  response.on("error", () => socket.destroy()); // a connection that breaks is a viewer that leaves
+  return {
+    write: (bytes) => response.write(bytes),
+    end: () => void response.end(),
+    // After an orderly close the kernel would keep offering what it holds: megabytes per viewer, for minutes.
+    reset: () => void socket.resetAndDestroy(),
+    onDrain: (listener) => void response.on("drain", listener),
+    onClose: (listener) => void response.on("close", listener),
+  };
 }
 
 function backfillOf({ backfill: text }: StreamQuery): number | undefined {

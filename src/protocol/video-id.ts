@@ -4,7 +4,8 @@
  */
 import { RelayError } from "./errors.ts";
 
-const MAX_INPUT_LENGTH = 2048;
+/** Longer input is not looked at. */
+export const MAX_INPUT_LENGTH = 2048;
 const ID = /^[\w-]{11}$/;
 /** Has no place for a user name, an escaped or bracketed host, or a backslash: those are not read at all. */
 const ADDRESS =

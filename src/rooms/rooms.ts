@@ -25,7 +25,7 @@ const CAPACITY_RETRY_MS = 30_000;
 const WIND_DOWN_MS = 2000;
 const END_SPREAD_MS = 1500;
 
-export interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings {
+interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings {
   maxRooms: number;
   maxViewers: number;
 }
@@ -48,7 +48,7 @@ export class Rooms {
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
-    parts.telemetry.watchRooms({ byState: () => this.#byState(), viewers: () => this.viewerCount });
+    parts.telemetry.sources.rooms = { byState: () => this.#byState(), viewers: () => this.viewerCount };
     void this.#tick();
   }
 

@@ -45,10 +45,10 @@ export class ObservedStore implements Store, Retention, Restoration {
       this.health.lose(error.message);
       return error;
     });
-    telemetry.watchStore({
+    telemetry.sources.store = {
       sizeBytes: () => engine.sizeBytes(),
       isAvailable: () => this.health.isAvailable,
-    });
+    };
   }
 
   claim(videoId: string) {

@@ -6,13 +6,7 @@
 import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Logger } from "./log.ts";
-import {
-  createMetrics,
-  type GateSource,
-  type MetricSources,
-  type RoomsSource,
-  type StoreSource,
-} from "./metrics.ts";
+import { createMetrics, type MetricSources } from "./metrics.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
@@ -49,8 +43,10 @@ export interface ReaderBug {
 
 export class Telemetry {
   readonly log: Logger;
-  readonly #sources: MetricSources = { gates: new Map() };
-  readonly #metrics = createMetrics(this.#sources);
+  /** What gauges read; each part of the service sets its own. */
+  readonly sources: MetricSources = { gates: new Map() };
+  readonly #metrics = createMetrics(this.sources);
+  readonly registry: Registry = this.#metrics.registry;
   readonly #kindsSeen = new Set<string>();
   readonly #buggyKinds = new Set<string>();
 
@@ -58,25 +54,9 @@ export class Telemetry {
     this.log = log;
   }
 
-  get registry(): Registry {
-    return this.#metrics.registry;
-  }
-
   /** Logged whatever the level: with port 0 there is no other way to learn the address. */
   listening(url: string): void {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
-  }
-
-  watchGate(egress: string, gate: GateSource): void {
-    this.#sources.gates.set(egress, gate);
-  }
-
-  watchRooms(rooms: RoomsSource): void {
-    this.#sources.rooms = rooms;
-  }
-
-  watchStore(store: StoreSource): void {
-    this.#sources.store = store;
   }
 
   callStarted(egress: string, lane: string, lateMs: number): void {

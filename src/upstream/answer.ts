@@ -82,12 +82,12 @@ function readBody(outer: JsonObject): ChatAnswer | Silence {
 
 /**
  * The next continuation among those offered. `playerSeek…` is for seeking, and `reload…` without any action
- * says that the stream has ended; every other kind, known or new, goes on.
+ * means that the stream has ended; every other kind, known or not, continues the chat.
  */
 function nextIn(
   continuations: readonly unknown[],
   hasActions: boolean,
-): { continuation: string | undefined; timeoutMs: number | undefined } {
+): Omit<ChatAnswer, "kind" | "actions"> {
   for (const offered of continuations) {
     for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
       if (kind === "playerSeekContinuationData" || (kind === "reloadContinuationData" && !hasActions))
@@ -108,7 +108,7 @@ function waitIn(timeoutMs: unknown): number | undefined {
   return number !== undefined && number >= 0 ? Math.min(number, BOUNDS.waitMs) : undefined;
 }
 
-/** Pages are not worth the try. */
+/** Undefined for anything but a JSON object; HTML is not even parsed. */
 function objectIn(text: string): JsonObject | undefined {
   return /^\s*\{/.test(text) ? asObject(parseJson(text)) : undefined;
 }

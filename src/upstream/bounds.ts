@@ -1,6 +1,6 @@
 /**
- * How much of anything is taken from the upstream: several times what has ever been seen, so that nothing real
- * meets a bound, and so little that an upstream gone mad costs bounded time and memory.
+ * The maximum that is accepted from the upstream: several times what has ever been seen, so that no real data meets a
+ * bound, and little enough that a broken upstream costs bounded time and memory.
  */
 
 export const BOUNDS = {

@@ -1,23 +1,23 @@
 /**
- * The calls that the service makes to the upstream: pages of the main host, and chat calls to a client's host. Each goes through the gate of an egress and
- * comes back read or as an `UpstreamError`; redirects are followed by hand, and never to a foreign host.
+ * The calls that the service makes to the upstream: pages of the main host, and chat calls to a client's host. Each
+ * goes through the gate of an egress and comes back read or as an `UpstreamError`. Redirects are followed by hand, and
+ * never to a foreign host.
  */
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type ChatAnswer, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
-import {
-  type ChatCall,
-  type ClientLabel,
-  type ClientTable,
-  COMMON_HEADERS,
-  chatRequest,
-  type UpstreamHosts,
-} from "./clients.ts";
+import type { ChatCall, ClientLabel, ClientTable, UpstreamHosts } from "./clients.ts";
+import { chatRequest, commonHeaders } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
 import type { CallOptions, Flights } from "./flights.ts";
 
 const MAX_REDIRECTS = 5;
+/** Hosts to which the upstream redirects in place of an answer, and what it asks there. */
+const ASKING_HOSTS = [
+  [/^consent\./, "for consent to cookies (a redirect to its consent host)"],
+  [/^accounts\./, "to sign in (a redirect to its sign-in host)"],
+] as const;
 
 /** How long the upstream may take for an answer to be complete, in whole milliseconds. */
 export interface Deadlines {
@@ -39,40 +39,26 @@ export interface UpstreamCallsParts {
 }
 
 export class UpstreamCalls {
-  readonly #hosts: UpstreamHosts;
-  readonly #clients: ClientTable;
-  readonly #deadlines: Deadlines;
-  readonly #flights: Flights;
-  readonly #egress: Egress;
-  readonly #telemetry: Telemetry;
+  readonly #parts: UpstreamCallsParts;
 
-  constructor({ hosts, clients, deadlines, flights, egress, telemetry }: UpstreamCallsParts) {
-    this.#hosts = hosts;
-    this.#clients = clients;
-    this.#deadlines = deadlines;
-    this.#flights = flights;
-    this.#egress = egress;
-    this.#telemetry = telemetry;
+  constructor(parts: UpstreamCallsParts) {
+    this.#parts = parts;
   }
 
   /**
    * The text of a page or script of the main host, `path` with its query, loaded within `deadlineMs`. Rejects with
    * `UpstreamError` "throttled" or "unusable".
    */
-  async page(path: string, options: CallOptions, deadlineMs = this.#deadlines.pageMs): Promise<string> {
+  async page(path: string, options: CallOptions, deadlineMs = this.#parts.deadlines.pageMs): Promise<string> {
+    const { hosts, clients, deadlines } = this.#parts;
     const kind = path.replace(/\?.*/, "");
-    let url = new URL(path, this.#hosts.main);
-    let leftMs = Math.min(deadlineMs, this.#deadlines.pageMs);
+    let url = new URL(path, hosts.main);
+    let leftMs = Math.min(deadlineMs, deadlines.pageMs);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       const request: UpstreamRequest = {
         method: "GET",
         url: url.href,
-        headers: {
-          ...COMMON_HEADERS,
-          "user-agent": this.#clients.WEB.userAgent,
-          origin: this.#hosts.main,
-          referer: `${this.#hosts.main}/`,
-        },
+        headers: commonHeaders(hosts.main, clients.WEB.userAgent),
         deadlineMs: leftMs,
       };
       const answer = await this.#send(kind, {}, request, options, (answer) => {
@@ -91,24 +77,27 @@ export class UpstreamCalls {
 
   /** One chat call, read. Rejects with `UpstreamError` of any fault. */
   chat(call: ChatCall, options: CallOptions): Promise<ChatAnswer | Silence> {
-    const request = { ...chatRequest(this.#hosts, this.#clients, call), deadlineMs: this.#deadlines.chatMs };
+    const { hosts, clients, deadlines } = this.#parts;
+    const request = { ...chatRequest(hosts, clients, call), deadlineMs: deadlines.chatMs };
     return this.#send(call.pair.endpoint, call.pair, request, options, readChatAnswer);
   }
 
   /** Milliseconds that a cooldown still lasts. */
   get cooldownLeftMs(): number {
-    return this.#egress.gate.cooldownLeftMs;
+    return this.#parts.egress.gate.cooldownLeftMs;
   }
 
   /** The base URL of the host that a client talks to. */
   hostOf(client: ClientLabel): string {
-    return this.#hosts[this.#clients[client].host];
+    const { hosts, clients } = this.#parts;
+    return hosts[clients[client].host];
   }
 
   async close(): Promise<void> {
-    this.#flights.close();
-    this.#egress.gate.close();
-    await this.#egress.transport.close();
+    const { flights, egress } = this.#parts;
+    flights.close();
+    egress.gate.close();
+    await egress.transport.close();
   }
 
   #send<T>(
@@ -119,12 +108,17 @@ export class UpstreamCalls {
     read: (answer: UpstreamAnswer) => T,
   ): Promise<T> {
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
-    const { name: egress, gate, transport } = this.#egress;
+    const { flights, telemetry, egress } = this.#parts;
     const run = async (signal: AbortSignal): Promise<T> => {
       options.beforeStart?.();
-      const called = this.#telemetry.upstreamCall({ egress, client: "none", endpoint: kind, ...labels });
+      const called = telemetry.upstreamCall({
+        egress: egress.name,
+        client: "none",
+        endpoint: kind,
+        ...labels,
+      });
       try {
-        const value = read(await transport.send(request, signal));
+        const value = read(await egress.transport.send(request, signal));
         called("ok");
         return value;
       } catch (error) {
@@ -132,24 +126,17 @@ export class UpstreamCalls {
         throw error;
       }
     };
-    return this.#flights.call(gate, { ...options, key, kind, run });
+    return flights.call(egress.gate, { ...options, key, kind, run });
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */
   #redirected(from: URL, location: string | undefined): URL {
     const to = location === undefined ? null : URL.parse(location, from);
     if (!to) throw new UpstreamError("unusable", "a redirect to nowhere");
-    const known = Object.values(this.#hosts).some((host) => new URL(host).origin === to.origin);
+    const known = Object.values(this.#parts.hosts).some((host) => new URL(host).origin === to.origin);
     if (known) return to;
-    if (/^consent\./.test(to.hostname)) {
-      throw new UpstreamError(
-        "unusable",
-        "the upstream asks for consent to cookies (a redirect to its consent host)",
-      );
-    }
-    if (/^accounts\./.test(to.hostname)) {
-      throw new UpstreamError("unusable", "the upstream asks to sign in (a redirect to its sign-in host)");
-    }
+    const asked = ASKING_HOSTS.find(([host]) => host.test(to.hostname))?.[1];
+    if (asked !== undefined) throw new UpstreamError("unusable", `the upstream asks ${asked}`);
     throw new UpstreamError("unusable", `a redirect to a foreign host (${to.hostname.slice(0, 100)})`);
   }
 }

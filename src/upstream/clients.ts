@@ -186,9 +186,14 @@ export function clientTable(replaced: unknown): ClientTable {
 }
 
 // [spec] Try clients in the order `WEB`, then `TVHTML5`; for each, try `get_live_chat` before `get_live_chat_replay`.
-export const BOOTSTRAP_PAIRS: readonly Pair[] = (["WEB", "TVHTML5"] as const).flatMap((client) =>
-  ENDPOINTS.map((endpoint) => ({ client, endpoint })),
-);
+export const BOOTSTRAP_PAIRS = pairsOf(["WEB", "TVHTML5"]);
+
+// [spec] Twelve client configurations are each tried against both endpoints
+export const ALL_PAIRS = pairsOf(Object.keys(CLIENTS).filter(isClientLabel));
+
+function pairsOf(clients: readonly ClientLabel[]): Pair[] {
+  return clients.flatMap((client) => ENDPOINTS.map((endpoint) => ({ client, endpoint })));
+}
 
 /** A client and the endpoint it talks to. */
 export interface Pair {
@@ -196,8 +201,16 @@ export interface Pair {
   endpoint: Endpoint;
 }
 
-/** Sent with every request: English texts, and the answer to the consent page. */
-export const COMMON_HEADERS = { "accept-language": "en-US,en;q=0.9", cookie: "SOCS=CAI" };
+/** Sent with every request; the cookie is the answer to the consent page. */
+export function commonHeaders(host: string, userAgent: string) {
+  return {
+    "accept-language": "en-US,en;q=0.9",
+    cookie: "SOCS=CAI",
+    "user-agent": userAgent,
+    origin: host,
+    referer: `${host}/`,
+  };
+}
 
 export interface ChatCall {
   pair: Pair;
@@ -221,11 +234,8 @@ export function chatRequest(
     method: "POST" as const,
     url: `${host}/youtubei/v1/live_chat/${pair.endpoint}?key=${encodeURIComponent(credentials.apiKey)}&prettyPrint=false`,
     headers: {
-      ...COMMON_HEADERS,
+      ...commonHeaders(host, client.userAgent),
       "content-type": "application/json",
-      origin: host,
-      referer: `${host}/`,
-      "user-agent": client.userAgent,
       "x-youtube-client-name": String(client.id),
       "x-youtube-client-version": version,
       ...(visitorData === undefined ? {} : { "x-goog-visitor-id": visitorData }),
@@ -238,14 +248,13 @@ export function chatRequest(
           clientVersion: version,
           userAgent: client.userAgent,
           ...client.context,
-          ...(visitorData === undefined ? {} : { visitorData }),
+          visitorData,
         },
-        ...(client.embedUrl === undefined ? {} : { thirdParty: { embedUrl: client.embedUrl } }),
+        thirdParty: client.embedUrl && { embedUrl: client.embedUrl },
       },
       continuation,
-      ...(playerOffsetMs === undefined
-        ? {}
-        : { currentPlayerState: { playerOffsetMs: String(playerOffsetMs) } }),
+      currentPlayerState:
+        playerOffsetMs === undefined ? undefined : { playerOffsetMs: String(playerOffsetMs) },
     }),
   };
 }

@@ -1,11 +1,10 @@
 /**
- * One call for all who ask for the same: while a call waits or runs, another with its key joins it. It ends when
- * nobody waits for it any more. What each of them wants (when, how urgently, through how long a cooldown) is read
- * by the gate from all who wait at that moment.
+ * One call for all callers that ask for the same: while a call waits or runs, another with its key joins it. It is
+ * aborted when no caller waits for it any more. The gate reads from those who wait just then when the call is due, in
+ * which lane, and which cooldown it sits out.
  */
 import type { Clock } from "../clock.ts";
-import type { Gate, Lane } from "./egress/gate.ts";
-import { LANES } from "./egress/gate.ts";
+import { type Gate, LANES, type Lane } from "./egress/gate.ts";
 import { UpstreamError } from "./errors.ts";
 
 /** How a call queues. */
@@ -27,14 +26,12 @@ export interface Call<T> extends CallOptions {
   key: string;
   /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
-  /** The call itself; the signal aborts when nobody waits for it any more. */
+  /** The call itself; the signal aborts when no caller waits for it any more. */
   run(signal: AbortSignal): Promise<T>;
 }
 
-interface Waiter extends Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
+type Waiter = Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> &
+  Omit<PromiseWithResolvers<unknown>, "promise">;
 
 export class Flights {
   readonly #clock: Clock;
@@ -49,33 +46,26 @@ export class Flights {
    * The outcome of the call, made when the gate lets it start. Rejects with what `run` rejects with, with the
    * signal's reason, or with `UpstreamError` "throttled" where a cooldown is longer than it sits out.
    */
-  call<T>(gate: Gate, call: Call<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      if (call.signal.aborted) return reject(call.signal.reason);
-      if (this.#closed) return reject(this.#closed);
-      if (gate.cooldownLeftMs > call.maxCooldownMs) return reject(gate.refusal());
-      const flight = this.#byKey.get(call.key) ?? this.#begin(call.key);
-      const onAbort = () => flight.leave(waiter, call.signal.reason);
-      const waiter: Waiter = {
-        lane: call.lane,
-        dueAt: call.dueAt ?? this.#clock.monotonic(),
-        maxCooldownMs: call.maxCooldownMs,
-        resolve: (value) => {
-          call.signal.removeEventListener("abort", onAbort);
-          resolve(value as T); // one key, one kind of answer
-        },
-        reject: (error) => {
-          call.signal.removeEventListener("abort", onAbort);
-          reject(error);
-        },
-      };
-      call.signal.addEventListener("abort", onAbort, { once: true });
-      flight.join(waiter, () => gate.call({ ...call, flight }));
-      gate.advance();
-    });
+  async call<T>(gate: Gate, call: Call<T>): Promise<T> {
+    const { signal, key, lane, maxCooldownMs, dueAt = this.#clock.monotonic() } = call;
+    signal.throwIfAborted();
+    if (this.#closed) throw this.#closed;
+    if (gate.cooldownLeftMs > maxCooldownMs) throw gate.refusal();
+    const flight = this.#byKey.get(key) ?? this.#begin(key);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const waiter: Waiter = { lane, dueAt, maxCooldownMs, resolve, reject };
+    const onAbort = () => flight.leave(waiter, signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    flight.join(waiter, () => gate.call({ ...call, flight }));
+    gate.advance();
+    try {
+      return (await promise) as T; // one key, one kind of answer
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
   }
 
-  /** Whoever still waits is refused, and so is whoever comes. */
+  /** Refuses all who wait, and every later call. */
   close(): void {
     this.#closed = new UpstreamError("unusable", "the service is stopping");
     for (const flight of this.#byKey.values()) flight.leaveAll(this.#closed);
@@ -103,7 +93,7 @@ export class Flight {
     this.#onOver = onOver;
   }
 
-  /** Aborts when nobody waits any more. */
+  /** Aborts when no caller waits any more. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -122,13 +112,12 @@ export class Flight {
     this.#waiters.add(waiter);
     if (this.#hasStarted) return;
     this.#hasStarted = true;
-    start().then(
+    const outcome = start().finally(this.#onOver);
+    outcome.then(
       (value) => {
-        this.#onOver();
         for (const each of this.#waiters) each.resolve(value);
       },
       (error: unknown) => {
-        this.#onOver();
         for (const each of this.#waiters) each.reject(error);
       },
     );

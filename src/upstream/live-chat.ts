@@ -19,10 +19,10 @@ import {
   credentialsInServiceWorkerData,
   type FoundCredentials,
 } from "./page/credentials.ts";
-import { PageLoads } from "./page-loads.ts";
+import { type LoadPage, pageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
-import { NO_PANELS } from "./readers/panels.ts";
+import type { OpenPanels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
 
 export interface ReadingSettings {
@@ -50,7 +50,7 @@ export interface Batch {
   actionCount: number;
 }
 
-/** A chat of which it is not known yet which client and endpoint read it. */
+/** A chat before a client and an endpoint that read it are known. */
 export interface OpenChat {
   items: readonly Item[];
   start: Omit<Position, "pair">;
@@ -71,8 +71,8 @@ export class LiveChat {
 
   /**
    * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. Rejects
-   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with a cause where no page of the video was seen) or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or
-   * "unusable" where no page could be loaded.
+   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with a cause where no page of the video was seen) or
+   * NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" where no page could be loaded.
    */
   async bootstrap(videoId: string, options: CallOptions): Promise<{ page: Page; first: Batch }> {
     const { items, start } = await this.open(videoId, options);
@@ -106,22 +106,22 @@ export class LiveChat {
     return { items, position };
   }
 
-  /** Credentials and page: the first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
+  /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
   async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
-    const loads = new PageLoads(this.#calls, options);
-    const script = await scriptCredentials(loads);
-    const pages = await this.#chatPages(videoId, loads);
+    const load = pageLoads(this.#calls, options);
+    const script = await scriptCredentials(load);
+    const pages = await this.#chatPages(videoId, load);
     const credentials = toCredentials({ ...known?.credentials, ...pages.credentials, ...script });
     if (!credentials) throw noCredentials(pages.failure);
-    if (pages.failure) throw pages.failure;
-    if (!pages.page?.chat) {
-      const { why = "unavailable", hasData = false } = pages.page ?? {};
+    const { page, failure } = pages;
+    if (!page) throw failure;
+    if (!page.chat) {
       // What came in place of a page of the video says nothing about its chat.
-      const cause = hasData ? undefined : new UpstreamError("unusable", why);
+      const cause = page.hasData ? undefined : new UpstreamError("unusable", page.why);
       if (known && cause) throw cause;
-      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`, { cause });
+      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${page.why}`, { cause });
     }
-    const { chatType, continuation, actions } = pages.page.chat;
+    const { chatType, continuation, actions } = page.chat;
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
@@ -133,8 +133,8 @@ export class LiveChat {
    * the page shows. Rejects with `UpstreamError` where no page could be loaded.
    */
   async backlog(videoId: string, position: Position, options: CallOptions): Promise<Page> {
-    const { page, failure } = await this.#chatPages(videoId, new PageLoads(this.#calls, options));
-    if (failure && !page) throw failure;
+    const { page, failure } = await this.#chatPages(videoId, pageLoads(this.#calls, options));
+    if (failure) throw failure;
     const { items, panels } = this.#read(page?.chat?.actions ?? [], position.panels);
     return { items, position: { ...position, panels } };
   }
@@ -150,11 +150,11 @@ export class LiveChat {
   }
 
   /** The next answer of a chat that is not over. Rejects with `UpstreamError` of any fault. */
-  async poll({ playerOffsetMs, ...position }: Position, options: CallOptions): Promise<Batch | Silence> {
-    const { pair, credentials, continuation } = position;
+  async poll(asked: Position, options: CallOptions): Promise<Batch | Silence> {
+    const { playerOffsetMs: _, ...position } = asked;
+    const { continuation } = position;
     if (continuation === null) throw new Error("a chat that is over has no next answer");
-    const from = playerOffsetMs === undefined ? {} : { playerOffsetMs };
-    const answer = await this.#calls.chat({ pair, credentials, continuation, ...from }, options);
+    const answer = await this.#calls.chat({ ...asked, continuation }, options);
     if (answer.kind === "silence") return answer;
     const { items, panels } = this.#read(answer.actions, position.panels);
     return {
@@ -166,7 +166,7 @@ export class LiveChat {
     };
   }
 
-  #read(actions: readonly unknown[], panels = NO_PANELS): Pick<Reading, "items" | "panels"> {
+  #read(actions: readonly unknown[], panels?: OpenPanels): Pick<Reading, "items" | "panels"> {
     const { dropped, bugs, ...reading } = readActions(actions, {
       receivedAt: this.#clock.now(),
       timezone: this.#settings.timezone,
@@ -180,14 +180,14 @@ export class LiveChat {
   /** The popout page, else the watch page: the first that holds a chat, and the credentials seen on the way. */
   async #chatPages(
     videoId: string,
-    loads: PageLoads,
-  ): Promise<{ page?: ChatPage; credentials: FoundCredentials; failure?: UpstreamError }> {
+    load: LoadPage,
+  ): Promise<{ page?: ChatPage; credentials: FoundCredentials; failure?: UpstreamError | undefined }> {
     let page: ChatPage | undefined;
     let failure: UpstreamError | undefined;
     let credentials: FoundCredentials = {};
     for (const path of [`/live_chat?is_popout=1&v=${videoId}&hl=en`, `/watch?v=${videoId}&hl=en`]) {
       try {
-        const html = await loads.text(path);
+        const html = await load(path);
         page = readChatPage(html, videoId, this.#settings.chatView);
         credentials = { ...credentials, ...credentialsInPage(html) };
         if (page.chat) break;
@@ -197,21 +197,20 @@ export class LiveChat {
         failure = error;
       }
     }
-    if (page) return { page, credentials };
-    return { credentials, ...(failure ? { failure } : {}) };
+    return page ? { page, credentials } : { credentials, failure };
   }
 }
 
 /** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling and an unreachable host are errors here. */
-async function scriptCredentials(loads: PageLoads): Promise<FoundCredentials> {
-  const found = credentialsInServiceWorker(await scriptText(loads, "/sw.js"));
+async function scriptCredentials(load: LoadPage): Promise<FoundCredentials> {
+  const found = credentialsInServiceWorker(await scriptText(load, "/sw.js"));
   if (toCredentials(found)) return found;
-  return { ...credentialsInServiceWorkerData(await scriptText(loads, "/sw.js_data")), ...found };
+  return { ...credentialsInServiceWorkerData(await scriptText(load, "/sw.js_data")), ...found };
 }
 
-async function scriptText(loads: PageLoads, path: string): Promise<string> {
+async function scriptText(load: LoadPage, path: string): Promise<string> {
   try {
-    return await loads.text(path);
+    return await load(path);
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
     if (error.unreachable === "no connection") throw noCredentials(error);

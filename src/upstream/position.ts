@@ -1,6 +1,6 @@
 /**
- * Where the reading of a chat stands, as a value: whoever reads a chat is given the next position with each answer
- * and passes it back. As text it carries a version, so that it can be stored and taken up by a later service.
+ * Where the reading of a chat stands, as a value: a reader gets the next position with each answer and
+ * passes it back. As text it carries a version, so that it can be stored and taken up by a later service.
  */
 import { asObject, asString, dig, parseJson } from "../json.ts";
 import type { ChatType } from "../protocol/chat.ts";

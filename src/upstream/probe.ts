@@ -1,5 +1,5 @@
 /** Tries every client with every endpoint for one video, one after the other, and says what came of each. */
-import { CLIENTS, type ClientLabel, ENDPOINTS, type Pair } from "./clients.ts";
+import { ALL_PAIRS, type ClientLabel, type Pair } from "./clients.ts";
 import { UpstreamError } from "./errors.ts";
 import type { LiveChat } from "./live-chat.ts";
 
@@ -16,11 +16,6 @@ export interface ProbeRow {
   error: string | null;
 }
 
-// [spec] Twelve client configurations are each tried against both endpoints
-const PAIRS: readonly Pair[] = (Object.keys(CLIENTS) as ClientLabel[]).flatMap((client) =>
-  ENDPOINTS.map((endpoint) => ({ client, endpoint })),
-);
-
 /**
  * All attempts use the token of one page. Rejects as `LiveChat.open` does, and with `UpstreamError` "throttled" where
  * a cooldown lasts longer than a minute; an attempt that fails is a row.
@@ -29,24 +24,24 @@ export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSi
   const options = { lane: "probe", maxCooldownMs: MAX_COOLDOWN_MS, signal } as const;
   const { start } = await liveChat.open(videoId, options);
   const rows: ProbeRow[] = [];
-  for (const pair of PAIRS) {
+  for (const pair of ALL_PAIRS) {
     if (liveChat.cooldownLeftMs > MAX_COOLDOWN_MS) {
       throw new UpstreamError(
         "throttled",
-        "the upstream is throttling this server for longer than a probe waits",
+        "the upstream throttles this server for longer than a probe waits",
       );
     }
-    const outcome = await attempt(liveChat.poll({ ...start, pair }, options));
+    const outcome = await outcomeOf(liveChat.poll({ ...start, pair }, options));
     rows.push({ label: pair.client, endpoint: pair.endpoint, ...outcome });
   }
   return rows;
 }
 
-async function attempt(
-  poll: ReturnType<LiveChat["poll"]>,
-): Promise<Pick<ProbeRow, "ok" | "actions" | "error">> {
+async function outcomeOf(
+  attempt: ReturnType<LiveChat["poll"]>,
+): Promise<Omit<ProbeRow, keyof Pair | "label">> {
   try {
-    const answer = await poll;
+    const answer = await attempt;
     if (answer.kind === "batch") return { ok: true, actions: answer.actionCount, error: null };
     return { ok: false, actions: 0, error: "an answer without chat" };
   } catch (error) {

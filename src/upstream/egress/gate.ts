@@ -9,7 +9,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
 import type { Flight } from "../flights.ts";
 
-/** Longest pause that doubling can reach. */
+/** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;
 /** A `Retry-After` beyond this is taken for a mistake: a relay must come back by itself. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
@@ -29,7 +29,7 @@ export interface GateSettings {
 
 /**
  * The most urgent first. `caller`: a viewer or client waits for it right now. `poll`: a room's own work. `probe`: what
- * can wait until nobody else has anything to ask.
+ * can wait until no other call does.
  */
 export const LANES = ["caller", "poll", "probe"] as const;
 export type Lane = (typeof LANES)[number];
@@ -42,10 +42,7 @@ interface PacedCall<T> {
   run(signal: AbortSignal): Promise<T>;
 }
 
-interface Queued extends PacedCall<unknown> {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
+type Queued = PacedCall<unknown> & Omit<PromiseWithResolvers<unknown>, "promise">;
 
 export class Gate {
   readonly #name: string;
@@ -72,7 +69,7 @@ export class Gate {
     this.#settings = settings;
     this.#clock = clock;
     this.#telemetry = telemetry;
-    telemetry.watchGate(name, {
+    telemetry.sources.gates.set(name, {
       queued: () => this.#queue.size,
       cooldownLeftMs: () => this.cooldownLeftMs,
     });
@@ -92,16 +89,16 @@ export class Gate {
 
   /** Runs the call when its turn comes. Rejects with what `run` rejects with, or with the reason of the flight's signal. */
   call<T>(call: PacedCall<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const queued: Queued = { ...call, resolve: (value) => resolve(value as T), reject };
-      const { signal } = call.flight;
-      const onAbort = () => {
-        if (this.#queue.delete(queued)) reject(signal.reason);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#queue.add(queued);
-      this.advance();
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const queued: Queued = { ...call, resolve, reject };
+    const { signal } = call.flight;
+    const onAbort = () => {
+      if (this.#queue.delete(queued)) reject(signal.reason);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#queue.add(queued);
+    this.advance();
+    return promise as Promise<T>;
   }
 
   /** Starts nothing more. */

@@ -4,6 +4,7 @@
  */
 import { Agent, EnvHttpProxyAgent, fetch, type Response } from "undici";
 import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
 import { BOUNDS } from "../bounds.ts";
 import { UpstreamError } from "../errors.ts";
 import { stripMarkup } from "../readers/text.ts";
@@ -24,7 +25,7 @@ const NO_CONNECTION = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-/** What most answers fit into. */
+/** Few answers are larger. */
 const FIRST_BYTES = 256 * 1024;
 
 export interface UpstreamRequest {
@@ -64,12 +65,7 @@ export class Transport {
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
     const { hostname, host } = new URL(request.url);
-    const deadline = new AbortController();
-    const ended = new AbortController();
-    this.#clock.sleep(request.deadlineMs, ended.signal).then(
-      () => deadline.abort(),
-      () => {},
-    );
+    using deadline = new Deadline(this.#clock, request.deadlineMs);
     let response: Response | undefined;
     try {
       response = await fetch(request.url, {
@@ -93,14 +89,14 @@ export class Transport {
       if (signal.aborted) throw signal.reason;
       if (error instanceof UpstreamError) throw error;
       const isLate = deadline.signal.aborted;
-      const why = isLate ? `no complete answer within ${request.deadlineMs} ms` : reasonOf(error);
-      if (isLate ? response : !NO_CONNECTION.has(codeOf(error))) {
+      const { code, why } = isLate
+        ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
+        : failureIn(error);
+      if (isLate ? response : !NO_CONNECTION.has(code)) {
         throw new UpstreamError("unusable", why, { cause: error });
       }
       const unreachable = isLate ? "no answer" : "no connection";
       throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, { unreachable, cause: error });
-    } finally {
-      ended.abort();
     }
   }
 
@@ -132,20 +128,11 @@ async function boundedText(response: Response): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/** The cause at the bottom: `fetch failed` alone helps nobody. */
-function innermost(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
-}
-
-/** "" where the error has none. */
-function codeOf(error: unknown): string {
-  const cause = innermost(error);
-  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
-}
-
-function reasonOf(error: unknown): string {
-  const cause = innermost(error);
-  if (!(cause instanceof Error)) return "the connection failed";
-  const code = codeOf(error);
-  return `the connection failed (${stripMarkup(code === "" ? cause.message : `${code}: ${cause.message}`)})`;
+/** The code of the cause at the bottom, "" where it has none, and words for it: `fetch failed` alone explains nothing. */
+function failureIn(error: unknown): { code: string; why: string } {
+  if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
+  if (error.cause instanceof Error) return failureIn(error.cause);
+  const code = "code" in error ? String(error.code) : "";
+  const words = stripMarkup(code === "" ? error.message : `${code}: ${error.message}`);
+  return { code, why: `the connection failed (${words})` };
 }

@@ -12,15 +12,11 @@ import { whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =
   | { chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] } }
-  /** `why`: a short sentence without a full stop. A page without data is not one of a video, and says nothing about its chat. */
+  /** `why`: a short sentence without a full stop. A page without data is not a video's: its chat may still exist. */
   | { chat: undefined; why: string; hasData: boolean };
 
 /** The last is how a page that was asked for by a continuation names it. */
-const CHAT_KEYS: ReadonlySet<string> = new Set([
-  "liveChatRenderer",
-  "liveChatReplayRenderer",
-  "liveChatContinuation",
-]);
+const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveChatContinuation"]);
 
 /** Reads the page of a video. `view`: all messages, or the upstream's selection of them. Never throws. */
 export function readChatPage(html: string, videoId: string, view: "all" | "top"): ChatPage {
@@ -91,7 +87,7 @@ export function namesVideo(token: string, videoId: string): boolean {
   return texts.some((text) => text.includes(videoId));
 }
 
-/** Padding, be it `=` or `%3D`, ends a run and is not missed. */
+/** Padding (`=` or `%3D`) ends a run, and decoding does not need it. */
 function decodedRuns(text: string): string[] {
   const runs = text.match(/[\w+/-]{16,}/g) ?? [];
   return runs.flatMap((run) =>

@@ -14,20 +14,17 @@ export interface Credentials {
 
 export type FoundCredentials = Partial<Credentials>;
 
-const FORMS: Record<keyof Credentials, RegExp> = {
-  apiKey: /^[\w-]{10,100}$/,
-  clientVersion: /^\d[\d.]{0,39}$/,
-  visitorData: /^[\x21-\x7e]{1,2048}$/,
+/** The form of each value, and the configuration's names for it, the best first. */
+const SETTINGS: Record<keyof Credentials, { form: RegExp; names: RegExp[] }> = {
+  apiKey: { form: /^[\w-]{10,100}$/, names: [setting("INNERTUBE_API_KEY")] },
+  clientVersion: {
+    form: /^\d[\d.]{0,39}$/,
+    names: [setting("INNERTUBE_CLIENT_VERSION"), setting("INNERTUBE_CONTEXT_CLIENT_VERSION")],
+  },
+  visitorData: { form: /^[\x21-\x7e]{1,2048}$/, names: [setting("VISITOR_DATA"), setting("visitorData")] },
 };
 
-/** The configuration's names for each, the best first. */
-const NAMES: Record<keyof Credentials, RegExp[]> = {
-  apiKey: [setting("INNERTUBE_API_KEY")],
-  clientVersion: [setting("INNERTUBE_CLIENT_VERSION"), setting("INNERTUBE_CONTEXT_CLIENT_VERSION")],
-  visitorData: [setting("VISITOR_DATA"), setting("visitorData")],
-};
-
-/** From the settings in a script such as `sw.js`, which most of the time is a stub without any. */
+/** From the settings in a script such as `sw.js`, which usually is a stub without any. */
 export function credentialsInServiceWorker(js: string): FoundCredentials {
   return omitUndefined<FoundCredentials>({
     apiKey: settingIn(js, "apiKey"),
@@ -55,8 +52,8 @@ export function credentialsInPage(html: string): FoundCredentials {
 }
 
 /**
- * The page's scripts from their first `ytcfg.set(` on. Elsewhere in a page anyone's words can stand, and they
- * must not pass for settings.
+ * The page's scripts from their first `ytcfg.set(` on. Elsewhere a page holds text that anyone
+ * can write, which must not pass for settings.
  */
 function configurationScripts(html: string): string {
   const scripts: string[] = [];
@@ -78,7 +75,7 @@ function setting(name: string): RegExp {
 
 /** The first value of the right form: the configuration stands above all that others could have written. */
 function settingIn(script: string, field: keyof Credentials): string | undefined {
-  for (const name of NAMES[field]) {
+  for (const name of SETTINGS[field].names) {
     for (const match of script.matchAll(name)) {
       const value = ofForm(field, unescaped(match[3] ?? ""));
       if (value !== undefined) return value;
@@ -89,5 +86,5 @@ function settingIn(script: string, field: keyof Credentials): string | undefined
 
 function ofForm(field: keyof Credentials, value: unknown): string | undefined {
   const text = asString(value);
-  return text !== undefined && FORMS[field].test(text) ? text : undefined;
+  return text !== undefined && SETTINGS[field].form.test(text) ? text : undefined;
 }

@@ -34,20 +34,11 @@ export function* scriptObjects(page: string, opening: RegExp): Generator<JsonObj
   }
 }
 
-const NAMED_ESCAPES: ReadonlyMap<string, string> = new Map([
-  ["b", "\b"],
-  ["f", "\f"],
-  ["n", "\n"],
-  ["r", "\r"],
-  ["t", "\t"],
-  ["v", "\v"],
-  ["0", "\0"],
-]);
+const NAMED_ESCAPES = new Map(
+  Object.entries({ b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", 0: "\0" }),
+);
 /** How many digits follow. */
-const CODED_ESCAPES: ReadonlyMap<string, number> = new Map([
-  ["x", 2],
-  ["u", 4],
-]);
+const CODED_ESCAPES = new Map(Object.entries({ x: 2, u: 4 }));
 
 /**
  * The text of a script's string literal, its escapes resolved (`\xNN`, `\uNNNN`, `\n`, `\/` …), in memory of its

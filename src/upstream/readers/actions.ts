@@ -8,15 +8,7 @@ import { asArray, asNumber, asObject, dig, type JsonObject, omitUndefined } from
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/telemetry.ts";
 import { NO_PANELS, type OpenPanels } from "./panels.ts";
-import {
-  type ActionTime,
-  BrokenItem,
-  type Context,
-  type Item,
-  type Outcome,
-  type Reader,
-  type Surroundings,
-} from "./reader.ts";
+import { type ActionTime, BrokenItem, type Context, type Item, type Outcome, type Reader } from "./reader.ts";
 import { READERS } from "./table.ts";
 import { cut } from "./text.ts";
 import { timeOfDay } from "./timestamp.ts";
@@ -33,26 +25,15 @@ export interface ActionContext {
   /** IANA name of the zone in which live times are shown. */
   timezone: string;
   /** The polls that earlier answers left open; none by default. */
-  panels?: OpenPanels;
+  panels?: OpenPanels | undefined;
 }
 
-export interface Reading {
-  items: Item[];
-  /** The polls that are open now. */
-  panels: OpenPanels;
-  /** By kind: the renderer's key of a chat item, else the action's. */
-  dropped: Map<string, DroppedActions>;
-  /** Actions on which a reader failed. */
-  bugs: ReaderBug[];
-}
+export type Reading = Omit<Collector, "take">;
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
-  const reading = new Collector(context.panels ?? NO_PANELS);
-  const now: ActionTime = {
-    receivedAt: context.receivedAt,
-    timeOfDay: timeOfDay(context.timezone),
-    offsetMs: undefined,
-  };
+  const { receivedAt, timezone, panels = NO_PANELS } = context;
+  const reading = new Collector(panels);
+  const now: ActionTime = { receivedAt, timeOfDay: timeOfDay(timezone), offsetMs: undefined };
   for (const action of actions) {
     const replayed = asObject(dig(action, "replayChatItemAction"));
     const inner = asArray(replayed?.actions);
@@ -66,10 +47,13 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
-class Collector implements Reading {
+class Collector {
   readonly items: Item[] = [];
+  /** By kind: the renderer's key of a chat item, else the action's. */
   readonly dropped = new Map<string, DroppedActions>();
+  /** Actions on which a reader failed. */
   readonly bugs: ReaderBug[] = [];
+  /** The polls that are open now. */
   panels: OpenPanels;
 
   constructor(panels: OpenPanels) {
@@ -109,11 +93,10 @@ function readNamed(
   if (!body) return { kind, item: "broken" };
   if (!reader) return { kind, item: "unknown" };
   if (reader === "silent") return { kind, item: "silent" };
-  const read = (inside: unknown, around: Surroundings = {}) =>
+  const read: Context["read"] = (inside, around = {}) =>
     readNamed(inside, kind, { ...place, around: { ...place.around, ...omitUndefined(around) } });
   try {
-    const result = reader(body, { ...place, read });
-    const outcome = toOutcome(result);
+    const outcome = toOutcome(reader(body, { ...place, read }));
     const { item } = outcome;
     // What only holds another kind gives that one's outcome, which is complete.
     if (outcome.kind !== undefined || typeof item === "string") return { kind, ...outcome };

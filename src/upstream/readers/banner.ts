@@ -1,6 +1,6 @@
 /**
- * What is shown above a chat: a pinned message, viewers sent on or coming in, a summary, questions called for.
- * A banner has an id of its own, by which it is taken down; it carries no time.
+ * Banners above a chat: a pinned message, a raid, a summary, a call for questions. A banner has an id of its own, by
+ * which it is removed, and no time.
  */
 
 import { asObject, asString, dig, omitUndefined } from "../../json.ts";
@@ -11,7 +11,7 @@ import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
 
-/** What banners alone hold; everything else is an item of the chat that was pinned. */
+/** The types that only banners hold; any other is an item of the chat that was pinned. */
 const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);
 
 export const banner: Reader = (action, context) => {

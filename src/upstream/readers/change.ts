@@ -1,4 +1,4 @@
-/** What changes messages that were said before: one is deleted, all of an author are, one is replaced. */
+/** Changes to earlier messages: one is deleted, all of an author's are, one is replaced. */
 
 import { dig } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -25,8 +25,8 @@ export const authorDeleted: Reader = (action, context) => {
 };
 
 /**
- * Read as the item that comes in the other's place, together with what it is to a room that holds the other. A
- * placeholder stands for something that is not shown yet, and carries nothing.
+ * Reads the replacement as an item of its own, together with the event for a room that holds the original. A
+ * placeholder stands for something that is not shown yet, and gives no message.
  */
 export const replaced: Reader = (action, context) => {
   const targetId = usableId(dig(action, "targetItemId"));
@@ -43,7 +43,7 @@ export const replaced: Reader = (action, context) => {
   return { ...outcome, item: { message, replaces: { id: targetId, as } } };
 };
 
-/** The id of the event that a message's content is now this: the same content is the same event. */
+/** The id of the event that a message now has this content; the same content gives the same id. */
 export function replacedId(targetId: string, content: Omit<Message, "details">): string {
   const { author, amount, color, parts } = content;
   return `replaced:${targetId}:${shortHash(author, amount, color, parts)}`;

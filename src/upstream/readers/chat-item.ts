@@ -1,6 +1,6 @@
 /**
  * What all items of the chat's list have in common: an id, a time, an author with photo and badges. All of it
- * but the id may be missing.
+ * but the id may be missing. The plainest item, what viewers write, is read here too.
  */
 
 import { asArray, dig, type JsonObject } from "../../json.ts";
@@ -9,8 +9,8 @@ import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageAddress } from "./address.ts";
 import { type Content, event, usableId } from "./event.ts";
-import type { Context } from "./reader.ts";
-import { labelOf, shorten, wordsOf } from "./text.ts";
+import type { Context, Reader } from "./reader.ts";
+import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
 
 /** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
@@ -32,13 +32,16 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
   });
 }
 
+export const chat: Reader = (item, context) =>
+  chatItem(item, context, { type: "chat", parts: partsOf(dig(item, "message")) });
+
 const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
   ["OWNER", "owner"],
   ["MODERATOR", "moderator"],
   ["VERIFIED", "verified"],
 ]);
 
-/** A badge with a picture of the channel's own says member; the others have one of three icons. */
+/** A member's badge has a picture of the channel's own; the others have one of three icons. */
 function badgesOf(item: JsonObject): Badge[] | undefined {
   const badges: Badge[] = [];
   for (const badge of (asArray(dig(item, "authorBadges")) ?? []).slice(0, BOUNDS.badges)) {

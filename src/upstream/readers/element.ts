@@ -4,7 +4,7 @@
  * says the same, and read as that.
  */
 import { asString, dig } from "../../json.ts";
-import { chat } from "./chat.ts";
+import { chat } from "./chat-item.ts";
 import { notice } from "./notice.ts";
 import { superchat, supersticker } from "./paid.ts";
 import type { Reader } from "./reader.ts";

@@ -16,7 +16,7 @@ type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined :
 
 interface Texts {
   parts: Part[];
-  /** Absent: nobody, or the origin's. */
+  /** Absent: the origin's, else "". */
   author?: string;
   amount?: string;
   color?: string;
@@ -58,7 +58,7 @@ function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay
   return timeOfDay(usec === undefined ? receivedAt : usec / 1000);
 }
 
-/** The upstream's id. Throws `BrokenItem` where there is none: what has no id cannot be told apart from others. */
+/** The upstream's id. Throws `BrokenItem` where there is none: what has no id cannot be distinguished from others. */
 export function usableId(value: unknown): string {
   const id = asString(value) ?? "";
   if (id === "" || id.length > BOUNDS.idLength || /[\p{Cc}\p{Cs}]/u.test(id))

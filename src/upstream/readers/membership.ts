@@ -1,6 +1,6 @@
 /**
- * Members of the channel: who joins, changes the level, has been one for so many months, gives memberships and is
- * given one. Mostly it is the upstream that speaks; at a milestone it is the member.
+ * Members of the channel: who joins, changes level, reaches a number of months, gives memberships or receives one.
+ * The text is the upstream's, but the member's own at a milestone.
  */
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";

@@ -1,6 +1,6 @@
 /**
  * The polls that are open in a chat. The action that closes one names its panel alone, so what a panel showed
- * last is remembered from answer to answer. A value: who opens or closes a panel makes a new one.
+ * last is remembered from answer to answer. Immutable: opening or closing a panel makes a new list.
  */
 
 import { asArray, asObject, asString } from "../../json.ts";

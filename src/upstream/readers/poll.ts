@@ -60,7 +60,7 @@ function messageOf({ pollId, question, poll }: OpenPanel, moment: ActionTime): M
   });
 }
 
-/** Whether a poll was just opened or has been updated is no difference; whether it is closed is one. */
+/** Open and updated count as one state, closed as another. */
 function hashOf(poll: OpenPanel["poll"]): string {
   return shortHash({ ...poll, state: poll.state === "closed" ? "closed" : "open" });
 }

@@ -20,7 +20,7 @@ export interface ActionTime {
 }
 
 /** Fields of an item that its holder has, used where the item itself lacks them. Raw, as they came. */
-export interface Surroundings {
+interface Surroundings {
   id?: unknown;
   authorExternalChannelId?: unknown;
 }
@@ -41,7 +41,7 @@ export class BrokenItem extends Error {
 /** One message of a chat. */
 export interface Item {
   message: Message;
-  /** The earlier message that it came in the place of, and what it is (`as`) to whoever holds that one. */
+  /** The earlier message that it replaces, and the event (`as`) for a room that holds that one. */
   replaces?: { id: string; as: Message };
 }
 

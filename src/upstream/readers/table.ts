@@ -1,19 +1,16 @@
 /**
  * Every kind that is known, by its key: that of a chat item's renderer, else that of the action. "silent" has
- * nothing for a viewer. A kind that stands nowhere here is unknown.
+ * nothing for a viewer. A kind without a row is unknown.
  */
 import { banner, bannerRemoved, questions, raid, summary } from "./banner.ts";
 import { authorDeleted, deleted, replaced } from "./change.ts";
-import { chat } from "./chat.ts";
-import { donation } from "./donation.ts";
+import { chat } from "./chat-item.ts";
 import { chatModel, element, noticeModel, superchatModel, superstickerModel } from "./element.ts";
 import { item, ticker, widget } from "./holder.ts";
-import { giftAttribution, jewels } from "./jewels.ts";
 import { gift, giftReceived, membership, newSponsor } from "./membership.ts";
-import { mode, notice } from "./notice.ts";
-import { superchat, supersticker } from "./paid.ts";
+import { mode, notice, product, productBought } from "./notice.ts";
+import { donation, giftAttribution, jewels, superchat, supersticker } from "./paid.ts";
 import { pollClosed, pollInBanner, pollOpened, pollUpdated } from "./poll.ts";
-import { product, productBought } from "./product.ts";
 import type { Reader } from "./reader.ts";
 
 export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, Reader | "silent">([

@@ -52,7 +52,7 @@ export function shorten(value: unknown, maxLength: number = BOUNDS.wordsLength):
   return cut(asString(value) ?? "", maxLength);
 }
 
-/** The words that the upstream gives to those who cannot see: an image's or a badge's label. */
+/** The accessibility label of an image or a badge. */
 export function labelOf(labelled: unknown): string {
   return shorten(dig(labelled, "accessibility", "accessibilityData", "label"));
 }

@@ -1,0 +1,79 @@
+/**
+ * `POST /v1/sessions` and `POST /v1/poll`, for callers that poll by themselves: a bootstrap, and the exchange of a
+ * continuation token for the next batch. Neither opens a room or stores anything.
+ */
+import type { FastifyInstance } from "fastify";
+import { RelayError } from "../protocol/errors.ts";
+import { type Message, messageFor } from "../protocol/message.ts";
+import { parseVideoId } from "../protocol/video-id.ts";
+import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
+import { isClientLabel } from "../upstream/clients.ts";
+import type { LiveChat } from "../upstream/live-chat.ts";
+import type { Position } from "../upstream/position.ts";
+import { NO_PANELS } from "../upstream/readers/panels.ts";
+import type { Item } from "../upstream/readers/reader.ts";
+import { json, routeOptions } from "./answers.ts";
+import { clientGone } from "./client-gone.ts";
+import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas.ts";
+
+const SESSION = { summary: "Bootstrap a chat for polling by the caller", body: SessionRequest };
+const POLL = { summary: "Exchange a continuation token for the next batch", body: PollRequest };
+
+export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): void {
+  app.post<{ Body: SessionRequest }>(
+    "/v1/sessions",
+    routeOptions("/v1/sessions", SESSION, json("The chat, ready to be polled.", SessionResponse)),
+    async (request, reply) => {
+      const { includeInitial = true, details = false } = request.body;
+      const videoId = parseVideoId(request.body.videoId);
+      const signal = clientGone(reply.raw);
+      const { page, first } = await liveChat.bootstrap(videoId, { lane: "caller", maxCooldownMs: 0, signal });
+      const { chatType, pair, credentials, continuation } = page.position;
+      const initial = includeInitial ? uniqueById([...page.items, ...first.items]) : [];
+      return {
+        videoId,
+        chatType,
+        client: pair.client,
+        host: liveChat.hostOf(pair.client),
+        endpoint: pair.endpoint,
+        apiKey: credentials.apiKey,
+        webVersion: credentials.clientVersion,
+        // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
+        token: first.position.continuation ?? continuation,
+        timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        messages: initial.map((message) => messageFor(message, details)),
+      };
+    },
+  );
+
+  app.post<{ Body: PollRequest }>(
+    "/v1/poll",
+    routeOptions("/v1/poll", POLL, json("The next batch, often empty.", PollResponse)),
+    async (request, reply) => {
+      const { client, endpoint, token, apiKey, webVersion, details = false } = request.body;
+      if (!isClientLabel(client))
+        throw new RelayError("UNKNOWN_CLIENT", "client: is not a known client label.");
+      // The schema demands one of WEB; whatever others send there is ignored.
+      const credentials = { apiKey, clientVersion: typeof webVersion === "string" ? webVersion : "" };
+      const position: Position = {
+        chatType: "liveChatRenderer", // the caller knows which; reading does not ask
+        pair: { client, endpoint },
+        credentials,
+        continuation: token,
+        panels: NO_PANELS,
+      };
+      const options = { lane: "caller", maxCooldownMs: 0, signal: clientGone(reply.raw) } as const;
+      const answer = await liveChat.poll(position, options);
+      if (answer.kind === "silence") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
+      return {
+        token: answer.position.continuation,
+        timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        messages: answer.items.map(({ message }) => messageFor(message, details)),
+      };
+    },
+  );
+}
+
+function uniqueById(items: readonly Item[]): Message[] {
+  return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();
+}
