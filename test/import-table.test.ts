@@ -79,6 +79,28 @@ describe("the import table", () => {
   });
 });
 
+it("has no circle of imports", () => {
+  const imports = new Map(
+    files.map((file) => [
+      file,
+      importsOf(file)
+        .filter((name) => name.startsWith("."))
+        .map((name) => join(dirname(file), name)),
+    ]),
+  );
+  const path: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string): void => {
+    assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
+    if (done.has(file)) return;
+    path.push(file);
+    for (const target of imports.get(file) ?? []) visit(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of files) visit(file);
+});
+
 it("keeps the judges in chaos/ apart from what they judge: of src they import the simulated upstream alone", () => {
   const chaos = join(ROOT, "chaos");
   for (const file of globSync("**/*.ts", { cwd: chaos })) {

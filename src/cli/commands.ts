@@ -36,9 +36,6 @@ const rate: Flag<number> = {
 
 const DEMO_FLAGS = { recording, rate, ...SETTINGS };
 
-export type ServeInput = Input<typeof SETTINGS>;
-export type DemoInput = Input<typeof DEMO_FLAGS>;
-
 /** The first is the default. */
 export const COMMANDS = [
   command({

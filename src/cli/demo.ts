@@ -1,15 +1,16 @@
 /** `demo`: the relay and a simulated upstream in one process, in memory, without internet. */
 import { type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
-import type { DemoInput } from "./commands.ts";
 import { toConfig } from "./config.ts";
 import { UsageError } from "./flags.ts";
-import { startConfigured } from "./serve.ts";
+import { type ServeInput, startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
 
 const VIDEO_ID = "demo-stream";
 const MESSAGES_BEFORE = 60;
 /** How long the simulated upstream keeps what was said. */
 const HOLDS_MS = 60_000;
+
+type DemoInput = ServeInput & { values: { recording: string; rate: number } };
 
 /** Rejects as `startService` does, and with `UsageError` for a recording that cannot be played. */
 export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick<Service, "stop" | "lost">> {

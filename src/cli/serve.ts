@@ -3,10 +3,11 @@ import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../clock.ts";
 import { createLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
-import type { ServeInput } from "./commands.ts";
 import { type Config, SETTINGS, toConfig } from "./config.ts";
-import { unknownVariables } from "./flags.ts";
+import { type Input, unknownVariables } from "./flags.ts";
 import { type Service, startService } from "./service.ts";
+
+export type ServeInput = Input<typeof SETTINGS>;
 
 /** Kept for the store, upstream connections, the listener and the runtime itself. */
 const RESERVED_FILES = 200;

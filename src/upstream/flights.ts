@@ -4,7 +4,7 @@
  * which lane, and which cooldown it sits out.
  */
 import type { Clock } from "../clock.ts";
-import { type Gate, LANES, type Lane } from "./egress/gate.ts";
+import { type Gate, LANES, type Lane, type Waiting } from "./egress/gate.ts";
 import { UpstreamError } from "./errors.ts";
 
 /** How a call queues. */
@@ -82,7 +82,7 @@ export class Flights {
 }
 
 /** One call and all who wait for it. */
-export class Flight {
+class Flight implements Waiting {
   readonly #waiters = new Set<Waiter>();
   readonly #abort = new AbortController();
   readonly #onOver: () => void;
@@ -93,7 +93,6 @@ export class Flight {
     this.#onOver = onOver;
   }
 
-  /** Aborts when no caller waits any more. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -136,7 +135,6 @@ export class Flight {
     for (const waiter of this.#waiters) this.leave(waiter, reason);
   }
 
-  /** Ends the wait of those who do not sit out so long a cooldown. */
   refuseImpatient(cooldownMs: number, refusal: UpstreamError): void {
     for (const waiter of this.#waiters) {
       if (cooldownMs > waiter.maxCooldownMs) this.leave(waiter, refusal);

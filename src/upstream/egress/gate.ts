@@ -7,7 +7,6 @@
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
-import type { Flight } from "../flights.ts";
 
 /** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;
@@ -34,11 +33,20 @@ export interface GateSettings {
 export const LANES = ["caller", "poll", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
+/** Those who wait for a call. */
+export interface Waiting {
+  /** Aborts when nobody waits any more. */
+  readonly signal: AbortSignal;
+  readonly dueAt: number;
+  readonly lane: Lane;
+  /** Ends the wait of those who do not sit out so long a cooldown. */
+  refuseImpatient(cooldownMs: number, refusal: UpstreamError): void;
+}
+
 interface PacedCall<T> {
   kind: string;
   intervalMs?: number;
-  /** Who waits for the call, and so when it is due and in which lane. */
-  flight: Flight;
+  flight: Waiting;
   run(signal: AbortSignal): Promise<T>;
 }
 
