@@ -10,7 +10,7 @@ const { node: version } = process.versions;
 
 if (Number.parseInt(version, 10) < Number(minimum)) {
   process.stderr.write(
-    `livechat-relay: this is Node.js ${version}, and ${minimum} or newer is needed; in a checkout, npm ci without --ignore-scripts installs one for the npm scripts\n`,
+    `livechat-relay: Node.js ${version} is too old: ${minimum} or newer is needed. Install one; in a checkout, a plain npm ci installs one for the npm scripts.\n`,
   );
   process.exit(1);
 }

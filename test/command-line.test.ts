@@ -117,6 +117,12 @@ describe("a start that cannot succeed ends with one line that says what to do", 
   }
 
   for (const command of ["serve", "demo"]) {
+    it(`${command} with a proxy that cannot be used`, async () => {
+      const { code, error } = await outcome([command, "--port", "0"], { env: { HTTPS_PROXY: "notaurl" } });
+      assert.equal(code, 1);
+      assert.match(error, /^livechat-relay: HTTPS_PROXY, HTTP_PROXY: must be a URL such as [^\n]+\n$/);
+    });
+
     it(`${command} on a port that is taken`, async (t) => {
       const taken = createServer().listen(0, "127.0.0.1");
       t.after(() => taken.close());
@@ -152,7 +158,7 @@ describe("a Node.js that is too old", () => {
       const { code, out, error } = await outcome([...args], { node, main });
       assert.equal(code, 1);
       assert.equal(out, "");
-      assert.match(error, /^livechat-relay: this is Node\.js \d[\d.]+, and 24 or newer is needed[^\n]*\n$/);
+      assert.match(error, /^livechat-relay: Node\.js \d[\d.]+ is too old: 24 or newer is needed[^\n]*\n$/);
     });
   }
 });

@@ -69,6 +69,8 @@ describe("a replay", () => {
       assert.equal(viewer.init.chatType, "liveChatReplayRenderer");
       assert.deepEqual(viewer.ids, idsOf(chat));
       assertConsecutive(viewer.cursors, viewer.init.cursor);
+      const [first] = relay.upstream.requests.filter(({ client, status }) => client && status === 200);
+      assert.match(first?.body ?? "", /"playerOffsetMs":"0"/, "read from its beginning");
     });
   }
 

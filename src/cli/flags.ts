@@ -83,7 +83,10 @@ function parseFlags(flags: readonly string[], args: readonly string[]): Record<s
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const texts: Record<string, string> = {};
   for (const token of tokens) {
-    if (token.kind === "positional") throw new UsageError(`unexpected argument "${token.value}"; see --help`);
+    if (token.kind === "positional")
+      throw new UsageError(
+        `unexpected argument "${token.value}"; see --help (after npm run or npm start, put -- before flags)`,
+      );
     if (token.kind !== "option") continue;
     if (!flags.includes(token.name)) {
       const known = flags.map((flag) => `--${flag}`);

@@ -34,12 +34,12 @@ export async function startService(
   telemetry: Telemetry,
   stopped?: AbortSignal,
 ): Promise<Service> {
+  const egress = directEgress(config.gate, clock, telemetry); // first: what it refuses must leave nothing open
   const store = await openStore(config.storeUrl, clock, telemetry).catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;
   });
-  const egress = directEgress(config.gate, clock, telemetry);
   const flights = new Flights(clock);
   const { upstream: hosts, clients, deadlines } = config;
   const calls = new UpstreamCalls({ hosts, clients, deadlines, flights, egress, telemetry });

@@ -52,7 +52,10 @@ export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): v
     async (request, reply) => {
       const { client, endpoint, token, apiKey, webVersion, details = false } = request.body;
       if (!isClientLabel(client))
-        throw new RelayError("UNKNOWN_CLIENT", "client: is not a known client label.");
+        throw new RelayError(
+          "UNKNOWN_CLIENT",
+          "client: is not a known client label; send that of the session.",
+        );
       // The schema demands one of WEB; whatever others send there is ignored.
       const credentials = { apiKey, clientVersion: typeof webVersion === "string" ? webVersion : "" };
       const position: Position = {

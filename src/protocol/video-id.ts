@@ -65,7 +65,8 @@ export function parseVideoId(input: string): string {
   const text = input.trim().replaceAll("&amp;", "&");
   if (ID.test(text)) return text;
   const id = APP_LINK.exec(text)?.[1] ?? idInAddress(text, true);
-  if (id === undefined) throw refusal("is an address that names no video");
+  if (id === undefined)
+    throw refusal("is an address that names no video (in a query, `&` must be written `%26`)");
   if (!ID.test(id)) throw refusal("holds an id that is not of 11 characters of A-Z a-z 0-9 _ -");
   return id;
 }

@@ -55,7 +55,7 @@ const CONNECTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false }
 export class Transport {
   readonly #clock: Clock;
   readonly #direct = new Agent(CONNECTIONS);
-  readonly #proxied = new EnvHttpProxyAgent(CONNECTIONS);
+  readonly #proxied = proxyAgent();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -105,6 +105,16 @@ export class Transport {
   }
 }
 
+/** Uses the proxy that the environment names, if any. Throws an error that says what it must be. */
+function proxyAgent(): EnvHttpProxyAgent {
+  try {
+    return new EnvHttpProxyAgent(CONNECTIONS);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`HTTPS_PROXY, HTTP_PROXY: must be a URL such as http://host:3128 (${why})`);
+  }
+}
+
 /**
  * The body as text, decompressed, cut off with an error beyond the limit: a small gzip can hold gigabytes. Written
  * into one buffer as it comes: kept in pieces, a body that comes byte by byte would cost hundreds for each.
@@ -133,6 +143,6 @@ function failureIn(error: unknown): { code: string; why: string } {
   if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
   if (error.cause instanceof Error) return failureIn(error.cause);
   const code = "code" in error ? String(error.code) : "";
-  const words = stripMarkup(code === "" ? error.message : `${code}: ${error.message}`);
+  const words = stripMarkup(error.message.includes(code) ? error.message : `${code}: ${error.message}`);
   return { code, why: `the connection failed (${words})` };
 }
