@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../src/simulator/faults.ts";
+import type { Failure } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import {
   around,

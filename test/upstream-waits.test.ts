@@ -1,7 +1,7 @@
 /** Waits that the upstream imposes, each as long as it really is: they run at the same time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../src/simulator/faults.ts";
+import type { Failure } from "../src/simulator/index.ts";
 import { around, assertGoesOn, bootstraps, roomWith, VIDEO } from "./support/answered-room.ts";
 import { chatCalls, opened, startAtRest } from "./support/opening.ts";
 
