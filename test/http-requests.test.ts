@@ -165,6 +165,7 @@ describe("heads", () => {
       400,
       "INVALID_REQUEST",
     ],
+    ["a version that is none", ["GET / HTTP/3.7"], 400, "INVALID_REQUEST"],
     ["a negative length", ["POST / HTTP/1.1", "Content-Length: -1"], 400, "INVALID_REQUEST"],
   ];
   for (const [name, [line = "", ...headers], status, code] of rows) {

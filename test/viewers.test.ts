@@ -1,5 +1,5 @@
 /**
- * Viewers that ask for nonsense, read slowly or not at all, leave at the wrong time or do not speak HTTP. Nothing is
+ * Viewers that send nonsense, read slowly or not at all, leave at the wrong time or do not speak HTTP. Nothing is
  * kept of them, and a witness in the same room is sent everything all the while, on one connection.
  */
 import assert from "node:assert/strict";
@@ -11,9 +11,8 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
 import { longActions } from "../chaos/long-messages.ts";
-import type { ErrorCode } from "../src/protocol/errors.ts";
 import type { Chat } from "../src/simulator/chat.ts";
-import { ask, askRaw, assertRefused } from "./support/api.ts";
+import { ask, assertRefused } from "./support/api.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 import { assertExact, Viewer } from "./support/viewers.ts";
@@ -114,41 +113,6 @@ async function sayMuch(): Promise<void> {
     await witness.reached(base + chat.ledger.length);
   }
 }
-
-describe("a request that cannot be served is refused with the reason before any stream opens", LIMIT, () => {
-  const rows: [string, string, number, ErrorCode][] = [
-    ["no video", "GET /v1/stream HTTP/1.1", 400, "INVALID_REQUEST"],
-    ["an empty video", "GET /v1/stream?videoId= HTTP/1.1", 400, "INVALID_VIDEO_ID"],
-    ["two videos", `GET ${PATH}&videoId=${OTHER} HTTP/1.1`, 400, "INVALID_REQUEST"],
-    ["no video's id", "GET /v1/stream?videoId=abc HTTP/1.1", 400, "INVALID_VIDEO_ID"],
-    ["an address elsewhere", "GET /v1/stream?videoId=http://a.example/ HTTP/1.1", 400, "INVALID_VIDEO_ID"],
-    ["a backfill in words", `GET ${PATH}&backfill=many HTTP/1.1`, 400, "INVALID_REQUEST"],
-    ["details of a kind", `GET ${PATH}&details=some HTTP/1.1`, 400, "INVALID_REQUEST"],
-    ["a video without a chat", "GET /v1/stream?videoId=aaaaaaaaaaa HTTP/1.1", 404, "NO_LIVE_CHAT"],
-    ["a path that is none", "GET /v1/streams HTTP/1.1", 404, "NOT_FOUND"],
-    ["a query of 100 KB", `GET ${PATH}&a=${"a".repeat(100_000)} HTTP/1.1`, 431, "HEADERS_TOO_LARGE"],
-    ["a version that is none", `GET ${PATH} HTTP/3.7`, 400, "INVALID_REQUEST"],
-    ["a method that is none", `GRAB ${PATH} HTTP/1.1`, 400, "INVALID_REQUEST"],
-  ];
-  for (const [name, line, status, code] of rows) {
-    it(`${name}: ${status} ${code}`, async () => {
-      assertRefused(
-        await askRaw(relay.url, `${line}\r\nHost: relay\r\nConnection: close\r\n\r\n`),
-        status,
-        code,
-        relay.upstream,
-      );
-    });
-  }
-
-  it("POST, PUT and DELETE: 405 with what is allowed", async () => {
-    for (const method of ["POST", "PUT", "DELETE"]) {
-      const answer = await ask(relay.url, PATH, { method });
-      assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
-      assert.equal(answer.headers.get("allow"), "OPTIONS, GET");
-    }
-  });
-});
 
 describe("no trace is left of a viewer", LIMIT, () => {
   it("that sends half a head and goes", async () => {

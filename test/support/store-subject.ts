@@ -10,6 +10,7 @@ import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { own } from "./store-reading.ts";
 
 export type FullStore = ObservedStore;
 
@@ -26,6 +27,12 @@ export const OTHER = "-_0aZ9aaaaa";
 export const BORN_MS = 1_700_000_000_000;
 export const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 export const OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
+
+/** A store in which the test owns `ROOM`. */
+export async function ownedRoom(subject: NewSubject, t: TestContext) {
+  const opened = await subject(t);
+  return { ...opened, claim: await own(opened.store, ROOM) };
+}
 
 export const isFenced = (error: unknown) => error instanceof StoreError && error.kind === "fenced";
 export const isUnavailable = (error: unknown) => error instanceof StoreError && error.kind === "unavailable";
