@@ -13,7 +13,7 @@ import { SETTINGS } from "../src/cli/config.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { noRecordings } from "./support/recorded.ts";
 import { testEnvironment } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -84,9 +84,7 @@ async function outcome(args: readonly string[], options: StartOptions = {}) {
   return { code, out: command.out, error: command.error };
 }
 
-async function temporaryStore(t: TestContext): Promise<string> {
-  return `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
-}
+const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
 
 describe("a start that cannot succeed ends with one line that says what to do", () => {
   const rows: [string[], number, RegExp][] = [

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { longActions } from "../chaos/long-messages.ts";
@@ -10,7 +9,7 @@ import type { Service } from "../chaos/service.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../src/simulator/index.ts";
 import { startProcess } from "./support/relay-process.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 import { assertExact, Viewer } from "./support/viewers.ts";
 
@@ -30,7 +29,7 @@ type Settings = Partial<Record<SettingName, string>>;
 async function setUp(t: TestContext, options: SimulatorOptions = {}) {
   const upstream = await startSimulator(options);
   t.after(() => upstream.close());
-  const store = `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
+  const store = `sqlite:${await temporaryFile(t)}`;
   const start = async (settings: Settings = {}): Promise<Service> => {
     const relay = await startProcess(upstream, { RELAY_STORE: store, ...settings });
     t.after(() => relay.close());

@@ -1,12 +1,11 @@
 /** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import { waitAfter } from "../src/rooms/poller.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const VIDEO = "keeping-up-";
@@ -127,7 +126,7 @@ describe("an answer that comes so late that the upstream may no longer hold all 
   it("is completed after a restart too: a checkpoint tells how old it is", async (t) => {
     await using upstream = await startSimulator();
     const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: 5, page: 50 });
-    const settings = { RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}` };
+    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
     let lastEventId: number;
     {
       await using relay = await startRelay({ upstream, settings });

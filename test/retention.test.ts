@@ -1,7 +1,6 @@
 /** What is older than the retention is forgotten: when, for whom it is seen, and what becomes of its place on disk. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,7 +20,7 @@ import {
   observe,
   openFor,
   ROOM,
-  temporaryFolder,
+  temporaryFile,
   wallAt,
 } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
@@ -120,7 +119,7 @@ describe("the rounds of the retention", () => {
 
 describe("over the whole service, a room that outlives the retention", () => {
   it("sends a viewer with an older cursor what there is, and init.cursor tells", async (t) => {
-    const path = join(await temporaryFolder(t), "relay.db");
+    const path = await temporaryFile(t);
     // Less than two seconds: what is said at first is forgotten while the viewer is away.
     const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
     await using relay = await startRelay({ settings });
@@ -152,7 +151,7 @@ describe("over the whole service, a room that outlives the retention", () => {
 });
 
 it("a video without a chat leaves nothing in the store, and one whose chat is over its end", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "0" };
   await using relay = await startRelay({ settings });
   const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
@@ -174,7 +173,7 @@ it("a video without a chat leaves nothing in the store, and one whose chat is ov
 });
 
 it("a store file that is written and pruned again and again does not grow: its pages are used again", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const wall = wallAt(BORN_MS);
   const sizes: number[] = [];
   for (let day = 0; day < 6; day++) {

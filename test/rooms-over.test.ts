@@ -1,11 +1,10 @@
 /** What is still answered of a chat that is over, and of a video that has none. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { session } from "./support/api.ts";
 import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { assertConsecutive, Stream, streamUrl } from "./support/stream.ts";
 import { TEXT, VIDEO, watchedRoom } from "./support/watched-room.ts";
 
@@ -92,7 +91,7 @@ describe("a replay", () => {
   });
 
   it("that is over is one room with shared reads, however many watch it", async (t) => {
-    const store = `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
+    const store = `sqlite:${await temporaryFile(t)}`;
     const scenario = { ...REPLAY, page: 5, pageSize: 500 };
     await using room = await endedRoom(2000, { RELAY_GRACE_MS: "1", RELAY_STORE: store }, scenario);
     await roomsIn(room.relay, "ended", 0);

@@ -54,6 +54,17 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
+/** Where a store file can be made that goes with the test. */
+export async function temporaryFile(t: TestContext): Promise<string> {
+  return join(await temporaryFolder(t), "relay.db");
+}
+
+/** A store in a file that goes with the test, open since `BORN_MS`. */
+export async function fileStore(t: TestContext): Promise<{ path: string; store: FullStore }> {
+  const path = await temporaryFile(t);
+  return { path, store: await openFor(t, `sqlite:${path}`, wallAt(BORN_MS)) };
+}
+
 /** An engine as the service uses it. */
 export function observe(
   engine: StoreEngine,
