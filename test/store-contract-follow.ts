@@ -137,18 +137,6 @@ export function followContract(subject: NewSubject): void {
     assert.ok(Math.max(...sizes) > 10, `batches of ${[...new Set(sizes)]}`);
   });
 
-  test("many followers of one room see the same", async (t) => {
-    const { store, claim } = await ownedRoom(subject, t);
-    const following = numbers(0, 200).map((n) => followed(store, ROOM, BORN_MS, { pauseTurns: n % 3 }));
-    for (let n = 0; n < 50; n++) await store.append(claim, BORN_MS + n * 4, messages(numbers(n * 4, 4)), "");
-    await store.finish(claim, OVER);
-    const expected = stored(BORN_MS, numbers(0, 200));
-    for (const { messages: seen, end } of await Promise.all(following)) {
-      assert.deepEqual(seen, expected);
-      assert.deepEqual(end, OVER);
-    }
-  });
-
   test("whenever and wherever a follower joins, it gets exactly the room from there on", async (t) => {
     const { store, wall } = await subject(t);
     const ids = (most: number, length: { minLength: number; maxLength: number }) =>

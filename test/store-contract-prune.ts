@@ -288,16 +288,6 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(added, stored(BORN_MS + 1000, ["b", "a"]));
   });
 
-  test("an id that was pruned is new again", async (t) => {
-    const { store, wall, claim } = await ownedRoom(subject, t);
-    await store.append(claim, BORN_MS, messages(["a", "b"]), "");
-    wall.nowMs += 1;
-    await store.prune(wall.nowMs, 1);
-    const added = await store.append(claim, BORN_MS + 2, messages(["b", "a"]), "");
-    assert.deepEqual(added, stored(BORN_MS + 2, ["a"]));
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 1, ["b", "a"]));
-  });
-
   test("a follower whose next message was pruned is told, not skipped ahead", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");

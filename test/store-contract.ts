@@ -283,11 +283,6 @@ function closeContract(subject: NewSubject): void {
     await assert.rejects(store.messagesById(ROOM, ["a"]), isUnavailable);
     await assert.rejects(store.claim(ROOM), isUnavailable);
   });
-
-  test("a store that is open answers", async (t) => {
-    const { store } = await subject(t);
-    await store.probeWrite();
-  });
 }
 
 function reopenContract(subject: NewSubject): void {
