@@ -42,7 +42,11 @@ function running(days: number) {
     },
   };
   const over = runRetention(watched, days, clock, telemetry, stop.signal);
-  return { clock, store, telemetry, rounds, stop, over };
+  const dispose = () => {
+    stop.abort();
+    return over;
+  };
+  return { clock, store, telemetry, rounds, over, [Symbol.asyncDispose]: dispose };
 }
 
 describe("the rounds of the retention", () => {
@@ -56,7 +60,8 @@ describe("the rounds of the retention", () => {
   ];
   for (const [retentionMs, roundMs] of rows) {
     it(`of ${retentionMs} ms come every ${roundMs} ms, and forget nothing younger`, async () => {
-      const { clock, store, rounds, stop, over } = running(retentionMs / DAY_MS);
+      await using retention = running(retentionMs / DAY_MS);
+      const { clock, store, rounds } = retention;
       await clock.advance(10);
       const claim = await own(store, ROOM);
       await store.append(claim, claim.head, messages(["a", "b"]), "");
@@ -68,13 +73,12 @@ describe("the rounds of the retention", () => {
       assert.deepEqual(await readAll(store, ROOM), []);
       const [first = 0, second = 0] = rounds.slice(-2);
       assert.ok(second - first >= roundMs && second - first < roundMs * 1.2, `${second - first} ms`);
-      stop.abort();
-      await over;
     });
   }
 
   it("take many steps, with pauses, where there is much to forget", async () => {
-    const { clock, store, rounds, stop, over } = running(1);
+    await using retention = running(1);
+    const { clock, store, rounds } = retention;
     const claim = await own(store, ROOM);
     const many = messages([...Array(3500).keys()]);
     await store.append(claim, claim.head, many, "");
@@ -83,12 +87,11 @@ describe("the rounds of the retention", () => {
     const steps = rounds.filter((at) => at >= DAY_MS).slice(0, 4);
     assert.equal(new Set(steps).size, 4);
     assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
-    stop.abort();
-    await over;
   });
 
   it("delete nothing by a clock that has just jumped ahead, until it has stood for a round", async () => {
-    const { clock, store, rounds, stop, over } = running(30);
+    await using retention = running(30);
+    const { clock, store, rounds } = retention;
     await clock.advance(1);
     const claim = await own(store, ROOM);
     await store.append(claim, claim.head, messages(["a"]), "");
@@ -100,19 +103,16 @@ describe("the rounds of the retention", () => {
     clock.jump(40 * DAY_MS);
     await clock.advance(2 * HOUR_MS);
     assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
-    stop.abort();
-    await over;
   });
 
   it("go on after one in which the store failed, and a retention of 0 has none", async () => {
-    const { clock, store, telemetry, rounds, stop, over } = running(1);
+    await using retention = running(1);
+    const { clock, store, telemetry, rounds } = retention;
     await clock.advance(HOUR_MS / 2);
     await store.close();
     await clock.advance(3 * HOUR_MS);
     assert.equal(rounds.length, 4);
     assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="prune"\} 3$/m);
-    stop.abort();
-    await over;
     await running(0).over;
   });
 });
