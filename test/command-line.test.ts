@@ -13,7 +13,7 @@ import { SETTINGS } from "../src/cli/config.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { noRecordings } from "./support/recorded.ts";
 import { testEnvironment } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -84,9 +84,7 @@ async function outcome(args: readonly string[], options: StartOptions = {}) {
   return { code, out: command.out, error: command.error };
 }
 
-async function temporaryStore(t: TestContext): Promise<string> {
-  return `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
-}
+const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
 
 describe("a start that cannot succeed ends with one line that says what to do", () => {
   const rows: [string[], number, RegExp][] = [
@@ -96,6 +94,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*name a file/],
     [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
     [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
+    [["--clients-file", "/nowhere.json"], 2, /RELAY_CLIENTS_FILE: must be .*no such file/],
     [["srve"], 2, /"srve" is not a command; did you mean serve\?.*--help/],
     [["bogus", "--help"], 2, /"bogus" is not a command \(--help/],
     [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],

@@ -9,7 +9,6 @@ import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { session } from "./support/api.ts";
-import { POLL_CLOSED, POLL_OPENED } from "./support/every-kind.ts";
 import { failAlways, openStream } from "./support/opening.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive } from "./support/stream.ts";
@@ -153,25 +152,6 @@ describe("a page and the answer that follows it", () => {
     await viewer.untilMessages(30);
     assert.deepEqual(viewer.ids.map(Number), numbers(1, 30));
     assert.equal(popouts(relay).length, 2);
-  });
-
-  it("close a poll that was opened while the room could not read", async () => {
-    await using relay = await startRelay({ overdueMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
-    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1, page: 50 });
-    chat.say(saidFrom(1, 2));
-    await using viewer = await openStream(relay, { videoId: VIDEO, details: true });
-    await viewer.untilMessages(2);
-    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-    while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
-    chat.say([POLL_OPENED, ...saidFrom(3, 6)]);
-    await viewer.until(() => viewer.ids.at(-1) === "6");
-    chat.say([POLL_CLOSED]);
-    const states = () =>
-      viewer.messages.flatMap(({ message: { details } }) =>
-        details && "poll" in details ? (details.poll?.state ?? []) : [],
-      );
-    await viewer.until(() => states().length === 2);
-    assert.deepEqual(states(), ["open", "closed"]);
   });
 });
 

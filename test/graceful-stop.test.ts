@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { longActions } from "../chaos/long-messages.ts";
@@ -10,7 +9,7 @@ import type { Service } from "../chaos/service.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../src/simulator/index.ts";
 import { startProcess } from "./support/relay-process.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 import { assertExact, Viewer } from "./support/viewers.ts";
 
@@ -30,7 +29,7 @@ type Settings = Partial<Record<SettingName, string>>;
 async function setUp(t: TestContext, options: SimulatorOptions = {}) {
   const upstream = await startSimulator(options);
   t.after(() => upstream.close());
-  const store = `sqlite:${join(await temporaryFolder(t), "relay.db")}`;
+  const store = `sqlite:${await temporaryFile(t)}`;
   const start = async (settings: Settings = {}): Promise<Service> => {
     const relay = await startProcess(upstream, { RELAY_STORE: store, ...settings });
     t.after(() => relay.close());
@@ -88,13 +87,10 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
       url = next.url;
       await Promise.all(viewers.map((viewer) => viewer.wake()));
       speech.stop();
+      const ids = chat.ledger.map(({ id }) => id);
       for (const viewer of viewers) {
-        await viewer.reached(base + chat.ledger.length);
-        assertExact(
-          viewer.history,
-          base,
-          chat.ledger.map(({ id }) => id),
-        );
+        await viewer.reached(base + ids.length);
+        assertExact(viewer.history, base, ids);
         await viewer.leave();
       }
     });
@@ -198,17 +194,20 @@ function refusal(url: string): Promise<string | undefined> {
 }
 
 describe("a start", LIMIT, () => {
-  it("polls fresh rooms at once, without a bootstrap and without a viewer", async (t) => {
+  /** A viewer has seen three messages, the relay has stopped, and since then seven more were said. */
+  async function afterStop(t: TestContext) {
     const { upstream, start } = await setUp(t);
     const chat = upstream.chat(VIDEO, SCENARIO);
     const relay = await start();
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
     chat.say(3);
-    const last = (await viewer.untilMessages(3)).at(-1);
+    const lastEventId = (await viewer.untilMessages(3)).at(-1)?.cursor ?? 0;
     await stop(relay);
+    return { upstream, start, lastEventId, restartAt: performance.now(), missed: chat.say(7) };
+  }
 
-    const restartAt = performance.now();
-    const missed = chat.say(7);
+  it("polls fresh rooms at once, without a bootstrap and without a viewer", async (t) => {
+    const { upstream, start, lastEventId, restartAt, missed } = await afterStop(t);
     const polled = upstream.requested("get_live_chat", { videoId: VIDEO, count: 3, finished: true });
     const next = await start();
     const calls = await polled;
@@ -217,23 +216,14 @@ describe("a start", LIMIT, () => {
       upstream.requests.filter(({ at, kind }) => at >= restartAt && BOOTSTRAP_KINDS.includes(kind)),
       [],
     );
-    await using back = await Stream.open(next.url, { videoId: VIDEO, lastEventId: last?.cursor ?? 0 });
+    await using back = await Stream.open(next.url, { videoId: VIDEO, lastEventId });
     await back.untilMessages(7);
     assert.deepEqual(back.ids, missed);
   });
 
   it("leaves rooms alone whose checkpoint is older than the grace time, until a viewer comes", async (t) => {
-    const { upstream, start } = await setUp(t);
-    const chat = upstream.chat(VIDEO, SCENARIO);
+    const { upstream, start, lastEventId, restartAt, missed } = await afterStop(t);
     upstream.chat(OTHER, SCENARIO);
-    const relay = await start();
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-    chat.say(3);
-    const last = (await viewer.untilMessages(3)).at(-1);
-    await stop(relay);
-
-    const restartAt = performance.now();
-    const missed = chat.say(7);
     await pause(GRACE_MS);
     const next = await start({ RELAY_GRACE_MS: String(GRACE_MS) });
     // Another room is bootstrapped and polled meanwhile.
@@ -241,7 +231,7 @@ describe("a start", LIMIT, () => {
     await using other = await Stream.open(next.url, { videoId: OTHER });
     await polled;
     assert.deepEqual(askedSince(upstream, restartAt, VIDEO), []);
-    await using back = await Stream.open(next.url, { videoId: VIDEO, lastEventId: last?.cursor ?? 0 });
+    await using back = await Stream.open(next.url, { videoId: VIDEO, lastEventId });
     await back.untilMessages(7);
     assert.equal(askedSince(upstream, restartAt, VIDEO)[0]?.kind, "popout");
     assert.deepEqual(back.ids, missed);

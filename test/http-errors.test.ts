@@ -190,46 +190,42 @@ describe("what the upstream's answer to a poll means to its caller", () => {
 
 describe("validation refuses before anything is sent upstream, and names the field", () => {
   const LONG_URL = `https://youtu.be/${VIDEO}?${"x".repeat(2048)}`;
-  const rows: [Endpoint, Input, ErrorCode, RegExp][] = [
-    ["stream", { videoId: VIDEO, backfill: "many" }, "INVALID_REQUEST", /backfill/],
+  type Refusal = [endpoint: Endpoint, input: Input, code: ErrorCode, names: RegExp];
+  const VIDEO_IDS: [unknown, ErrorCode][] = [
+    [5, "INVALID_REQUEST"],
+    [null, "INVALID_REQUEST"],
+    [[VIDEO], "INVALID_REQUEST"],
+    [LONG_URL, "INVALID_REQUEST"],
+    ["", "INVALID_VIDEO_ID"],
+  ];
+  const ODD: unknown[] = [undefined, 5, null];
+  /** What is no value of a poll's field. */
+  const POLL_FIELDS: Record<string, unknown[]> = {
+    token: [...ODD, "", "t\n", "t".repeat(8193)],
+    client: ODD,
+    endpoint: [...ODD, "get_chat"],
+    apiKey: [...ODD, "k".repeat(9), "k".repeat(101), "key with spaces", `${MADE_UP.apiKey}\n`],
+  };
+  const WEB_VERSIONS = [undefined, "", "2.0-beta", "2".repeat(41), 2];
+  const UNKNOWN_CLIENTS = ["BETAMAX", "web", "", "__proto__", "constructor"];
+  const rows: Refusal[] = [
+    ["stream", { videoId: LONG_URL }, "INVALID_REQUEST", /videoId/],
     ["stream", { videoId: VIDEO, backfill: "" }, "INVALID_REQUEST", /backfill/],
     ["stream", { videoId: VIDEO, details: "1" }, "INVALID_REQUEST", /details/],
-    ["stream", { videoId: LONG_URL }, "INVALID_REQUEST", /videoId/],
-    ...(["sessions", "probe"] as const).flatMap((endpoint): [Endpoint, Input, ErrorCode, RegExp][] => [
-      [endpoint, { videoId: 5 }, "INVALID_REQUEST", /videoId/],
-      [endpoint, { videoId: null }, "INVALID_REQUEST", /videoId/],
-      [endpoint, { videoId: [VIDEO] }, "INVALID_REQUEST", /videoId/],
-      [endpoint, { videoId: LONG_URL }, "INVALID_REQUEST", /videoId/],
-      [endpoint, { videoId: "" }, "INVALID_VIDEO_ID", /videoId/],
-    ]),
+    ...(["sessions", "probe"] as const).flatMap((endpoint) =>
+      VIDEO_IDS.map(([videoId, code]): Refusal => [endpoint, { videoId }, code, /videoId/]),
+    ),
     ["sessions", { videoId: VIDEO, includeInitial: "yes" }, "INVALID_REQUEST", /includeInitial/],
     ["sessions", { videoId: VIDEO, details: 1 }, "INVALID_REQUEST", /details/],
-    ...Object.keys(MADE_UP).flatMap((field): [Endpoint, Input, ErrorCode, RegExp][] => [
-      ["poll", { ...MADE_UP, [field]: undefined }, "INVALID_REQUEST", new RegExp(field)],
-      ["poll", { ...MADE_UP, [field]: 5 }, "INVALID_REQUEST", new RegExp(field)],
-      ["poll", { ...MADE_UP, [field]: null }, "INVALID_REQUEST", new RegExp(field)],
-    ]),
-    ["poll", { ...MADE_UP, token: "" }, "INVALID_REQUEST", /token/],
-    ["poll", { ...MADE_UP, token: "t\n" }, "INVALID_REQUEST", /token/],
-    ["poll", { ...MADE_UP, token: "t".repeat(8193) }, "INVALID_REQUEST", /token/],
-    ["poll", { ...MADE_UP, endpoint: "get_chat" }, "INVALID_REQUEST", /endpoint/],
-    ["poll", { ...MADE_UP, apiKey: "k".repeat(9) }, "INVALID_REQUEST", /apiKey/],
-    ["poll", { ...MADE_UP, apiKey: "k".repeat(101) }, "INVALID_REQUEST", /apiKey/],
-    ["poll", { ...MADE_UP, apiKey: "key with spaces" }, "INVALID_REQUEST", /apiKey/],
-    ["poll", { ...MADE_UP, apiKey: `${MADE_UP.apiKey}\n` }, "INVALID_REQUEST", /apiKey/],
-    ["poll", { ...MADE_UP, client: "WEB" }, "INVALID_REQUEST", /webVersion/],
-    ["poll", { ...MADE_UP, client: "WEB", webVersion: "" }, "INVALID_REQUEST", /webVersion/],
-    ["poll", { ...MADE_UP, client: "WEB", webVersion: "2.0-beta" }, "INVALID_REQUEST", /webVersion/],
-    ["poll", { ...MADE_UP, client: "WEB", webVersion: "2".repeat(41) }, "INVALID_REQUEST", /webVersion/],
-    ["poll", { ...MADE_UP, client: "WEB", webVersion: 2 }, "INVALID_REQUEST", /webVersion/],
-    ...["BETAMAX", "web", "", "__proto__", "constructor"].map(
-      (client): [Endpoint, Input, ErrorCode, RegExp] => [
-        "poll",
-        { ...MADE_UP, client },
-        "UNKNOWN_CLIENT",
-        /client/,
-      ],
+    ...Object.entries(POLL_FIELDS).flatMap(([field, values]) =>
+      values.map((value): Refusal => {
+        return ["poll", { ...MADE_UP, [field]: value }, "INVALID_REQUEST", new RegExp(field)];
+      }),
     ),
+    ...WEB_VERSIONS.map((webVersion): Refusal => {
+      return ["poll", { ...MADE_UP, client: "WEB", webVersion }, "INVALID_REQUEST", /webVersion/];
+    }),
+    ...UNKNOWN_CLIENTS.map((client): Refusal => ["poll", { ...MADE_UP, client }, "UNKNOWN_CLIENT", /client/]),
   ];
   const STATUS = { INVALID_REQUEST: 400, INVALID_VIDEO_ID: 400, UNKNOWN_CLIENT: 422 };
 

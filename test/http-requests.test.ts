@@ -72,35 +72,25 @@ describe("paths and methods", () => {
 
 describe("bodies", () => {
   const POSTS = ["/v1/sessions", "/v1/poll", "/v1/probe"];
+  const typed = (type: string, body: string | Uint8Array<ArrayBuffer>): RequestInit => ({
+    headers: { "content-type": type },
+    body,
+  });
+  const json = (body: string) => typed("application/json", body);
   const rows: [string, RequestInit, number, ErrorCode][] = [
     ["no body", {}, 400, "INVALID_REQUEST"],
-    ["an empty one", { headers: JSON_TYPE, body: "" }, 400, "INVALID_REQUEST"],
-    ["a body that is not JSON", { headers: JSON_TYPE, body: "{" }, 400, "INVALID_REQUEST"],
-    ["null", { headers: JSON_TYPE, body: "null" }, 400, "INVALID_REQUEST"],
-    ["an array", { headers: JSON_TYPE, body: "[]" }, 400, "INVALID_REQUEST"],
-    ["a text", { headers: JSON_TYPE, body: '"x"' }, 400, "INVALID_REQUEST"],
-    ["deep nesting", { headers: JSON_TYPE, body: "[".repeat(30_000) }, 400, "INVALID_REQUEST"],
+    ["an empty one", json(""), 400, "INVALID_REQUEST"],
+    ["a body that is not JSON", json("{"), 400, "INVALID_REQUEST"],
+    ["null", json("null"), 400, "INVALID_REQUEST"],
+    ["an array", json("[]"), 400, "INVALID_REQUEST"],
+    ["a text", json('"x"'), 400, "INVALID_REQUEST"],
+    ["deep nesting", json("[".repeat(30_000)), 400, "INVALID_REQUEST"],
     ["a form", { body: new URLSearchParams({ videoId: VIDEO }) }, 415, "UNSUPPORTED_MEDIA_TYPE"],
     ["plain text", { body: `{"videoId":"${VIDEO}"}` }, 415, "UNSUPPORTED_MEDIA_TYPE"],
-    [
-      "a kind of JSON",
-      { headers: { "content-type": "application/vnd.api+json" }, body: "{}" },
-      415,
-      "UNSUPPORTED_MEDIA_TYPE",
-    ],
-    [
-      "a longer type",
-      { headers: { "content-type": "application/jsonx" }, body: "{}" },
-      415,
-      "UNSUPPORTED_MEDIA_TYPE",
-    ],
-    [
-      "no type",
-      { headers: { "content-type": "" }, body: new Uint8Array([123, 125]) },
-      415,
-      "UNSUPPORTED_MEDIA_TYPE",
-    ],
-    ["over 64 KiB", { headers: JSON_TYPE, body: `{"a":"${"x".repeat(65_536)}"}` }, 413, "PAYLOAD_TOO_LARGE"],
+    ["a kind of JSON", typed("application/vnd.api+json", "{}"), 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["a longer type", typed("application/jsonx", "{}"), 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["no type", typed("", new Uint8Array([123, 125])), 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["over 64 KiB", json(`{"a":"${"x".repeat(65_536)}"}`), 413, "PAYLOAD_TOO_LARGE"],
   ];
   for (const [name, init, status, code] of rows) {
     it(`${name}: ${status} ${code}, without an upstream call`, async () => {
@@ -122,19 +112,12 @@ describe("bodies", () => {
   it("fields that are not described change nothing, whatever their names", async () => {
     const odd = `"more":[1],"toString":5,"__proto__":{"videoId":"x"},"constructor":{"prototype":{"polluted":1}}`;
     const body = `{"videoId":"${VIDEO}",${odd}}`;
-    const answer = await ask<{ videoId: string }>(relay.url, "/v1/sessions", {
-      method: "POST",
-      headers: JSON_TYPE,
-      body,
-    });
+    const init = { method: "POST", headers: JSON_TYPE };
+    const answer = await ask<{ videoId: string }>(relay.url, "/v1/sessions", { ...init, body });
     assert.equal(answer.status, 200);
     assert.equal(answer.body.videoId, VIDEO);
     assert.equal(Reflect.get({}, "polluted"), undefined);
-    const bare = await ask(relay.url, "/v1/sessions", {
-      method: "POST",
-      headers: JSON_TYPE,
-      body: `{${odd}}`,
-    });
+    const bare = await ask(relay.url, "/v1/sessions", { ...init, body: `{${odd}}` });
     assert.match(assertRefused(bare, 400, "INVALID_REQUEST"), /videoId/);
   });
 });
@@ -165,6 +148,7 @@ describe("heads", () => {
       400,
       "INVALID_REQUEST",
     ],
+    ["a version that is none", ["GET / HTTP/3.7"], 400, "INVALID_REQUEST"],
     ["a negative length", ["POST / HTTP/1.1", "Content-Length: -1"], 400, "INVALID_REQUEST"],
   ];
   for (const [name, [line = "", ...headers], status, code] of rows) {

@@ -1,12 +1,11 @@
 /** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 import { waitAfter } from "../src/rooms/poller.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const VIDEO = "keeping-up-";
@@ -101,33 +100,31 @@ describe("an answer that comes so late that the upstream may no longer hold all 
     return { ids: viewer.ids, said, pages };
   }
 
-  it("is completed from the chat's page, in the order in which it was said", async () => {
-    const { ids, said, pages } = await afterCooldown(5, 50);
-    assert.deepEqual(ids, said);
-    assert.equal(pages, 2);
-  });
-
-  it("is completed as far as the page reaches back", async () => {
-    const { ids, said } = await afterCooldown(5, 20);
-    assert.deepEqual(ids, said.slice(-20));
-  });
-
-  it("stands first where it reaches further back than the page", async () => {
-    const { ids, said, pages } = await afterCooldown(20, 5);
-    assert.deepEqual(ids, said.slice(-20));
-    assert.equal(pages, 2);
-  });
-
-  it("is left alone where it is not that late", async () => {
-    const { ids, said, pages } = await afterCooldown(5, 50, 60_000);
-    assert.deepEqual(ids, said.slice(-5));
-    assert.equal(pages, 1);
-  });
+  const rows: [
+    what: string,
+    holds: number,
+    page: number,
+    given: number,
+    pages: number,
+    overdueMs?: number,
+  ][] = [
+    ["is completed from the chat's page, in the order in which it was said", 5, 50, SAID, 2],
+    ["is completed as far as the page reaches back", 5, 20, 20, 2],
+    ["stands first where it reaches further back than the page", 20, 5, 20, 2],
+    ["is left alone where it is not that late", 5, 50, 5, 1, 60_000],
+  ];
+  for (const [what, holds, page, given, pages, overdueMs] of rows) {
+    it(what, async () => {
+      const seen = await afterCooldown(holds, page, overdueMs);
+      assert.deepEqual(seen.ids, seen.said.slice(-given));
+      assert.equal(seen.pages, pages);
+    });
+  }
 
   it("is completed after a restart too: a checkpoint tells how old it is", async (t) => {
     await using upstream = await startSimulator();
     const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: 5, page: 50 });
-    const settings = { RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}` };
+    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
     let lastEventId: number;
     {
       await using relay = await startRelay({ upstream, settings });

@@ -6,15 +6,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { createParser } from "eventsource-parser";
 import { systemClock } from "../src/clock.ts";
 import { createServer } from "../src/http/server.ts";
-import { Rooms } from "../src/rooms/rooms.ts";
 import { MemoryStore } from "../src/store/memory.ts";
-import { UpstreamCalls } from "../src/upstream/calls.ts";
-import { directEgress } from "../src/upstream/egress/egress.ts";
-import { Flights } from "../src/upstream/flights.ts";
-import { LiveChat } from "../src/upstream/live-chat.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
-import { startRelay, type TestRelay, testConfig } from "./support/relay.ts";
-import { observe } from "./support/store-subject.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { roomsOn } from "./support/rooms-on.ts";
 import { Stream } from "./support/stream.ts";
 
 interface Described {
@@ -116,16 +111,8 @@ describe("the description", () => {
   });
 
   it("describes what is served under /v1, and nothing else", async () => {
-    const { upstream, telemetry } = relay;
-    const config = testConfig(upstream);
-    const egress = directEgress(config.gate, systemClock, telemetry);
-    const flights = new Flights(systemClock);
-    const { upstream: hosts, clients, deadlines } = config;
-    const calls = new UpstreamCalls({ hosts, clients, deadlines, flights, egress, telemetry });
-    const liveChat = new LiveChat(calls, config.reading, systemClock, telemetry);
-    const store = observe(new MemoryStore(systemClock));
-    const rooms = new Rooms({ store, liveChat, clock: systemClock, telemetry, settings: config.rooms });
-    const app = await createServer({ rooms, liveChat, telemetry, clock: systemClock }, config.http);
+    await using parts = await roomsOn(new MemoryStore(systemClock));
+    const app = await createServer(parts, parts.config.http);
     const served = [...app.printRoutes({ commonPrefix: false }).matchAll(/(\/v1\/\S+) \((.*)\)/g)];
     assert.deepEqual(
       served
@@ -134,8 +121,6 @@ describe("the description", () => {
       Object.entries(OPERATIONS).map(([path, method]) => `${method.toUpperCase()} ${path}`),
     );
     await app.close();
-    await rooms.stop();
-    await calls.close();
     for (const [path, method] of Object.entries(OPERATIONS)) {
       assert.deepEqual(Object.keys(description.paths[path] ?? {}), [method]);
     }

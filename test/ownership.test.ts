@@ -4,52 +4,15 @@ import { it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../src/clock.ts";
 import { PLAIN } from "../src/rooms/form.ts";
-import { Rooms } from "../src/rooms/rooms.ts";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import type { Rooms } from "../src/rooms/rooms.ts";
+import type { Simulator } from "../src/simulator/index.ts";
 import { MemoryStore } from "../src/store/memory.ts";
-import { silentLog } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { UpstreamCalls } from "../src/upstream/calls.ts";
-import { directEgress } from "../src/upstream/egress/egress.ts";
-import { Flights } from "../src/upstream/flights.ts";
-import { LiveChat } from "../src/upstream/live-chat.ts";
-import { testConfig } from "./support/relay.ts";
-import { observe } from "./support/store-subject.ts";
+import { roomsOn } from "./support/rooms-on.ts";
 
 const VIDEO = "ownership-1";
 const GRACE_MS = 40;
+const SETTINGS = { RELAY_GRACE_MS: String(GRACE_MS) };
 const NEVER = new AbortController().signal;
-
-/** Rooms on a store that the test can reach, and one viewer in the room of the chat. */
-async function roomsOn(store: MemoryStore) {
-  await using owned = new AsyncDisposableStack();
-  const upstream = owned.use(await startSimulator());
-  const config = testConfig(upstream, { RELAY_GRACE_MS: String(GRACE_MS) });
-  const telemetry = new Telemetry(silentLog);
-  const clock = systemClock;
-  const egress = directEgress(config.gate, clock, telemetry);
-  const calls = new UpstreamCalls({
-    ...config,
-    hosts: config.upstream,
-    flights: new Flights(clock),
-    egress,
-    telemetry,
-  });
-  owned.defer(() => calls.close());
-  const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
-  const rooms = owned.adopt(
-    new Rooms({
-      store: observe(store, clock, telemetry),
-      liveChat,
-      clock,
-      telemetry,
-      settings: config.rooms,
-    }),
-    (running) => running.stop(),
-  );
-  const running = owned.move();
-  return { rooms, upstream, [Symbol.asyncDispose]: () => running.disposeAsync() };
-}
 
 /** Opens the room with a viewer; what it gives ends the viewer from outside, or tells that it was ended. */
 async function watch(rooms: Rooms) {
@@ -80,7 +43,7 @@ const polls = ({ requests }: Simulator) => requests.filter(({ kind }) => kind ==
 
 it("another owner's room is asked of the upstream no more, left as it is, and never lingers", async () => {
   const store = new MemoryStore(systemClock);
-  await using fixture = await roomsOn(store);
+  await using fixture = await roomsOn(store, SETTINGS);
   const { rooms, upstream } = fixture;
   const chat = upstream.chat(VIDEO, { timeoutMs: 200 });
   chat.say(3);
@@ -106,7 +69,7 @@ it("a stop waits for the room that is being released", async () => {
     }
   }
   const store = new SlowStore(systemClock);
-  await using fixture = await roomsOn(store);
+  await using fixture = await roomsOn(store, SETTINGS);
   fixture.upstream.chat(VIDEO, { timeoutMs: 5 }).say(3);
   (await watch(fixture.rooms)).leave();
   await finishing.promise;

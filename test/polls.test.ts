@@ -1,6 +1,5 @@
 /** Polls from answer to answer: told when opened, when they show something else, and once when closed. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { it } from "node:test";
 import type { Details } from "../src/protocol/kinds.ts";
 import { startSimulator } from "../src/simulator/index.ts";
@@ -12,7 +11,7 @@ import { openStream, textAction } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
 import { readMessages } from "./support/read-messages.ts";
 import { startRelay } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "many-polls1";
 const updated = (votes: string, ...ratios: number[]) => ({
@@ -141,7 +140,7 @@ it("open polls survive a position's text, and whatever else may be written in on
 
 it("a poll that was open when the service stopped is closed after it starts again", async (t) => {
   await using upstream = await startSimulator();
-  const settings = { RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}` };
+  const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
   const chat = upstream.chat(VIDEO, { timeoutMs: 5, page: 0 });
   {
     await using relay = await startRelay({ upstream, settings });

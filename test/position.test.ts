@@ -1,6 +1,5 @@
 /** Where the reading of a chat stands, as it is stored: what cannot be read is named, and stops nothing. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it } from "node:test";
 import { pino } from "pino";
@@ -10,7 +9,7 @@ import { decodePosition, encodePosition, UnreadablePosition } from "../src/upstr
 import { openStream, textAction } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "unreadable1";
 
@@ -43,7 +42,7 @@ it("says why a text cannot be read", () => {
 
 it("that cannot be read is logged and counted, and its room is bootstrapped when a viewer comes", async (t) => {
   await using upstream = await startSimulator();
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const settings = { RELAY_STORE: `sqlite:${path}` };
   const chat = upstream.chat(VIDEO, { timeoutMs: 5 });
   chat.say([textAction("before")]);

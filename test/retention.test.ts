@@ -1,7 +1,6 @@
 /** What is older than the retention is forgotten: when, for whom it is seen, and what becomes of its place on disk. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,7 +20,7 @@ import {
   observe,
   openFor,
   ROOM,
-  temporaryFolder,
+  temporaryFile,
   wallAt,
 } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
@@ -43,7 +42,11 @@ function running(days: number) {
     },
   };
   const over = runRetention(watched, days, clock, telemetry, stop.signal);
-  return { clock, store, telemetry, rounds, stop, over };
+  const dispose = () => {
+    stop.abort();
+    return over;
+  };
+  return { clock, store, telemetry, rounds, over, [Symbol.asyncDispose]: dispose };
 }
 
 describe("the rounds of the retention", () => {
@@ -57,7 +60,8 @@ describe("the rounds of the retention", () => {
   ];
   for (const [retentionMs, roundMs] of rows) {
     it(`of ${retentionMs} ms come every ${roundMs} ms, and forget nothing younger`, async () => {
-      const { clock, store, rounds, stop, over } = running(retentionMs / DAY_MS);
+      await using retention = running(retentionMs / DAY_MS);
+      const { clock, store, rounds } = retention;
       await clock.advance(10);
       const claim = await own(store, ROOM);
       await store.append(claim, claim.head, messages(["a", "b"]), "");
@@ -69,13 +73,12 @@ describe("the rounds of the retention", () => {
       assert.deepEqual(await readAll(store, ROOM), []);
       const [first = 0, second = 0] = rounds.slice(-2);
       assert.ok(second - first >= roundMs && second - first < roundMs * 1.2, `${second - first} ms`);
-      stop.abort();
-      await over;
     });
   }
 
   it("take many steps, with pauses, where there is much to forget", async () => {
-    const { clock, store, rounds, stop, over } = running(1);
+    await using retention = running(1);
+    const { clock, store, rounds } = retention;
     const claim = await own(store, ROOM);
     const many = messages([...Array(3500).keys()]);
     await store.append(claim, claim.head, many, "");
@@ -84,12 +87,11 @@ describe("the rounds of the retention", () => {
     const steps = rounds.filter((at) => at >= DAY_MS).slice(0, 4);
     assert.equal(new Set(steps).size, 4);
     assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
-    stop.abort();
-    await over;
   });
 
   it("delete nothing by a clock that has just jumped ahead, until it has stood for a round", async () => {
-    const { clock, store, rounds, stop, over } = running(30);
+    await using retention = running(30);
+    const { clock, store, rounds } = retention;
     await clock.advance(1);
     const claim = await own(store, ROOM);
     await store.append(claim, claim.head, messages(["a"]), "");
@@ -101,26 +103,23 @@ describe("the rounds of the retention", () => {
     clock.jump(40 * DAY_MS);
     await clock.advance(2 * HOUR_MS);
     assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
-    stop.abort();
-    await over;
   });
 
   it("go on after one in which the store failed, and a retention of 0 has none", async () => {
-    const { clock, store, telemetry, rounds, stop, over } = running(1);
+    await using retention = running(1);
+    const { clock, store, telemetry, rounds } = retention;
     await clock.advance(HOUR_MS / 2);
     await store.close();
     await clock.advance(3 * HOUR_MS);
     assert.equal(rounds.length, 4);
     assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="prune"\} 3$/m);
-    stop.abort();
-    await over;
     await running(0).over;
   });
 });
 
 describe("over the whole service, a room that outlives the retention", () => {
   it("sends a viewer with an older cursor what there is, and init.cursor tells", async (t) => {
-    const path = join(await temporaryFolder(t), "relay.db");
+    const path = await temporaryFile(t);
     // Less than two seconds: what is said at first is forgotten while the viewer is away.
     const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
     await using relay = await startRelay({ settings });
@@ -152,7 +151,7 @@ describe("over the whole service, a room that outlives the retention", () => {
 });
 
 it("a video without a chat leaves nothing in the store, and one whose chat is over its end", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "0" };
   await using relay = await startRelay({ settings });
   const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
@@ -174,7 +173,7 @@ it("a video without a chat leaves nothing in the store, and one whose chat is ov
 });
 
 it("a store file that is written and pruned again and again does not grow: its pages are used again", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const wall = wallAt(BORN_MS);
   const sizes: number[] = [];
   for (let day = 0; day < 6; day++) {

@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { FakeClock } from "./support/fake-clock.ts";
 import { firstToken, idsOf, poll, readAll, startFor } from "./support/simulator-reader.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
 
 const VIDEO = "simulated07";
 const REPLAY = { endpoint: "get_live_chat_replay" } as const;
 
 /** A folder of its own with these files in it. */
 async function folderWith(t: TestContext, files: Record<string, string>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "recording-"));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder(t);
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   return folder;
 }
@@ -26,22 +25,15 @@ const answer = (continuation: object, ...actions: object[]) =>
   JSON.stringify({
     continuationContents: { liveChatContinuation: { continuations: [continuation], actions } },
   });
+const replay = { liveChatReplayContinuationData: { continuation: "placeholder" } };
 const timed = { timedContinuationData: { timeoutMs: 8000, continuation: "placeholder" } };
 
 test("recorded answers come one by one, each with a token of its own, the ending one last", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "a-end.json": answer({ playerSeekContinuationData: { continuation: "placeholder" } }),
-    "b.json": answer(
-      { liveChatReplayContinuationData: { continuation: "placeholder" } },
-      said("one", 0),
-      said("two", 0),
-    ),
-    "c.json": answer(
-      { liveChatReplayContinuationData: { continuation: "placeholder" } },
-      said("two", 0),
-      said("three", 0),
-    ),
+    "b.json": answer(replay, said("one", 0), said("two", 0)),
+    "c.json": answer(replay, said("two", 0), said("three", 0)),
     "README.md": "nothing of a chat",
   });
   const chat = await upstream.play(VIDEO, folder);

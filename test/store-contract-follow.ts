@@ -6,14 +6,13 @@ import fc from "fast-check";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import { type Followed, followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import type { FullStore } from "./support/store-subject.ts";
-import { BORN_MS, type NewSubject, OTHER, OVER, RELEASED, ROOM } from "./support/store-subject.ts";
+import { BORN_MS, type NewSubject, OTHER, OVER, ownedRoom, RELEASED, ROOM } from "./support/store-subject.ts";
 
 const numbers = (from: number, count: number) => [...Array(count).keys()].map((n) => n + from);
 
 export function followContract(subject: NewSubject): void {
   test("a follower gets what follows its cursor, wherever that stands, and the end", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const all = await store.append(claim, BORN_MS, messages(numbers(0, 1100)), "");
     await store.finish(claim, OVER);
     for (const start of [0, 1, 599, 600, 1099, 1100]) {
@@ -24,8 +23,7 @@ export function followContract(subject: NewSubject): void {
   });
 
   test("a follower that waits is woken by each append, and by the end", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
     for (let n = 0; n < 20; n++) {
       const next = items.next();
@@ -50,8 +48,7 @@ export function followContract(subject: NewSubject): void {
   });
 
   test("a follower that stands beyond the head waits until the room has passed it", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const following = followed(store, ROOM, BORN_MS + 2, { count: 2 });
     await settled(store);
     await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -61,8 +58,7 @@ export function followContract(subject: NewSubject): void {
   });
 
   test("a follower of one room is not given another's messages", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     const following = followed(store, ROOM, BORN_MS, { count: 1 });
     await store.append(other, BORN_MS, messages(["not this"]), "");
@@ -71,8 +67,7 @@ export function followContract(subject: NewSubject): void {
   });
 
   test("a follower ends when its signal aborts, waiting or not, and takes nothing more", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     assert.deepEqual((await followed(store, ROOM, BORN_MS, { signal: AbortSignal.abort() })).messages, []);
 
@@ -116,8 +111,7 @@ export function followContract(subject: NewSubject): void {
   });
 
   test("a follower that is slow is given pages later, and misses nothing", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
     const first = items.next();
     await settled(store);
@@ -141,19 +135,6 @@ export function followContract(subject: NewSubject): void {
     assert.deepEqual(seen, stored(BORN_MS, numbers(0, 3000)));
     // Had all 299 hand-overs been kept for it, it would have been given batches of ten.
     assert.ok(Math.max(...sizes) > 10, `batches of ${[...new Set(sizes)]}`);
-  });
-
-  test("many followers of one room see the same", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
-    const following = numbers(0, 200).map((n) => followed(store, ROOM, BORN_MS, { pauseTurns: n % 3 }));
-    for (let n = 0; n < 50; n++) await store.append(claim, BORN_MS + n * 4, messages(numbers(n * 4, 4)), "");
-    await store.finish(claim, OVER);
-    const expected = stored(BORN_MS, numbers(0, 200));
-    for (const { messages: seen, end } of await Promise.all(following)) {
-      assert.deepEqual(seen, expected);
-      assert.deepEqual(end, OVER);
-    }
   });
 
   test("whenever and wherever a follower joins, it gets exactly the room from there on", async (t) => {

@@ -11,6 +11,7 @@ import {
   type NewSubject,
   OTHER,
   OVER,
+  ownedRoom,
   RELEASED,
   ROOM,
 } from "./support/store-subject.ts";
@@ -45,8 +46,7 @@ export function ownershipContract(subject: NewSubject): void {
   });
 
   test("an append that expects another head is fenced and has changed nothing", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const before = await store.getRoom(ROOM);
     for (const head of [BORN_MS, BORN_MS + 1, BORN_MS + 3, 0]) {
@@ -78,8 +78,7 @@ export function ownershipContract(subject: NewSubject): void {
   });
 
   test("a finished room takes nothing more, until it is claimed again and goes on", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 10;
     await store.finish(claim, RELEASED);
@@ -107,8 +106,7 @@ export function ownershipContract(subject: NewSubject): void {
   });
 
   test("an abandoned claim leaves nothing of a room that never held anything", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await store.abandon(claim);
     assert.equal(await store.getRoom(ROOM), undefined);
     await assert.rejects(store.append(claim, BORN_MS, messages(["a"]), ""), isFenced);

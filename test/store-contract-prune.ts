@@ -11,6 +11,7 @@ import {
   type NewSubject,
   OTHER,
   OVER,
+  ownedRoom,
   RELEASED,
   ROOM,
 } from "./support/store-subject.ts";
@@ -23,8 +24,7 @@ async function kept(store: FullStore, videoId: string): Promise<[floor: number, 
 
 export function pruneContract(subject: NewSubject): void {
   test("an open room loses what is older, its floor rises, and it goes on", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 100;
     await store.append(claim, BORN_MS + 2, messages(["c"]), "");
@@ -119,8 +119,7 @@ export function pruneContract(subject: NewSubject): void {
   });
 
   test("a finished room whose end is not old yet keeps its place when its messages go", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 500;
     await store.finish(claim, OVER);
@@ -147,8 +146,7 @@ export function pruneContract(subject: NewSubject): void {
   });
 
   test("a finished room that was claimed again is pruned only when that claim is an hour old and unused", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     await store.finish(claim, OVER);
     wall.nowMs += 1;
@@ -174,8 +172,7 @@ export function pruneContract(subject: NewSubject): void {
   });
 
   test("a room that is claimed again while it is half pruned stays, with its floor, and goes on", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     await store.finish(claim, RELEASED);
     wall.nowMs += 1000;
@@ -243,8 +240,7 @@ export function pruneContract(subject: NewSubject): void {
   }
 
   test("a clock that is behind makes nothing old, whether it stores or prunes", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs -= 365 * DAY_MS;
     await store.append(claim, BORN_MS + 1, messages(["b"]), "");
@@ -292,20 +288,8 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(added, stored(BORN_MS + 1000, ["b", "a"]));
   });
 
-  test("an id that was pruned is new again", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
-    await store.append(claim, BORN_MS, messages(["a", "b"]), "");
-    wall.nowMs += 1;
-    await store.prune(wall.nowMs, 1);
-    const added = await store.append(claim, BORN_MS + 2, messages(["b", "a"]), "");
-    assert.deepEqual(added, stored(BORN_MS + 2, ["a"]));
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 1, ["b", "a"]));
-  });
-
   test("a follower whose next message was pruned is told, not skipped ahead", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     wall.nowMs += 1;
     await store.prune(wall.nowMs, 2);
@@ -319,8 +303,7 @@ export function pruneContract(subject: NewSubject): void {
   });
 
   test("a follower at the head does not notice that what it has read was pruned", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs += 1;
     await store.prune(wall.nowMs, 10);

@@ -2,12 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { followed, messages, own, readAll, stored } from "./support/store-reading.ts";
-import { BORN_MS, isFenced, type NewSubject, OTHER, OVER, RELEASED, ROOM } from "./support/store-subject.ts";
+import {
+  BORN_MS,
+  isFenced,
+  type NewSubject,
+  OTHER,
+  OVER,
+  ownedRoom,
+  RELEASED,
+  ROOM,
+} from "./support/store-subject.ts";
 
 export function restoreContract(subject: NewSubject): void {
   test("rooms begin at the clock, whole and in order, and go on there", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     await store.append(other, BORN_MS, messages(["a"]), "two");

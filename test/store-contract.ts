@@ -18,6 +18,7 @@ import {
   type NewSubject,
   OTHER,
   OVER,
+  ownedRoom,
   ROOM,
   wallAt,
 } from "./support/store-subject.ts";
@@ -64,8 +65,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("messages get dense cursors in their order, and are read as they were appended", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const first = await store.append(claim, BORN_MS, messages(["c", "a"]), "one");
     const second = await store.append(claim, BORN_MS + 2, messages(["b"]), "two");
     assert.deepEqual([...first, ...second], stored(BORN_MS, ["c", "a", "b"]));
@@ -73,8 +73,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("an id is added once, within a batch and across batches, and burns no cursor", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "a", "c", "b"]), "");
     const added = await store.append(claim, BORN_MS + 3, messages(["c", "d", "a", "d", "e"]), "");
     assert.deepEqual(added, stored(BORN_MS + 3, ["d", "e"]));
@@ -82,16 +81,14 @@ function logContract(subject: NewSubject): void {
   });
 
   test("the first message of an id stays, whatever a later one says", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     await store.append(claim, BORN_MS + 1, [{ id: "a", body: '{"id":"other"}', details: "{}" }], "");
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a"]));
   });
 
   test("rooms know nothing of each other's ids, cursors and owners", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     wall.nowMs += 5;
     const other = await own(store, OTHER);
     const one = store.append(claim, BORN_MS, messages(["a", "b"]), "one");
@@ -102,8 +99,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("its size grows with what is stored, by about as much", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const before = await store.sizeBytes();
     const [large] = messages(["large"]);
     assert.ok(large);
@@ -113,8 +109,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("an append that adds nothing moves the checkpoint", async (t) => {
-    const { store, wall } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 1000;
     assert.deepEqual(await store.append(claim, BORN_MS + 1, [], "two"), []);
@@ -125,8 +120,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("a checkpoint is seen with its batch, never without it", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const appends = (async () => {
       for (let head = BORN_MS; head < BORN_MS + 300; head += 3) {
         await store.append(claim, head, messages([head, head + 1, head + 2]), `${head + 3}`);
@@ -143,8 +137,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("an append of unknown outcome is repeated after a look at the room, and adds what is missing", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one");
     await assert.rejects(store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one"), isFenced);
     const head = (await store.getRoom(ROOM))?.head ?? 0;
@@ -154,8 +147,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("a read starts after its cursor, keeps to its limit, and is empty beyond the head", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const all = await store.append(claim, BORN_MS, messages([...Array(1200).keys()]), "");
     assert.deepEqual(await store.read(ROOM, BORN_MS, 500), all.slice(0, 500));
     assert.deepEqual(await store.read(ROOM, BORN_MS + 700, 10_000), all.slice(700));
@@ -167,8 +159,7 @@ function logContract(subject: NewSubject): void {
   });
 
   test("finds what the room holds of some ids, and nothing of another room", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     await own(store, OTHER);
     const added = await store.append(claim, BORN_MS, messages(["a", "b", "a'; --", "c\0d", "B"]), "");
     assert.deepEqual(await store.messagesById(ROOM, ["b", "x", "b"]), added.slice(1, 2));
@@ -199,8 +190,7 @@ function logContract(subject: NewSubject): void {
 
 function textContract(subject: NewSubject): void {
   test("ids are opaque: quotes, NUL, letter case and likeness make no difference", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const ids = [
       "a'b",
       'a"b',
@@ -225,8 +215,7 @@ function textContract(subject: NewSubject): void {
   });
 
   test("text comes back to the letter, in any script", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const texts = [
       "\u0000",
       "😀👩‍👩‍👧",
@@ -251,8 +240,7 @@ function textContract(subject: NewSubject): void {
   });
 
   test("a lone surrogate harms nothing beside it, and is read as it was handed over", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const odd = { id: "x\ud83dy", body: '{"a":"\udc00"}', details: '{"\ud800":1}' };
     const added = await store.append(claim, BORN_MS, [message("before"), odd, message("after")], "");
     assert.equal(added.length, 3);
@@ -263,8 +251,7 @@ function textContract(subject: NewSubject): void {
   });
 
   test("messages of 100 KB are kept whole", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const batch = [1, 2, 3].map((n) => ({
       id: `${n}`,
       body: `${n}`.repeat(100_000),
@@ -281,8 +268,7 @@ function textContract(subject: NewSubject): void {
 
 function closeContract(subject: NewSubject): void {
   test("what was begun before a close is done, and what comes after it is unavailable", async (t) => {
-    const { store } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, claim } = await ownedRoom(subject, t);
     const begun = [
       store.append(claim, BORN_MS, messages(["a"]), ""),
       store.append(claim, BORN_MS + 1, messages(["b"]), ""),
@@ -297,17 +283,11 @@ function closeContract(subject: NewSubject): void {
     await assert.rejects(store.messagesById(ROOM, ["a"]), isUnavailable);
     await assert.rejects(store.claim(ROOM), isUnavailable);
   });
-
-  test("a store that is open answers", async (t) => {
-    const { store } = await subject(t);
-    await store.probeWrite();
-  });
 }
 
 function reopenContract(subject: NewSubject): void {
   test("rooms, messages, ids, owners and ends are what they were", async (t) => {
-    const { store, wall, reopen } = await subject(t);
-    const claim = await own(store, ROOM);
+    const { store, wall, reopen, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     await store.finish(await own(store, OTHER), OVER);
     const before = [await store.getRoom(ROOM), await store.getRoom(OTHER)];

@@ -1,6 +1,5 @@
 /** A store that fails under many rooms: what the log and the metrics tell of it, and how often. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,7 +11,7 @@ import { type StoreOperation, Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { startRelay } from "./support/relay.ts";
 import { followed, messages, own } from "./support/store-reading.ts";
-import { observe, ROOM, temporaryFolder } from "./support/store-subject.ts";
+import { observe, ROOM, temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const MINUTE_MS = 60_000;
@@ -55,7 +54,7 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
 
 it("however many rooms fail, one line reports it and one its end", async (t) => {
   const { telemetry, value, failed, worked, retried } = listening();
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   await using relay = await startRelay({ telemetry, settings: { RELAY_STORE: `sqlite:${path}` } });
   const videoIds = Array.from({ length: 12 }, (_, n) => `failing-${100 + n}`);
   const chats = videoIds.map((videoId) => relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 5 }));
@@ -86,7 +85,7 @@ it("however many rooms fail, one line reports it and one its end", async (t) => 
 
 it("readiness tells of a store that nobody else is asking, and so does the last room's release", async (t) => {
   const { telemetry, value, failed, worked } = listening();
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const settings = {
     RELAY_STORE: `sqlite:${path}`,
     RELAY_POLL_MIN_MS: "60000",

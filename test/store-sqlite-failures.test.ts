@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -15,11 +14,12 @@ import { StoreProcess } from "./support/store-process.ts";
 import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
+  fileStore,
   isUnavailable,
   OVER,
   openFor,
   ROOM,
-  temporaryFolder,
+  temporaryFile,
   wallAt,
 } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
@@ -34,7 +34,7 @@ const PRLIMIT = "prlimit";
 const canLimit = spawnSync(PRLIMIT, ["--version"]).status === 0;
 
 test("a process that is killed loses nothing that it acknowledged, ten times over", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const rooms = ["room-one", "room-two", "room-three"];
   for (let round = 0; round < 10; round++) {
     const writer = new StoreProcess(t, path, rooms);
@@ -51,7 +51,7 @@ test("a process that is killed loses nothing that it acknowledged, ten times ove
 test("a disk that takes no more is unavailable, and once it does again nothing is missing", {
   skip: canLimit ? false : "prlimit is not installed",
 }, async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const writer = new StoreProcess(t, path, ["room-one", "room-two"], [PRLIMIT, "--fsize=300000:unlimited"]);
   for (let failures = 0; failures < 6; failures++) assert.ok(await writer.line("unavailable"));
   const before = new Map(writer.heads);
@@ -65,8 +65,7 @@ test("a disk that takes no more is unavailable, and once it does again nothing i
 });
 
 test("a file that another program has locked for writing is read, and its writes are unavailable until it is free", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages(["a"]), "");
   const other = new DatabaseSync(path);
@@ -79,8 +78,7 @@ test("a file that another program has locked for writing is read, and its writes
 });
 
 test("what was committed although its append failed reaches the followers, once", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   const claim = await own(store, ROOM);
   const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
   const first = items.next();
@@ -110,7 +108,7 @@ test("what was committed although its append failed reaches the followers, once"
 });
 
 test("a thread that dies fails what it had as unavailable; repeating it loses and doubles nothing", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   let thread = nextThread();
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
   const claim = await own(store, ROOM);
@@ -143,7 +141,7 @@ test("a thread that dies fails what it had as unavailable; repeating it loses an
 });
 
 test("a follower waits longer and longer for a store that is unavailable, and goes on where it was", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const waits: number[] = [];
   let waited = () => {};
   const clock: Clock = {
@@ -188,7 +186,7 @@ const LOSSES: Record<string, (path: string) => Promise<void>> = {
 
 for (const [what, lose] of Object.entries(LOSSES)) {
   test(`a file that is ${what} while it is open is noticed at the next use, or soon without any, and by a new thread`, async (t) => {
-    const path = join(await temporaryFolder(t), "relay.db");
+    const path = await temporaryFile(t);
     const starting = nextThread();
     const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
     const unused = await openFor(t, `sqlite:${path}-unused`);
@@ -209,7 +207,7 @@ for (const [what, lose] of Object.entries(LOSSES)) {
 }
 
 test("a service whose store is lost logs that, lets its viewers go and exits with 1", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   await using upstream = await startSimulator();
   upstream.chat(ROOM).say(1);
   await using relay = await startProcess(upstream, { RELAY_STORE: `sqlite:${path}` });

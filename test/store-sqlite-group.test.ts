@@ -1,11 +1,10 @@
 /** What is written in one commit, counted in the file's own log: writes that wait together share one. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";
-import { BORN_MS, isUnavailable, openFor, temporaryFolder, wallAt } from "./support/store-subject.ts";
+import { BORN_MS, fileStore, isUnavailable } from "./support/store-subject.ts";
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
@@ -24,8 +23,7 @@ async function commits(path: string): Promise<number> {
 }
 
 test("an append that fails midway is undone alone, and the others of its group are kept", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   const rooms = ["one", "two", "three"];
   const claims = await Promise.all(rooms.map((room) => own(store, room)));
   const tool = new DatabaseSync(path); // stays open, so that the log that is counted stays too
@@ -49,8 +47,7 @@ test("an append that fails midway is undone alone, and the others of its group a
 });
 
 test("a commit that fails fails its whole group, keeps nothing of it, and does not hinder the next", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   const claims = await Promise.all(["one", "two"].map((room) => own(store, room)));
   const tool = new DatabaseSync(path);
   t.after(() => tool.close());
@@ -71,8 +68,7 @@ test("a commit that fails fails its whole group, keeps nothing of it, and does n
 });
 
 test("appends that wait together share one commit, and one by one they have one each", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   const rooms = [...Array(50).keys()].map((n) => `room-${n}`);
   const claims = await Promise.all(rooms.map((room) => own(store, room)));
 
@@ -85,8 +81,7 @@ test("appends that wait together share one commit, and one by one they have one 
 });
 
 test("a check writes to the disk what is there already, so that a full one refuses it", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   await own(store, "one");
   const before = await commits(path);
   await store.probeWrite();

@@ -22,7 +22,15 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { StoreProcess } from "./support/store-process.ts";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";
-import { BORN_MS, openFor, ROOM, temporaryFolder, wallAt } from "./support/store-subject.ts";
+import {
+  BORN_MS,
+  fileStore,
+  openFor,
+  ROOM,
+  temporaryFile,
+  temporaryFolder,
+  wallAt,
+} from "./support/store-subject.ts";
 
 async function refusal(url: string): Promise<string> {
   const error = await openStore(url, systemClock, new Telemetry(silentLog)).then(
@@ -36,8 +44,7 @@ async function refusal(url: string): Promise<string> {
 
 /** A store file with a room of 400 messages in it, closed. */
 async function filledFile(t: TestContext): Promise<string> {
-  const path = join(await temporaryFolder(t), "relay.db");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const { path, store } = await fileStore(t);
   const claim = await own(store, ROOM);
   await store.append(claim, BORN_MS, messages([...Array(400).keys()]), "");
   await store.close();
@@ -101,7 +108,7 @@ const UNUSABLE: Record<string, { says: RegExp; make: (path: string) => Promise<v
 
 for (const [what, { says, make }] of Object.entries(UNUSABLE)) {
   test(`${what} is refused and left alone`, async (t) => {
-    const path = join(await temporaryFolder(t), "relay.db");
+    const path = await temporaryFile(t);
     await make(path);
     const before = await readFile(path).catch(() => undefined);
     const message = await refusal(`sqlite:${path}`);
@@ -179,7 +186,7 @@ test("a damaged file is refused, with what to do", async (t) => {
 });
 
 test("a second process on the same file is refused, until the first is killed", async (t) => {
-  const path = join(await temporaryFolder(t), "relay.db");
+  const path = await temporaryFile(t);
   const first = new StoreProcess(t, path, [ROOM]);
   assert.ok(await first.line("added"));
   assert.match(await refusal(`sqlite:${path}`), /is in use by another process: stop that one/);

@@ -3,7 +3,6 @@
  * the chat goes on. None is refused, each gets what it missed once, and it costs the upstream nothing.
  */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { it, type TestContext } from "node:test";
 import { LoadClients } from "../chaos/load/load-clients.ts";
 import { systemClock } from "../src/clock.ts";
@@ -14,7 +13,7 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { startRelay } from "./support/relay.ts";
 import { own } from "./support/store-reading.ts";
-import { observe, temporaryFolder } from "./support/store-subject.ts";
+import { observe, temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 300;
@@ -53,7 +52,7 @@ async function stormy(t: TestContext, storeUrl: string): Promise<void> {
 }
 
 it("a storm of returning viewers is served from a file", LIMIT, async (t) => {
-  await stormy(t, `sqlite:${join(await temporaryFolder(t), "relay.db")}`);
+  await stormy(t, `sqlite:${await temporaryFile(t)}`);
 });
 
 it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t, "memory:"));

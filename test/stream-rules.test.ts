@@ -301,13 +301,6 @@ describe("backfill normalization", () => {
   }
 });
 
-it("accepts a full URL for the video id, and names the id in init", async () => {
-  await using room = await roomWith(1);
-  await using stream = await Stream.open(room.relay.url, { videoId: `https://youtu.be/${VIDEO}?t=5` });
-  await stream.untilMessages(1);
-  assert.equal(stream.init.videoId, VIDEO);
-});
-
 it("does not open a stream for HEAD", async () => {
   await using room = await roomWith(1);
   const response = await fetch(streamUrl(room.relay.url, { videoId: VIDEO }), { method: "HEAD" });

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../src/simulator/faults.ts";
+import type { Failure } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import {
   around,
@@ -21,13 +21,13 @@ import {
 } from "./support/answered-room.ts";
 import {
   asked,
-  chatCalls,
   inTime,
   opened,
   openStream,
   refused,
   startAtRest,
   textAction,
+  tried,
 } from "./support/opening.ts";
 import type { TestRelay } from "./support/relay.ts";
 
@@ -234,8 +234,6 @@ const IN_ROOM = {
     assert.equal(bootstraps(relay), 1);
   },
 };
-
-const tried = (relay: TestRelay): string[] => chatCalls(relay).map(({ client, kind }) => `${client} ${kind}`);
 
 const AS_ATTEMPT = {
   async works(relay: TestRelay, { inRoom }: Row, failure: Failure) {

@@ -115,6 +115,13 @@ export function assertRefused(
   return body.message;
 }
 
+/** Asserts that there is no room, and that none ever stored a message. */
+export async function assertNothingKept({ url }: TestRelay): Promise<void> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  for (const [, count] of metrics.matchAll(/^relay_rooms\{.*\} (\d+)$/gm)) assert.equal(count, "0");
+  assert.doesNotMatch(metrics, /^relay_messages_total\{/m);
+}
+
 /** All that must never be told by error or log: the upstream's key and visitor, and every token seen so far. */
 export function secretsOf({ credentials, requests }: TestRelay["upstream"]): string[] {
   const tokens = requests.flatMap(({ continuation }) => continuation ?? []).filter((t) => t.length > 8);

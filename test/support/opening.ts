@@ -38,6 +38,11 @@ export function chatCalls({ upstream }: TestRelay): RequestRecord[] {
   return upstream.requests.filter(({ client }) => client !== undefined);
 }
 
+/** The client and endpoint of each of them. */
+export function tried(relay: TestRelay): string[] {
+  return chatCalls(relay).map(({ client, kind }) => `${client} ${kind}`);
+}
+
 export function openStream({ url }: TestRelay, options: StreamOptions): Promise<Stream> {
   return inTime(Stream.open(url, options), `a stream of ${options.videoId}`);
 }

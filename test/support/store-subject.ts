@@ -10,6 +10,7 @@ import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { own } from "./store-reading.ts";
 
 export type FullStore = ObservedStore;
 
@@ -26,6 +27,12 @@ export const OTHER = "-_0aZ9aaaaa";
 export const BORN_MS = 1_700_000_000_000;
 export const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 export const OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
+
+/** A store in which the test owns `ROOM`. */
+export async function ownedRoom(subject: NewSubject, t: TestContext) {
+  const opened = await subject(t);
+  return { ...opened, claim: await own(opened.store, ROOM) };
+}
 
 export const isFenced = (error: unknown) => error instanceof StoreError && error.kind === "fenced";
 export const isUnavailable = (error: unknown) => error instanceof StoreError && error.kind === "unavailable";
@@ -45,6 +52,17 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "relay-store-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** Where a store file can be made that goes with the test. */
+export async function temporaryFile(t: TestContext): Promise<string> {
+  return join(await temporaryFolder(t), "relay.db");
+}
+
+/** A store in a file that goes with the test, open since `BORN_MS`. */
+export async function fileStore(t: TestContext): Promise<{ path: string; store: FullStore }> {
+  const path = await temporaryFile(t);
+  return { path, store: await openFor(t, `sqlite:${path}`, wallAt(BORN_MS)) };
 }
 
 /** An engine as the service uses it. */
