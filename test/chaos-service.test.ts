@@ -13,8 +13,6 @@ import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Disk } from "../chaos/disk.ts";
-import { UPSTREAM_EVENTS } from "../chaos/events/upstream.ts";
-import { VIEWER_EVENTS } from "../chaos/events/viewers.ts";
 import { FaultInjector, KILL_POINTS } from "../chaos/fault-injector.ts";
 import { run } from "../chaos/run.ts";
 import { freePorts, Service } from "../chaos/service.ts";
@@ -83,22 +81,9 @@ const STORE_FAULTS = {
   "foreign claim": "foreign claim",
 };
 
-describe("whatever viewers and upstream do, every viewer is sent exactly the room's sequence", () => {
-  const names = Object.keys({ ...UPSTREAM_EVENTS, ...VIEWER_EVENTS });
-  const events = names.filter((name) => name !== "non-reading viewer"); // that one takes half a minute
-  for (const store of ["memory", "sqlite"] as const) {
-    it(`on the ${store} store`, { timeout: 120_000 }, async () => {
-      const options = { seed: 20_260_613, minutes: 0.4, viewers: 120, store };
-      const { verdict } = await run({ ...options, projectDir: PROJECT, events });
-      assert.deepEqual(verdict.violations, []);
-      assert.ok(verdict.total("faults ") > 5 && verdict.total("messages received") > 10_000);
-    });
-  }
-});
-
 it("kill -9 at any moment loses and doubles nothing, again and again", { timeout: 120_000 }, async () => {
   const events = ["kill -9", "kill -9 in peace"];
-  const { verdict } = await run({ seed: 2, minutes: 0.5, viewers: 15, projectDir: PROJECT, events });
+  const { verdict } = await run({ seed: 2, minutes: 0.4, viewers: 15, projectDir: PROJECT, events });
   assert.deepEqual(verdict.violations, []);
   assert.ok(verdict.total("kills ") >= 4, `${verdict.total("kills ")} kills`);
 });
