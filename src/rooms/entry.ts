@@ -156,7 +156,7 @@ export class Entry {
   }
 
   /** Resolves when nothing is being opened or released any more. */
-  async settled(): Promise<void> {
+  async awaitPending(): Promise<void> {
     if (this.#state.name === "bootstrapping") await this.#state.opening.catch(() => {});
     if (this.#state.name === "releasing") await this.#state.done;
   }

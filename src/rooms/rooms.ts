@@ -101,7 +101,7 @@ export class Rooms {
   async stop(): Promise<void> {
     this.#stopped.abort();
     const entries = [...this.#entries.values()];
-    await Promise.all(entries.map((entry) => entry.settled()));
+    await Promise.all(entries.map((entry) => entry.awaitPending()));
     await Promise.all(entries.map(({ owned }) => owned?.windDown(WIND_DOWN_MS)));
     const viewers = [...this.#openRooms(), ...this.#draining].flatMap((room) => [...room.viewers]);
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
