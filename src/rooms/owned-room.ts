@@ -34,8 +34,8 @@ export class OwnedRoom {
   readonly #following: Promise<void>;
 
   /**
-   * Claims the room, bootstraps the chat and makes the backlog durable; where that fails, the store is as if nothing
-   * had been tried. Viewers that waited for it begin where `startAt` says. Rejects as `LiveChat.bootstrap` does, and with
+   * Claims the room, bootstraps the chat and makes the backlog durable; if that fails, the store is as it was
+   * before. Viewers that waited for it begin where `startAt` says. Rejects as `LiveChat.bootstrap` does, and with
    * `StoreError`.
    */
   static async bootstrap(
@@ -63,6 +63,7 @@ export class OwnedRoom {
     const { page, first } = await liveChat.bootstrap(videoId, {
       lane: "caller",
       maxCooldownMs: 0,
+      beforeStart: () => claim.lease.assertHeld(),
       signal,
     });
     const { position } = first;
@@ -75,7 +76,7 @@ export class OwnedRoom {
         .slice(0, historyLength(backlog, page.items))
         .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
     );
-    const historyEnd = claim.head + added.filter((message) => history.has(message.id)).length;
+    const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? claim.head;
     const start = { position, waitMs: waitAfter(first, settings), ageMs: 0 };
     const owned = new OwnedRoom(claim, appender, start, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
