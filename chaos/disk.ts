@@ -101,13 +101,19 @@ export class Disk implements Disposable {
     this.#stranger = undefined;
   }
 
-  /** Takes a room over as a second service would: its owner is refused from now on. */
-  claim(videoId: string): Pick<RoomRow, "epoch" | "head"> {
+  /**
+   * Takes a room over as a second service would: its owner is refused from now on. The store is locked until `held`
+   * resolves, so that whatever the service asks of it meanwhile is answered after the owner was refused.
+   */
+  async claim(videoId: string, held: Promise<void>): Promise<Pick<RoomRow, "epoch" | "head">> {
     using database = new DatabaseSync(this.path, { timeout: PATIENCE_MS });
+    database.exec("begin immediate");
     const taken = database
       .prepare("update room set epoch = epoch + 1 where video_id = ? returning epoch, head")
       .get(videoId);
     assert.ok(taken, `${videoId} is not in the store`);
+    await held;
+    database.exec("commit");
     return { epoch: Number(taken.epoch), head: Number(taken.head) };
   }
 

@@ -73,7 +73,7 @@ export const STORE_EVENTS: Record<string, Event> = {
       if (viewers.length === 0) return;
       for (const { client } of viewers) client.drop(random.below(200)); // some are just entering
       await world.pause(random.below(200));
-      const { epoch, head } = disk.claim(room.videoId);
+      const { epoch, head } = await disk.claim(room.videoId, world.pause(random.below(300)));
       verdict.count("faults foreign claim");
       await world.until(() => {
         const row = disk.room(room.videoId);
