@@ -62,6 +62,8 @@ export class Poller {
   readonly #lateness: Lateness;
   #position: Position;
   #intervalMs: number;
+  /** What a fresh page showed, until the answer that follows it comes: the two are one list. */
+  #page: readonly Item[] = [];
   /** Why the token is no longer good, where a page must give another. */
   #lostBecause: string | undefined;
   /** Whether anything good came since a token was last lost: only then is losing the next one no failure. */
@@ -110,6 +112,7 @@ export class Poller {
       }
     } catch (error) {
       if (!windDown.aborted && !stop.aborted) throw error;
+      if (!stop.aborted) await this.#takePageAlone(stop);
     }
   }
 
@@ -122,9 +125,7 @@ export class Poller {
       if (this.#lostBecause !== undefined) return await this.#reopen(options, this.#lostBecause);
       const refreshed = await this.#refresh(options);
       if (refreshed) return refreshed;
-      const answer = await this.#parts.liveChat.poll(this.#position, options);
-      if (answer.kind === "batch") return await this.#take(answer, options);
-      return await this.#fallSilent(options.signal);
+      return await this.#poll(options);
     } catch (error) {
       if (isUnavailable(error)) return { delayMs: this.#parts.settings.pollMinMs }; // the lease cannot be proved
       if (!(error instanceof UpstreamError)) throw error;
@@ -140,13 +141,18 @@ export class Poller {
     }
   }
 
+  async #poll(options: CallOptions): Promise<Next> {
+    const answer = await this.#parts.liveChat.poll(this.#position, options);
+    return answer.kind === "batch" ? this.#take(answer, options) : this.#fallSilent(options.signal);
+  }
+
   /** Makes an answer durable, in one list with the page that it follows. */
-  async #take(batch: Batch, options: CallOptions, page?: Page): Promise<Next> {
+  async #take(batch: Batch, options: CallOptions): Promise<Next> {
     const { clock, settings } = this.#parts;
     const now = clock.monotonic();
     const lateMs = this.#lateness.observe(now, this.#intervalMs);
     let { items, position }: Pick<Batch, "items" | "position"> = batch;
-    if (page) items = mergeInOrder(page.items, batch.items);
+    if (this.#page.length > 0) items = mergeInOrder(this.#page, batch.items);
     else if (lateMs !== undefined && !this.#isReplay)
       ({ items, position } = await this.#complete(batch, lateMs, options));
     const added = await this.#append(items, position, options.signal);
@@ -179,10 +185,9 @@ export class Poller {
     if (page?.position.chatType !== this.#position.chatType) return undefined;
     if (await appender.holdsAll(page.items, options.signal)) return undefined;
     telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
+    this.#page = page.items;
     const answer = await optional(liveChat.poll(page.position, options));
-    if (answer?.kind === "batch") return this.#take(answer, options, page);
-    await this.#append(page.items, this.#position, options.signal);
-    return undefined;
+    return answer?.kind === "batch" ? this.#take(answer, options) : undefined;
   }
 
   /** A page gives another token in place of the one that was lost; what it shows and the next answer are one list. */
@@ -199,17 +204,14 @@ export class Poller {
     if (page.position.chatType !== this.#position.chatType) return this.#end(options.signal);
     this.#lostBecause = undefined;
     telemetry.roomReopened(this.#videoId, why);
-    let answer: Awaited<ReturnType<LiveChat["poll"]>>;
-    try {
-      answer = await liveChat.poll(page.position, options);
-    } catch (error) {
-      // The page waits for one answer only: what it shows must not be lost with it.
-      if (error instanceof UpstreamError) await this.#append(page.items, page.position, options.signal);
-      throw error;
-    }
-    if (answer.kind === "batch") return this.#take(answer, options, page);
-    await this.#append(page.items, page.position, options.signal);
-    return this.#fallSilent(options.signal);
+    this.#page = mergeInOrder(this.#page, page.items);
+    this.#position = page.position;
+    return this.#poll(options);
+  }
+
+  /** What a page showed must not be lost where no answer follows it. */
+  async #takePageAlone(signal: AbortSignal): Promise<void> {
+    if (this.#page.length > 0) await this.#append(this.#page, this.#position, signal);
   }
 
   /** An answer without chat ends a replay; of a live chat a page decides. */
@@ -237,6 +239,7 @@ export class Poller {
     telemetry.pollFailed(this.#videoId, this.#failures, why);
     const failingForMs = clock.monotonic() - this.#progressedAt;
     if (this.#failures >= settings.maxFailures && failingForMs >= settings.failingMs) {
+      await this.#takePageAlone(signal);
       const message = `${why} (the chat could not be read ${this.#failures} times in a row)`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
@@ -246,6 +249,7 @@ export class Poller {
   }
 
   async #end(signal: AbortSignal): Promise<"over"> {
+    await this.#takePageAlone(signal);
     await this.#parts.appender.finish({ state: "ended", reason: "no more continuations" }, signal);
     return "over";
   }
@@ -254,6 +258,7 @@ export class Poller {
   async #append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<number> {
     const added = await this.#parts.appender.append(items, position, signal);
     this.#position = position;
+    this.#page = [];
     return added;
   }
 }
