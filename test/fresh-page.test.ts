@@ -9,6 +9,7 @@ import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { session } from "./support/api.ts";
+import { POLL_OPENED, POLL_UPDATED } from "./support/every-kind.ts";
 import { failAlways, openStream } from "./support/opening.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive } from "./support/stream.ts";
@@ -168,9 +169,12 @@ describe("a page and the answer that follows it", () => {
     while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
     chat.say(saidFrom(3, 9));
     await relay.upstream.requested("get_live_chat", { finished: true });
-    chat.say(saidFrom(10, 30));
-    await viewer.untilMessages(30);
-    assert.deepEqual(viewer.ids.map(Number), numbers(1, 30));
+    chat.say([...saidFrom(10, 29), POLL_OPENED, POLL_UPDATED, ...saidFrom(30, 31)]);
+    await viewer.untilMessages(33);
+    const words = viewer.messages.map(({ message }) =>
+      message.type === "poll" ? "poll" : Number(message.id),
+    );
+    assert.deepEqual(words, [...numbers(1, 29), "poll", "poll", 30, 31]);
     assert.equal(popouts(relay).length, 2);
   });
 });

@@ -42,9 +42,10 @@ export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): re
  * answer brings it, with whatever lies between.
  */
 export function completeInOrder(answer: readonly Item[], page: readonly Item[]): readonly Item[] {
-  const newest = newestOf(answer);
+  const newest = newestOf(answer) || LAST;
+  const upToAnswer = timed(page, FIRST).filter(({ at }) => at <= newest);
   return mergeInOrder(
-    newest === FIRST ? page : page.filter((item) => (saidAt(item) ?? FIRST) <= newest),
+    upToAnswer.map(({ item }) => item),
     answer,
   );
 }

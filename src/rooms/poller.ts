@@ -170,7 +170,11 @@ export class Poller {
     const page = await optional(liveChat.backlog(this.#videoId, batch.position, atOnce));
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, lateMs);
-    return { items: completeInOrder(batch.items, page.items), position: page.position };
+    const items = completeInOrder(batch.items, page.items);
+    // Of a poll that was left out the next answer brings the same state, which must then be new.
+    const isLeftOut = ({ message }: Item) =>
+      message.type === "poll" && !items.some((item) => item.message.id === message.id);
+    return { items, position: page.items.some(isLeftOut) ? batch.position : page.position };
   }
 
   /**
