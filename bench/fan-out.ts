@@ -1,115 +1,132 @@
 /**
- * What a viewer costs: CPU of the relay's process for each write to a viewer, as a ratio to a plain `node:http`
- * server that writes the same bytes to as many connections in the same run. The relay's share includes the polls
- * and the simulated upstream, so the ratio falls as viewers grow. Readers live in a process of their own.
+ * What it costs to write a batch to many viewers of one room: CPU time of the server's process for each viewer and
+ * batch, against a bare loop over sockets that writes as many bytes, and against Nchan. What the service spends on a
+ * batch whoever watches (the poll, the reading, the store) is measured beside it with a single viewer; ratios are given
+ * without that, which is the fan-out, and with it.
  *
- *     npm run bench -- --viewers 1000 --batches 40
+ *     npm run bench:fan-out [-- --viewers 2000 --batches 40]
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { parseArgs } from "node:util";
-import { startRelay } from "../test/support/relay.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Chat } from "../src/simulator/chat.ts";
+import { type Readers, startReaders } from "./readers.ts";
+import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
+import { nchanVersion, type RelayServed, serveBare, serveNchan, serveRelay } from "./servers.ts";
 
 const VIDEO = "bench-video";
-const MESSAGES_PER_BATCH = 10;
-/** Of the room's poll, and between two batches of the baseline. */
+/** Of the room's polls, and between two batches of the others. */
 const EVERY_MS = 100;
 
-const { values } = parseArgs({
-  options: { viewers: { type: "string", default: "1000" }, batches: { type: "string", default: "40" } },
-});
-const viewers = Number(values.viewers);
-const batches = Number(values.batches);
+const { viewers, batches } = settings({ viewers: 2000, batches: 40 });
 
-interface Cost {
-  cpuMs: number;
-  writes: number;
-  bytes: number;
+await using relay = await serveRelay({ RELAY_POLL_MIN_MS: String(EVERY_MS) });
+await using zipping = await serveRelay({ RELAY_POLL_MIN_MS: String(EVERY_MS) });
+await using quiet = await serveRelay({ RELAY_POLL_MIN_MS: String(EVERY_MS) });
+await using bare = await serveBare();
+await using nchan = await serveNchan();
+using crowded = await watched(relay, viewers);
+using zipped = await watched(zipping, viewers, "Accept-Encoding: gzip\r\n");
+using lonely = await watched(quiet, 1);
+using bareReaders = await startReaders(bare.port, "/", viewers);
+await nchan?.publish("first");
+using nchanReaders = nchan && (await startReaders(nchan.port, "/sub", viewers));
+
+/** What a viewer was sent for each batch in the last round, in bytes. */
+let bytesPerBatch = 0;
+let zippedPerBatch = 0;
+
+interface Room extends Disposable {
+  chat: Chat;
+  relay: RelayServed;
+  readers: Readers;
 }
 
-/** Readers of a URL, which report how many bytes they have got when asked. */
-async function readers(url: string): Promise<{ bytes(): Promise<number>; stop(): void }> {
-  const child: ChildProcess = fork(new URL("./readers.ts", import.meta.url), [url, String(viewers)]);
-  await once(child, "message");
-  return {
-    bytes: async () => {
-      child.send("bytes");
-      const [total] = await once(child, "message");
-      return total as number;
-    },
-    stop: () => void child.kill(),
-  };
-}
-
-async function measured(
-  reading: Awaited<ReturnType<typeof readers>>,
-  run: () => Promise<void>,
-): Promise<Cost> {
-  const before = await reading.bytes();
-  const cpu = process.cpuUsage();
-  await run();
-  const { user, system } = process.cpuUsage(cpu);
-  const bytes = (await reading.bytes()) - before;
-  return { cpuMs: (user + system) / 1000, writes: viewers * batches, bytes };
-}
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-
-async function relayCost(): Promise<Cost> {
-  await using relay = await startRelay({ settings: { RELAY_POLL_MIN_MS: String(EVERY_MS) } });
+async function watched(relay: RelayServed, count: number, headers = ""): Promise<Room> {
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: EVERY_MS });
   chat.say(1);
-  const reading = await readers(`${relay.url}/v1/stream?videoId=${VIDEO}&backfill=0`);
-  const cost = await measured(reading, async () => {
-    for (let batch = 0; batch < batches; batch++) {
-      const polled = relay.upstream.requested("get_live_chat", { finished: true });
-      chat.say(MESSAGES_PER_BATCH);
-      await polled;
-      await pause(EVERY_MS / 2);
-    }
-    await pause(500);
-  });
-  reading.stop();
-  return cost;
+  const readers = await startReaders(relay.port, `/v1/stream?videoId=${VIDEO}&backfill=0`, count, headers);
+  return { chat, relay, readers, [Symbol.dispose]: () => readers[Symbol.dispose]() };
 }
 
-/** The same number of writes of the same size, with nothing around them. */
-async function plainCost(bytesPerWrite: number): Promise<Cost> {
-  const responses = new Set<ServerResponse>();
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.write(": hello\n\n");
-    responses.add(response);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const reading = await readers(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const bytes = Buffer.alloc(bytesPerWrite, "x");
-  const cost = await measured(reading, async () => {
-    for (let batch = 0; batch < batches; batch++) {
-      for (const response of responses) response.write(bytes);
-      await pause(EVERY_MS);
-    }
-    await pause(500);
-  });
-  reading.stop();
-  server.closeAllConnections();
-  server.close();
-  return cost;
+async function relayRound(size: number): Promise<number> {
+  const before = await crowded.readers.bytes();
+  const spentMs = await batchesOf(size, crowded);
+  bytesPerBatch = Math.round(((await crowded.readers.bytes()) - before) / viewers / batches);
+  return spentMs;
 }
 
-const relay = await relayCost();
-const plain = await plainCost(Math.round(relay.bytes / relay.writes));
-const perWrite = ({ cpuMs, writes }: Cost) => (cpuMs * 1000) / writes;
-const report = {
-  viewers,
-  batches,
-  bytesPerWrite: Math.round(relay.bytes / relay.writes),
-  relayMicrosPerWrite: perWrite(relay).toFixed(1),
-  plainMicrosPerWrite: perWrite(plain).toFixed(1),
-  ratio: (perWrite(relay) / perWrite(plain)).toFixed(2),
-};
-process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-process.exit(0);
+async function zippedRound(size: number): Promise<number> {
+  const before = await zipped.readers.bytes();
+  const spentMs = await batchesOf(size, zipped);
+  zippedPerBatch = Math.round(((await zipped.readers.bytes()) - before) / viewers / batches);
+  return spentMs;
+}
+
+async function batchesOf(size: number, { chat, relay, readers }: Room): Promise<number> {
+  const cpu = cpuMs(relay.pid);
+  for (let batch = 0; batch < batches; batch++) {
+    const polled = relay.upstream.requested("get_live_chat", { finished: true });
+    chat.say(size);
+    await polled;
+  }
+  await readers.settled(0);
+  return cpuMs(relay.pid) - cpu;
+}
+
+async function bareRound(): Promise<number> {
+  const before = await bareReaders.bytes();
+  const cpu = cpuMs(bare.pid);
+  for (let batch = 0; batch < batches; batch++) {
+    bare.write(bytesPerBatch);
+    await pause(EVERY_MS);
+  }
+  await bareReaders.settled(before + viewers * batches * bytesPerBatch);
+  return cpuMs(bare.pid) - cpu;
+}
+
+/** Nchan sends each message by itself. */
+async function nchanRound(size: number): Promise<number> {
+  if (!nchan || !nchanReaders) return Number.NaN;
+  const text = "x".repeat(Math.round(bytesPerBatch / size));
+  const before = await nchanReaders.bytes();
+  const cpu = cpuMs(nchan.pid);
+  for (let batch = 0; batch < batches; batch++) {
+    for (let message = 0; message < size; message++) await nchan.publish(text);
+    await pause(EVERY_MS);
+  }
+  await nchanReaders.settled(before + viewers * batches * bytesPerBatch);
+  return cpuMs(nchan.pid) - cpu;
+}
+
+const rows: Figures[] = [];
+for (const size of [1, 10]) {
+  await relayRound(size); // warm
+  await bareRound();
+  const measured = await inRounds({
+    relay: () => relayRound(size),
+    zipped: () => zippedRound(size),
+    quiet: () => batchesOf(size, lonely),
+    bare: bareRound,
+    nchan: () => nchanRound(size),
+  });
+  const micros = (ms: readonly number[]) => (median(ms) * 1000) / viewers / batches;
+  const fanOut = measured.relay.map((ms, round) => ms - (measured.quiet[round] ?? Number.NaN));
+  rows.push({
+    batch: size,
+    viewers,
+    bytesPerBatch,
+    fanOutMicros: micros(fanOut),
+    bareMicros: micros(measured.bare),
+    toBare: ratio(fanOut, measured.bare),
+    wholeToBare: ratio(measured.relay, measured.bare),
+    zippedBytes: zippedPerBatch / bytesPerBatch,
+    zippedCpu: ratio(measured.zipped, measured.relay),
+    ...(nchan && {
+      nchanMicros: micros(measured.nchan),
+      toNchan: ratio(fanOut, measured.nchan),
+      wholeToNchan: ratio(measured.relay, measured.nchan),
+      nchan: nchanVersion(),
+    }),
+  });
+}
+if (!nchan) console.log("Nchan is not installed (apt-get install libnginx-mod-nchan): not measured.");
+report("fan-out", rows);

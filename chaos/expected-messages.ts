@@ -9,6 +9,15 @@ import type { Says } from "../src/simulator/says.ts";
 /** A message as it is compared: hashes in ids are left out. */
 export type ExpectedMessage = Pick<Says, "type" | "id" | "author" | "message" | "amount">;
 
+/** A message that is new in the room. */
+interface Addition {
+  message: ExpectedMessage;
+  /** The same for what is said twice. */
+  name: string;
+  /** The channel of whoever said it; "" where none did. */
+  authorId: string;
+}
+
 /** Types whose ids end with a hash. */
 const HASHED = new Set(["poll", "replaced", "notice"]);
 
@@ -21,33 +30,48 @@ export class ExpectedMessages {
   /** Authors all of whose messages were deleted, and whether they have said something since. */
   readonly #deletedAuthors = new Map<string, boolean>();
 
-  hear(entry: Readonly<Entry>): void {
-    const said = entry.says ?? plainText(entry);
-    if (!said) return;
-    const { version = "", replaces, authorId = "", ...message } = said;
-    const before = replaces === undefined ? undefined : this.#contents.get(replaces);
-    if (before !== undefined) {
-      const content = contentOf(message);
-      const replaced = { ...message, type: "replaced", id: `replaced:${replaces}` };
-      if (before !== content) this.#add(replaced, content, authorId);
-    } else if (message.type === "author_deleted") {
-      // A repeated deletion is another one where the author has said something since.
-      this.#add(message, this.#deletedAuthors.get(message.id) ? `after ${this.messages.length}` : "", "");
-      this.#deletedAuthors.set(message.id, false);
-    } else if (message.type === "notice") {
-      // A notice is known by its text: its own id is a new one at each load of the page.
-      this.#add({ ...message, id: "notice" }, message.message, authorId);
-    } else this.#add(message, version, authorId);
+  /** What the room must hold next, if it hears this; undefined where it adds nothing. */
+  next(entry: Readonly<Entry>): ExpectedMessage | undefined {
+    return this.#addition(entry)?.message;
   }
 
-  #add(message: ExpectedMessage, version: string, authorId: string): void {
-    const name = `${message.id} ${version}`;
-    if (this.#seen.has(name)) return;
+  hear(entry: Readonly<Entry>): void {
+    const addition = this.#addition(entry);
+    if (!addition) return;
+    const { message, name, authorId } = addition;
     this.#seen.add(name);
     this.#contents.set(message.id, contentOf(message));
     const deletion = `author_deleted:${authorId}`;
     if (this.#deletedAuthors.has(deletion)) this.#deletedAuthors.set(deletion, true);
+    if (message.type === "author_deleted") this.#deletedAuthors.set(message.id, false);
     this.messages.push(message);
+  }
+
+  #addition(entry: Readonly<Entry>): Addition | undefined {
+    const said = entry.says ?? plainText(entry);
+    if (!said) return undefined;
+    const { version = "", replaces, authorId = "", jewels: _, extras: __, ...message } = said;
+    const before = replaces === undefined ? undefined : this.#contents.get(replaces);
+    if (before !== undefined) {
+      const content = contentOf(message);
+      const replaced = { ...message, type: "replaced", id: `replaced:${replaces}` };
+      return before === content ? undefined : this.#unlessSeen(replaced, content, authorId);
+    }
+    if (message.type === "author_deleted") {
+      // A repeated deletion is another one where the author has said something since.
+      const isAnother = this.#deletedAuthors.get(message.id);
+      return this.#unlessSeen(message, isAnother ? `after ${this.messages.length}` : "", "");
+    }
+    // A notice is known by its text: its own id is a new one at each load of the page.
+    if (message.type === "notice") {
+      return this.#unlessSeen({ ...message, id: "notice" }, message.message, authorId);
+    }
+    return this.#unlessSeen(message, version, authorId);
+  }
+
+  #unlessSeen(message: ExpectedMessage, version: string, authorId: string): Addition | undefined {
+    const name = `${message.id} ${version}`;
+    return this.#seen.has(name) ? undefined : { message, name, authorId };
   }
 }
 

@@ -4,7 +4,7 @@
  * and carries it out. It ends the service at once where a method that it wraps does not exist.
  */
 import { appendFileSync, existsSync, readFileSync, unlinkSync, writeSync } from "node:fs";
-import { ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isMainThread } from "node:worker_threads";
@@ -78,10 +78,10 @@ class MainThread {
     return call(...args);
   };
 
-  write: Around = (call, args, response) => {
+  write: Around = (call, args, socket) => {
     if (this.#isDying) return true;
     const [bytes] = args;
-    const isFlushed = response instanceof ServerResponse && response.writableLength === 0;
+    const isFlushed = socket instanceof Socket && socket.writableLength === 0;
     if (isFlushed && Buffer.isBuffer(bytes) && bytes.includes("event: message\n")) {
       this.#orders.obey("half-frame", () => {
         this.#isDying = true;
@@ -141,10 +141,8 @@ function isFilled(list: unknown): boolean {
 }
 
 /** An offset in the middle of the last of some frames; each ends with an empty line, and holds no other. */
-function halfOfLastFrame(frames: Buffer): number {
-  const before = frames.lastIndexOf("\n\n", frames.length - 3);
-  const start = before === -1 ? 0 : before + 2;
-  return Math.floor((start + frames.length) / 2);
+function halfOfLastFrame(bytes: Buffer): number {
+  return Math.floor((bytes.lastIndexOf("event: message\n") + bytes.length) / 2);
 }
 
 function die(): void {
@@ -188,7 +186,7 @@ const store = new StoreThread(orders);
 const IN_MAIN: readonly Place[] = [
   { module: "src/store/sqlite/sqlite.ts", className: "SqliteStore", method: "append", around: main.append },
   { module: "src/store/follow.ts", className: "Followers", method: "added", around: main.added },
-  { module: "node:http", className: "ServerResponse", method: "write", around: main.write },
+  { module: "node:net", className: "Socket", method: "write", around: main.write },
 ];
 const IN_STORE: readonly Place[] = [
   { module: "src/store/sqlite/tables.ts", className: "Tables", method: "append", around: store.append },

@@ -81,13 +81,13 @@ async function audience(world: World, viewers: number): Promise<void> {
 /** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
 async function end(world: World, { store }: RunOptions): Promise<void> {
   const { verdict } = world;
-  world.stopTraffic();
+  world.cast.stopTraffic();
   await world.calm();
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;
   if (code !== 0) verdict.violate(`the last stop ended with ${code ?? signal}`);
-  if (store !== "memory") judgeStore(world.disk.path, world.rooms, verdict);
   world.judge();
+  if (store !== "memory") judgeStore(world.disk.path, world.rooms, world.gapJudge, verdict);
   for (const [text, count] of world.service.errors)
     verdict.count(`errors logged: ${text.slice(0, 80)}`, count);
 }

@@ -31,6 +31,8 @@ const ERROR_LEVEL = 50;
 
 /** Linux gives outgoing connections ports from 32768 on: a service that is down must not lose its own to one. */
 const PORTS = { first: 20_000, count: 12_000 };
+/** Two drivers begin at different ones, and none is given out twice. */
+let nextPort = 16 * process.pid;
 /** What the system says of a process that is no more. */
 const GONE = new Set(["ESRCH", "ENOENT"]);
 
@@ -215,9 +217,9 @@ function unlessGone<T>(act: () => T): T | undefined {
 /** Ports that nobody listens on and that no outgoing connection is given. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
-  for (let offset = 0; ports.length < count; offset++) {
-    assert.ok(offset < PORTS.count, "no port is free");
-    const port = PORTS.first + ((process.pid + offset) % PORTS.count); // two drivers begin at different ones
+  for (let tried = 0; ports.length < count; tried++) {
+    assert.ok(tried < PORTS.count, "no port is free");
+    const port = PORTS.first + (nextPort++ % PORTS.count);
     const server = createServer().listen(port, "127.0.0.1");
     const isFree = await once(server, "listening").then(
       () => true,

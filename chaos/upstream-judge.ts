@@ -90,8 +90,12 @@ export class UpstreamJudge {
     const inWindow = before.filter((other) => other.at > at - WINDOW_MS).length;
     const most = (WINDOW_MS + this.#slackMs(at - WINDOW_MS, at)) / this.#limits.spacingMs + 1;
     this.#expect(inWindow <= most, request, `${inWindow} calls within ${WINDOW_MS} ms`);
-    const throttling =
-      before.findLast(({ status }) => status === 429)?.finishedAt ?? Number.NEGATIVE_INFINITY;
+    // A page that was throttled is a reason for other pages alone to wait.
+    const isPage = !CHAT_KINDS.includes(kind);
+    const throttled = before.findLast(
+      (other) => other.status === 429 && (isPage || CHAT_KINDS.includes(other.kind)),
+    );
+    const throttling = throttled?.finishedAt ?? Number.NEGATIVE_INFINITY;
     const quietMs = at - throttling;
     const slackMs = this.#slackMs(throttling - WINDOW_MS, at);
     // What was on its way when the answer came is no breach.

@@ -46,7 +46,7 @@ export class ViewerJudge implements Observer {
     return this.#sequence.cursor;
   }
 
-  /** Whether it has everything up to the cursor, and knows of the end where there is one. */
+  /** Whether it has everything up to the cursor. */
   hasReached(cursor: number): boolean {
     return (this.cursor ?? Number.NaN) >= cursor;
   }
@@ -70,12 +70,12 @@ export class ViewerJudge implements Observer {
   }
 
   #wrongStart(start: number, lastEventId: number | undefined): string | undefined {
-    const { base = Number.NaN, head } = this.#room;
+    const { base = Number.NaN, maxHead } = this.#room;
     if (lastEventId === 0) return start === base ? undefined : `all was asked for; it begins after ${start}`;
     if (lastEventId !== undefined) return undefined; // judged by the sequence
     // Whoever opens a replay is sent all of it.
     if (start === base && this.#room.chatType === "liveChatReplayRenderer") return undefined;
-    const [from, to] = [this.#seenAtFirst, head].map((end) => Math.max(base, end - this.#backfill));
+    const [from, to] = [this.#seenAtFirst, maxHead].map((end) => Math.max(base, end - this.#backfill));
     const fits = start >= (from ?? 0) && start <= (to ?? 0);
     return fits
       ? undefined
@@ -92,11 +92,12 @@ export class ViewerJudge implements Observer {
 
   terminal(event: "end" | "error", reason: string): void {
     this.#verdict.count(`frames ${event}`);
-    const isOver = this.#room.chatType === "liveChatReplayRenderer" && this.cursor === this.#room.head;
-    if (event === "end" && reason === "no more continuations" && isOver) {
-      this.#knowsEnd = true;
-      this.#room.isOver = true;
-    } else this.#violate(`sent ${event}, ${reason}, at ${this.cursor} of ${this.#room.head}`);
+    const wrong =
+      event === "end" && reason === "no more continuations"
+        ? this.#room.ended(this.cursor)
+        : `sent ${event}, ${reason}`;
+    if (wrong) this.#violate(wrong);
+    else this.#knowsEnd = true;
   }
 
   refused(status: number, code: string): void {

@@ -3,15 +3,16 @@
  * chats, the viewers, and the judges of both sides. What happens to them is in `events/`.
  */
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { type EndShape, type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
-import type { Scenario } from "../src/simulator/scenario.ts";
+import { Cast, LONG_HISTORY, LONG_ROOM } from "./cast.ts";
 import { Client, type ClientKind } from "./clients/client.ts";
 import type { ClientOptions } from "./clients/observer.ts";
 import { Disk } from "./disk.ts";
+import { Door } from "./door.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
-import { longActions } from "./long-messages.ts";
-import { RoomTruth } from "./room-truth.ts";
+import { GapJudge } from "./gap-judge.ts";
+import type { RoomTruth } from "./room-truth.ts";
 import { freePorts, Service } from "./service.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import type { Verdict } from "./verdict.ts";
@@ -25,27 +26,12 @@ export interface WorldOptions {
   store?: "sqlite" | "memory";
 }
 
-/** How the service is set: everything faster than in life; five rooms ask for more calls than the spacing allows. */
+/** How the service is set: everything faster than in life; seven rooms ask for more calls than the spacing allows. */
 const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 700, pollMinMs: 150 };
 export const GRACE_MS = 4000;
+/** Longer than any wall before a single room, shorter than what the breaker must endure. */
+const FAILING = { failures: 5, ms: 15_000 };
 
-/** A page shows what a killed poll may have lost: the last so many. */
-const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
-/** The one whose tokens can be used again: a poll that was cut short costs it nothing. */
-export const STEADY_ROOM = "chaos-live3";
-/** The one with long messages. */
-export const LONG_ROOM = "chaos-live4";
-const ROOMS: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
-  { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
-  { videoId: "chaos-live2", perSecond: 6, scenario: PAGE },
-  { videoId: STEADY_ROOM, perSecond: 3, scenario: { ...PAGE, tokens: "reusable" } },
-  { videoId: LONG_ROOM, perSecond: 4, scenario: { ...PAGE, kinds: ["text"] } },
-];
-/** What is said in the room of long messages at first: more than buffers can take, less than an answer may hold. */
-const LONG_CHARACTERS = 4000;
-const LONG_HISTORY = { answers: 10, messages: 300 };
-const REPLAY = { kind: "replay", pageSize: 40, kinds: ["text", "paid", "sticker"] } as const;
-const REPLAY_LENGTH = 2500;
 /** The longest that everybody may take to have everything, once nothing is wrong any more. */
 const SETTLE_MS = 25_000;
 /** Holds all that is said in an hour; what is left of it is taken where the disk is to be full. */
@@ -71,31 +57,32 @@ export interface Viewer {
   client: Client;
   judge: ViewerJudge;
   room: RoomTruth;
+  /** The first one of its room, who sees all of it and stays. */
+  isWitness: boolean;
 }
 
 export class World implements AsyncDisposable {
   readonly random: Random;
   readonly verdict: Verdict;
   readonly upstream: Simulator;
+  /** To the upstream's main host. */
+  readonly door: Door;
   readonly disk: Disk;
   readonly injector: FaultInjector;
   readonly service: Service;
-  readonly rooms: RoomTruth[] = [];
-  /** The room that is read from a recorded chat; a new one follows each that has ended. */
-  replay: RoomTruth;
+  readonly cast: Cast;
   readonly viewers = new Set<Viewer>();
+  readonly gapJudge = new GapJudge();
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
-  readonly #traffic: { stop(): void }[] = [];
   #orders: { name: string; fault: Fault }[] = [];
   #named = 0;
-  #longSaid = 0;
-  #replays = 0;
 
   static async create({ seed, projectDir, store }: WorldOptions, verdict: Verdict): Promise<World> {
     const upstream = await startSimulator({ seed });
     const injector = new FaultInjector();
     const disk = new Disk(DISK_BYTES);
+    const door = await Door.to(upstream.urls.main);
     const [port = 0] = await freePorts(1);
     const service = new Service({
       projectDir,
@@ -103,7 +90,7 @@ export class World implements AsyncDisposable {
       injector,
       settings: {
         RELAY_STORE: store === "memory" ? "memory:" : disk.storeUrl,
-        RELAY_UPSTREAM_URL: upstream.urls.main,
+        RELAY_UPSTREAM_URL: door.url,
         RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
         RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
         RELAY_GATE_SPACING_MS: String(LIMITS.spacingMs),
@@ -113,16 +100,18 @@ export class World implements AsyncDisposable {
         RELAY_POLL_MAX_MS: "1000",
         RELAY_GRACE_MS: String(GRACE_MS),
         RELAY_KEEPALIVE_MS: "1000",
-        RELAY_MAX_FAILURES: "1000",
+        RELAY_MAX_FAILURES: String(FAILING.failures),
+        RELAY_FAILING_MS: String(FAILING.ms),
       },
     });
-    return new World(new Random(seed, "chaos"), verdict, upstream, injector, disk, service);
+    return new World(new Random(seed, "chaos"), verdict, upstream, door, injector, disk, service);
   }
 
   private constructor(
     random: Random,
     verdict: Verdict,
     upstream: Simulator,
+    door: Door,
     injector: FaultInjector,
     disk: Disk,
     service: Service,
@@ -130,38 +119,27 @@ export class World implements AsyncDisposable {
     this.random = random;
     this.verdict = verdict;
     this.upstream = upstream;
+    this.door = door;
     this.injector = injector;
     this.disk = disk;
     this.service = service;
     this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
-    for (const { videoId, perSecond, scenario } of ROOMS) {
-      const chat = upstream.chat(videoId, scenario);
-      this.rooms.push(new RoomTruth(chat, "live"));
-      chat.say(30);
-      this.#traffic.push(chat.speak(perSecond));
-    }
-    this.replay = this.#newReplay();
+    this.cast = new Cast(upstream);
   }
 
+  get rooms(): readonly RoomTruth[] {
+    return this.cast.rooms;
+  }
+
+  /** Those whose chats go on. */
   get liveRooms(): RoomTruth[] {
-    return this.rooms.filter(({ chatType }) => chatType === "liveChatRenderer");
-  }
-
-  get longRoom(): RoomTruth {
-    const room = this.rooms.find(({ videoId }) => videoId === LONG_ROOM);
-    if (!room) throw new Error(`there is no ${LONG_ROOM}`);
-    return room;
-  }
-
-  sayLong(messages: number): void {
-    this.longRoom.chat.say(longActions(this.#longSaid, messages, LONG_CHARACTERS));
-    this.#longSaid += messages;
+    return this.cast.liveRooms;
   }
 
   /** A history of long messages in their room, which must be open. */
   async sayLongHistory(): Promise<void> {
     for (let answer = 0; answer < LONG_HISTORY.answers; answer++) {
-      this.sayLong(LONG_HISTORY.messages);
+      this.cast.sayLong(LONG_HISTORY.messages);
       await this.upstream.requested("get_live_chat", { videoId: LONG_ROOM, finished: true });
     }
   }
@@ -173,18 +151,19 @@ export class World implements AsyncDisposable {
   async start(): Promise<void> {
     this.verdict.lives += 1;
     this.#upstreamJudge.lifeBegins();
+    this.gapJudge.lost();
     this.verdict.time("start", await this.service.start());
   }
 
-  /** The service is to be gone by itself, or by a signal that was sent: waits for it, and starts it again. */
-  async restart(what: string): Promise<void> {
+  /** The service is to be gone by itself, or by a signal that was sent: waits for it, and starts it again after `downMs`. */
+  async restart(what: string, downMs = this.random.below(1200)): Promise<void> {
     this.judge();
     const isGone = await Promise.race([
       this.service.exited.then(() => true),
       new Promise<boolean>((resolve) => setTimeout(resolve, EXIT_MS, false).unref()),
     ]);
     if (!isGone) this.verdict.violate(`${what}: the service is still there after ${EXIT_MS} ms`);
-    await this.pause(this.random.below(1200));
+    await this.pause(downMs);
     await this.start();
   }
 
@@ -198,15 +177,15 @@ export class World implements AsyncDisposable {
       details: this.random.chance(0.15),
       ...options,
     };
-    if (room.base === undefined) Object.assign(asked, { lastEventId: 0 });
+    const isWitness = room.base === undefined;
+    if (isWitness) Object.assign(asked, { lastEventId: 0 });
     const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict);
     const random = new Random(this.#named, "client");
     const client = new Client(kind, () => this.service.url, asked, judge, random);
-    const viewer = { client, judge, room };
+    const viewer = { client, judge, room, isWitness };
     this.viewers.add(viewer);
     this.verdict.count(`viewers ${kind}`);
-    if (room.base === undefined)
-      await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
+    if (isWitness) await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
     return viewer;
   }
 
@@ -216,23 +195,29 @@ export class World implements AsyncDisposable {
     await viewer.client.leave();
   }
 
-  /** A replay that nobody has read yet; the viewers of the last one have gone. */
-  #newReplay(): RoomTruth {
-    this.#replays += 1;
-    const chat = this.upstream.chat(`chaos-r${String(this.#replays).padStart(4, "0")}`, REPLAY);
-    chat.say(REPLAY_LENGTH);
-    const room = new RoomTruth(chat, "replay");
-    this.rooms.push(room);
-    return room;
-  }
-
   /** Everybody goes over from a replay that has ended to a new one. */
   async changeReplay(): Promise<void> {
-    const watched = this.viewersOf(this.replay);
-    this.replay = this.#newReplay();
-    await Promise.all(watched.map((viewer) => this.leave(viewer)));
-    for (const _ of watched) await this.arrive(this.replay);
+    await this.#move(this.cast.replay, this.cast.newReplay());
     this.verdict.count("replays");
+  }
+
+  /** The brief chat ends: its viewers must be sent all of it and the end, and go over to a new one. */
+  async endBrief(shape: EndShape, lastWords: boolean): Promise<void> {
+    const before = this.cast.brief;
+    const watching = this.viewersOf(before);
+    this.cast.endBrief(shape, lastWords);
+    await this.until(() => watching.every(({ judge }) => judge.knowsEnd), `the end of ${before.videoId}`);
+    if (before.cursorOf(before.chat.ledger.length) === undefined) {
+      this.verdict.violate(`${before.videoId} ended before all was sent`);
+    }
+    await this.#move(before, this.cast.newBrief());
+    this.verdict.count("live chats ended");
+  }
+
+  async #move(from: RoomTruth, to: RoomTruth): Promise<void> {
+    const watching = this.viewersOf(from);
+    await Promise.all(watching.map((viewer) => this.leave(viewer)));
+    for (const _ of watching) await this.arrive(to);
   }
 
   /** Orders a fault of the upstream; those it was not asked about in time are taken back by `calm`. */
@@ -244,26 +229,31 @@ export class World implements AsyncDisposable {
 
   /** No fault is left, and everybody has everything. */
   async calm(): Promise<void> {
+    this.callOffFaults();
+    await this.settle();
+  }
+
+  /** Takes back what was ordered of the upstream. */
+  callOffFaults(): void {
     for (const { name, fault } of this.#orders.splice(0)) {
       fault.cancel();
       if (fault.fired > 0) this.verdict.count(name, fault.fired);
     }
-    await this.settle();
   }
 
   /** Whatever is wrong with the store ends; then everybody must have everything that was said up to now, in good time. */
   async settle(): Promise<void> {
+    await this.door.open();
     this.disk.free();
     this.disk.unlock();
     this.disk.unseal();
     for (const name of INJECTED_FAULTS) this.injector.disarm(name);
     for (const { client } of this.viewers) client.comeBack();
-    const due = new Map(this.rooms.map((room) => [room, room.count]));
+    const said = new Map(this.rooms.map((room) => [room, room.chat.ledger.length]));
+    const due = (room: RoomTruth) => room.cursorOf(said.get(room) ?? 0) ?? Number.POSITIVE_INFINITY;
     const lags = () =>
       [...this.viewers].filter(
-        ({ judge, room, client }) =>
-          !(client.isOpen || judge.knowsEnd) ||
-          !judge.hasReached((room.base ?? Number.NaN) + (due.get(room) ?? 0)),
+        ({ judge, room, client }) => !(client.isOpen || judge.knowsEnd) || !judge.hasReached(due(room)),
       );
     await this.until(
       () => lags().length === 0,
@@ -271,7 +261,7 @@ export class World implements AsyncDisposable {
         const [first] = lags();
         if (!first) return "nobody";
         const { judge, room, client } = first;
-        return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${room.head}, ${client.isOpen ? "connected" : `not connected, ${judge.lastWord}`}`;
+        return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${due(room)}, ${client.isOpen ? "connected" : `not connected, ${judge.lastWord}`}`;
       },
     );
     this.verdict.count("settlements");
@@ -310,11 +300,6 @@ export class World implements AsyncDisposable {
     return broken;
   }
 
-  /** Nothing more is said. */
-  stopTraffic(): void {
-    for (const chat of this.#traffic) chat.stop();
-  }
-
   /** The service was standing still until now: what it had left to send comes in a bunch. */
   thawed(): void {
     this.#upstreamJudge.thawed();
@@ -323,6 +308,7 @@ export class World implements AsyncDisposable {
   /** Looks at what the service has done since the last look. */
   judge(): void {
     this.#upstreamJudge.judge();
+    this.gapJudge.observe(this.upstream.requests);
     if (this.brokenRooms > this.verdict.total("faults foreign claim")) {
       this.verdict.violate("a room broke that nobody had taken over");
     }
@@ -333,6 +319,7 @@ export class World implements AsyncDisposable {
     await Promise.all([...this.viewers].map((viewer) => this.leave(viewer)));
     this.#upstreamJudge.close();
     await this.service.close();
+    await this.door[Symbol.asyncDispose]();
     await this.upstream.close();
     this.injector.close();
     this.disk.close();
@@ -341,6 +328,7 @@ export class World implements AsyncDisposable {
 
 /** As a report names it: the request that it meets, and its name, status or kind. */
 function nameOf({ on, as }: FaultOrder): string {
-  if (typeof as === "string") return `${on} ${as}`;
-  return `${on} ${"status" in as ? as.status : Object.keys(as)[0]}`;
+  if (typeof as === "string") return `${[on].flat().join("+")} ${as}`;
+  const kinds = [on].flat().join("+");
+  return `${kinds} ${"status" in as ? as.status : Object.keys(as)[0]}`;
 }

@@ -1,4 +1,4 @@
-/** A limit on how long something may take, on the clock that was handed in; `using` ends it with its scope. */
+/** Limits on how long something may take: on the clock that was handed in (`using` ends it with its scope), or by a signal. */
 import type { Clock } from "./clock.ts";
 
 export class Deadline implements Disposable {
@@ -20,4 +20,14 @@ export class Deadline implements Disposable {
   [Symbol.dispose](): void {
     this.#disposed.abort();
   }
+}
+
+/** The promise's outcome, or the signal's reason if that comes first; the promise itself goes on. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }

@@ -19,24 +19,41 @@ export function asString(value: unknown): string | undefined {
 
 /** A finite number; the upstream writes many of its numbers as strings, which count too. */
 export function asNumber(value: unknown): number | undefined {
+  if (value === undefined) return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
   if (typeof value !== "string" || !/^-?\d{1,16}(\.\d{1,16})?$/.test(value)) return undefined;
   return Number(value);
 }
 
-/** What stands at the end of the path, or `undefined` where any step of it is missing. */
+/** What stands at the end of the path in a value of JSON, or `undefined` where any step of it is missing. */
 export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here = value;
-  for (const step of path) {
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
-    here = (here as JsonObject)[step];
+  for (let i = 0; i < path.length; i++) {
+    if (typeof here !== "object" || here === null) return undefined;
+    here = ownValue(here as JsonObject, path[i] as string);
   }
   return here;
 }
 
+/** All that an object of JSON inherits is functions, but for its prototype: quicker to see than whether a key is its own. */
+function ownValue(object: JsonObject, key: string): unknown {
+  if (key === "__proto__" && !Object.hasOwn(object, key)) return undefined;
+  const value = object[key];
+  return typeof value === "function" ? undefined : value;
+}
+
 /** The object without its undefined values: what is not known is an absent key, never a key without a value. */
 export function omitUndefined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, held]) => held !== undefined)) as Partial<T>;
+  return addDefined({}, value);
+}
+
+/** Gives the object what is defined of the value. */
+export function addDefined<T extends object>(
+  object: Partial<T>,
+  value: { [K in keyof T]: T[K] | undefined } | undefined,
+): Partial<T> {
+  for (const key in value) if (value[key] !== undefined) object[key] = value[key];
+  return object;
 }
 
 /** The value of JSON text; undefined where it is not JSON, nests deeper or holds more values than the bounds allow. */
@@ -64,19 +81,26 @@ const CLOSING_BRACE = 0x7d;
 export function nestsDeeper(text: string, limit: number, maxValues = Number.POSITIVE_INFINITY): boolean {
   let depth = 0;
   let values = 0;
-  let inString = false;
   for (let i = 0; i < text.length; i++) {
     const sign = text.charCodeAt(i);
-    if (inString) {
-      if (sign === BACKSLASH) i++;
-      else if (sign === QUOTE) inString = false;
-    } else if (sign === QUOTE) inString = true;
+    if (sign === QUOTE) i = stringEnd(text, i);
     else if (sign === COMMA) values++;
     else if (sign === OPENING_BRACE || sign === OPENING_BRACKET) {
       depth++;
       values++;
+      if (depth > limit) return true;
     } else if (sign === CLOSING_BRACE || sign === CLOSING_BRACKET) depth--;
-    if (depth > limit || values > maxValues) return true;
   }
-  return false;
+  return values > maxValues;
+}
+
+/** Where the string ends whose quote stands there; the text's end where it does not. */
+function stringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    if (text.charCodeAt(end - 1) !== BACKSLASH) return end;
+    let backslashes = 1;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return text.length;
 }

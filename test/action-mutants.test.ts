@@ -7,11 +7,12 @@ import { describe, it } from "node:test";
 import { asArray, asObject, dig } from "../src/json.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { adding, MESSAGE, replaying } from "./support/chat-items.ts";
-import { POLL_OPENED, SENT, SILENT } from "./support/every-kind.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { SENT, SILENT } from "./support/every-kind.ts";
+import { POLL_OPENED } from "./support/poll-items.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 import { noRecordings, recordedFiles, recordedJson } from "./support/recorded.ts";
 
-const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
 const HUGE = "x".repeat(20_000);
 const REPLACEMENTS: readonly unknown[] = [
   null,

@@ -4,9 +4,9 @@ import { asArray } from "../src/json.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { adding, COMMON, MEMBER, PAID, replaying, STICKER, TEXT } from "./support/chat-items.ts";
 import { frozen } from "./support/frozen.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 
-const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
 const read = (...actions: unknown[]) => readMessages(actions, CONTEXT);
 /** The message of the one action. */
 const one = (action: unknown): Message => {

@@ -74,7 +74,14 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
 
   it("are one for every endpoint", () => {
     const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./]+)/.exec(command)?.[1]));
-    const endpoints = ["/v1/stream", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/openapi.json"];
+    const endpoints = [
+      "/v1/stream",
+      "/v1/sessions",
+      "/v1/poll",
+      "/v1/probe",
+      "/v1/rooms",
+      "/v1/openapi.json",
+    ];
     assert.deepEqual(described, new Set([...endpoints, "/healthz", "/readyz", "/metrics"]));
     assert.equal(callsIn(DOCS).length, DOCS.match(/^```sh$/gm)?.length, "each has its answer");
   });

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
-import { type AuthorDeletions, resolve } from "../src/rooms/resolve.ts";
+import { NO_GIFTS } from "../src/rooms/gifts.ts";
+import { type ReadMemory, resolve } from "../src/rooms/resolve.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
@@ -74,11 +75,12 @@ it("is known as deleted after a restart, with what was said since", async () => 
 });
 
 it("is remembered with 500 others, the newest", () => {
-  let deletions: AuthorDeletions = new Map();
+  let memory: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
   for (let i = 0; i < 501; i++) {
     const { items } = readActions([deletion(`UC${i}`)], CONTEXT);
-    ({ deletions } = resolve(items, new Map(), deletions));
+    memory = resolve(items, new Map(), memory, CONTEXT.receivedAt);
   }
+  const { deletions } = memory;
   assert.deepEqual([deletions.size, deletions.has("UC0"), deletions.has("UC500")], [500, false, true]);
 });
 

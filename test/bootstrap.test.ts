@@ -18,6 +18,7 @@ import {
   failAlways,
   opened,
   openStream,
+  PLACES,
   refused,
   startAtRest,
   textAction,
@@ -200,7 +201,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
       const { failure, message } = await refused(relay, VIDEO);
       assert.equal(failure, "404 NO_LIVE_CHAT");
       assert.match(message, why);
-      assert.deepEqual(asked(relay), ["sw.js", "popout", "watch"]);
+      assert.deepEqual(asked(relay), ["sw.js", ...PLACES]);
       chat.change({ kind: "live" });
       await opened(relay, VIDEO);
     });
@@ -224,10 +225,10 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     ["a redirect to itself", { redirect: "?again" }, /redirects/],
   ];
   for (const [what, failure, why] of unloadable) {
-    it(`answers NO_LIVE_CHAT where both pages are ${what}, and takes the watch page where the popout is`, async () => {
+    it(`answers NO_LIVE_CHAT where both pages and next are ${what}, and takes the watch page where the others are`, async () => {
       await using relay = await startAtRest();
       relay.upstream.chat(VIDEO);
-      failAlways(relay, "popout", failure);
+      failAlways(relay, ["popout", "next"], failure);
       const repairWatch = failAlways(relay, "watch", failure);
       const refusal = await refused(relay, VIDEO);
       assert.equal(refusal.failure, "404 NO_LIVE_CHAT");
@@ -260,6 +261,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     await using relay = await startAtRest();
     failAlways(relay, "popout", { redirect: `/watch?v=${VIDEO}` });
     failAlways(relay, "watch", { redirect: `/live_chat?v=${VIDEO}` });
+    failAlways(relay, "next", { status: 500 });
     const { failure, message } = await refused(relay, VIDEO);
     assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*redirects/);
     assert.ok(relay.upstream.requests.length < 20);

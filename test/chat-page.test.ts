@@ -177,7 +177,7 @@ const REASONS: [because: string, html: string, why: RegExp][] = [
   [
     "private",
     watchWith(undefined, status("LOGIN_REQUIRED", { reason: "Private" })),
-    /private, or asks .*: Private\)/,
+    /^the video is private \(the upstream says: Private\)$/,
   ],
   ["deleted", watchWith(undefined, status("ERROR")), /deleted/],
   ["unplayable", watchWith(notice, status("UNPLAYABLE")), /cannot be played/],
@@ -191,7 +191,7 @@ const REASONS: [because: string, html: string, why: RegExp][] = [
     pageWith({ contents: { messageRenderer: { text: { runs: [{ text: "Off" }] } } } }),
     /disabled.*: Off\)/,
   ],
-  ["not begun", watchWith(undefined, status("LIVE_STREAM_OFFLINE")), /not begun/],
+  ["not begun", watchWith(undefined, status("LIVE_STREAM_OFFLINE")), /not to have begun/],
   [
     "a plain video that speaks of consent",
     watchWith({ text: "<title>Before you continue" }, status("OK")),

@@ -1,6 +1,6 @@
 /** What a person sees who starts it: help, the demo's lines, one line for whatever cannot be started, and the end. */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";
@@ -11,13 +11,12 @@ import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { SETTINGS } from "../src/cli/config.ts";
 import { startSimulator } from "../src/simulator/index.ts";
+import { Command, outcome, ROOT } from "./support/command.ts";
 import { noRecordings } from "./support/recorded.ts";
 import { testEnvironment } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
-const ROOT = join(import.meta.dirname, "..");
-const MAIN = join(ROOT, "src/cli/main.ts");
 const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
 const VIDEO = "dQw4w9WgXcQ";
 const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
@@ -27,76 +26,23 @@ const LOAD_HOOK = `import { registerHooks } from "node:module";
   registerHooks({ load: (url, context, next) => { console.error(url); return next(url, context); } });`;
 const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
 
-interface StartOptions {
-  env?: NodeJS.ProcessEnv;
-  node?: string;
-  main?: string;
-  /** In a process group of its own. */
-  detached?: boolean;
-}
-
-/** A command as a process, which is killed if it takes very long. */
-class Command {
-  readonly child: ChildProcess;
-  readonly exited: Promise<unknown[]>;
-  out = "";
-  error = "";
-  #wake = () => {};
-
-  constructor(args: readonly string[], options: StartOptions = {}) {
-    const { env = {}, node = process.execPath, main = MAIN, detached = false } = options;
-    const stdio = ["ignore", "pipe", "pipe"] as const;
-    this.child = spawn(node, [main, ...args], {
-      cwd: ROOT,
-      stdio: [...stdio],
-      env,
-      detached,
-      timeout: 30_000,
-      killSignal: "SIGKILL",
-    });
-    this.child.stdout?.setEncoding("utf8").on("data", (text) => {
-      this.out += text;
-      this.#wake();
-    });
-    this.child.stderr?.setEncoding("utf8").on("data", (text) => {
-      this.error += text;
-      this.#wake();
-    });
-    this.exited = once(this.child, "close").finally(() => this.#wake());
-  }
-
-  /** Resolves with the first match in what it prints. */
-  async printed(pattern: RegExp): Promise<string> {
-    for (;;) {
-      const [all, found = all] = pattern.exec(`${this.out}${this.error}`) ?? [];
-      if (found !== undefined) return found;
-      assert.equal(this.child.exitCode, null, `it ended after: ${this.out}${this.error}`);
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-}
-
-async function outcome(args: readonly string[], options: StartOptions = {}) {
-  const command = new Command(args, options);
-  const [code] = await command.exited;
-  return { code, out: command.out, error: command.error };
-}
-
 const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
 
 describe("a start that cannot succeed ends with one line that says what to do", () => {
   const rows: [string[], number, RegExp][] = [
     [["serve", "--port", "x"], 2, /RELAY_PORT: must be a whole number/],
     [["--port", "serve"], 2, /RELAY_PORT: must be a whole number.*"serve"/],
-    [["--store", "nonsense:"], 2, /RELAY_STORE: must be `sqlite:<path>` or `memory:`, not "nonsense:"/],
+    [
+      ["--store", "nonsense:"],
+      2,
+      /RELAY_STORE: must be `sqlite:<path>`, `memory:` or `postgres:\/\/…`, not "nonsense:"/,
+    ],
     [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*name a file/],
     [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
     [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
     [["--clients-file", "/nowhere.json"], 2, /RELAY_CLIENTS_FILE: must be .*no such file/],
     [["srve"], 2, /"srve" is not a command; did you mean serve\?.*--help/],
-    [["bogus", "--help"], 2, /"bogus" is not a command \(--help/],
+    [["nonsense", "--help"], 2, /"nonsense" is not a command \(--help/],
     [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],
     [["serve", "demo"], 2, /demo.*--help/],
     [["serve", "--rate", "1"], 2, /--rate is not a flag/],
@@ -172,6 +118,19 @@ function isOld(node: string): boolean {
   }
 }
 
+it("the npm scripts run in Windows' shell, too: plain commands, and what exec.cmd stands in for", async () => {
+  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  assert.equal(
+    await readFile(join(ROOT, "exec.cmd"), "utf8").then((text) => text.trimEnd().endsWith("\n@%*")),
+    true,
+  );
+  for (const [name, script] of Object.entries<string>(scripts)) {
+    const commands = script.replace(/^exec (?=node bin\/)/, "").split(" && ");
+    for (const command of commands)
+      assert.match(command, /^(node|npm|tsc|biome|knip|publint)( [\w./:=*"-]+)*$/, name);
+  }
+});
+
 describe("help", () => {
   it("lists commands and settings, and of each command its flags", async () => {
     const [all, help, demo, demoHelp] = await Promise.all(
@@ -205,10 +164,10 @@ describe("help", () => {
 
 describe("the demo", () => {
   it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
-    const demo = new Command(["demo", "--port", "0", "--rate", "1000", "--log-level", "warn"]);
+    const demo = new Command(["demo", "--port", "0", "--rate", "100", "--log-level", "warn"]);
     const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
     const stream = await Stream.open(url, { videoId: "demo-stream" });
-    await stream.untilMessages(3000);
+    await stream.untilMessages(300);
     demo.child.kill("SIGINT");
     assert.equal(await stream.ended(), undefined);
     assert.deepEqual(await demo.exited, [0, null]);
@@ -289,7 +248,17 @@ describe("a signal", () => {
     assert.doesNotMatch(serve.out, /"stopped"/);
   });
 
-  it("to the whole process group of npm start, which gets there twice, stops it gracefully 20 times of 20", async (t) => {
+  it("to npm start alone reaches the service", async () => {
+    const { PATH, HOME } = process.env;
+    const env = { PATH, HOME, RELAY_PORT: "0", RELAY_STORE: "memory:" };
+    const npm = new Command([], { node: "npm", main: "start", env });
+    await npm.printed(LISTENING);
+    npm.child.kill("SIGTERM");
+    assert.deepEqual(await npm.exited, [0, null], npm.out);
+    assert.match(npm.out, /"stopped"/);
+  });
+
+  it("to the whole process group of npm start, which gets there twice, stops it gracefully 8 times of 8", async (t) => {
     const upstream = await startSimulator();
     t.after(() => upstream.close());
     upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 }).speak(100);
@@ -318,7 +287,7 @@ describe("a signal", () => {
       database.close();
       assert.ok(head >= lastSeen, "what was sent is not stored");
     };
-    for (let run = 0; run < 5; run++) {
+    for (let run = 0; run < 2; run++) {
       await Promise.all((["SIGINT", "SIGTERM", "SIGINT", "SIGTERM"] as const).map(stopOnce));
     }
   });

@@ -15,7 +15,12 @@ describe("settings", () => {
     assert.equal(defaults.host, "127.0.0.1");
     assert.equal(defaults.port, 8080);
     assert.equal(defaults.storeUrl, "sqlite:./data/relay.db");
-    assert.deepEqual(defaults.gate, { spacingMs: 250, concurrency: 4, cooldownMs: 30_000 });
+    assert.deepEqual(defaults.gate, {
+      spacingMs: 250,
+      concurrency: 4,
+      cooldownMs: 30_000,
+      maxLatenessMs: 5000,
+    });
     assert.equal(defaults.rooms.graceMs, 90_000);
     assert.equal(defaults.rooms.keepaliveMs, 15_000);
     assert.equal(defaults.rooms.pollMinMs, 500);
@@ -59,6 +64,8 @@ describe("settings", () => {
     ["RELAY_STORE", "sqlite:"],
     ["RELAY_STORE", "ftp://user:secret@host/?password=secret"],
     ["RELAY_PROBE", "no"],
+    ["RELAY_ROOMS", "no"],
+    ["RELAY_RECORD", "dQw4w9WgXcQ,nonsense"],
     ["RELAY_UPSTREAM_URL", "www.example.com"],
     ["RELAY_UPSTREAM_URL", "ftp://example.com"],
     ["RELAY_UPSTREAM_URL", "https://example.com/path"],

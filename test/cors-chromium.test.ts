@@ -1,24 +1,14 @@
 /** The API from a page of another origin, in a real browser: streams resume, calls and their refusals can be read. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { type PollBody, type ProbeBody, pollOf, type SessionBody } from "./support/api.ts";
+import { launchChromium, NO_CHROMIUM } from "./support/browser.ts";
+import { Line, portOf } from "./support/line.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 const VIDEO = "from-a-page";
 
 interface Sent {
@@ -27,58 +17,7 @@ interface Sent {
   body?: string;
 }
 
-const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port;
-
-/** A line to the relay that can be cut, and that shows the heads of the requests that went over it. */
-class Line {
-  readonly requests: string[] = [];
-  readonly #server = createServer((socket) => this.#join(socket));
-  readonly #sockets = new Set<Socket>();
-  readonly #to: number;
-
-  constructor(to: number) {
-    this.#to = to;
-  }
-
-  async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    return `http://127.0.0.1:${portOf(this.#server)}`;
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  close(): void {
-    this.#server.close();
-    this.cut();
-  }
-
-  #join(browser: Socket): void {
-    const relay = connect(this.#to, "127.0.0.1");
-    for (const [from, to] of [
-      [browser, relay],
-      [relay, browser],
-    ] as const) {
-      this.#sockets.add(from);
-      from.on("error", () => {}); // a cut is no failure here
-      from.on("close", () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-      from.pipe(to);
-    }
-    browser.on("data", (bytes) => {
-      const head = String(bytes);
-      if (/^[A-Z]+ \//.test(head)) this.requests.push(head);
-    });
-  }
-}
-
-describe("a page of another origin", {
-  skip: existsSync(CHROMIUM) ? false : "chromium is not installed",
-}, () => {
+describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
   let relay: TestRelay;
   let line: Line;
   let base: string;
@@ -94,7 +33,7 @@ describe("a page of another origin", {
     base = await line.listen();
     site.listen(0, "127.0.0.1");
     await once(site, "listening");
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    browser = await launchChromium();
     page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${portOf(site)}/`);
   });

@@ -8,15 +8,21 @@ import { run } from "../chaos/run.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 
-describe("whatever viewers and upstream do, every viewer is sent exactly the room's sequence", () => {
-  const names = Object.keys({ ...UPSTREAM_EVENTS, ...VIEWER_EVENTS });
-  const events = names.filter((name) => name !== "non-reading viewer"); // that one takes half a minute
-  for (const store of ["memory", "sqlite"] as const) {
+describe("whatever viewers and upstream do, every viewer is sent exactly the room's sequence", {
+  concurrency: true,
+}, () => {
+  // The stores differ in nothing that the upstream does.
+  for (const [store, events] of [
+    ["memory", VIEWER_EVENTS],
+    ["sqlite", { ...UPSTREAM_EVENTS, ...VIEWER_EVENTS }],
+  ] as const) {
     it(`on the ${store} store`, { timeout: 120_000 }, async () => {
-      const options = { seed: 20_260_613, minutes: 0.3, viewers: 100, store };
-      const { verdict } = await run({ ...options, projectDir: PROJECT, events });
+      const names = Object.keys(events).filter((name) => name !== "non-reading viewer"); // it takes half a minute
+      const options = { seed: 20_260_613, minutes: 0.25, viewers: 50, store, events: names };
+      const { verdict } = await run({ ...options, projectDir: PROJECT });
       assert.deepEqual(verdict.violations, []);
-      assert.ok(verdict.total("faults ") > 5 && verdict.total("messages received") > 10_000);
+      assert.ok(verdict.total("messages received") > 10_000);
+      assert.ok(store === "memory" || verdict.total("faults ") > 5);
     });
   }
 });

@@ -53,6 +53,28 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     assert.equal(aborted(), 1);
   });
 
+  it("goes out for the others when one who asked may not call any more, and for nobody alone", async () => {
+    const { clock, call, starts } = gateBench();
+    const beforeStart = () => {
+      throw new Error("its room has another owner");
+    };
+    const outcomes = Promise.allSettled([
+      call("first"),
+      call("same", { beforeStart }),
+      call("same"),
+      call("alone", { beforeStart }),
+    ]);
+    await clock.advance(2000);
+    assert.deepEqual(
+      (await outcomes).map(({ status }) => status),
+      ["fulfilled", "rejected", "fulfilled", "rejected"],
+    );
+    assert.deepEqual(
+      starts.map(({ name }) => name),
+      ["first", "same"],
+    );
+  });
+
   it("never starts a call that everybody left while it waited", async () => {
     const { clock, call, starts } = gateBench();
     const gone = new AbortController();

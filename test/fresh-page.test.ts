@@ -4,27 +4,24 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import fc from "fast-check";
-import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
-import type { Item } from "../src/upstream/readers/reader.ts";
 import { session } from "./support/api.ts";
-import { POLL_OPENED, POLL_UPDATED } from "./support/every-kind.ts";
 import { failAlways, openStream } from "./support/opening.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 import { assertConsecutive } from "./support/stream.ts";
 
 const VIDEO = "fresh-page-";
 
-/** A text message with the number as its id, said as many seconds after 1 January 2026. */
-const said = (second: number): JsonObject => ({
+/** A text message with the number as its id, said just now, as many microseconds later. */
+const said = (number: number): JsonObject => ({
   addChatItemAction: {
     item: {
       liveChatTextMessageRenderer: {
-        id: String(second),
-        timestampUsec: String((Date.UTC(2026, 0) + second * 1000) * 1000),
+        id: String(number),
+        timestampUsec: String(Date.now() * 1000 + number),
         authorName: { simpleText: "Ann" },
-        message: { runs: [{ text: `message ${second}` }] },
+        message: { runs: [{ text: `message ${number}` }] },
       },
     },
   },
@@ -71,57 +68,24 @@ describe("a page and the answer that follows it", () => {
     });
   }
 
-  it("are sorted by time; what has none keeps its place in its own list", () => {
-    const list = fc.array(fc.oneof(fc.nat(20), fc.constant(undefined)), { maxLength: 12 });
-    fc.assert(
-      fc.property(list, list, (pageTimes, answerTimes) => {
-        const items = (times: (number | undefined)[], name: string) =>
-          times.map((second, i) => ({
-            message: {
-              id: `${name}${i}`,
-              details: second === undefined ? {} : { publishedAt: new Date(second).toISOString() },
-            },
-          })) as unknown as Item[];
-        const page = items(pageTimes, "p");
-        const answer = items(answerTimes, "a");
-        const merged = mergeInOrder(page, answer);
-        const at = ({ message }: Item) => message.details.publishedAt;
-        assert.deepEqual(new Set(merged), new Set([...page, ...answer]));
-        if (page.length === 0) return assert.deepEqual(merged, answer);
-        const times = merged.map(at).filter((time) => time !== undefined);
-        assert.deepEqual(times, times.toSorted());
-        for (const own of [page, answer]) {
-          for (const [i, item] of own.entries()) {
-            const before = own.slice(0, i).findLast((other) => at(other) !== undefined);
-            if (at(item) !== undefined || !before) continue;
-            assert.ok(merged.indexOf(item) > merged.indexOf(before));
-          }
-        }
-        const newest = pageTimes
-          .filter((time) => time !== undefined)
-          .toSorted((a, b) => a - b)
-          .at(-1);
-        const history = new Set(merged.slice(0, historyLength(merged, page)));
-        for (const item of merged) {
-          const time = at(item);
-          if (newest === undefined) assert.ok(history.has(item));
-          else if (time !== undefined)
-            assert.equal(history.has(item), time <= new Date(newest).toISOString());
-        }
-      }),
+  it("give a poll that both show where the answer has it: on a page it has no time, and its neighbours may be missing", async () => {
+    await using relay = await startRelay();
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, page: 6, overlap: 5, onlyInAll: isOdd });
+    chat.say([POLL_OPENED, ...saidFrom(1, 4)]);
+    await using viewer = await openStream(relay, { videoId: VIDEO, details: true });
+    await viewer.untilMessages(5);
+    for (const [from, event] of [
+      [5, POLL_UPDATED],
+      [9, POLL_CLOSED],
+    ] as const) {
+      chat.expireTokens();
+      chat.say([...saidFrom(from, from + 2), event, said(from + 3)]);
+      await viewer.until(() => viewer.ids.includes(`${from + 3}`));
+    }
+    const words = viewer.messages.map(({ message }) =>
+      message.details && "poll" in message.details ? message.details.poll?.state : Number(message.id),
     );
-  });
-
-  it("that hold a message both give it once, where the answer has it: one moment can hold several", () => {
-    const items = (...ids: string[]) =>
-      ids.map((id) => ({
-        message: { id, details: { publishedAt: "2026-01-01T00:00:00.000000Z" } },
-      })) as unknown as Item[];
-    const merged = mergeInOrder(items("0", "2", "4"), items("1", "2", "3", "4"));
-    assert.deepEqual(
-      merged.map(({ message }) => message.id),
-      ["0", "1", "2", "3", "4"],
-    );
+    assert.deepEqual(words, ["open", ...numbers(1, 7), "updated", 8, ...numbers(9, 11), "closed", 12]);
   });
 
   it("are one list too where the answer comes late, after polls that failed", async () => {
@@ -160,7 +124,7 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("leave what the page of a late answer shows beyond it to the next answer", async () => {
-    await using relay = await startRelay({ overdueMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
+    await using relay = await startRelay({ windowMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
     const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, page: 5 });
     chat.say(saidFrom(1, 2));
     await using viewer = await openStream(relay, { videoId: VIDEO });
@@ -170,11 +134,11 @@ describe("a page and the answer that follows it", () => {
     chat.say(saidFrom(3, 9));
     await relay.upstream.requested("get_live_chat", { finished: true });
     chat.say([...saidFrom(10, 29), POLL_OPENED, POLL_UPDATED, ...saidFrom(30, 31)]);
-    await viewer.untilMessages(33);
-    const words = viewer.messages.map(({ message }) =>
-      message.type === "poll" ? "poll" : Number(message.id),
+    await viewer.untilMessages(34);
+    const words = viewer.messages.map(({ message: { type, id } }) =>
+      type === "poll" || type === "gap" ? type : Number(id),
     );
-    assert.deepEqual(words, [...numbers(1, 29), "poll", "poll", 30, 31]);
+    assert.deepEqual(words, [1, 2, "gap", ...numbers(3, 29), "poll", "poll", 30, 31]);
     assert.equal(popouts(relay).length, 2);
   });
 });
@@ -279,6 +243,20 @@ function deadAnswer({ upstream }: TestRelay): JsonObject {
     },
   };
 }
+
+it("a live chat whose token brings nothing from the first poll on asks for a page after ten times as long", async () => {
+  const quietMs = 30;
+  await using relay = await startRelay({ quietMs });
+  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 2, mute: true });
+  chat.say(saidFrom(1, 5));
+  await using viewer = await openStream(relay, { videoId: VIDEO });
+  await viewer.untilMessages(5);
+  chat.say(saidFrom(6, 9));
+  await viewer.untilMessages(9);
+  assert.deepEqual(viewer.ids.map(Number), numbers(1, 9));
+  const [opening, fresh] = popouts(relay).map(({ at }) => at);
+  assert.ok((fresh ?? 0) - (opening ?? 0) >= 10 * quietMs);
+});
 
 describe("a replay with a page that the upstream always refuses", () => {
   it("stops with an error frame, though each fresh page is followed by good answers", async () => {

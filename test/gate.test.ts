@@ -1,4 +1,4 @@
-/** The pace of one address: spacing, concurrency, cooldowns, and who goes first. */
+/** The pace of one address: spacing, concurrency, and who goes first. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -30,6 +30,15 @@ describe("upstream request spacing: at least 250 ms apart", () => {
     await Promise.all([call("b"), clock.advance(10)]);
     assert.deepEqual(starts.at(-1), { name: "b", at: 400 });
   });
+
+  it("keeps no call waiting for a clock that was set back", async () => {
+    const { clock, call, starts } = gateBench();
+    await clock.advance(30_000);
+    await Promise.all([call("a"), clock.advance(10)]);
+    clock.setBack(30_000);
+    await Promise.all([call("b"), clock.advance(260)]);
+    assert.deepEqual(starts.at(-1), { name: "b", at: 260 });
+  });
 });
 
 describe("upstream concurrency: at most 4 at once", () => {
@@ -40,97 +49,6 @@ describe("upstream concurrency: at most 4 at once", () => {
     await done;
     assert.equal(peak(), 4);
     assert.equal(starts[4]?.at, 5000);
-  });
-});
-
-describe("upstream throttling: every room pauses", () => {
-  it("starts nothing for the cooldown after a throttling answer, then goes on by itself", async () => {
-    const { clock, gate, call, starts } = gateBench();
-    const hit = assert.rejects(call("hit", { fails: throttled() }), isThrottled);
-    const waits = call("waits");
-    await clock.advance(29_000);
-    await hit;
-    assert.equal(starts.length, 1);
-    assert.equal(gate.cooldownLeftMs, 1010);
-    await clock.advance(1010);
-    assert.equal(await Promise.race([waits, clock.advance(100)]), "waits");
-    assert.equal(starts[1]?.at, 30_010);
-  });
-
-  it("lets Retry-After win, shorter or longer", async () => {
-    for (const retryAfterMs of [2000, 120_000]) {
-      const { clock, gate, call } = gateBench();
-      const hit = assert.rejects(call("hit", { fails: throttled(retryAfterMs) }));
-      await clock.advance(10);
-      await hit;
-      assert.equal(gate.cooldownLeftMs, retryAfterMs);
-    }
-  });
-
-  it("doubles while it goes on, to ten minutes at most, and begins anew after a success", async () => {
-    const { clock, gate, call } = gateBench();
-    const pauses: number[] = [];
-    const hit = async () => {
-      const rejected = assert.rejects(call("hit", { fails: throttled() }), isThrottled);
-      await clock.advance(gate.cooldownLeftMs + 10);
-      await rejected;
-      pauses.push(gate.cooldownLeftMs / 1000);
-    };
-    for (let i = 0; i < 7; i++) await hit();
-    await clock.advance(600_000);
-    await Promise.all([call("fine"), clock.advance(1000)]);
-    await hit();
-    assert.deepEqual(pauses, [30, 60, 120, 240, 480, 600, 600, 30]);
-  });
-
-  it("takes the throttling of calls that were in flight together for one", async () => {
-    const { clock, gate, call } = gateBench();
-    const hits = Promise.allSettled(
-      [..."abcd"].map((name) => call(name, { takesMs: 2000, fails: throttled() })),
-    );
-    await clock.advance(5000);
-    await hits;
-    assert.equal(gate.cooldownLeftMs, 27_000);
-  });
-
-  it("does not take another kind's success for the end of the throttling", async () => {
-    const { clock, gate, call } = gateBench();
-    const hit = async () => {
-      const rejected = assert.rejects(call("hit", { fails: throttled() }));
-      await clock.advance(gate.cooldownLeftMs + 10);
-      await rejected;
-    };
-    await hit();
-    await clock.advance(30_000);
-    await Promise.all([call("page", { kind: "/watch" }), clock.advance(1000)]);
-    await hit();
-    assert.equal(gate.cooldownLeftMs, 60_000);
-  });
-
-  it("refuses, at once and while they wait, callers that will not sit it out", async () => {
-    const { clock, call } = gateBench();
-    const hit = assert.rejects(call("hit", { fails: throttled() }));
-    const queued = assert.rejects(call("queued", { maxCooldownMs: 0 }), isThrottled);
-    await clock.advance(10);
-    await Promise.all([hit, queued]);
-    await assert.rejects(call("late", { maxCooldownMs: 0 }), (error: UpstreamError) => {
-      return isThrottled(error) && error.retryAfterMs === 30_000;
-    });
-  });
-});
-
-describe("a call that sits out so long a cooldown and no longer", () => {
-  it("waits for a shorter one, and is refused by a longer one, also while it waits", async () => {
-    const { clock, call } = gateBench();
-    const short = assert.rejects(call("short", { fails: throttled(50_000) }));
-    await clock.advance(10);
-    await short;
-    const patient = call("patient", { maxCooldownMs: 60_000, dueAt: -1 });
-    const waits = assert.rejects(call("waits", { maxCooldownMs: 60_000, dueAt: 1 }), isThrottled);
-    const long = assert.rejects(call("long", { fails: throttled(70_000), dueAt: 0 }));
-    await clock.advance(51_000);
-    assert.equal(await patient, "patient");
-    await Promise.all([long, waits]);
   });
 });
 
@@ -162,6 +80,18 @@ describe("fairness", () => {
     assert.ok(before < 12, `the last of three calls was number ${before}`);
     await clock.advance(100_000);
     await polls;
+  });
+
+  it("lets callers, polls and the pages of rooms take turns", async () => {
+    const { clock, call, starts } = gateBench();
+    const lanes = ["page", "poll", "caller"] as const;
+    const all = Promise.all(
+      lanes.flatMap((lane) => [1, 2, 3].map((i) => call(`${lane} ${i}`, { lane, dueAt: -1000 }))),
+    );
+    await clock.advance(3000);
+    await all;
+    const order = starts.slice(1).map(({ name }) => name.replace(/ .*/, ""));
+    assert.deepEqual(order, ["caller", "poll", "page", "caller", "poll", "page", "caller", "poll"]);
   });
 
   it("does not let callers starve polls", async () => {
@@ -220,7 +150,7 @@ describe("fairness", () => {
     const { clock, call, starts } = gateBench();
     const stop = new AbortController();
     const loop = async (name: string) => {
-      while (!stop.signal.aborted) await call(name, { intervalMs: 1000 }).then(() => clock.sleep(1000));
+      while (!stop.signal.aborted) await call(name).then(() => clock.sleep(1000));
     };
     const rooms = Array.from({ length: 20 }, (_, i) => loop(`room ${i}`));
     await clock.advance(100_000);
@@ -237,19 +167,21 @@ describe("fairness", () => {
   });
 
   it("warns once a minute when polls start over 5 s late, with the number of rooms that it can carry", async () => {
-    const warnings: { lateMs: number; roomsCarried: number }[] = [];
+    const warnings: { lateMs: number; rooms: number; roomsCarried: number }[] = [];
     class Listening extends Telemetry {
-      override pollsLate(lateMs: number, roomsCarried: number): void {
-        warnings.push({ lateMs, roomsCarried });
+      override pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
+        warnings.push({ lateMs, rooms, roomsCarried });
       }
     }
-    const { clock, call } = gateBench({}, new Listening(silentLog));
-    const done = Promise.all(Array.from({ length: 300 }, (_, i) => call(`room ${i}`, { intervalMs: 5000 })));
+    const { clock, call, gate } = gateBench({}, new Listening(silentLog));
+    const names = Array.from({ length: 300 }, (_, i) => `room ${i}`);
+    for (const name of names) gate.capacity.ask(name, { intervalMs: 4500, windowMs: 10_000 });
+    const done = Promise.all(names.map((name) => call(name)));
     await clock.advance(76_000);
     await done;
     assert.deepEqual(warnings, [
-      { lateMs: 5250, roomsCarried: 20 },
-      { lateMs: 65_250, roomsCarried: 20 },
+      { lateMs: 5250, rooms: 300, roomsCarried: 26 },
+      { lateMs: 65_250, rooms: 300, roomsCarried: 26 },
     ]);
   });
 });
@@ -266,6 +198,8 @@ it("shows each of two gates in the metrics, by its egress", async () => {
   for (const line of [
     'relay_gate_cooldown_seconds{egress="one"} 30',
     'relay_gate_cooldown_seconds{egress="two"} 0',
+    'relay_gate_page_cooldown_seconds{egress="one"} 30',
+    'relay_gate_page_cooldown_seconds{egress="two"} 0',
     'relay_gate_queue{egress="one"} 0',
     'relay_gate_queue{egress="two"} 2',
     'relay_upstream_throttled_total{egress="one"} 1',

@@ -16,7 +16,7 @@ import { assertExact, Viewer } from "./support/viewers.ts";
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 20 };
-const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch"];
+const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
 /** The longest that a stop may take. */
 const STOP_LIMIT_MS = 5000;
 /** A grace time that a test can wait for. */

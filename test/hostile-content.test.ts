@@ -19,7 +19,7 @@ import {
 import { ABSURD, TAKEN, UNUSABLE } from "./support/hostile-answers.ts";
 import { acting, changed, PAGES, polluted, SCRIPTS, saying, withChat } from "./support/hostile-content.ts";
 import { peakGrowthMb } from "./support/memory.ts";
-import { inTime, openStream, refused, textAction } from "./support/opening.ts";
+import { inTime, openStream, PLACES, refused, textAction } from "./support/opening.ts";
 import type { Stream } from "./support/stream.ts";
 
 /** Nothing here waits for a deadline. */
@@ -59,7 +59,7 @@ describe("a page without a usable chat leaves it to the other page, and is told 
   for (const [name, page] of Object.entries(PAGES)) {
     itIsFrugal(name, async (faulty) => {
       const { relay, chat } = faulty;
-      faulty.order("watch", saying(page));
+      for (const kind of ["watch", "next"] as const) faulty.order(kind, saying(page));
       await Promise.all([
         faulty.order("popout", saying(page)).whenMet,
         refused(relay, VIDEO).then(({ failure }) => assert.equal(failure, "404 NO_LIVE_CHAT")),
@@ -77,7 +77,7 @@ describe("a page without a usable chat leaves it to the other page, and is told 
     await using faulty = await startFaulty(DEADLINES);
     const { chat } = faulty;
     await using stream = await openedDespite(faulty, saying("<html>"), []);
-    const orders = [faulty.order("popout", saying("<html>")), faulty.order("watch", saying("<html>"))];
+    const orders = PLACES.map((kind) => faulty.order(kind, saying("<html>")));
     chat.expireTokens();
     await Promise.all(orders.map(untilMet));
     await assertGoesOn(faulty, stream, "second");

@@ -14,13 +14,13 @@ import {
 } from "../src/upstream/page/credentials.ts";
 import { filled, PAGES, SCRIPTS } from "./support/hostile-content.ts";
 import { heldMb } from "./support/memory.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 
 /** Linear reading takes a tenth of it on an idle machine. */
 const MOST_MS = 3000;
 const MEGABYTE = 1024 * 1024;
 const VIDEO = "made-up_vid";
-const READING = { receivedAt: 0, timezone: "UTC" };
+const READING = { receivedAt: 0, timeOfDay: UTC };
 
 function assertSoon(read: () => unknown): void {
   const began = performance.now();

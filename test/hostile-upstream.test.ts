@@ -19,7 +19,7 @@ import {
 } from "./support/faulty-upstream.ts";
 import { REFUSED } from "./support/malformed-http.ts";
 import { peakGrowthMb } from "./support/memory.ts";
-import { refused } from "./support/opening.ts";
+import { PLACES, refused } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 
 /** No answer here is to need it. */
@@ -43,7 +43,7 @@ describe("an answer that does not cease is told as the error that fits", () => {
   assert.ok(hostile);
   const rows: [code: string, kinds: RequestKind[]][] = [
     ["502 SW_JS_FAILED", ["sw.js", "sw.js_data"]],
-    ["404 NO_LIVE_CHAT", ["popout", "watch"]],
+    ["404 NO_LIVE_CHAT", [...PLACES]],
     ["502 NO_WORKING_CLIENT", ["get_live_chat", "get_live_chat_replay"]],
   ];
   for (const [failure, kinds] of rows) {
@@ -61,7 +61,7 @@ describe("an answer that does not cease is told as the error that fits", () => {
     const order = faulty.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
     await assertFails(stream);
     assert.equal(order.fault.fired, 5);
-    for (const kind of ["popout", "watch"] as const) faulty.order(kind, hostile);
+    for (const kind of PLACES) faulty.order(kind, hostile);
     assertRefused(await post(relay.url, "/v1/sessions", { videoId: VIDEO }), 502, "UPSTREAM_ERROR");
   });
 });
@@ -72,9 +72,7 @@ it("a circle of slow redirects has one deadline for all of it", async () => {
     await delay(400);
     response.writeHead(302, { location: "?again" }).end();
   };
-  const orders = (["popout", "watch"] as const).map((kind) =>
-    faulty.order(kind, slowly, Number.POSITIVE_INFINITY),
-  );
+  const orders = PLACES.map((kind) => faulty.order(kind, slowly, Number.POSITIVE_INFINITY));
   const { failure, message } = await refused(faulty.relay, VIDEO);
   assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*no complete answer/);
   for (const { fault } of orders) assert.ok(fault.fired > 0 && fault.fired <= 3, `${fault.fired} calls`);

@@ -5,7 +5,7 @@ import type { ErrorCode } from "../src/protocol/errors.ts";
 import type { Failure } from "../src/simulator/faults.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { type Answer, ask, assertRefused, pollOf, post, session } from "./support/api.ts";
-import { failAlways } from "./support/opening.ts";
+import { failAlways, PLACES } from "./support/opening.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
 
 const VIDEO = "error-table";
@@ -28,7 +28,7 @@ function request({ url }: TestRelay, endpoint: Endpoint, input: Input): Promise<
 }
 
 /** A fault at the upstream that lasts. */
-type Trouble = [RequestKind, Failure];
+type Trouble = [RequestKind | readonly RequestKind[], Failure];
 
 interface Row {
   when: string;
@@ -46,10 +46,6 @@ const NO_CREDENTIALS: TestRelayOptions = {
   simulator: { serviceWorker: "stub", serviceWorkerData: "broken", pageCredentials: false },
 };
 const THROTTLED: Failure = { status: 429, headers: { "retry-after": "7" } };
-const PAGES_FAIL: Trouble[] = [
-  ["popout", { status: 503 }],
-  ["watch", { status: 503 }],
-];
 
 const all = (...answer: [status: number, code: ErrorCode, calls: number]): Row["expected"] => {
   return { stream: answer, sessions: answer, probe: answer };
@@ -69,24 +65,24 @@ const BOOTSTRAP: Row[] = [
   {
     when: "no page holds a chat",
     input: { videoId: UNKNOWN_VIDEO },
-    expected: all(404, "NO_LIVE_CHAT", 3),
+    expected: all(404, "NO_LIVE_CHAT", 4),
   },
   {
     when: "neither page can be loaded",
-    troubles: PAGES_FAIL,
+    troubles: [[PLACES, { status: 503 }]],
     expected: {
-      stream: [404, "NO_LIVE_CHAT", 3],
-      sessions: [502, "UPSTREAM_ERROR", 3],
-      probe: [404, "NO_LIVE_CHAT", 3],
+      stream: [404, "NO_LIVE_CHAT", 4],
+      sessions: [502, "UPSTREAM_ERROR", 4],
+      probe: [404, "NO_LIVE_CHAT", 4],
     },
   },
   {
-    when: "no source has key and version",
+    when: "no source has a version",
     options: NO_CREDENTIALS,
     expected: all(502, "SW_JS_FAILED", 3),
   },
   {
-    when: "no source has key and version, and there is no chat either",
+    when: "no source has a version, and there is no chat either",
     options: NO_CREDENTIALS,
     input: { videoId: UNKNOWN_VIDEO },
     expected: all(502, "SW_JS_FAILED", 4),
@@ -142,7 +138,7 @@ describe("during a cooldown", () => {
     it(`${endpoint} is answered at once, by ${status} ${code} that says so, without an upstream call`, async () => {
       await using relay = await startRelay();
       relay.upstream.chat(VIDEO).say(1);
-      relay.upstream.fault({ on: "sw.js", times: 1, as: LONG });
+      relay.upstream.fault({ on: "get_live_chat", times: 1, as: LONG });
       assertRefused(await request(relay, "stream", { videoId: VIDEO }), 429, "RATE_LIMITED");
       const before = relay.upstream.requests.length;
       const answer = await request(relay, endpoint, input);

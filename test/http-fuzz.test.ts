@@ -26,7 +26,7 @@ const MOST_GROWTH_BYTES = 8 * 1024 * 1024;
 const ALLOWED = [
   /^GET \/sw\.js(_data)?$/,
   /^GET \/(live_chat\?is_popout=1&v=|watch\?v=)[\w-]{11}&hl=en$/,
-  /^POST \/youtubei\/v1\/live_chat\/get_live_chat(_replay)?\?key=[\w-]{10,100}&prettyPrint=false$/,
+  /^POST \/youtubei\/v1\/(next|live_chat\/get_live_chat(_replay)?)\?(key=[\w-]{10,100}&)?prettyPrint=false$/,
 ];
 /** The fields of each success. */
 const SUCCESS: Record<string, string[]> = {
@@ -219,7 +219,7 @@ const sent =
 
 const REQUESTS = {
   "queries and headers of the stream": sent(
-    400,
+    200,
     fc.asyncProperty(
       fc.record(
         {
@@ -239,14 +239,14 @@ const REQUESTS = {
     ),
   ),
   bodies: sent(
-    800,
+    400,
     fc.asyncProperty(jsonRequest, async ({ path, body }) => {
       const headers = { "content-type": "application/json" };
       await assertProper(path, await send(path, { method: "POST", headers, body: JSON.stringify(body) }));
     }),
   ),
   "methods, paths and types": sent(
-    300,
+    150,
     fc.asyncProperty(
       fc.constantFrom("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "QUERY"),
       fc.oneof(fc.constantFrom("/v1/poll", "/v1/probe", "/v1/sessions", "/v1/../v1/poll"), fc.webPath()),
@@ -268,7 +268,7 @@ const REQUESTS = {
     ),
   ),
   bytes: sent(
-    600,
+    300,
     fc.asyncProperty(rawRequest(), async (bytes) => {
       const answer = await answerTo(bytes);
       assert.doesNotMatch(answer, /^HTTP\/1\.1 500 /m);

@@ -205,6 +205,7 @@ describe("preflights", () => {
 const WITHDRAWN = {
   RELAY_CALLER_POLLING: ["/v1/sessions", "/v1/poll"],
   RELAY_PROBE: ["/v1/probe"],
+  RELAY_ROOMS: ["/v1/rooms"],
 };
 for (const [setting, paths] of Object.entries(WITHDRAWN)) {
   it(`${setting}=off withdraws ${paths.join(" and ")}, from the description too, and nothing else`, async () => {
@@ -218,8 +219,9 @@ for (const [setting, paths] of Object.entries(WITHDRAWN)) {
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
     const served = ["/v1/stream", ...Object.values(WITHDRAWN).flat()].filter((path) => !paths.includes(path));
     assert.deepEqual(Object.keys(body.paths), served);
-    for (const path of served.filter((name) => name !== "/v1/poll" && name !== "/v1/stream"))
+    for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))
       assert.equal((await post(closed.url, path, { videoId: VIDEO })).status, 200);
+    if (served.includes("/v1/rooms")) assert.equal((await ask(closed.url, "/v1/rooms")).status, 200);
     await using stream = await Stream.open(closed.url, { videoId: VIDEO });
     await stream.untilMessages(1);
   });

@@ -21,8 +21,8 @@ const FLOORS: Record<string, readonly string[]> = {
   cli: ["protocol", "telemetry", "simulator", "upstream", "store", "rooms", "http"],
 };
 
-/** What must run on any Node.js stands outside `src/`. */
-const ANY_NODE = "../bin/check-node.js";
+/** The commands that read from a service are built upon the SDK. */
+const SDK = "../client/index.ts";
 
 const files = globSync("**/*.ts", { cwd: SRC });
 
@@ -55,7 +55,11 @@ describe("the import table", () => {
         for (const name of importsOf(file).filter((found) => found.startsWith("."))) {
           const target = relative(SRC, join(SRC, dirname(file), name));
           const floor = folderOf(target);
-          const open = floor === folder || allowed.includes(floor) || floor === "" || target === ANY_NODE;
+          const open =
+            floor === folder ||
+            allowed.includes(floor) ||
+            floor === "" ||
+            (folder === "cli" && target === SDK);
           assert.ok(open, `${file} must not import ${target}`);
         }
       }
@@ -110,8 +114,38 @@ it("keeps the judges in chaos/ apart from what they judge: of src they import th
   }
 });
 
+it("keeps the SDK to itself: of src it takes the protocol's types, and at run time the table of kinds alone", () => {
+  const client = join(ROOT, "client");
+  for (const file of globSync("**/*.ts", { cwd: client })) {
+    const source = readFileSync(join(client, file), "utf8");
+    for (const [, type, name = ""] of source.matchAll(/^(?:im|ex)port (type )?[^;]*? from "([^"]+)";$/gm)) {
+      const allowed = type ? /^\.\/|^\.\.\/src\/protocol\// : /^\.\/|^\.\.\/src\/protocol\/kinds\.ts$/;
+      assert.match(name, allowed, file);
+    }
+    assert.deepEqual(
+      importsOf(file, client).filter((name) => !name.startsWith(".")),
+      [],
+      file,
+    );
+  }
+});
+
+it("keeps the pages to the SDK and, for types, the protocol", () => {
+  const web = join(ROOT, "web");
+  for (const file of globSync("**/*.ts", { cwd: web })) {
+    for (const name of importsOf(file, web)) {
+      assert.match(
+        relative(ROOT, join(web, dirname(file), name)),
+        /^(web\/|client\/index\.ts$|src\/protocol\/)/,
+        file,
+      );
+      assert.match(name, /^\./, file);
+    }
+  }
+});
+
 it(`keeps every file within ${MAX_LINES} lines`, () => {
-  for (const file of globSync("{src,test,chaos}/**/*.ts", { cwd: ROOT })) {
+  for (const file of globSync("{src,client,web,test,chaos,simulation}/**/*.ts", { cwd: ROOT })) {
     const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
     assert.ok(lines <= MAX_LINES, `${file} has ${lines} lines`);
   }

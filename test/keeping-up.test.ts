@@ -1,8 +1,12 @@
 /** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { waitAfter } from "../src/rooms/poller.ts";
+import { waitAfter } from "../src/rooms/interval.ts";
+import { Lateness, WINDOW_MS } from "../src/rooms/lateness.ts";
 import { startSimulator } from "../src/simulator/index.ts";
+import type { Item } from "../src/upstream/readers/reader.ts";
+import { FakeClock } from "./support/fake-clock.ts";
+import { failAlways, openStream } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -11,35 +15,59 @@ import { assertConsecutive, Stream } from "./support/stream.ts";
 const VIDEO = "keeping-up-";
 
 describe("the wait until the next poll", () => {
-  const limits = {
-    pollMinMs: 500,
-    pollMaxMs: 15_000,
-    maxFailures: 5,
-    failingMs: 0,
-    quietMs: 60_000,
-    overdueMs: 5000,
-  };
-  const rows: [string, "live" | "replay", number | undefined, number, number][] = [
-    ["is what the upstream asks for", "live", 5000, 0, 5000],
+  const limits = { pollMinMs: 500, pollMaxMs: 15_000 };
+  /** As many messages, said at a rate a second. */
+  const items = (count: number, rate: number, fromSecond = 0) =>
+    Array.from({ length: count }, (_, i) => ({
+      message: {
+        details: { publishedAt: new Date(Date.UTC(2026, 0) + 1000 * (fromSecond + i / rate)).toISOString() },
+      },
+    })) as unknown as Item[];
+  const rows: [string, "live" | "replay", number | undefined, number, number, items?: Item[]][] = [
+    ["is what the upstream asks for", "live", 4000, 0, 4000],
     ["is never below the minimum", "live", 10, 0, 500],
-    ["is never above the maximum", "live", 60_000, 0, 15_000],
+    ["is never above the maximum", "live", 60_000, 0, 13_500],
     ["is a second where a live chat asks for none", "live", undefined, 0, 1000],
     ["is the minimum where a replay asks for none", "replay", undefined, 0, 500],
-    ["is left alone by an answer of 75 actions", "live", 10_000, 75, 10_000],
+    ["is a little shorter than a long one that is asked for", "live", 10_000, 0, 9000],
+    ["of a replay is not", "replay", 10_000, 0, 10_000],
+    ["is left alone by an answer of 75 actions", "live", 4000, 75, 4000],
     ["is shortened in proportion by a fuller one", "live", 10_000, 150, 5000],
     ["is shortened from the clamped wait", "live", 60_000, 150, 7500],
     ["is shortened down to the minimum", "live", 1000, 1000, 500],
-    ["of a replay is not shortened", "replay", 4000, 300, 4000],
+    ["of a replay is not shortened", "replay", 4000, 300, 4000, items(300, 100)],
+    [
+      "is as short as the rate of its last messages makes an answer full",
+      "live",
+      5000,
+      20,
+      1875,
+      items(20, 40),
+    ],
+    ["is left alone by a slow rate", "live", 5000, 60, 4500, items(60, 12)],
+    ["is left alone by a few messages said at once", "live", 5000, 19, 4500, items(19, 1000)],
+    ["goes by the newest messages", "live", 5000, 50, 1875, [...items(20, 40, 60), ...items(30, 1)]],
   ];
-  for (const [what, kind, timeoutMs, actionCount, expected] of rows) {
+  for (const [what, kind, timeoutMs, actionCount, expected, said = []] of rows) {
     it(what, () => {
       const chatType = kind === "live" ? "liveChatRenderer" : "liveChatReplayRenderer";
-      assert.equal(
-        waitAfter({ timeoutMs, actionCount, position: { ...POSITION, chatType } }, limits),
-        expected,
-      );
+      const answer = { timeoutMs, actionCount, position: { ...POSITION, chatType }, items: said } as const;
+      assert.equal(Math.round(waitAfter(answer, limits)), expected);
     });
   }
+
+  it("runs from the start of one poll to the start of the next, however long answer and page take", async () => {
+    await using relay = await startRelay({ windowMs: -1000, settings: { RELAY_POLL_MAX_MS: "15000" } });
+    relay.upstream.chat(VIDEO, { timeoutMs: 400 });
+    failAlways(relay, "get_live_chat", { delayMs: 250 });
+    failAlways(relay, "popout", { delayMs: 100 }); // the second answer is late, and asks for the page
+    await using _viewer = await openStream(relay, { videoId: VIDEO });
+    const polls = await relay.upstream.requested("get_live_chat", { count: 6, since: 0 });
+    const intervals = polls.slice(1).map(({ at }, i) => at - (polls[i]?.at ?? 0));
+    const median = intervals.toSorted((a, b) => a - b)[2] ?? Number.NaN;
+    assert.ok(median > 390 && median < 550, `${intervals}`);
+    assert.ok((intervals[1] ?? 0) < 600, `${intervals}`);
+  });
 });
 
 describe("a chat too fast for the interval that its upstream asks for", () => {
@@ -65,14 +93,11 @@ describe("a chat too fast for the interval that its upstream asks for", () => {
     };
   }
 
-  it("is polled sooner, in proportion to how full its answers are", async () => {
+  it("is polled sooner", async () => {
     const quiet = await polled(10, 200);
     const full = await polled(150, 200);
     assert.ok(quiet.median > 290, `a quiet chat was polled every ${quiet.median} ms`);
-    assert.ok(
-      full.median > 140 && full.median < 0.85 * quiet.median,
-      `${full.median} ms, not half of ${quiet.median}`,
-    );
+    assert.ok(full.median < 0.85 * quiet.median, `${full.median} ms, and ${quiet.median} ms if quiet`);
     assert.deepEqual([quiet.lost, full.lost], [0, 0]);
   });
 
@@ -85,11 +110,12 @@ describe("an answer that comes so late that the upstream may no longer hold all 
   const SAID = 30;
 
   /** Says much while the room may not call; `holds` and `page`: how much the upstream still gives, and shows. */
-  async function afterCooldown(holds: number, page: number, overdueMs = 200) {
-    await using relay = await startRelay({ overdueMs, settings: { RELAY_COOLDOWN_MS: "500" } });
+  async function afterCooldown(holds: number, page: number, windowMs = 200) {
+    await using relay = await startRelay({ windowMs, settings: { RELAY_COOLDOWN_MS: "500" } });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: holds, page });
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-    await viewer.until(() => viewer.frames.length > 0);
+    chat.say(1);
+    await viewer.untilMessages(1);
     const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
     while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
     const said = chat.say(SAID);
@@ -97,26 +123,22 @@ describe("an answer that comes so late that the upstream may no longer hold all 
     await relay.upstream.requested("get_live_chat", { count: 3 });
     assertConsecutive(viewer.cursors, viewer.init.cursor);
     const pages = relay.upstream.requests.filter(({ kind }) => kind === "popout").length;
-    return { ids: viewer.ids, said, pages };
+    const ids = viewer.messages.slice(1).map(({ message }) => (message.type === "gap" ? "gap" : message.id));
+    return { ids, said, pages };
   }
 
-  const rows: [
-    what: string,
-    holds: number,
-    page: number,
-    given: number,
-    pages: number,
-    overdueMs?: number,
-  ][] = [
-    ["is completed from the chat's page, in the order in which it was said", 5, 50, SAID, 2],
-    ["is completed as far as the page reaches back", 5, 20, 20, 2],
-    ["stands first where it reaches further back than the page", 20, 5, 20, 2],
-    ["is left alone where it is not that late", 5, 50, 5, 1, 60_000],
-  ];
-  for (const [what, holds, page, given, pages, overdueMs] of rows) {
+  const rows: [what: string, holds: number, page: number, given: number, pages: number, windowMs?: number][] =
+    [
+      ["is completed from the chat's page, in the order in which it was said", 5, 50, SAID, 2],
+      ["is completed as far as the page reaches back, behind a gap", 5, 20, 20, 2],
+      ["stands first where it reaches further back than the page, behind a gap", 20, 5, 20, 2],
+      ["is left alone where it is not that late", 5, 50, 5, 1, 60_000],
+    ];
+  for (const [what, holds, page, given, pages, windowMs] of rows) {
     it(what, async () => {
-      const seen = await afterCooldown(holds, page, overdueMs);
-      assert.deepEqual(seen.ids, seen.said.slice(-given));
+      const seen = await afterCooldown(holds, page, windowMs);
+      const gap = what.endsWith("a gap") ? ["gap"] : [];
+      assert.deepEqual(seen.ids, [...gap, ...seen.said.slice(-given)]);
       assert.equal(seen.pages, pages);
     });
   }
@@ -133,10 +155,20 @@ describe("an answer that comes so late that the upstream may no longer hold all 
       lastEventId = (await viewer.untilMessages(1))[0]?.cursor ?? Number.NaN;
     }
     const said = chat.say(SAID);
-    await using relay = await startRelay({ upstream, settings, overdueMs: 1 });
+    await using relay = await startRelay({ upstream, settings, windowMs: 1 });
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId });
     await viewer.untilMessages(SAID);
     assert.deepEqual(viewer.ids, said);
     assertConsecutive(viewer.cursors, lastEventId);
+  });
+
+  it("counts by the wall clock, too: the other one stands still while a computer sleeps", () => {
+    const clock = new FakeClock();
+    const lateness = new Lateness(WINDOW_MS, clock, { startedAt: 0, answeredAt: 0 });
+    const sinceMs = clock.now();
+    clock.jump(30_000);
+    assert.deepEqual(lateness.observe(0, 2000), { ms: 30_000, sinceMs });
+    clock.jump(WINDOW_MS);
+    assert.equal(lateness.observe(0, 2000), undefined);
   });
 });

@@ -11,6 +11,7 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { POSITION } from "./support/position.ts";
+import { CONTEXT } from "./support/room-log.ts";
 import { observe } from "./support/store-subject.ts";
 
 const VIDEO = "lost-answer";
@@ -38,9 +39,11 @@ class ForgetfulStore extends MemoryStore {
   }
 }
 
-function itemsOf(...ids: string[]): Item[] {
+const PROGRESS = { position: POSITION, readAt: 0 };
+
+function itemsOf(...ids: string[]): { items: Item[] } {
   const rest = { timestamp: "", author: "a", amount: "", color: "", parts: [], details: {} };
-  return ids.map((id) => ({ message: { type: "chat", id, message: id, ...rest } }));
+  return { items: ids.map((id) => ({ message: { type: "chat", id, message: id, ...rest } })) };
 }
 
 for (const losesLooks of [0, 1, 2]) {
@@ -49,11 +52,14 @@ for (const losesLooks of [0, 1, 2]) {
     const claim = await store.claim(VIDEO);
     const telemetry = new Telemetry(silentLog);
     const observed = observe(store, systemClock, telemetry);
-    const appender = new Appender({ store: observed, clock: systemClock, telemetry }, claim);
+    const appender = new Appender(
+      { store: observed, clock: systemClock, telemetry, settings: CONTEXT },
+      claim,
+    );
     Object.assign(store, { losesWrites: 1, losesLooks });
 
-    await appender.append(itemsOf("1", "2"), POSITION, NEVER);
-    await appender.append(itemsOf("2", "3"), POSITION, NEVER);
+    await appender.append([itemsOf("1", "2")], PROGRESS, NEVER);
+    await appender.append([itemsOf("2", "3")], PROGRESS, NEVER);
     assert.deepEqual(
       (await store.read(VIDEO, claim.base, 10)).map(({ id, cursor }) => [id, cursor - claim.base]),
       [

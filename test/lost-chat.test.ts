@@ -10,7 +10,7 @@ import {
   MAX_FAILURES,
   roomWith,
 } from "./support/answered-room.ts";
-import { asked, openStream, textAction } from "./support/opening.ts";
+import { asked, failAlways, openStream, PLACES, textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 import { assertConsecutive } from "./support/stream.ts";
 
@@ -31,16 +31,14 @@ describe("a room whose chat is lost", () => {
       room.chat.change({ kind: "disabled" });
       await assertEnds(room.stream);
       assert.equal(fault.fired, 1);
-      assert.deepEqual(asked(room.relay).slice(-3), ["sw.js", "popout", "watch"]);
+      assert.deepEqual(asked(room.relay).slice(-3), PLACES);
       assert.equal(bootstraps(room.relay), 2);
     });
 
     it(`fails where the pages cannot be loaded after ${what}`, async () => {
       await using room = await roomWith({ delayMs: 0 });
       await around(room);
-      for (const on of ["popout", "watch"] as const) {
-        room.relay.upstream.fault({ on, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
-      }
+      failAlways(room.relay, PLACES, { status: 503 });
       const fault = room.relay.upstream.fault({ on: "get_live_chat", times: 1, as });
       await assertFails(room.stream);
       assert.equal(fault.fired, 1);

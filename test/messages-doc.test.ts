@@ -8,10 +8,11 @@ import { Message as MessageSchema } from "../src/http/schemas.ts";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { READERS } from "../src/upstream/readers/table.ts";
-import { REPLACED, SENT, SILENT } from "./support/every-kind.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { MUTATIONS } from "./support/chat-items.ts";
+import { GAP, REPLACED, SENT, SILENT } from "./support/every-kind.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 
-const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, mutations: MUTATIONS };
 const DOCS = readFileSync(join(import.meta.dirname, "../docs/messages.md"), "utf8");
 const EXAMPLES = new Map(
   [...DOCS.matchAll(/^### `(\w+)`\n\n```json\n(.*?)\n```$/gms)].map(([, type = "", json = ""]) => [
@@ -40,6 +41,8 @@ describe("docs/messages.md", () => {
     assert.deepEqual([EXAMPLES.get("replaced")], forHolder);
   });
 
+  it("shows the gap that a room writes", () => assert.deepEqual(EXAMPLES.get("gap"), GAP));
+
   it("lists every type, and nothing else", () => {
     const types = MESSAGE_TYPES.toSorted();
     assert.deepEqual(rowsOf("Types").sort(), types);
@@ -47,7 +50,7 @@ describe("docs/messages.md", () => {
   });
 
   it("lists every field of the details that any kind has", () => {
-    const messages = [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder];
+    const messages = [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP];
     const fields = new Set(messages.flatMap(({ details }) => Object.keys(details)));
     assert.deepEqual(new Set(rowsOf("Details")), fields.add("offsetMs"));
   });
@@ -64,7 +67,7 @@ describe("the actions of every kind", () => {
   it("give what the API describes, and no other details", () => {
     const validate = new Ajv2020({ strict: false }).compile(MessageSchema);
     const described = Object.keys(MessageSchema.properties.details.properties);
-    for (const message of [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder]) {
+    for (const message of [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP]) {
       assert.ok(validate(message), `${message.type}: ${JSON.stringify(validate.errors)}`);
       for (const field of Object.keys(message.details)) assert.ok(described.includes(field), field);
     }

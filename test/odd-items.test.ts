@@ -5,10 +5,11 @@ import type { Details } from "../src/protocol/kinds.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { sentence } from "../src/upstream/readers/text.ts";
 import { adding, COMMON, PAID, replaying, TEXT } from "./support/chat-items.ts";
-import { bannered, GIFT_HEADER, poll, SENT, ticking } from "./support/every-kind.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { bannered, GIFT_HEADER, SENT, ticking } from "./support/every-kind.ts";
+import { poll } from "./support/poll-items.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 
-const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
 const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });
 
 function one(action: object): Message & { details: Details } {

@@ -41,6 +41,7 @@ const OPERATIONS = {
   "/v1/sessions": "post",
   "/v1/poll": "post",
   "/v1/probe": "post",
+  "/v1/rooms": "get",
 } as const;
 type Path = keyof typeof OPERATIONS;
 
@@ -69,6 +70,7 @@ const ERRORS: Record<Path, Record<number, string[]>> = {
     429: ["RATE_LIMITED"],
     502: ["SW_JS_FAILED"],
   },
+  "/v1/rooms": { 503: ["STORE_UNAVAILABLE"] },
 };
 
 let relay: TestRelay;
@@ -113,10 +115,10 @@ describe("the description", () => {
   it("describes what is served under /v1, and nothing else", async () => {
     await using parts = await roomsOn(new MemoryStore(systemClock));
     const app = await createServer(parts, parts.config.http);
-    const served = [...app.printRoutes({ commonPrefix: false }).matchAll(/(\/v1\/\S+) \((.*)\)/g)];
+    const served = [...app.printRoutes({ commonPrefix: false }).matchAll(/\/?(v1\/\S+) \((.*)\)/g)];
     assert.deepEqual(
       served
-        .map(([, path, methods]) => `${methods} ${path}`)
+        .map(([, path, methods]) => `${methods} /${path}`)
         .filter((route) => !route.endsWith("openapi.json")),
       Object.entries(OPERATIONS).map(([path, method]) => `${method.toUpperCase()} ${path}`),
     );
@@ -241,8 +243,11 @@ describe("answers", () => {
     for (const query of ["", "videoId=no", "videoId=not-a-chat_", "videoId=not-a-chat_&backfill="]) {
       assertDescribed("/v1/stream", await ask(relay.url, `/v1/stream?${query}`));
     }
-    relay.upstream.fault({ on: "sw.js", times: 1, as: { status: 429, headers: { "retry-after": "90" } } });
-    const videoId = "not-a-chat_";
+    const throttled = { status: 429, headers: { "retry-after": "90" } };
+    const videoId = "throttled-1";
+    relay.upstream.chat(videoId);
+    // Of this video alone: a room that lingers may poll before it.
+    relay.upstream.fault({ on: "get_live_chat", videoId, times: 1, as: throttled });
     assertDescribed("/v1/stream", await ask(relay.url, `/v1/stream?videoId=${videoId}`));
     for (const path of ["/v1/sessions", "/v1/poll", "/v1/probe"] as const) {
       const body = path === "/v1/poll" ? { token, ...client } : { videoId };

@@ -106,10 +106,15 @@ async function troubles(run: Run): Promise<void> {
   await run.until("relay_gate_cooldown_seconds", (seconds) => seconds > 0);
   await run.until("relay_gate_queue", (calls) => calls > 0);
   await run.until("relay_gate_cooldown_seconds", (seconds) => seconds === 0);
-  upstream.chat(FAILING_VIDEO).say(1);
+  const failingChat = upstream.chat(FAILING_VIDEO);
+  failingChat.say(1);
   await using failing = await Stream.open(url, { videoId: FAILING_VIDEO });
   upstream.fault({ on: "get_live_chat", videoId: FAILING_VIDEO, times: 3, as: "html" });
   assert.equal((await failing.ended())?.event, "error");
+  failingChat.say(100);
+  await using again = await Stream.open(url, { videoId: FAILING_VIDEO });
+  await run.until("relay_holes_total", (count) => count === 1);
+  await again.untilMessages(50);
 }
 
 /** A viewer that takes nothing of more than its socket can hold. */
@@ -212,6 +217,7 @@ describe("over a run in which everything happens", () => {
       [/^a stored checkpoint cannot be read/, "unreadable1"],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
+      [/^messages may be missing/, FAILING_VIDEO],
       [/^viewer dropped/, SLOW_VIDEO],
       [/^throttled by the upstream/],
       [/^the store failed/],

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../src/clock.ts";
-import { PLAIN } from "../src/rooms/form.ts";
+import { FORMS } from "../src/rooms/form.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import type { Simulator } from "../src/simulator/index.ts";
 import { MemoryStore } from "../src/store/memory.ts";
@@ -23,14 +23,13 @@ async function watch(rooms: Rooms) {
       videoId: VIDEO,
       lastEventId: undefined,
       backfill: undefined,
-      form: PLAIN,
       open: () => ({
+        form: FORMS.plain.bare,
         write: () => true,
         end: () => ended.resolve(),
         reset: () => ended.resolve(),
-        onDrain: () => {},
-        onClose: (listener) => {
-          close = listener;
+        attach: (owner) => {
+          close = () => owner.closed();
         },
       }),
     },

@@ -4,12 +4,12 @@ import { it } from "node:test";
 import type { Details } from "../src/protocol/kinds.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { decodePosition, encodePosition } from "../src/upstream/position.ts";
-import { NO_PANELS, type OpenPanels } from "../src/upstream/readers/panels.ts";
-import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/every-kind.ts";
+import { NO_PANELS, type Panels } from "../src/upstream/readers/panels.ts";
 import { frozen } from "./support/frozen.ts";
 import { openStream, textAction } from "./support/opening.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/poll-items.ts";
 import { POSITION } from "./support/position.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 
@@ -18,10 +18,10 @@ const updated = (votes: string, ...ratios: number[]) => ({
   updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll(votes, ...ratios) } },
 });
 
-function read(actions: readonly unknown[], panels: OpenPanels = NO_PANELS) {
+function read(actions: readonly unknown[], panels: Panels = NO_PANELS) {
   return readMessages(frozen(structuredClone(actions)), {
     receivedAt: 0,
-    timezone: "UTC",
+    timeOfDay: UTC,
     panels: frozen(panels),
   });
 }
@@ -49,8 +49,8 @@ it("a panel may have another id than its poll", () => {
 });
 
 it("what was closed, or never shown, is not told of", () => {
-  const { messages, dropped, panels } = read([POLL_CLOSED, POLL_OPENED, POLL_CLOSED, POLL_CLOSED]);
-  assert.deepEqual([messages.length, panels], [2, []]);
+  const { messages, dropped } = read([POLL_CLOSED, POLL_OPENED, POLL_CLOSED, POLL_CLOSED]);
+  assert.equal(messages.length, 2);
   const silent = dropped.get("closeLiveChatActionPanelAction");
   assert.deepEqual([silent?.reason, silent?.count], ["silent", 2]);
 });
@@ -69,11 +69,18 @@ it("the id changes with what is shown, and with nothing else", () => {
   assert.equal(new Set([shown, ...others]).size, 4);
 });
 
-it("an update that shows what is shown already is not sent", () => {
-  const opened = read([updated("0 votes", 0, 0)]); // a poll that was open before anybody read the chat
-  const again = read([updated("0 votes", 0, 0)], opened.panels);
+it("an update that shows what the opening shows is not told of", () => {
+  const opened = read([POLL_OPENED]);
+  const again = read([updated("0 votes")], opened.panels);
   assert.deepEqual([again.messages, again.panels], [[], opened.panels]);
   assert.equal(again.dropped.get("updateLiveChatPollAction")?.reason, "silent");
+});
+
+it("what is shown again is told of once in an answer, and by another answer under the same id", () => {
+  const first = read([POLL_OPENED, POLL_UPDATED, POLL_UPDATED, POLL_CLOSED, POLL_CLOSED]);
+  assert.deepEqual(states(first), ["open 0", "updated 1972", "closed 1972"]);
+  const again = read([POLL_UPDATED, POLL_CLOSED], first.panels);
+  assert.deepEqual(again.messages, first.messages.slice(1));
 });
 
 it("a room is sent what a poll shows once, and what it showed last once more when it closes", async () => {
@@ -121,7 +128,7 @@ it("polls that are never closed are forgotten, the oldest first", () => {
   );
 });
 
-it("open polls survive a position's text, and whatever else may be written in one", () => {
+it("panels survive a position's text, and whatever else may be written in one", () => {
   const { panels } = read([POLL_OPENED, POLL_UPDATED]);
   const position = { ...POSITION, panels };
   assert.deepEqual(decodePosition(encodePosition(position)), position);
@@ -157,8 +164,9 @@ it("a poll that was open when the service stopped is closed after it starts agai
 });
 
 it("a poll that was opened while the room could not read is closed", async () => {
-  await using relay = await startRelay({ overdueMs: 200, settings: { RELAY_COOLDOWN_MS: "500" } });
+  await using relay = await startRelay({ windowMs: 200, settings: { RELAY_COOLDOWN_MS: "500" } });
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1 });
+  chat.say([textAction("before")]);
   await using stream = await openStream(relay, { videoId: VIDEO, details: true });
   const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
   while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
@@ -169,5 +177,5 @@ it("a poll that was opened while the room could not read is closed", async () =>
   chat.say([textAction("after")]);
   await stream.until(() => stream.ids.includes("after"));
   const sent = stream.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
-  assert.deepEqual(sent, ["open", "chat", "closed", "chat"]);
+  assert.deepEqual(sent, ["chat", "open", "chat", "closed", "chat"]);
 });

@@ -6,11 +6,11 @@ import type { Details } from "../src/protocol/kinds.ts";
 import type { ActionContext } from "../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../src/upstream/readers/panels.ts";
 import { frozen } from "./support/frozen.ts";
-import { readMessages } from "./support/read-messages.ts";
+import { readMessages, UTC } from "./support/read-messages.ts";
 import { noRecordings, recordedFiles, recordedJson } from "./support/recorded.ts";
 
 const read = (actions: readonly unknown[], more: Partial<ActionContext> = {}) =>
-  readMessages(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC", ...more });
+  readMessages(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, ...more });
 
 /** The actions of a recorded answer, page, list or single action, frozen; a bare renderer as if it were added. */
 function recordedActions(name: string): readonly unknown[] {
@@ -92,24 +92,23 @@ test("a recorded poll is sent when opened, at each change, and once when closed"
   skip: noRecordings,
 }, () => {
   const actions = POLL_LIFE.flatMap(([name]) => recordedActions(`actions/${name}.json`));
-  // One answer for each action: what is open is handed on.
+  // One answer for each action: what was shown is handed on.
   let panels = NO_PANELS;
   const messages = actions.flatMap((action) => {
     const answer = read([action], { panels });
     panels = answer.panels;
     return answer.messages;
   });
-  const states = messages.map(
+  // A room takes each id once.
+  const sent = [...new Map(messages.map((message) => [message.id, message])).values()];
+  const states = sent.map(
     ({ details }: { details: Details }) => `${details.poll?.state} ${details.poll?.votes}`,
   );
   assert.deepEqual(
     states,
     POLL_LIFE.flatMap(([, state]) => state ?? []),
   );
-  assert.deepEqual(panels, []);
-  const ids = messages.map(({ id }) => id);
-  assert.equal(new Set(ids).size, 5);
-  for (const id of ids) assert.ok(id.startsWith(`poll:${POLL_ID}:`), id);
+  for (const { id } of sent) assert.ok(id.startsWith(`poll:${POLL_ID}:`), id);
 });
 
 test("nothing recorded is unknown or broken, and what is silent is known to be", {

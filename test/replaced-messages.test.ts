@@ -88,14 +88,21 @@ it("what a batch is to the room stays so when its append had no answer and is tr
   const store = new ForgetfulStore(clock);
   const claim = await store.claim(VIDEO);
   const telemetry = new Telemetry(silentLog);
-  const appender = new Appender({ store: observe(store, clock, telemetry), clock, telemetry }, claim);
+  const appender = new Appender(
+    { store: observe(store, clock, telemetry), clock, telemetry, settings: CONTEXT },
+    claim,
+  );
   const actions = [
     replacing("a", text("a", "one")),
     replacing("a", text("a", "two")),
     replacing("late", text("b", "three")),
     said("late", "four"),
   ];
-  await appender.append(readActions(actions, CONTEXT).items, POSITION, new AbortController().signal);
+  await appender.append(
+    [readActions(actions, CONTEXT)],
+    { position: POSITION, readAt: 0 },
+    new AbortController().signal,
+  );
   assert.equal(store.failed, 2);
   const ids = (await store.read(VIDEO, 0, 10)).map(({ id }) => id.replace(/[\w-]{12}$/, "#"));
   assert.deepEqual(ids, ["a", "replaced:a:#", "b", "late"]);

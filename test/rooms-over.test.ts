@@ -1,8 +1,10 @@
 /** What is still answered of a chat that is over, and of a video that has none. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { session } from "./support/api.ts";
+import { failAlways, PLACES } from "./support/opening.ts";
 import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 import { assertConsecutive, Stream, streamUrl } from "./support/stream.ts";
@@ -53,6 +55,35 @@ describe("an ended room", () => {
     assert.equal(await statusOf(room.relay), 404);
     assert.equal(requests.length, looked);
   });
+});
+
+describe("a viewer that resumes a room which was released", () => {
+  const cases: [what: string, Partial<Scenario>, walled: readonly RequestKind[]][] = [
+    ["where its chat is over is sent what it missed, then end", { kind: "disabled" }, []],
+    ["behind a wall is sent the error, and the chat once the wall is gone", {}, PLACES],
+    ["whose chat only a source shows that fails, is sent the same", { foundOn: "next" }, ["next"]],
+  ];
+  for (const [what, scenario, walled] of cases) {
+    it(what, async () => {
+      await using room = await watchedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
+      await room.viewer.close();
+      for (const state of ["polling", "lingering", "released"]) await roomsIn(room.relay, state, 0);
+      room.chat.change(scenario);
+      const repair = failAlways(room.relay, walled, { status: 503 });
+      const cursor = room.viewer.cursors[5] ?? 0;
+      const url = streamUrl(room.relay.url, { videoId: VIDEO });
+      if (walled.length > 0) {
+        const refusal = await fetch(url, { headers: { "last-event-id": String(cursor) } });
+        const { code } = (await refusal.json()) as { code: string };
+        assert.deepEqual([refusal.status, code], [404, "NO_LIVE_CHAT"]);
+        repair();
+      }
+      await using back = await room.open({ lastEventId: cursor });
+      await back.untilMessages(3);
+      assert.deepEqual(back.messages, room.viewer.messages.slice(6));
+      if (walled.length === 0) assert.equal((await back.ended())?.event, "end");
+    });
+  }
 });
 
 describe("a replay", () => {
@@ -140,7 +171,7 @@ describe("a video without a chat", () => {
   it("is looked at again at once where something else came in place of its page", async () => {
     await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
     relay.upstream.chat(VIDEO, TEXT).say(1);
-    for (const on of ["popout", "watch"] as const) relay.upstream.fault({ on, times: 1, as: "html" });
+    relay.upstream.fault({ on: PLACES, times: 3, as: "html" });
     assert.equal(await statusOf(relay), 404);
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
     await viewer.untilMessages(1);

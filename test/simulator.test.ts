@@ -4,7 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { realisticHold } from "../src/simulator/index.ts";
+import {
+  type InProcessSimulator,
+  realisticHold,
+  type Simulator,
+  simulateInProcess,
+} from "../src/simulator/index.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import {
   chatIn,
@@ -154,4 +159,39 @@ test("of very many requests the last are remembered", async (t) => {
   for (let index = 0; index < 12; index += 1) await fetch(`${upstream.urls.main}/nowhere?${index}`);
   assert.ok(upstream.requests.length <= 6);
   assert.equal(upstream.requests.at(-1)?.path, "/nowhere?11");
+});
+
+test("a request that is handed over without a socket is answered as over HTTP, failures too", async (t) => {
+  const options = { seed: 3, clock: new FakeClock() };
+  const [overHttp, inProcess] = [await startFor(t, options), simulateInProcess(options)];
+  const path = `/live_chat?v=${VIDEO}`;
+  const never = new AbortController().signal;
+  const ask = async (upstream: Simulator, get: () => ReturnType<InProcessSimulator["exchange"]>) => {
+    upstream.chat(VIDEO).say(20);
+    upstream.fault({ on: "popout", times: 1, as: { status: 503 } });
+    upstream.fault({ on: "popout", times: 1, as: "truncated" });
+    upstream.fault({ on: "popout", times: 1, as: "reset" });
+    const outcomes: string[] = [];
+    for (let request = 0; request < 4; request++) {
+      try {
+        const { status, body } = await get();
+        outcomes.push(`${status} ${Buffer.concat(await Array.fromAsync(body))}`);
+      } catch {
+        outcomes.push("broken");
+      }
+    }
+    return outcomes;
+  };
+  const direct = await ask(inProcess, () =>
+    inProcess.exchange({ method: "GET", url: inProcess.urls.main + path, headers: {} }, never),
+  );
+  const fetched = await ask(overHttp, async () => {
+    const { status, body, headers } = await fetch(overHttp.urls.main + path);
+    return { status, header: (name) => headers.get(name) ?? undefined, body: (body ?? []) as never };
+  });
+  assert.deepEqual(direct, fetched);
+  assert.deepEqual(
+    direct.map((outcome) => outcome.slice(0, 3)),
+    ["503", "bro", "bro", "200"],
+  );
 });

@@ -269,7 +269,8 @@ export function pruneContract(subject: NewSubject): void {
     while (isPruning)
       appends += (await store.append(live, BORN_MS + appends, messages([appends]), "")).length;
     assert.equal(await pruning, 51);
-    assert.ok(appends > 20, `${appends} appends`);
+    // How many is the machine's business; a store that pruned in one go would let one or two through.
+    assert.ok(appends > 5, `${appends} appends`);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(appends).keys()]));
   });
 

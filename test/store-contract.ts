@@ -36,6 +36,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
     return { store, wall, reopen };
   };
   describe(`${name}: the log`, () => logContract(subject));
+  describe(`${name}: list`, () => listContract(subject));
   describe(`${name}: text`, () => textContract(subject));
   describe(`${name}: ownership`, () => ownershipContract(subject));
   describe(`${name}: followers`, () => followContract(subject));
@@ -185,6 +186,26 @@ function logContract(subject: NewSubject): void {
       ["r-edge", "r-edge"],
       ["r-young", "r-young"],
     ]);
+  });
+}
+
+function listContract(subject: NewSubject): void {
+  test("lists rooms, the last read first, with what is kept of each", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    await store.append(claim, BORN_MS, messages(["a", "gap:1", "gapless"]), "one");
+    wall.nowMs += 1000;
+    await store.append(claim, BORN_MS + 3, messages(["b"]), "two");
+    wall.nowMs += 1000;
+    const other = await own(store, OTHER);
+    await store.append(other, other.head, [], "one");
+    await store.finish(other, OVER);
+    await own(store, "never-read1");
+    const first = { videoId: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
+    const kept = { readAt: BORN_MS + 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, holes: 1 };
+    const empty = { floor: other.head, head: other.head, firstAt: null, lastAt: null, holes: 0 };
+    const second = { videoId: OTHER, ...empty, end: OVER, readAt: wall.nowMs };
+    assert.deepEqual(await store.listRooms(9), [second, { ...first, ...kept }]);
+    assert.deepEqual(await store.listRooms(1), [second]);
   });
 }
 

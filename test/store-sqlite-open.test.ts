@@ -65,10 +65,13 @@ function execute(path: string, sql: string): void {
 }
 
 test("a store of an unknown kind is refused, without its password", async () => {
-  assert.match(await refusal("mysql://user:secret@host/x"), /"mysql:".*use sqlite:<path> or memory:/);
+  assert.match(
+    await refusal("mysql://user:secret@host/x"),
+    /"mysql:".*use sqlite:<path>, memory: or postgres:/,
+  );
   assert.doesNotMatch(await refusal("mysql://user:secret@host/x"), /secret/);
-  assert.match(await refusal("sqlite:"), /use sqlite:<path> or memory:/);
-  assert.match(await refusal(""), /use sqlite:<path> or memory:/);
+  assert.match(await refusal("sqlite:"), /use sqlite:<path>, memory: or postgres:/);
+  assert.match(await refusal(""), /use sqlite:<path>, memory: or postgres:/);
   assert.match(await refusal("sqlite::memory:"), /use memory:/);
 });
 

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { LoadClients } from "../chaos/load/load-clients.ts";
 import { systemClock } from "../src/clock.ts";
-import { DETAILED, PLAIN } from "../src/rooms/form.ts";
+import { FORMS } from "../src/rooms/form.ts";
 import { Room } from "../src/rooms/room.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -17,6 +17,7 @@ import { observe, temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 300;
+const [PLAIN, DETAILED] = [FORMS.plain.bare, FORMS.detailed.bare];
 /** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
 const LAGS = [0, 1, 30, 250, 499, 520, 900];
 const HISTORY = 1000;

@@ -1,10 +1,11 @@
 /** What a room keeps of its newest messages in memory: so many, and so many bytes; the rest is the store's. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PLAIN } from "../src/rooms/form.ts";
+import { FORMS } from "../src/rooms/form.ts";
 import { Tail } from "../src/rooms/tail.ts";
 
 const HEAD = 1000;
+const PLAIN = FORMS.plain.bare;
 
 function messages(after: number, count: number, characters: number) {
   return Array.from({ length: count }, (_, i) => ({

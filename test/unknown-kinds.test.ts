@@ -59,7 +59,12 @@ it("a reader that fails is logged as a bug of ours with its stack, counted apart
   const failing = () => ({
     get addChatItemAction() {
       return {
-        item: { liveChatTextMessageRenderer: new Proxy({}, { has: fail, getOwnPropertyDescriptor: fail }) },
+        item: {
+          liveChatTextMessageRenderer: new Proxy(
+            {},
+            { get: fail, has: fail, getOwnPropertyDescriptor: fail },
+          ),
+        },
       };
     },
   });

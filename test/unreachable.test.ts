@@ -11,7 +11,7 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Transport } from "../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import { ask, post } from "./support/api.ts";
-import { asked, opened } from "./support/opening.ts";
+import { asked, opened, PLACES } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 
 const VIDEO = "unreachable";
@@ -98,8 +98,8 @@ describe("a host that cannot be reached", () => {
 
   it("has the code of a missing page where the scripts had told the credentials", async () => {
     await using relay = await startRelay({ deadlines: { pageMs: DEADLINE_MS } });
-    for (const on of ["popout", "watch"] as const) relay.upstream.fault({ on, times: 2, as: "silent" });
-    const pages = ["sw.js", "popout", "watch"];
+    relay.upstream.fault({ on: PLACES, times: 6, as: "silent" });
+    const pages = ["sw.js", ...PLACES];
     const stream = await ask(relay.url, `/v1/stream?videoId=${VIDEO}`);
     const session = await post<ErrorBody>(relay.url, "/v1/sessions", { videoId: VIDEO });
     assert.deepEqual([stream.status, session.status], [404, 502]);

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Failure } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
+import type { RequestKind } from "../src/simulator/requests.ts";
 import {
   around,
   assertEnds,
@@ -149,7 +150,7 @@ const TABLE: Row[] = [
   },
   {
     answer: "HTTP 401, 403, 404, another 400",
-    inRoom: "a re-bootstrap",
+    inRoom: "a re-bootstrap with fresh credentials",
     asAttempt: "fails",
     variants: [
       ["HTTP 403", { status: 403 }],
@@ -189,6 +190,15 @@ const TABLE: Row[] = [
 const saidIn = (failure: Failure): string[] =>
   [SAID, LOUD].filter((id) => JSON.stringify(failure).includes(id));
 
+async function assertReopens(room: Room, pages: readonly RequestKind[]): Promise<void> {
+  const { call, next } = await around(room);
+  assert.notEqual(next.continuation, call.continuation);
+  await assertGoesOn(room);
+  const expected = ["get_live_chat", ...pages, "get_live_chat"];
+  assert.deepEqual(asked(room.relay).slice(3, 3 + expected.length), expected);
+  assert.equal(bootstraps(room.relay), 2);
+}
+
 const IN_ROOM = {
   async "a batch"(room: Room) {
     const { next } = await around(room);
@@ -203,13 +213,8 @@ const IN_ROOM = {
     assert.deepEqual(asked(relay), ["sw.js", "popout", "get_live_chat", "get_live_chat"]);
   },
 
-  async "a re-bootstrap"(room: Room) {
-    const { call, next } = await around(room);
-    assert.notEqual(next.continuation, call.continuation);
-    await assertGoesOn(room);
-    assert.deepEqual(asked(room.relay).slice(3, 7), ["get_live_chat", "sw.js", "popout", "get_live_chat"]);
-    assert.equal(bootstraps(room.relay), 2);
-  },
+  "a re-bootstrap": (room: Room) => assertReopens(room, ["popout"]),
+  "a re-bootstrap with fresh credentials": (room: Room) => assertReopens(room, ["sw.js", "popout"]),
 
   async "a cooldown"(room: Room) {
     const { call, next } = await around(room);

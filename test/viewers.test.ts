@@ -23,7 +23,7 @@ const PATH = `/v1/stream?videoId=${VIDEO}`;
 const HEAD = `GET ${PATH} HTTP/1.1\r\nHost: relay\r\n`;
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
 /** Several times as long as it takes to say so much that a pausing reader's socket is full. */
-const STALL_MS = 1500;
+const STALL_MS = 3000;
 const LIMIT = { timeout: 60_000 };
 
 let relay: TestRelay;

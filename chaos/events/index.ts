@@ -2,15 +2,19 @@
 import type { World } from "../world.ts";
 import type { Event } from "./event.ts";
 import { SERVICE_EVENTS } from "./service.ts";
+import { SILENCE_EVENTS } from "./silences.ts";
 import { STORE_EVENTS } from "./store.ts";
 import { UPSTREAM_EVENTS } from "./upstream.ts";
 import { VIEWER_EVENTS } from "./viewers.ts";
+import { WALL_EVENTS } from "./walls.ts";
 
 export const EVENTS: Record<string, Event> = {
   ...SERVICE_EVENTS,
+  ...SILENCE_EVENTS,
   ...STORE_EVENTS,
   ...UPSTREAM_EVENTS,
   ...VIEWER_EVENTS,
+  ...WALL_EVENTS,
 };
 
 /** The events of one round, in an order of the seed's. */

@@ -1,6 +1,7 @@
 /** What happens to the service's process. */
+import { STEADY_ROOM } from "../cast.ts";
 import { KILL_POINTS, type KillPoint } from "../fault-injector.ts";
-import { STEADY_ROOM, type World } from "../world.ts";
+import type { World } from "../world.ts";
 import { ECHO_MS, type Event, fire, noBootstrap, pagesSince } from "./event.ts";
 
 /** The longest that a service may take to stop. */

@@ -14,7 +14,7 @@ export const STORE_EVENTS: Record<string, Event> = {
       const { disk } = world;
       const fill = () => {
         disk.fill(); // what the service gives back to the disk is taken again
-        world.sayLong(FILLING_MESSAGES); // and what its log still has room for is used up
+        world.cast.sayLong(FILLING_MESSAGES); // and what its log still has room for is used up
       };
       if (disk.canFill) await storeFault(world, "disk full", fill, () => disk.free());
       else world.verdict.count("impossible here: disk full");
@@ -74,6 +74,7 @@ export const STORE_EVENTS: Record<string, Event> = {
       for (const { client } of viewers) client.drop(random.below(200)); // some are just entering
       await world.pause(random.below(200));
       const { epoch, head } = await disk.claim(room.videoId, world.pause(random.below(300)));
+      world.gapJudge.lost(room.videoId);
       verdict.count("faults foreign claim");
       await world.until(() => {
         const row = disk.room(room.videoId);

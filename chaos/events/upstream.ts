@@ -1,6 +1,7 @@
 /** What goes wrong upstream, and what is said there. */
 import type { Failure } from "../../src/simulator/faults.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
+import { LOSSY_ROOM } from "../cast.ts";
 import { ECHO_MS, type Event, expire } from "./event.ts";
 
 /** What goes wrong with a call for messages. */
@@ -73,7 +74,8 @@ export const UPSTREAM_EVENTS: Record<string, Event> = {
   burst: {
     times: 4,
     async play(world) {
-      const room = world.random.pick(world.liveRooms);
+      // In the lossy room the upstream would let go of what nobody can have known of.
+      const room = world.random.pick(world.liveRooms.filter(({ videoId }) => videoId !== LOSSY_ROOM));
       room.chat.say(50 + world.random.below(250));
     },
   },

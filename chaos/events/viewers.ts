@@ -1,6 +1,7 @@
 /** What viewers do. */
 import { connect } from "node:net";
-import { GRACE_MS, LONG_ROOM, type Viewer, type World } from "../world.ts";
+import { LONG_ROOM } from "../cast.ts";
+import { GRACE_MS, type Viewer, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 
 /** When a viewer that takes nothing must be gone: not before the one, not after the other. */
@@ -32,7 +33,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
   "viewers come and go": {
     times: 4,
     async play(world) {
-      const leaving = someOf(world, 0.05);
+      const leaving = someOf(world, 0.05).filter(({ isWitness }) => !isWitness);
       await Promise.all(leaving.map((viewer) => world.leave(viewer)));
       for (const { room } of leaving) {
         await world.arrive(room, world.random.chance(0.3) ? { lastEventId: 0 } : {});
@@ -85,6 +86,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
         ({ at, videoId }) => at > from && videoId === room.videoId,
       );
       if (polls.length > 0) world.verdict.violate(`${room.videoId} is polled although nobody watches`);
+      world.gapJudge.lost(room.videoId);
       for (const { client } of viewers) client.comeBack();
       world.verdict.count("desertions");
     },

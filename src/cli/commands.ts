@@ -3,17 +3,27 @@
  * usage load nothing of the service.
  */
 import { SETTINGS } from "./config.ts";
-import { type Flag, type FlagTable, type Input, readFlags, suggest, UsageError } from "./flags.ts";
+import {
+  type Argument,
+  type Flag,
+  type FlagTable,
+  type Input,
+  readFlags,
+  suggest,
+  UsageError,
+} from "./flags.ts";
+import { EXPORT_FLAGS, PROBE_FLAGS, ROOMS_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 
 export interface Command {
   name: string;
   /** What it does, in one line. */
   usage: string;
+  argument?: Argument;
   examples: readonly string[];
   flags: FlagTable;
-  /** Rejects with what stops it; an error's `exitCode`, else 1, is that of the process. */
-  run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void>;
+  /** Resolves to the exit code. Rejects with what stops it; an error's `exitCode`, else 1, is that of the process. */
+  run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number>;
 }
 
 const MAX_RATE = 1000;
@@ -52,6 +62,56 @@ export const COMMANDS = [
     flags: DEMO_FLAGS,
     run: (input) => runUntilSignal(async (stopped) => (await import("./demo.ts")).demo(input, stopped)),
   }),
+  command({
+    name: "watch",
+    usage: "print a chat, message by message, or send it on to a webhook",
+    argument: VIDEO,
+    examples: [
+      "livechat-relay watch dQw4w9WgXcQ",
+      "livechat-relay watch dQw4w9WgXcQ --types paid,members --json --details | jq .amount",
+      "livechat-relay watch dQw4w9WgXcQ --post https://example.org/hook --wait",
+    ],
+    flags: WATCH_FLAGS,
+    run: async (input) => (await import("./reader/watch.ts")).watch(input),
+  }),
+  command({
+    name: "export",
+    usage: "write all that the service keeps of a chat, as JSON lines or CSV",
+    argument: VIDEO,
+    examples: [
+      "livechat-relay export dQw4w9WgXcQ --output chat.csv",
+      "livechat-relay export dQw4w9WgXcQ --output chat.jsonl --append",
+      "livechat-relay export dQw4w9WgXcQ --types superchat | jq .details.amount",
+    ],
+    flags: EXPORT_FLAGS,
+    run: async (input) => (await import("./reader/export.ts")).exportChat(input),
+  }),
+  command({
+    name: "probe",
+    usage: "try which upstream clients work for a video today",
+    argument: VIDEO,
+    examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
+    flags: PROBE_FLAGS,
+    run: async (input) => (await import("./reader/probe.ts")).probeVideo(input),
+  }),
+  command({
+    name: "rooms",
+    usage: "list what a service has stored and reads just now",
+    examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
+    flags: ROOMS_FLAGS,
+    run: async (input) => (await import("./reader/rooms.ts")).listRooms(input),
+  }),
+  command({
+    name: "backup",
+    usage: "copy the store to a file, while the service runs",
+    argument: { name: "file", meaning: "where the copy goes; it takes the place of a file of that name" },
+    examples: [
+      "livechat-relay backup backup.db",
+      "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
+    ],
+    flags: { RELAY_STORE: SETTINGS.RELAY_STORE },
+    run: async (input) => (await import("./backup.ts")).backup(input),
+  }),
 ] as const satisfies Command[];
 
 /** Throws `UsageError`, naming the nearest command, where there is none of that name. */
@@ -66,6 +126,6 @@ export function commandNamed(name: string): Command {
 function command<Table extends FlagTable>({
   run,
   ...row
-}: Omit<Command, "run"> & { flags: Table; run(input: Input<Table>): Promise<void> }): Command {
-  return { ...row, run: (args, env) => run(readFlags(row.flags, args, env)) };
+}: Omit<Command, "run"> & { flags: Table; run(input: Input<Table>): Promise<number> }): Command {
+  return { ...row, run: (args, env) => run(readFlags(row.flags, args, env, row.argument)) };
 }

@@ -3,12 +3,14 @@
  * touches the process.
  */
 import { readFileSync } from "node:fs";
-import { OVERDUE_MS } from "../rooms/lateness.ts";
+import { parseVideoId } from "../protocol/video-id.ts";
+import { WINDOW_MS } from "../rooms/lateness.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
 import { STALL_MS } from "../rooms/viewer.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
+import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
 /** The longest time that a timer can wait. */
@@ -19,14 +21,44 @@ export const SETTINGS = {
   RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
   RELAY_STORE: flag(
     "sqlite:./data/relay.db",
-    "`sqlite:<path>`, or `memory:`, which is lost when the service exits",
+    "`sqlite:<path>`; `memory:`, which is lost when the service exits; or `postgres://user:password@host:port/database`",
     storeUrl,
+  ),
+  RELAY_LEASE_MS: flag(
+    "10000",
+    "PostgreSQL: how long an instance that no longer answers stays the owner of its rooms",
+    ms(300),
+  ),
+  RELAY_DRAIN_MS: flag(
+    "5000",
+    "PostgreSQL: how long a stopping instance stays unready before it hands its rooms over",
+    ms(0),
+  ),
+  RELAY_STORE_LISTEN_URL: flag(
+    "",
+    "PostgreSQL: a direct connection for `LISTEN`, where RELAY_STORE goes through a pooler in transaction mode",
+    postgresUrl,
+  ),
+  RELAY_STORE_NOTIFY: flag(
+    "on",
+    "PostgreSQL: `off` looks for what other instances stored every 250 ms and uses no `LISTEN`",
+    onOff,
+  ),
+  RELAY_STORE_FAILOVER: flag(
+    "",
+    "PostgreSQL: `synchronous` says that a failover loses nothing, so that cursors stay what they were",
+    oneOf(["", "synchronous"]),
   ),
   RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
   RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of the music upstream host", baseUrl),
   RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of the mobile upstream host", baseUrl),
   RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two upstream calls", ms(0)),
   RELAY_GATE_CONCURRENCY: flag("4", "maximum number of upstream calls in flight", whole(1, 1000)),
+  RELAY_MAX_LATENESS_MS: flag(
+    "5000",
+    "how late polls may start, cooldowns aside; a new room that would make them later is refused with `503 CAPACITY`",
+    ms(0),
+  ),
   RELAY_COOLDOWN_MS: flag(
     "30000",
     "pause after the upstream throttles without a `Retry-After`; doubles while throttling continues, up to 10 minutes",
@@ -57,6 +89,11 @@ export const SETTINGS = {
     whole(1, 10_000_000),
   ),
   RELAY_CHAT_VIEW: flag("all", "`all` messages, or the upstream's `top` selection", oneOf(["all", "top"])),
+  RELAY_COMPRESSION: flag(
+    "auto",
+    "`auto`: streams are compressed with gzip for viewers that accept it, each batch once for all; `off`: never",
+    oneOf(["auto", "off"]),
+  ),
   RELAY_NO_CHAT_MS: flag(
     "30000",
     "how long a video without a chat is remembered and answered from memory; 0 turns this off",
@@ -79,6 +116,12 @@ export const SETTINGS = {
     onOff,
   ),
   RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
+  RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists what is stored and read", onOff),
+  RELAY_RECORD: flag(
+    "",
+    "comma list of videos whose chats are read from the start of the service to their end, watched or not",
+    videos,
+  ),
   RELAY_TIMEZONE: flag("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
   RELAY_RETENTION_DAYS: flag("30", "older messages are deleted; fractions allowed, 0 keeps everything", days),
   RELAY_RESTORED: flag(
@@ -97,11 +140,21 @@ export function toConfig(v: SettingValues) {
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
     throw new UsageError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
   }
+  const time = timeOfDay(v.RELAY_TIMEZONE);
   return {
     host: v.RELAY_HOST,
     port: v.RELAY_PORT,
-    /** `sqlite:<path>` or `memory:` */
+    /** `sqlite:<path>`, `memory:` or `postgres://…` */
     storeUrl: v.RELAY_STORE,
+    /** For a store that several instances share. */
+    shared: {
+      leaseMs: v.RELAY_LEASE_MS,
+      graceMs: v.RELAY_GRACE_MS,
+      listenUrl: v.RELAY_STORE_LISTEN_URL,
+      isNotifying: v.RELAY_STORE_NOTIFY,
+      isSynchronous: v.RELAY_STORE_FAILOVER === "synchronous",
+    },
+    drainMs: v.RELAY_DRAIN_MS,
     upstream: {
       main: v.RELAY_UPSTREAM_URL,
       music: v.RELAY_UPSTREAM_MUSIC_URL,
@@ -113,6 +166,7 @@ export function toConfig(v: SettingValues) {
       spacingMs: v.RELAY_GATE_SPACING_MS,
       concurrency: v.RELAY_GATE_CONCURRENCY,
       cooldownMs: v.RELAY_COOLDOWN_MS,
+      maxLatenessMs: v.RELAY_MAX_LATENESS_MS,
     },
     rooms: {
       graceMs: v.RELAY_GRACE_MS,
@@ -121,20 +175,26 @@ export function toConfig(v: SettingValues) {
       keepaliveMs: v.RELAY_KEEPALIVE_MS,
       stallMs: STALL_MS,
       quietMs: QUIET_MS,
-      overdueMs: OVERDUE_MS,
+      windowMs: WINDOW_MS,
       pollMinMs: v.RELAY_POLL_MIN_MS,
       pollMaxMs: v.RELAY_POLL_MAX_MS,
       maxFailures: v.RELAY_MAX_FAILURES,
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
+      timeOfDay: time,
     },
-    reading: { chatView: v.RELAY_CHAT_VIEW, timezone: v.RELAY_TIMEZONE },
+    reading: { chatView: v.RELAY_CHAT_VIEW, timeOfDay: time },
     http: {
       callerPolling: v.RELAY_CALLER_POLLING,
       probe: v.RELAY_PROBE,
+      rooms: v.RELAY_ROOMS,
+      retentionDays: v.RELAY_RETENTION_DAYS,
+      compression: v.RELAY_COMPRESSION === "auto",
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
+    /** Ids of the videos to record. */
+    record: v.RELAY_RECORD,
     /** 0 keeps all. */
     retentionDays: v.RELAY_RETENTION_DAYS,
     /** The store is a backup: cursors given out since it was made must not be honoured. */
@@ -150,8 +210,25 @@ function flag<T>(defaultText: string, meaning: string, read: (text: string) => T
 }
 
 function storeUrl(value: string): string {
-  if (!/^(memory:$|sqlite:.)/s.test(value)) throw new Error("`sqlite:<path>` or `memory:`");
+  if (!/^(memory:$|sqlite:.|postgres(ql)?:\/\/)/s.test(value)) {
+    throw new Error("`sqlite:<path>`, `memory:` or `postgres://…`");
+  }
   return value;
+}
+
+function postgresUrl(value: string): string | undefined {
+  if (value === "") return undefined;
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error("`postgres://…`");
+  return value;
+}
+
+function videos(value: string): string[] {
+  const names = value.split(",").map((name) => name.trim());
+  try {
+    return [...new Set(names.filter((name) => name !== "").map(parseVideoId))];
+  } catch {
+    throw new Error("a comma list of ids or URLs of videos");
+  }
 }
 
 function hostName(value: string): string {

@@ -18,9 +18,11 @@ export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick
   try {
     if (input.given.has("recording")) await playRecording(upstream, input.values.recording);
     else speak(upstream, input.values.rate);
-    const config = { ...toConfig(input.values), storeUrl: "memory:", upstream: upstream.urls };
+    const own = toConfig(input.values);
+    const http = { ...own.http, demoVideo: VIDEO_ID };
+    const config = { ...own, http, storeUrl: "memory:", upstream: upstream.urls };
     const service = await startConfigured(config, input, stopped);
-    process.stdout.write(welcome(`${service.url}/v1/stream?videoId=${VIDEO_ID}`));
+    process.stdout.write(welcome(service.url));
     const stop = async () => {
       await service.stop();
       await upstream.close();
@@ -53,12 +55,14 @@ async function playRecording(upstream: Simulator, path: string): Promise<void> {
   }
 }
 
-function welcome(stream: string): string {
+function welcome(url: string): string {
+  const stream = `${url}/v1/stream?videoId=${VIDEO_ID}`;
   return `
 The relay runs against a simulated upstream, and keeps everything in memory.
 
-  Stream   ${stream}
-  Watch    curl -N '${stream}'
+  Page     ${url}/?videoId=${VIDEO_ID}
+  Overlay  ${url}/overlay?videoId=${VIDEO_ID}
+  Stream   curl -N '${stream}'
   Resume   curl -N -H 'Last-Event-ID: <the last id you saw>' '${stream}'
   Stop     Ctrl-C
 

@@ -7,6 +7,10 @@ import { parseArgs } from "node:util";
 export interface Flag<T> {
   default: string;
   meaning: string;
+  /** Its name on the command line, where that is not the table's name in small letters. */
+  option?: string;
+  /** It takes no value: given, its text is "on". */
+  isSwitch?: true;
   /** Throws an error that says what the text must be. */
   read(text: string): T;
 }
@@ -17,9 +21,19 @@ export type FlagValues<Table extends FlagTable> = {
   [Name in keyof Table]: ReturnType<Table[Name]["read"]>;
 };
 
+/** The one word that a command needs beside its flags, as help shows it: `<video>`. */
+export interface Argument {
+  name: string;
+  meaning: string;
+  /** What matches is the argument, though it begins with a dash as flags do. */
+  pattern?: RegExp;
+}
+
 /** What was asked for, read and checked. */
 export interface Input<Table extends FlagTable> {
   values: FlagValues<Table>;
+  /** "" where the command takes none. */
+  argument: string;
   /** The names of what the user chose, by flag or variable. */
   given: ReadonlySet<string>;
 }
@@ -36,8 +50,8 @@ const AFTER_SCHEME = /(?<=:\/\/).*/s;
 const MAX_QUOTED_CHARS = 100;
 
 /** `grace-ms` for RELAY_GRACE_MS. */
-export function flagOf(name: string): string {
-  return name.replace(VARIABLE_PREFIX, "").toLowerCase().replaceAll("_", "-");
+export function flagOf(name: string, { option }: Pick<Flag<unknown>, "option"> = {}): string {
+  return option ?? name.replace(VARIABLE_PREFIX, "").toLowerCase().replaceAll("_", "-");
 }
 
 /** Whether an environment variable sets it too. */
@@ -45,21 +59,25 @@ export function isVariable(name: string): boolean {
   return name.startsWith(VARIABLE_PREFIX);
 }
 
-/** The value of every flag of the table. An empty variable counts as not set. Throws `UsageError`. */
+/**
+ * The value of every flag of the table, and the argument where the command takes one. An empty variable counts as not
+ * set. Throws `UsageError`.
+ */
 export function readFlags<Table extends FlagTable>(
   table: Table,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
+  argument?: Argument,
 ): Input<Table> {
-  const flags = parseFlags(Object.keys(table).map(flagOf), args);
+  const { texts, positional } = parseFlags(table, args, argument);
   const given = new Set<string>();
   const values = Object.entries(table).map(([name, flag]) => {
     const variable = isVariable(name) ? env[name] || undefined : undefined;
-    const text = flags[flagOf(name)] ?? variable;
+    const text = texts[flagOf(name, flag)] ?? variable;
     if (text !== undefined) given.add(name);
     return [name, readValue(name, flag, text ?? flag.default)];
   });
-  return { values: Object.fromEntries(values) as FlagValues<Table>, given };
+  return { values: Object.fromEntries(values) as FlagValues<Table>, argument: positional, given };
 }
 
 /** A line for each variable that looks like a setting of the table and is none. */
@@ -78,26 +96,49 @@ export function suggest(unknown: string, known: readonly string[]): string {
   return nearest ? `; did you mean ${nearest.name}?` : "";
 }
 
-function parseFlags(flags: readonly string[], args: readonly string[]): Record<string, string> {
-  const options = Object.fromEntries(flags.map((flag) => [flag, { type: "string" as const }]));
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+/** The texts by the flags' names on the command line, and the argument. */
+function parseFlags(table: FlagTable, args: readonly string[], argument: Argument | undefined) {
+  const flags = new Map(Object.entries(table).map(([name, flag]) => [flagOf(name, flag), flag]));
+  const options = Object.fromEntries(
+    [...flags].map(([name, { isSwitch }]) => [name, { type: isSwitch ? "boolean" : "string" } as const]),
+  );
+  const positionals = args.filter(
+    (arg, index) => argument?.pattern?.test(arg) && !isValue(args, index, flags),
+  );
+  const rest = args.filter((arg) => !positionals.includes(arg));
+  const { tokens } = parseArgs({ args: rest, options, strict: false, tokens: true });
   const texts: Record<string, string> = {};
   for (const token of tokens) {
-    if (token.kind === "positional")
-      throw new UsageError(
-        `unexpected argument "${token.value}"; see --help (after npm run or npm start, put -- before flags)`,
-      );
+    if (token.kind === "positional") positionals.push(token.value);
     if (token.kind !== "option") continue;
-    if (!flags.includes(token.name)) {
-      const known = flags.map((flag) => `--${flag}`);
+    const flag = flags.get(token.name);
+    if (!flag) {
+      const known = [...flags.keys()].map((name) => `--${name}`);
       throw new UsageError(`${token.rawName} is not a flag${suggest(token.rawName, known)} (see --help)`);
     }
-    if (token.value === undefined || (!token.inlineValue && token.value.startsWith("-"))) {
+    if (flag.isSwitch) {
+      if (token.value !== undefined) throw new UsageError(`${token.rawName} takes no value; see --help`);
+    } else if (token.value === undefined || (!token.inlineValue && token.value.startsWith("-"))) {
       throw new UsageError(`${token.rawName} needs a value; see --help`);
     }
-    texts[token.name] = token.value;
+    texts[token.name] = token.value ?? "on";
   }
-  return texts;
+  const [positional = "", ...more] = positionals;
+  const unexpected = argument ? more[0] : positionals[0];
+  if (unexpected !== undefined) {
+    throw new UsageError(
+      `unexpected argument "${unexpected}"; see --help (after npm run or npm start, put -- before flags)`,
+    );
+  }
+  if (argument && positional === "")
+    throw new UsageError(`<${argument.name}> is missing: ${argument.meaning}; see --help`);
+  return { texts, positional };
+}
+
+/** Whether it is the value of the flag before it. */
+function isValue(args: readonly string[], index: number, flags: ReadonlyMap<string, Flag<unknown>>): boolean {
+  const before = flags.get(args[index - 1]?.replace(/^--/, "") ?? "");
+  return before !== undefined && !before.isSwitch;
 }
 
 function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
@@ -105,7 +146,8 @@ function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
     return flag.read(text);
   } catch (error) {
     const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
-    const shown = isVariable(name) ? name : `--${name}`;
+    const option = `--${flagOf(name, flag)}`;
+    const shown = !isVariable(name) ? option : flag.option ? `${name} (${option})` : name;
     const quoted = text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS);
     throw new UsageError(`${shown}: must be ${must}, not ${JSON.stringify(quoted)}`);
   }

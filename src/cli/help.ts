@@ -14,8 +14,13 @@ export function help(): string {
   return `Usage: livechat-relay [command] [flags]\n\n${commands}\n${commandHelp(serve)}`;
 }
 
-export function commandHelp({ name, usage, examples, flags }: Command): string {
+export function commandHelp({ name, usage, argument, examples, flags }: Command): string {
+  const synopsis = argument
+    ? ` <${argument.name}> [flags]\n\n  <${argument.name}>  ${argument.meaning}`
+    : " [flags]";
   return `livechat-relay ${name}: ${usage}
+
+Usage: livechat-relay ${name}${synopsis}
 
 Examples:
 ${examples.map((line) => `  ${line}\n`).join("")}
@@ -25,7 +30,8 @@ ${flagRows(flags)}`;
 
 function flagRows(flags: FlagTable): string {
   const rows = Object.entries(flags).map(([name, flag]) => {
-    const names = isVariable(name) ? `${name}, --${flagOf(name)}` : `--${name}`;
+    const option = `--${flagOf(name, flag)}`;
+    const names = isVariable(name) ? `${name}, ${option}` : option;
     return `  ${names} (default ${flag.default || "none"})\n      ${flag.meaning.replaceAll("`", "")}\n`;
   });
   return rows.join("");

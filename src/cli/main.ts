@@ -1,14 +1,14 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
-import "../../bin/check-node.js";
+import "#check-node";
 import { readFileSync } from "node:fs";
+import { PACKAGE_ROOT } from "../package-root.ts";
 import { commandNamed } from "./commands.ts";
 import { commandHelp, help } from "./help.ts";
-
-const PACKAGE = new URL("../../package.json", import.meta.url);
 
 try {
   await main(process.argv.slice(2));
 } catch (error) {
+  if (isMissingPackage(error)) throw error; // the launcher says what to do
   const { message, exitCode = 1 }: Error & { exitCode?: number } =
     error instanceof Error ? error : new Error(String(error));
   process.stderr.write(`livechat-relay: ${message}\n`);
@@ -17,7 +17,8 @@ try {
 
 async function main(args: readonly string[]): Promise<void> {
   const [first = "", second] = args;
-  if (first === "--version") return print(`${JSON.parse(readFileSync(PACKAGE, "utf8")).version}\n`);
+  if (first === "--version")
+    return print(`${JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version}\n`);
   if (first === "help") return print(second === undefined ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");
   const command = commandNamed(isNamed ? first : "serve");
@@ -25,7 +26,11 @@ async function main(args: readonly string[]): Promise<void> {
   if (flags.some((flag) => flag === "--help" || flag === "-h")) {
     return print(isNamed ? commandHelp(command) : help());
   }
-  await command.run(flags, process.env);
+  process.exitCode = await command.run(flags, process.env);
+}
+
+function isMissingPackage(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
 }
 
 function print(text: string): void {

@@ -5,6 +5,7 @@ import { createLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, SETTINGS, toConfig } from "./config.ts";
 import { type Input, unknownVariables } from "./flags.ts";
+import { WATCH_FLAGS } from "./reader/flags.ts";
 import { type Service, startService } from "./service.ts";
 
 export type ServeInput = Input<typeof SETTINGS>;
@@ -38,7 +39,13 @@ export async function startConfigured(
       "RELAY_MAX_VIEWERS is lowered to what the limit of open files (ulimit -n) allows",
     );
   }
-  for (const line of unknownVariables(SETTINGS, process.env)) log.warn(line);
+  if (config.record.length > 0 && config.retentionDays > 0)
+    log.warn(
+      { retentionDays: config.retentionDays },
+      "recorded messages are deleted after RELAY_RETENTION_DAYS, as all others: 0 keeps everything",
+    );
+  // What only another command knows is no mistake.
+  for (const line of unknownVariables({ ...SETTINGS, ...WATCH_FLAGS }, process.env)) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();

@@ -2,15 +2,13 @@
 import { isIPv6 } from "node:net";
 import type { Clock } from "../clock.ts";
 import { createServer } from "../http/server.ts";
-import { Rooms } from "../rooms/rooms.ts";
+import { recordChat } from "../rooms/recorder.ts";
 import { openStore, StoreOpenError } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { UpstreamCalls } from "../upstream/calls.ts";
 import { directEgress } from "../upstream/egress/egress.ts";
-import { Flights } from "../upstream/flights.ts";
-import { LiveChat } from "../upstream/live-chat.ts";
 import type { Config } from "./config.ts";
+import { assembleRelay } from "./relay.ts";
 
 /** Connections that wait to be taken when all viewers come back at once; the system may allow fewer. */
 const LISTEN_BACKLOG = 4096;
@@ -35,21 +33,18 @@ export async function startService(
   stopped?: AbortSignal,
 ): Promise<Service> {
   const egress = directEgress(config.gate, clock, telemetry); // first: what it refuses must leave nothing open
-  const store = await openStore(config.storeUrl, clock, telemetry).catch((error) => {
+  const store = await openStore(config.storeUrl, clock, telemetry, config.shared).catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;
   });
-  const flights = new Flights(clock);
-  const { upstream: hosts, clients, deadlines } = config;
-  const calls = new UpstreamCalls({ hosts, clients, deadlines, flights, egress, telemetry });
-  const liveChat = new LiveChat(calls, config.reading, clock, telemetry);
-  const rooms = new Rooms({ store, liveChat, clock, telemetry, settings: config.rooms });
+  const { calls, liveChat, rooms } = assembleRelay({ config, store, egress, clock, telemetry });
   const app = await createServer({ rooms, liveChat, telemetry, clock }, config.http);
-  const retention = new AbortController();
+  const background = new AbortController();
 
   const stop = async () => {
-    retention.abort();
+    background.abort();
+    if (store.peers) await rooms.leave(config.drainMs);
     // Readiness goes off first; it can be asked for until the last stream has ended.
     await rooms.stop();
     await calls.close();
@@ -69,7 +64,9 @@ export async function startService(
       `cannot listen on ${config.host} port ${config.port} (${code}): choose others by RELAY_HOST and RELAY_PORT, or --host and --port`,
     );
   }
-  void runRetention(store, config.retentionDays, clock, telemetry, retention.signal);
+  void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
+  const recording = { rooms, store, clock, telemetry };
+  for (const videoId of config.record) void recordChat(videoId, recording, background.signal);
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;
   return {

@@ -16,7 +16,7 @@ const SAME_REQUEST_MS = 1000;
  */
 export async function runUntilSignal(
   start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
-): Promise<void> {
+): Promise<never> {
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (name: NodeJS.Signals) => {

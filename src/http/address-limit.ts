@@ -4,6 +4,8 @@ import { RelayError } from "../protocol/errors.ts";
 
 const RETRY_MS = 30_000;
 
+const UNLIMITED = () => {};
+
 export class AddressLimit {
   readonly #max: number;
   readonly #viewers = new Map<string, number>();
@@ -12,8 +14,9 @@ export class AddressLimit {
     this.#max = max;
   }
 
-  /** Takes a place; the function returned gives it back. Throws `RelayError` CAPACITY where there is none left. */
+  /** Takes a place; the function returned gives it back, once. Throws `RelayError` CAPACITY where there is none left. */
   take(address: string): () => void {
+    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED;
     const network = networkOf(address);
     const viewers = (this.#viewers.get(network) ?? 0) + 1;
     if (viewers > this.#max) {
@@ -22,7 +25,10 @@ export class AddressLimit {
       });
     }
     this.#viewers.set(network, viewers);
+    let isTaken = true;
     return () => {
+      if (!isTaken) return;
+      isTaken = false;
       const left = (this.#viewers.get(network) ?? 1) - 1;
       if (left > 0) this.#viewers.set(network, left);
       else this.#viewers.delete(network);

@@ -14,6 +14,7 @@ const ERRORS_OF = {
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
+  "/v1/rooms": ["STORE_UNAVAILABLE"],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
 const RETRY_AFTER = {
@@ -22,11 +23,13 @@ const RETRY_AFTER = {
 };
 
 /** The options of an endpoint's route: what it expects, what it answers, and its errors for the upstream's faults. */
-export function routeOptions(path: keyof typeof ERRORS_OF, expected: FastifySchema, success: object) {
-  return {
-    config: { faultCodes: FAULT_CODES[path] },
-    schema: { ...expected, response: { 200: success, ...errorsOf(path) } },
-  };
+export function routeOptions(path: keyof typeof FAULT_CODES, expected: FastifySchema, success: object) {
+  return { config: { faultCodes: FAULT_CODES[path] }, schema: schemaOf(path, expected, success) };
+}
+
+/** What an endpoint expects and what it answers. */
+export function schemaOf(path: keyof typeof ERRORS_OF, expected: FastifySchema, success: object) {
+  return { ...expected, response: { 200: success, ...errorsOf(path) } };
 }
 
 /** By status, each error that the specification's table gives an endpoint. */

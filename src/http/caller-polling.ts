@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
+import { joinGifts, NO_GIFTS } from "../rooms/gifts.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { isClientLabel } from "../upstream/clients.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
@@ -29,7 +30,7 @@ export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): v
       const signal = clientGone(reply.raw);
       const { page, first } = await liveChat.bootstrap(videoId, { lane: "caller", maxCooldownMs: 0, signal });
       const { chatType, pair, credentials, continuation } = page.position;
-      const initial = includeInitial ? uniqueById([...page.items, ...first.items]) : [];
+      const initial = includeInitial ? toMessages([...page.items, ...first.items]) : [];
       return {
         videoId,
         chatType,
@@ -71,12 +72,14 @@ export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): v
       return {
         token: answer.position.continuation,
         timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-        messages: answer.items.map(({ message }) => messageFor(message, details)),
+        messages: toMessages(answer.items).map((message) => messageFor(message, details)),
       };
     },
   );
 }
 
-function uniqueById(items: readonly Item[]): Message[] {
+/** Each once, the first time that it is read. */
+function toMessages(read: readonly Item[]): Message[] {
+  const { items } = joinGifts(read, new Set(), NO_GIFTS, 0);
   return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();
 }

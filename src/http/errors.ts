@@ -1,7 +1,7 @@
 /** Gives every failure of a request the one JSON shape, whether a route, the validator or Fastify finds it. */
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
-import type { Logger } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import { ofFault } from "./fault-codes.ts";
 
@@ -16,18 +16,16 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_BAD_URL: ["INVALID_REQUEST", "url: not a valid path."],
 };
 
-/** `cooldownLeftMs`: for how long the upstream's throttling still lasts. */
-export function answerErrors(app: FastifyInstance, log: Logger, cooldownLeftMs: () => number): void {
+export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
   app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
     const { config, url: route } = request.routeOptions;
     if (error instanceof UpstreamError && config.faultCodes) {
-      return answer(ofFault(error, config.faultCodes, cooldownLeftMs()), reply);
+      return answer(ofFault(error, config.faultCodes), reply, telemetry);
     }
     const known = toRelayError(error);
     // A request that was cut short because its client left is not a failure.
-    if (known.code === "INTERNAL" && !reply.raw.destroyed)
-      log.error({ err: error, route }, "a request failed");
-    return answer(known, reply);
+    if (known.code === "INTERNAL" && !reply.raw.destroyed) telemetry.requestFailed(error, route);
+    return answer(known, reply, telemetry);
   });
 }
 
@@ -48,11 +46,12 @@ export function refuseUnserved(app: FastifyInstance): void {
 }
 
 /** For requests that Fastify refuses before any hook, the CORS one included, has run. */
-export function answerUnroutable(error: FastifyError, reply: FastifyReply): void {
-  answer(toRelayError(error), reply.header("access-control-allow-origin", "*"));
+export function answerUnroutable(error: FastifyError, reply: FastifyReply, telemetry: Telemetry): void {
+  answer(toRelayError(error), reply.header("access-control-allow-origin", "*"), telemetry);
 }
 
-function answer(error: RelayError, reply: FastifyReply): FastifyReply {
+function answer(error: RelayError, reply: FastifyReply, telemetry: Telemetry): FastifyReply {
+  telemetry.requestRefused(error.code);
   if (error.retryAfterMs !== undefined) {
     reply.header("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
   }

@@ -26,11 +26,11 @@ export const FAULT_CODES = {
   "/v1/probe": OF_VIDEO,
 } as const satisfies Record<string, FaultCodes>;
 
-export function ofFault(error: UpstreamError, codes: FaultCodes, cooldownLeftMs: number): RelayError {
+export function ofFault(error: UpstreamError, codes: FaultCodes): RelayError {
   const [code, wordsFor] = codes[error.fault] ?? codes.otherwise;
-  const retryAfter = error.fault === "throttled" ? { retryAfterMs: cooldownLeftMs } : {};
+  const { retryAfterMs } = error;
   const message = error.unreachable ? `${error.message}.` : wordsFor(error.message);
-  return new RelayError(code, message, { ...retryAfter, cause: error });
+  return new RelayError(code, message, { retryAfterMs, cause: error });
 }
 
 declare module "fastify" {

@@ -1,6 +1,7 @@
 /** `GET /v1/openapi.json`: the API described, from the very schemas that validate it. */
 import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifySchema } from "fastify";
+import { PACKAGE_ROOT } from "../package-root.ts";
 import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {
@@ -20,7 +21,7 @@ interface ValueSchema {
 
 /** Describes the routes that are added after this call. */
 export function describeApi(app: FastifyInstance): void {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8"));
   const paths: Record<string, object> = {};
   app.addHook("onRoute", ({ url, method, schema }) => {
     if (schema?.summary) paths[url] = { [String(method).toLowerCase()]: operationOf(schema) };

@@ -4,6 +4,7 @@ import { ERRORS } from "../protocol/errors.ts";
 import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
+import { ROOM_STATES } from "../rooms/entry.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 
 /** An object that has no other keys. */
@@ -53,6 +54,7 @@ export const Details = Type.Partial(
         url: Text,
       }),
     ),
+    rank: Type.Integer({ minimum: 1, maximum: 3, description: "The author's place on the leaderboard." }),
     publishedAt: Type.String({ description: "ISO 8601 in UTC with microseconds." }),
     offsetMs: Type.Number({ description: "Replay: milliseconds since the stream began." }),
     header: Type.String({ description: "A milestone's." }),
@@ -61,6 +63,8 @@ export const Details = Type.Partial(
       { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
     ),
     tier: Type.Integer({ minimum: 1, maximum: 7 }),
+    likes: Type.Number({ description: "Of a paid message, when it was read." }),
+    replies: Type.Number({ description: "Of a paid message, when it was read." }),
     colors: Type.Object({
       header: Color,
       headerText: Color,
@@ -71,6 +75,10 @@ export const Details = Type.Partial(
     }),
     sticker: Type.Object({ label: Type.String(), url: Text }),
     gift: Type.Object({ count: Type.Number() }),
+    jewels: Type.Object(
+      { gift: Type.String(), count: OptionalNumber, combo: OptionalNumber },
+      { description: "The gift's name, its price in jewels, how many in a row." },
+    ),
     level: Type.String({ description: "Of a membership." }),
     target: Type.Object(
       { messageId: Text, authorId: Text },
@@ -86,6 +94,13 @@ export const Details = Type.Partial(
     }),
     banner: Type.Object({ kind: Type.String(), header: Text }),
     raid: Type.Object({ direction: Type.Enum(["in", "out"]), videoId: Text, url: Text }),
+    gap: Type.Object(
+      {
+        since: Type.String({ description: "When the room was last read, ISO 8601 in UTC." }),
+        reason: Type.Enum(["unwatched", "down", "unreachable", "throttled"]),
+      },
+      { description: "Between this message and the one before it, others may be missing." },
+    ),
     upstreamKind: Type.String({ description: "The upstream's name: the renderer's or the action's." }),
   }),
   { description: "With `details=true`: what else the message has." },
@@ -168,7 +183,7 @@ export const SessionResponse = Type.Object({
   client: Type.Enum(Object.keys(CLIENTS), { description: "The upstream client that worked." }),
   host: Type.String({ description: "The upstream host that it talks to, as a URL." }),
   endpoint: Endpoint,
-  apiKey: Type.String(),
+  apiKey: Type.String({ description: "Empty where the upstream names none." }),
   webVersion: Type.String(),
   token: Type.String({ description: "The first continuation token." }),
   timeoutMs: TimeoutMs,
@@ -185,7 +200,10 @@ export const PollRequest = Type.Object(
     }),
     client: Type.String({ maxLength: 100, description: "Client label of the session.", examples: ["WEB"] }),
     endpoint: Endpoint,
-    apiKey: Type.String({ pattern: "^[A-Za-z0-9_-]{10,100}$", description: "API key of the session." }),
+    apiKey: Type.String({
+      pattern: "^([A-Za-z0-9_-]{10,100})?$",
+      description: "API key of the session; may be empty.",
+    }),
     webVersion: Type.Optional(
       Type.Unknown({ description: "Client version of the session: digits and points. Only for `WEB`." }),
     ),
@@ -216,6 +234,26 @@ export const PollResponse = Type.Object({
   }),
   timeoutMs: TimeoutMs,
   messages: Type.Array(refTo("Message")),
+});
+
+const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
+
+export const RoomsResponse = Type.Object({
+  retentionDays: Type.Number({ description: "After how many days messages are deleted; 0: never." }),
+  rooms: Type.Array(
+    Type.Object({
+      videoId: VideoId,
+      state: Type.Enum([...ROOM_STATES], {
+        description: "Of a room that is not open, the state that it was left in.",
+      }),
+      messages: Type.Integer({ description: "How many are kept." }),
+      firstAt: At,
+      lastAt: At,
+      viewers: Type.Integer({ description: "On this instance; a recording counts as one." }),
+      lateMs: orNull(Type.Number({ description: "Of a room that is read: since the last good answer." })),
+      holes: Type.Integer({ description: "How many messages of type `gap` are among them." }),
+    }),
+  ),
 });
 
 export const ProbeRequest = Type.Object(

@@ -10,9 +10,12 @@ import type { LiveChat } from "../upstream/live-chat.ts";
 import { AddressLimit } from "./address-limit.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
+import { handOverWorks } from "./hand-over.ts";
 import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
+import { pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
+import { roomsRoute } from "./rooms.ts";
 import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
@@ -33,10 +36,18 @@ export interface HttpSettings {
   callerPolling: boolean;
   /** Whether `/v1/probe`, which makes 24 upstream calls, is served. */
   probe: boolean;
+  /** Whether `/v1/rooms`, which tells what is read, is served. */
+  rooms: boolean;
+  /** After how many days messages are deleted; 0: never. */
+  retentionDays: number;
+  /** Whether streams are compressed for viewers that accept it. */
+  compression: boolean;
   /** Infinite: no limit. */
   maxViewersPerAddress: number;
   /** How many proxies in front are believed when they name a caller's address. */
   trustedProxies: number;
+  /** The video that the empty page offers, where the service is the demo. */
+  demoVideo?: string;
 }
 
 interface Served {
@@ -48,7 +59,7 @@ interface Served {
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, liveChat, telemetry, clock } = served;
-  const socketAnswers = new SocketAnswers(clock);
+  const socketAnswers = new SocketAnswers(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
@@ -63,12 +74,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     },
     // A query's value is the text that was sent: nothing is coerced, a field that occurs twice is refused.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
-    frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply),
+    frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
   });
   socketAnswers.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setSerializerCompiler(() => JSON.stringify);
-  answerErrors(app, telemetry.log, () => liveChat.cooldownLeftMs);
+  answerErrors(app, telemetry);
   await app.register(cors, {
     origin: "*",
     methods: [...METHODS],
@@ -79,10 +90,15 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   boundRequests(app);
   refuseUnserved(app);
   describeApi(app);
-  streamRoute(app, rooms, new AddressLimit(settings.maxViewersPerAddress));
+  const addresses = new AddressLimit(settings.maxViewersPerAddress);
+  const handsOver = await handOverWorks();
+  if (!handsOver) telemetry.streamsNotHandedOver();
+  streamRoute(app, { rooms, addresses, socketAnswers, handsOver, compresses: settings.compression });
   if (settings.callerPolling) callerPollingRoutes(app, liveChat);
   if (settings.probe) probeRoute(app, liveChat);
+  if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
   healthRoutes(app, rooms, telemetry);
+  pageRoutes(app, settings.demoVideo);
   return app;
 }
 

@@ -6,6 +6,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../clock.ts";
 import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { METHODS } from "./errors.ts";
 
 /** What Node's parser finds wrong, by its code. */
@@ -23,17 +24,28 @@ const READING_MS = 1000;
 
 export class SocketAnswers {
   readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
   /** The last answer of each connection, which may be under way. */
   readonly #last = new WeakMap<Duplex, ServerResponse>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, telemetry: Telemetry) {
     this.#clock = clock;
+    this.#telemetry = telemetry;
   }
 
   watch(server: Server): void {
     server.on("request", ({ socket }, response) => this.#last.set(socket, response));
     const allow = `Allow: OPTIONS, ${METHODS.join(", ")}`;
     server.on("connect", (_request, socket) => this.#give(NO_PROXY, socket, allow));
+  }
+
+  /**
+   * The response's connection is taken from the server, and will have no such bytes. False where other requests have
+   * come on it meanwhile, whose answers wait behind the response.
+   */
+  forget(response: ServerResponse): boolean {
+    const { socket } = response.req;
+    return this.#last.get(socket) === response && this.#last.delete(socket);
   }
 
   refuseUnparseable(error: NodeJS.ErrnoException, socket: Duplex): void {
@@ -43,6 +55,7 @@ export class SocketAnswers {
 
   /** In the middle of another answer nothing can be sent: then the connection is only closed. */
   #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
+    this.#telemetry.requestRefused(body.code);
     const last = this.#last.get(socket);
     const isUnderWay = last?.headersSent && !last.writableFinished;
     if (!socket.writable || isUnderWay) {

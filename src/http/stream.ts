@@ -1,16 +1,19 @@
 /** `GET /v1/stream`: checks what is asked for, finds the room, and opens the response for a viewer. */
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { parseBackfill, parseCursor } from "../rooms/cursor.ts";
-import { DETAILED, PLAIN } from "../rooms/form.ts";
+import { FORMS } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Sink } from "../rooms/sink.ts";
 import type { AddressLimit } from "./address-limit.ts";
 import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
+import { takeSocket } from "./hand-over.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
+import { ResponseSink, SocketSink } from "./sinks.ts";
+import type { SocketAnswers } from "./socket-answers.ts";
 
 // [spec] Success response headers
 const STREAM_HEADERS = {
@@ -22,7 +25,17 @@ const STREAM_HEADERS = {
 
 const EXPECTED = { summary: "Subscribe to a video's chat", querystring: StreamQuery, headers: StreamHeaders };
 
-export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: AddressLimit): void {
+interface StreamParts {
+  rooms: Rooms;
+  addresses: AddressLimit;
+  socketAnswers: SocketAnswers;
+  /** Whether a stream may be written to its socket alone. */
+  handsOver: boolean;
+  /** Whether it may be compressed, which only such a stream can be. */
+  compresses: boolean;
+}
+
+export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
   app.get<{ Querystring: StreamQuery; Headers: StreamHeaders }>(
     "/v1/stream",
     { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
@@ -34,15 +47,13 @@ export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: Addre
         backfill: backfillOf(query),
         // A browser cannot send a first header; when it reconnects, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
-        form: query.details === "true" ? DETAILED : PLAIN,
-        open: () => openSink(reply, gone),
+        open: () => openSink(reply, gone, parts, giveBack),
       };
       // A body is not asked for; left unread it would keep the end of the connection from being noticed.
       request.raw.resume();
-      const giveBack = addresses.take(request.ip);
+      const giveBack = parts.addresses.take(request.ip);
       try {
-        await rooms.enter(streamRequest, gone);
-        reply.raw.once("close", giveBack);
+        await parts.rooms.enter(streamRequest, gone);
       } catch (error) {
         giveBack();
         throw error;
@@ -52,30 +63,43 @@ export function streamRoute(app: FastifyInstance, rooms: Rooms, addresses: Addre
 }
 
 /** Throws the signal's reason, or `RelayError` where another answer of the connection is not finished. */
-function openSink(reply: FastifyReply, gone: AbortSignal): Sink {
+function openSink(
+  reply: FastifyReply<{ Querystring: StreamQuery }>,
+  gone: AbortSignal,
+  { socketAnswers, handsOver, compresses }: StreamParts,
+  onClosed: () => void,
+): Sink {
   gone.throwIfAborted();
+  const { raw: response, request } = reply;
   // Node queues an answer behind those before it: a stream would wait there unseen, behind another stream for ever.
-  if (!reply.raw.socket) {
-    reply.request.raw.socket.destroy();
+  if (!response.socket) {
+    request.raw.socket.destroy();
     throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
   }
   reply.hijack();
-  reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS });
-  return sseSink(reply.raw);
+  const isTaken =
+    handsOver && response.socket.writable && isAlone(request.raw) && socketAnswers.forget(response);
+  const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
+  response.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    ...STREAM_HEADERS,
+    ...(compresses && { vary: "Accept-Encoding" }),
+    ...(isGzip && { "content-encoding": "gzip" }),
+  });
+  const forms = FORMS[request.query.details === "true" ? "detailed" : "plain"];
+  if (!isTaken) return new ResponseSink(response, forms.bare, onClosed);
+  const form = isGzip ? forms.gzip : forms.chunked;
+  return new SocketSink(takeSocket(response), reply.server.server, form, onClosed);
 }
 
-/** A response, its head sent, as the sink of a viewer. */
-function sseSink(response: ServerResponse): Sink {
-  const { socket } = response.req;
-  response.on("error", () => socket.destroy()); // a connection that breaks is a viewer that leaves
-  return {
-    write: (bytes) => response.write(bytes),
-    end: () => void response.end(),
-    // After an orderly close the kernel would keep offering what it holds: megabytes per viewer, for minutes.
-    reset: () => void socket.resetAndDestroy(),
-    onDrain: (listener) => void response.on("drain", listener),
-    onClose: (listener) => void response.on("close", listener),
-  };
+/** Whether a request has no body, and its answer comes in chunks. */
+function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
+}
+
+/** Whether gzip is among what the client accepts, in any order and with any weight but 0. */
+function acceptsGzip(header = ""): boolean {
+  return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
 }
 
 function backfillOf({ backfill: text }: StreamQuery): number | undefined {

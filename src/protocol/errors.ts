@@ -42,7 +42,11 @@ export class RelayError extends Error {
   /** How long to wait before trying again, in milliseconds, where that is known (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;

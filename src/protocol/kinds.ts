@@ -24,6 +24,8 @@ export interface Details {
   authorId?: string;
   authorPhoto?: string;
   badges?: Badge[];
+  /** The author's place on the leaderboard, 1 to 3. */
+  rank?: number;
   /** ISO 8601 in UTC with the upstream's microseconds. */
   publishedAt?: string;
   /** Replay: milliseconds since the stream began; negative before it. */
@@ -33,9 +35,13 @@ export interface Details {
   amount?: { value: number | null; currency: string | null };
   /** 1 (blue) to 7 (red), by the header's colour. */
   tier?: number;
+  likes?: number;
+  replies?: number;
   colors?: Colors;
   sticker?: { label: string; url?: string };
   gift?: { count: number };
+  /** The gift's name, "" where none is shown; its price in jewels; how many in a row. */
+  jewels?: { gift: string; count?: number; combo?: number };
   level?: string;
   target?: { messageId?: string; authorId?: string };
   poll?: {
@@ -46,13 +52,15 @@ export interface Details {
   };
   banner?: { kind: string; header?: string };
   raid?: { direction: "in" | "out"; videoId?: string; url?: string };
+  /** `since`: when the room was last read, ISO 8601 in UTC. */
+  gap?: { since: string; reason: "unwatched" | "down" | "unreachable" | "throttled" };
   /** The upstream's own name of the kind: its renderer or action key. */
   upstreamKind?: string;
 }
 
 type EventDetails = Pick<Details, "publishedAt" | "offsetMs" | "upstreamKind">;
-type ItemDetails = EventDetails & Pick<Details, "authorId" | "authorPhoto" | "badges">;
-type PaidDetails = ItemDetails & Pick<Details, "amount" | "tier" | "colors">;
+type ItemDetails = EventDetails & Pick<Details, "authorId" | "authorPhoto" | "badges" | "rank">;
+type PaidDetails = ItemDetails & Pick<Details, "amount" | "tier" | "likes" | "replies" | "colors">;
 type BannerDetails = EventDetails & Pick<Details, "banner">;
 
 /** A row of the table: only its type says what the details hold. */
@@ -67,7 +75,7 @@ const KINDS = {
   paid: {
     superchat: kind<PaidDetails>(),
     supersticker: kind<PaidDetails & Required<Pick<Details, "sticker">>>(),
-    jewels: kind<ItemDetails & Pick<Details, "sticker" | "gift">>(),
+    jewels: kind<ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">>(),
     donation: kind<ItemDetails & Pick<Details, "amount">>(),
   },
   members: {
@@ -98,19 +106,27 @@ const KINDS = {
   },
 };
 
-type Table = typeof KINDS;
-export type Group = keyof Table;
-type TypesByGroup = { [G in Group]: keyof Table[G] };
-export type MessageType = TypesByGroup[Group];
+/** Of no group: whoever chooses types is sent it all the same. A room writes it; nothing of the upstream is read as it. */
+const UNGROUPED = {
+  gap: kind<EventDetails & Required<Pick<Details, "gap">>>(),
+};
+
+export type Group = keyof typeof KINDS;
+type Table = typeof KINDS & { none: typeof UNGROUPED };
+type TypesByGroup = { [G in keyof Table]: keyof Table[G] };
+export type MessageType = TypesByGroup[keyof Table];
 
 /** The details of a message of type `T`. */
 export type DetailsOf<T extends MessageType> = {
-  [G in Group]: T extends keyof Table[G] ? (Table[G][T] extends Kind<infer D> ? D : never) : never;
-}[Group];
+  [G in keyof Table]: T extends keyof Table[G] ? (Table[G][T] extends Kind<infer D> ? D : never) : never;
+}[keyof Table];
 
 /** The types of each group. */
 export const GROUPS = Object.fromEntries(
   Object.entries(KINDS).map(([group, kinds]) => [group, Object.keys(kinds)]),
 ) as { [G in Group]: TypesByGroup[G][] };
 
-export const MESSAGE_TYPES: readonly MessageType[] = Object.values(GROUPS).flat();
+export const MESSAGE_TYPES: readonly MessageType[] = [
+  ...Object.values(GROUPS).flat(),
+  ...(Object.keys(UNGROUPED) as TypesByGroup["none"][]),
+];

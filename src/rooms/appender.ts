@@ -9,31 +9,44 @@ import type { ObservedStore } from "../store/observed.ts";
 import { type Claim, isUnavailable, type RoomRecord } from "../store/port.ts";
 import { encodeMessage, type StoredMessage } from "../store/stored-message.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { deletionsIn, encodeCheckpoint } from "./checkpoint.ts";
-import { type AuthorDeletions, type HeldMessage, idsToLookUp, type Resolved, resolve } from "./resolve.ts";
+import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
+import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
+import { type Hole, type Stretch, showHoles } from "./hole.ts";
+import { type HeldMessage, idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
 /** The upstream keeps about ten seconds of a chat: a store that works again must be found well within them. */
 const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
 
+export interface AppenderSettings {
+  /** Shows the time of what the service itself writes. */
+  timeOfDay: TimeOfDay;
+}
+
 export interface AppenderParts {
   store: ObservedStore;
+  settings: AppenderSettings;
   clock: Clock;
   telemetry: Telemetry;
+}
+
+/** What an append writes. */
+interface Entries extends Resolved, RoomMemory {
+  /** The holes in whose place a message stands among these. */
+  shown: readonly Hole[];
 }
 
 export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
   #head: number;
-  #deletions: AuthorDeletions;
+  #memory: RoomMemory;
 
   constructor(parts: AppenderParts, claim: RoomRecord & Claim) {
     this.#parts = parts;
     this.#claim = claim;
     this.#head = claim.head;
-    this.#deletions = deletionsIn(claim.checkpoint);
+    this.#memory = memoryIn(claim.checkpoint);
   }
 
   /** The newest cursor of the room. */
@@ -42,18 +55,19 @@ export class Appender {
   }
 
   /** Durable when it resolves, to how many items were new. Rejects with `StoreError` "fenced", or the signal's reason. */
-  async append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<number> {
+  async append(stretches: readonly Stretch[], progress: Progress, signal: AbortSignal): Promise<number> {
     // Resolved once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
-    const resolved = await this.#untilDone(signal, () => this.#resolve(items));
+    const entries = await this.#untilDone(signal, () => this.#toEntries(stretches));
     const before = this.#head;
-    await this.#write(signal, () => this.#store(resolved, position));
-    this.#deletions = resolved.deletions;
+    await this.#write(signal, () => this.#store(entries, progress));
+    this.#stored(entries);
     return this.#head - before;
   }
 
   /** Whether none of the items would be new. Rejects as `append` does. */
   async holdsAll(items: readonly Item[], signal: AbortSignal): Promise<boolean> {
-    const ids = items.map(({ message, replaces }) => [message.id, ...(replaces ? [replaces.as.id] : [])]);
+    const { firstForms } = this.#memory.gifts;
+    const ids = items.map((item) => formsOf(item).map((id) => firstForms.get(id) ?? id));
     const found = await this.#untilDone(signal, () =>
       this.#parts.store.messagesById(this.#claim.videoId, ids.flat()),
     );
@@ -62,10 +76,10 @@ export class Appender {
   }
 
   /** One attempt of `append`: resolves to what is new in the room. Rejects with `StoreError`. */
-  async appendOnce(items: readonly Item[], position: Position): Promise<StoredMessage[]> {
-    const resolved = await this.#resolve(items);
-    const added = await this.#store(resolved, position);
-    this.#deletions = resolved.deletions;
+  async appendOnce(stretches: readonly Stretch[], progress: Progress): Promise<StoredMessage[]> {
+    const entries = await this.#toEntries(stretches);
+    const added = await this.#store(entries, progress);
+    this.#stored(entries);
     return added;
   }
 
@@ -74,21 +88,33 @@ export class Appender {
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
   }
 
-  async #resolve(items: readonly Item[]): Promise<Resolved> {
-    const ids = idsToLookUp(items, this.#deletions);
-    const found = ids.length > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, ids) : [];
+  async #toEntries(stretches: readonly Stretch[]): Promise<Entries> {
+    const memory = this.#memory;
+    const items = stretches.flatMap((stretch) => stretch.items);
+    const isSuspect = memory.hole !== undefined || stretches.some(({ after }) => after);
+    const ids = new Set([...idsToLookUp(items, memory), ...(isSuspect ? items.flatMap(formsOf) : [])]);
+    const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
     const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage]));
-    return resolve(items, held, this.#deletions);
+    const { clock, settings } = this.#parts;
+    const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
+    const resolved = resolve(items, held, memory, at.now);
+    return { ...resolved, ...showHoles(stretches, resolved.messages, held, memory.hole, at) };
   }
 
-  async #store({ messages, deletions }: Resolved, position: Position): Promise<StoredMessage[]> {
+  async #store({ messages, ...memory }: Entries, progress: Progress): Promise<StoredMessage[]> {
     const { store, telemetry } = this.#parts;
-    const checkpoint = encodeCheckpoint(position, deletions);
+    const checkpoint = encodeCheckpoint(progress, memory);
     const added = await store.append(this.#claim, this.#head, messages.map(encodeMessage), checkpoint);
     this.#head += added.length;
     const types = new Map(messages.map(({ id, type }) => [id, type]));
     telemetry.appended(added.map(({ id }) => types.get(id) ?? ""));
     return added;
+  }
+
+  #stored({ deletions, gifts, hole, shown }: Entries): void {
+    this.#memory = { deletions, gifts, hole };
+    for (const { reason, sinceMs } of shown)
+      this.#parts.telemetry.holeFound(this.#claim.videoId, reason, sinceMs);
   }
 
   /** A write that failed may have happened all the same: before the next attempt the room is read. */
@@ -122,4 +148,9 @@ export class Appender {
       store.health.setBlocked(videoId, false);
     }
   }
+}
+
+/** The ids under which a room may hold the item. */
+function formsOf({ message, replaces }: Item): string[] {
+  return [message.id, ...(replaces ? [replaces.as.id] : [])];
 }

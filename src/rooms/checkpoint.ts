@@ -1,12 +1,36 @@
 /** What the store keeps with each append, so that a room goes on after a restart: the upstream's position, and the room's own memory. */
-import { asArray, asString, dig, parseJson } from "../json.ts";
+import { asArray, asNumber, asString, dig, parseJson } from "../json.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { decodePosition, encodePosition, type Position, UnreadablePosition } from "../upstream/position.ts";
-import type { AuthorDeletions } from "./resolve.ts";
+import { encodeGifts, toGifts } from "./gifts.ts";
+import { type Hole, toHole } from "./hole.ts";
+import type { ReadMemory } from "./resolve.ts";
 
-export function encodeCheckpoint(position: Position, deletions: AuthorDeletions): string {
-  return JSON.stringify({ position: encodePosition(position), deletions: [...deletions] });
+/** What a room remembers beside its position. */
+export interface RoomMemory extends ReadMemory {
+  /** What may be missing before the next message. */
+  hole: Hole | undefined;
+}
+
+/** How far a room was read. */
+export interface Progress {
+  position: Position;
+  /** When the call went out whose answer led to the position, in milliseconds since 1970. */
+  readAt: number;
+}
+
+export function encodeCheckpoint(
+  { position, readAt }: Progress,
+  { deletions, gifts, hole }: RoomMemory,
+): string {
+  return JSON.stringify({
+    position: encodePosition(position),
+    readAt,
+    deletions: [...deletions],
+    gifts: encodeGifts(gifts),
+    hole,
+  });
 }
 
 /** Undefined where there is none that can be used: such a room is bootstrapped when a viewer comes. */
@@ -25,13 +49,21 @@ export function readCheckpoint(
   }
 }
 
-/** The deletions that a checkpoint holds; none where it cannot be read. */
-export function deletionsIn(checkpoint: string | null): AuthorDeletions {
-  const entries = asArray(dig(parseJson(checkpoint ?? ""), "deletions")) ?? [];
-  return new Map(
-    entries.flatMap((entry): [string, string | null][] => {
-      const author = asString(dig(entry, 0));
-      return author === undefined ? [] : [[author, asString(dig(entry, 1)) ?? null]];
-    }),
-  );
+/** When the room was last read, in milliseconds since 1970; undefined where it never was. */
+export function lastReadAt({ checkpoint, checkpointAt }: RoomRecord): number | undefined {
+  return asNumber(dig(parseJson(checkpoint ?? ""), "readAt")) ?? checkpointAt ?? undefined;
+}
+
+/** The memory that a checkpoint holds; an empty one where it cannot be read. */
+export function memoryIn(checkpoint: string | null): RoomMemory {
+  const stored = parseJson(checkpoint ?? "");
+  const deletions = (asArray(dig(stored, "deletions")) ?? []).flatMap((entry): [string, string | null][] => {
+    const author = asString(dig(entry, 0));
+    return author === undefined ? [] : [[author, asString(dig(entry, 1)) ?? null]];
+  });
+  return {
+    deletions: new Map(deletions),
+    gifts: toGifts(dig(stored, "gifts")),
+    hole: toHole(dig(stored, "hole")),
+  };
 }

@@ -2,19 +2,17 @@
  * One video on this instance, as one state: what is being opened, polled, let go of or remembered of it. Every
  * change of that state is a transition here. `Room` knows viewers and log, `OwnedRoom` the poller.
  */
+import { unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import { RelayError } from "../protocol/errors.ts";
-import type { RoomRecord } from "../store/port.ts";
+import type { RelayError } from "../protocol/errors.ts";
+import { isFenced } from "../store/port.ts";
 import { isUpstreamTrouble } from "../upstream/errors.ts";
-import { readCheckpoint } from "./checkpoint.ts";
-import { resumeCursor } from "./cursor.ts";
+import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
+import { FollowedRoom } from "./followed-room.ts";
+import { graceOver } from "./grace.ts";
+import { type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import { Room, type StartAt, type StreamRequest } from "./room.ts";
-
-/** How long a replay that was read to its end answers from the store alone. */
-const REPLAY_KEPT_MS = 3_600_000;
-
-const CHAT_OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
+import type { Room, StartAt, StreamRequest } from "./room.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
 /** As metrics and logs name it. `ended`, `released` and `failed` are final. */
@@ -41,22 +39,18 @@ export interface EntryHost {
   stopped: AbortSignal;
 }
 
+/** How a room is opened, if not for a viewer of a video of which nothing is known. */
+interface Opening {
+  /** A room of this video that the store must have let go of first. */
+  released?: Promise<void>;
+  /** Only an open room whose instance is gone is wanted. */
+  isAdoption?: true;
+}
+
 /** A room that was just opened, and where those who waited for it begin; absent: as in any open room. */
 interface Opened {
   room: Room;
-  startAt?: StartAt;
-}
-
-/** The chat is over; what is kept of it answers until `until`, on the monotonic clock. */
-interface Archive {
-  name: "archived";
-  until: number;
-  /** A replay that the store can bring back at any time: forgotten as soon as nobody reads it. */
-  isReplay?: true;
-  /** Absent: the store holds nothing of this video. */
-  room?: Room | undefined;
-  /** The upstream was asked and has no chat: the answer to every viewer that holds no cursor of the room. */
-  noChat?: { error: RelayError; record: RoomRecord | undefined };
+  startAt?: StartAt | undefined;
 }
 
 type State =
@@ -64,6 +58,7 @@ type State =
   | { name: "bootstrapping"; opening: Promise<Opened> }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
+  | { name: "followed"; followed: FollowedRoom }
   | { name: "releasing"; done: Promise<void> }
   | Archive;
 
@@ -97,6 +92,8 @@ export class Entry {
         return "released";
       case "archived":
         return this.#state.noChat && this.viewerCount === 0 ? undefined : "ended";
+      case "followed":
+        return "polling";
       default:
         return this.#state.name;
     }
@@ -104,6 +101,7 @@ export class Entry {
 
   /** The room that viewers enter, once it is open. */
   get room(): Room | undefined {
+    if (this.#state.name === "followed") return this.#state.followed.room;
     return this.#state.name === "archived" ? this.#state.room : this.owned?.room;
   }
 
@@ -129,30 +127,40 @@ export class Entry {
       case "vacant":
         return this.#enterOnceOpen(this.#bootstrap(), request, signal);
       case "releasing":
-        return this.#enterOnceOpen(this.#bootstrap(state.done), request, signal);
+        return this.#enterOnceOpen(this.#bootstrap({ released: state.done }), request, signal);
       case "bootstrapping":
         return this.#enterOnceOpen(state.opening, request, signal);
       case "archived":
-        return this.#enterArchive(state, request);
+        return enterArchive(state, request, this.#parts.clock);
+      case "followed":
+        return state.followed.room.enter(request);
       case "lingering":
         state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
+        this.#parts.breaker.hurry();
         return state.owned.room.enter(request);
       case "polling":
+        this.#parts.breaker.hurry();
         return state.owned.room.enter(request);
     }
   }
 
   /** Sends due keepalives, cuts viewers that stall, forgets what was kept long enough. */
-  tick(): void {
-    this.room?.tick();
+  async tick(): Promise<void> {
+    await this.room?.tick();
+    if (this.viewerCount > 0) this.#parts.store.presence.watch(this.videoId, this.viewerCount);
     this.#expire();
   }
 
-  /** Goes on with a room that was resumed from its checkpoint, lingering until a viewer comes. */
+  /** Goes on with a room that this instance reads, lingering while it has no viewer. */
   resume(owned: OwnedRoom): void {
     this.#state = { name: "polling", owned };
     this.#watch(owned);
+  }
+
+  /** Takes up a room whose instance is gone, unless something is known of it here. */
+  adopt(): void {
+    if (this.#state === VACANT) this.#bootstrap({ isAdoption: true }).catch(() => {}); // it was reported
   }
 
   /** Resolves when nothing is being opened or released any more. */
@@ -168,36 +176,69 @@ export class Entry {
     room?.close();
   }
 
-  /** `released`: a room of this video that the store must have let go of first. */
-  #bootstrap(released?: Promise<void>): Promise<Opened> {
-    const opening = this.#open(released);
+  #bootstrap(how: Opening = {}): Promise<Opened> {
+    const opening = this.#open(how);
     opening.catch((error) => {
-      if (this.#host.stopped.aborted) return; // the stop ended it, nothing failed
+      if (this.#host.stopped.aborted || how.isAdoption) return; // the stop ended it, or another was first
       this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error));
     });
     this.#state = { name: "bootstrapping", opening };
     return opening;
   }
 
-  /** Leaves "bootstrapping", whatever it finds. Rejects as `OwnedRoom.bootstrap` does, and with CAPACITY. */
-  async #open(released?: Promise<void>): Promise<Opened> {
+  /** Leaves "bootstrapping", whatever it finds. Rejects as `openRoom` does, and with CAPACITY. */
+  async #open({ released, isAdoption }: Opening): Promise<Opened> {
     await released;
     try {
       this.#host.assertPlace();
-      const replay = await this.#finishedReplay();
-      if (replay) {
-        this.#state = replay;
-        return { room: replay.room };
-      }
-      const { owned, startAt } = await OwnedRoom.bootstrap(this.videoId, this.#parts, this.#host.stopped);
-      this.#state = { name: "polling", owned };
-      this.#watch(owned);
-      return { room: owned.room, startAt };
+      const owned = isAdoption && (await OwnedRoom.takeOver(this.videoId, this.#parts));
+      if (isAdoption && !owned && this.#waiting === 0) throw ownedElsewhere();
+      const open = owned ? { owned } : await openRoom(this.videoId, this.#parts, this.#host.stopped);
+      return this.#enterState(open);
     } catch (error) {
-      if (isNoChat(error)) await this.#remember(error);
+      if (isOver(error)) await this.#remember(error);
       else this.#vacate();
       throw error;
     }
+  }
+
+  #enterState(open: OpenRoom): Opened {
+    if ("owned" in open) {
+      const { owned, startAt } = open;
+      this.resume(owned);
+      return { room: owned.room, startAt };
+    }
+    if ("followed" in open) {
+      this.#follow(open.followed);
+      return { room: open.followed.room };
+    }
+    const { room, isReplay, leftMs } = open.ended;
+    this.#state = { name: "archived", room, isReplay, until: this.#in(leftMs) };
+    return { room };
+  }
+
+  /** Follows a room that another instance reads, until it is over or this one takes it over. */
+  #follow(followed: FollowedRoom): void {
+    const { room } = followed;
+    this.#state = { name: "followed", followed };
+    room.onIdle = () => this.#lingerIfIdle();
+    const isHere = () => this.#state.name === "followed" && this.#state.followed === followed;
+    const giveUp = (error: unknown) => {
+      if (!isHere()) return;
+      room.broken(error);
+      this.close();
+    };
+    followed.over().then(() => {
+      if (!isHere()) return;
+      followed.leave();
+      if (room.end) this.#keep(room, room.end);
+      else this.close();
+    }, giveUp);
+    followed.takenOver(this.#host.stopped).then((owned) => {
+      if (owned && isHere()) this.resume(owned);
+      else void owned?.windDown(0);
+    }, giveUp);
+    this.#lingerIfIdle();
   }
 
   /** One opening for all who wait, however many they are; it goes on when one of them leaves. */
@@ -210,46 +251,20 @@ export class Entry {
       });
     } catch (error) {
       this.#lingerIfIdle();
-      if (this.#state.name === "archived" && isNoChat(error)) return this.#enterArchive(this.#state, request);
+      if (this.#state.name === "archived" && isOver(error)) {
+        return enterArchive(this.#state, request, this.#parts.clock);
+      }
       throw error;
     }
     return opened.room.enter(request, opened.startAt);
-  }
-
-  async #enterArchive({ room, noChat, until }: Archive, request: StreamRequest): Promise<void> {
-    const holdsCursor = noChat?.record && resumeCursor(noChat.record, request.lastEventId) !== undefined;
-    if (room && (!noChat || holdsCursor)) return room.enter(request);
-    const retryAfterMs = until - this.#parts.clock.monotonic();
-    const { code, message } = noChat?.error ?? new RelayError("NO_LIVE_CHAT", "The chat is over.");
-    throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});
   }
 
   /** The upstream has no chat for this video, but the store may hold one that has ended. */
   async #remember(error: RelayError): Promise<void> {
     const { store, settings } = this.#parts;
     const record = await store.getRoom(this.videoId).catch(() => undefined);
-    const room = record && this.#archive(record);
-    const keptMs = error.cause ? 0 : settings.noChatMs; // where no page was seen there may be a chat
-    this.#state = { name: "archived", room, until: this.#in(keptMs), noChat: { error, record } };
-  }
-
-  /** A replay that was read to its end not long ago needs no upstream. Rejects with `StoreError`. */
-  async #finishedReplay(): Promise<(Archive & { room: Room }) | undefined> {
-    const record = await this.#parts.store.getRoom(this.videoId);
-    if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
-    const leftMs = record.endedAt + REPLAY_KEPT_MS - this.#parts.clock.now();
-    const room = leftMs > 0 ? this.#archive(record) : undefined;
-    if (room?.chatType !== "liveChatReplayRenderer") return undefined;
-    return { name: "archived", isReplay: true, room, until: this.#in(leftMs) };
-  }
-
-  /** A room that is over, served from the store. */
-  #archive(record: RoomRecord): Room | undefined {
-    const position = readCheckpoint(record, this.#parts.telemetry);
-    if (!position) return undefined;
-    const room = new Room(record.videoId, position.chatType, record.head, this.#parts);
-    room.finish(CHAT_OVER);
-    return room;
+    const room = record && archivedRoom(record, this.#parts);
+    this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
   }
 
   /** Follows a polled room to its end. */
@@ -258,6 +273,12 @@ export class Entry {
     owned.over().then(
       () => this.#afterEnd(owned),
       (error) => {
+        const { peers } = this.#parts.store;
+        if (this.owned === owned && peers && isFenced(error)) {
+          this.#parts.telemetry.roomGivenWay(this.videoId);
+          if (this.#state.name === "lingering") this.#state.cancel.abort();
+          return this.#follow(new FollowedRoom(owned.room, this.#parts, peers));
+        }
         owned.room.broken(error);
         if (this.owned === owned) this.#vacate();
         owned.abandon();
@@ -268,26 +289,17 @@ export class Entry {
 
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds
   #lingerIfIdle(): void {
-    if (this.#state.name !== "polling" || this.viewerCount > 0 || this.#host.stopped.aborted) return;
+    if (this.viewerCount > 0 || this.#host.stopped.aborted) return;
+    if (this.#state.name === "followed") this.close(); // its owner knows how long it stays
+    if (this.#state.name !== "polling") return;
     const { owned } = this.#state;
     const cancel = new AbortController();
     this.#state = { name: "lingering", owned, cancel };
     this.#parts.store.presence.watch(this.videoId, 0);
-    this.#graceOver(cancel.signal).then(
+    graceOver(this.videoId, this.#parts, cancel.signal).then(
       () => this.#release(owned),
       () => {}, // a viewer came, or the room is over
     );
-  }
-
-  /** Resolves when nobody has watched for the grace time, on any instance. Rejects with the signal's reason. */
-  async #graceOver(signal: AbortSignal): Promise<void> {
-    const { clock, settings, store } = this.#parts;
-    let isWatched: boolean;
-    do {
-      await clock.sleep(settings.graceMs, signal);
-      isWatched = await store.presence.isWatched(this.videoId).catch(() => true);
-      signal.throwIfAborted();
-    } while (isWatched);
   }
 
   // [spec] Grace period elapses with no viewer | Polling stops (released)
@@ -300,16 +312,19 @@ export class Entry {
     });
   }
 
-  /** An ended room still answers for the grace time; a failed one makes place at once. */
   #afterEnd(owned: OwnedRoom): void {
     const { end } = owned.room;
     if (!end || this.owned !== owned) return;
-    const { settings, telemetry } = this.#parts;
-    telemetry.roomClosed(this.videoId, end);
+    this.#parts.telemetry.roomClosed(this.videoId, end);
+    this.#keep(owned.room, end);
+  }
+
+  /** An ended room still answers for the grace time; a failed one makes place at once. */
+  #keep(room: Room, end: RoomEnd): void {
     this.#vacate();
     if (end.state === "ended")
-      this.#state = { name: "archived", room: owned.room, until: this.#in(settings.graceMs) };
-    else this.#host.drain(owned.room);
+      this.#state = { name: "archived", room, until: this.#in(this.#parts.settings.graceMs) };
+    else this.#host.drain(room);
   }
 
   /** What was kept long enough serves those who are still reading it, and nobody else. */
@@ -324,6 +339,7 @@ export class Entry {
 
   #vacate(): void {
     if (this.#state.name === "lingering") this.#state.cancel.abort();
+    if (this.#state.name === "followed") this.#state.followed.leave();
     this.#state = VACANT;
     this.#parts.store.presence.watch(this.videoId, 0);
   }
@@ -331,18 +347,4 @@ export class Entry {
   #in(ms: number): number {
     return this.#parts.clock.monotonic() + ms;
   }
-}
-
-function isNoChat(error: unknown): error is RelayError {
-  return error instanceof RelayError && error.code === "NO_LIVE_CHAT";
-}
-
-/** The promise's outcome, or the signal's reason if that comes first; the promise itself goes on. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

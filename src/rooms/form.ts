@@ -1,36 +1,98 @@
 /**
- * The form in which a connection is written to: every byte that a viewer is sent is made here. Nothing is escaped: data
- * is JSON, which has no raw line break, and cursors are integers, so no value can start a field of its own.
+ * The form in which a connection is written to: every byte that a viewer is sent after the head of its response is made
+ * here. Nothing is escaped: data is JSON, which has no raw line break, and cursors are integers, so no value can start a
+ * field of its own.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../store/stored-message.ts";
+import { compressed, GZIP_HEADER, type RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
 
 /** How long a browser waits before it reconnects. */
 const RETRY_MS = 3000;
 
+/** Frames that are written at once, as bytes that viewers of a form share. */
+export interface Packet {
+  /** What goes to the socket or the response. */
+  readonly bytes: Buffer;
+  /** Of the body alone, in bytes. */
+  readonly size: number;
+  /** Where the body is compressed. */
+  readonly sum?: Sum;
+}
+
 export interface Form {
   /** Bytes of one form are shared between its viewers, under this key. */
   readonly key: string;
+  /** What its frames show: frames are shared between forms that show the same. */
+  readonly shows: "plain" | "detailed";
+  readonly packing: Packing;
   /** What a connection begins with. */
-  head(init: Init): Buffer;
-  message(message: StoredMessage): Buffer;
-  readonly keepalive: Buffer;
+  head(init: Init): Packet;
+  /** A message's frame, not yet ready to be written. */
+  frame(message: StoredMessage): Buffer;
+  /** Frames as one write. What is not shared by viewers is not worth being compressed. */
+  pack(frames: readonly Buffer[], isShared: boolean): Packet;
+  readonly keepalive: Packet;
   /** The terminal frame: `error` for a room that failed, `end` for one that ended or was released. */
-  end(end: RoomEnd): Buffer;
+  end(end: RoomEnd): Packet;
 }
 
-function sseForm(key: string, withDetails: boolean): Form {
+/** As they are, as a chunk of HTTP's chunked encoding, or compressed and as a chunk. */
+export type Packing = "bare" | "chunked" | "gzip";
+
+const PACKINGS: Record<Packing, (frames: readonly Buffer[], isShared: boolean) => Packet> = {
+  bare: (frames) => {
+    const bytes = Buffer.concat(frames);
+    return { bytes, size: bytes.length };
+  },
+  chunked: (frames) => inChunk(frames),
+  gzip: (frames, isShared) => {
+    const text = Buffer.concat(frames);
+    return { ...inChunk([isShared ? compressed(text) : stored(text)]), sum: sumOf(text) };
+  },
+};
+const LINE_END = Buffer.from("\r\n");
+
+function inChunk(parts: readonly Buffer[]): Packet {
+  const size = parts.reduce((sum, { length }) => sum + length, 0);
+  return { bytes: Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...parts, LINE_END]), size };
+}
+
+/** What ends a chunked body; `sum` is that of all its packets, where they are compressed. */
+export function bodyEnd(sum: RunningSum | undefined): Buffer {
+  const end = Buffer.from("0\r\n\r\n");
+  return sum ? Buffer.concat([inChunk([sum.trailer()]).bytes, end]) : end;
+}
+
+function sseForm(shows: Form["shows"], packing: Packing): Form {
+  const pack = PACKINGS[packing];
   return {
-    key,
+    key: `${shows} ${packing}`,
+    shows,
+    packing,
+    pack,
     // [spec] `retry: 3000` | once | Reconnect delay in ms for a browser.
-    head: (init) => Buffer.from(`retry: ${RETRY_MS}\n\n${frame("init", init)}`),
+    head: (init) => {
+      const first = pack([Buffer.from(`retry: ${RETRY_MS}\n\n${frame("init", init)}`)], false);
+      if (packing !== "gzip") return first;
+      const header = inChunk([GZIP_HEADER]);
+      return {
+        ...first,
+        bytes: Buffer.concat([header.bytes, first.bytes]),
+        size: header.size + first.size,
+      };
+    },
     // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
-    message: (message) =>
-      Buffer.from(`id: ${message.cursor}\nevent: message\ndata: ${messageJson(message, withDetails)}\n\n`),
+    frame: (message) =>
+      Buffer.from(
+        `id: ${message.cursor}\nevent: message\ndata: ${messageJson(message, shows === "detailed")}\n\n`,
+      ),
     // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
-    keepalive: Buffer.from(": keepalive\n\n"),
-    end: (end) =>
-      Buffer.from(end.state === "failed" ? frame("error", end.error) : frame("end", { reason: end.reason })),
+    keepalive: pack([Buffer.from(": keepalive\n\n")], true),
+    end: (end) => {
+      const text = end.state === "failed" ? frame("error", end.error) : frame("end", { reason: end.reason });
+      return pack([Buffer.from(text)], false);
+    },
   };
 }
 
@@ -38,5 +100,8 @@ function frame(event: string, data: object): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-export const PLAIN = sseForm("plain", false);
-export const DETAILED = sseForm("detailed", true);
+function sseForms(shows: Form["shows"]): Record<Packing, Form> {
+  return { bare: sseForm(shows, "bare"), chunked: sseForm(shows, "chunked"), gzip: sseForm(shows, "gzip") };
+}
+
+export const FORMS = { plain: sseForms("plain"), detailed: sseForms("detailed") };

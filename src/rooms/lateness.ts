@@ -1,30 +1,70 @@
 /**
- * Notices when an answer comes so late (after a restart, a cooldown, a store that failed) that something may be
- * missing in it: the upstream holds the last ten seconds of a live chat, its page the newest messages whatever their age.
+ * Notices when so much time lies between two answers (a restart, a cooldown, an outage, a computer that slept) that
+ * something said between them may be in neither: the upstream holds the last seconds of a live chat, its page the
+ * newest messages whatever their age.
  */
+import type { Clock } from "../clock.ts";
 
-/** How much later than its interval an answer may come, in milliseconds: half of what the upstream holds. */
-export const OVERDUE_MS = 5000;
+/** How long the upstream holds what was said in a live chat, in milliseconds. */
+export const WINDOW_MS = 10_000;
+/** What a slow interval may be exceeded by, as a part of the window. */
+const TOLERANCE = 0.05;
 /** A page costs a call: a room that is late for want of calls must not ask for more of them each time. */
 const PAGE_INTERVAL_MS = 60_000;
 
+/** When a call went out and when its answer came, on the monotonic clock. */
+export interface CallTimes {
+  startedAt: number;
+  answeredAt: number;
+}
+
+export interface LongSilence {
+  ms: number;
+  /** Wall time of the last good answer before it, in milliseconds since 1970. */
+  sinceMs: number;
+}
+
 export class Lateness {
-  readonly #overdueMs: number;
-  /** When the last answer came, that of a page included. */
-  #answeredAt: number;
+  readonly #windowMs: number;
+  readonly #clock: Clock;
+  /** Of the last good answer, and the wall time at which it came. */
+  #last: CallTimes & { wallAt: number };
   #pageAskedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(overdueMs: number, answeredAt: number) {
-    this.#overdueMs = overdueMs;
-    this.#answeredAt = answeredAt;
+  /** The times are those of the answer that the reading goes on from. */
+  constructor(windowMs: number, clock: Clock, { startedAt, answeredAt }: CallTimes) {
+    this.#windowMs = windowMs;
+    this.#clock = clock;
+    const wallAt = clock.now() - (clock.monotonic() - answeredAt);
+    this.#last = { startedAt, answeredAt, wallAt };
   }
 
-  /** An answer came. By how many milliseconds it was late, where its page is to be asked for; else undefined. */
-  observe(now: number, intervalMs: number): number | undefined {
-    const lateMs = now - this.#answeredAt - intervalMs;
-    this.#answeredAt = now;
-    if (lateMs < this.#overdueMs || now - this.#pageAskedAt < PAGE_INTERVAL_MS) return undefined;
+  /** Wall time of the last good answer, in milliseconds since 1970. */
+  get answeredAt(): number {
+    return this.#last.wallAt;
+  }
+
+  /**
+   * An answer came, whose call went out at `startedAt`. The silence before it, where something may have been missed in
+   * it; else undefined. The wall clock counts too: the other one stands still while a computer sleeps.
+   */
+  observe(startedAt: number, intervalMs: number): LongSilence | undefined {
+    const last = this.#last;
+    this.#last = { startedAt, answeredAt: this.#clock.monotonic(), wallAt: this.#clock.now() };
+    const ms = Math.max(
+      startedAt - last.startedAt,
+      this.#last.answeredAt - last.answeredAt,
+      this.#last.wallAt - last.wallAt,
+    );
+    const tolerated = Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
+    return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
+  }
+
+  /** Whether the page may be asked for now; whoever is allowed asks. */
+  takePage(): boolean {
+    const now = this.#clock.monotonic();
+    if (now - this.#pageAskedAt < PAGE_INTERVAL_MS) return false;
     this.#pageAskedAt = now;
-    return lateMs;
+    return true;
   }
 }

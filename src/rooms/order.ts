@@ -27,23 +27,34 @@ function timed(items: readonly Item[], withoutAny: string): { item: Item; at: st
   });
 }
 
-/** Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. */
+/**
+ * Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. But
+ * a ticker shows again what was paid before: the payment on the page stands where the page has it.
+ */
 export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
   if (page.length === 0) return answer;
-  const answered = idsOf(answer);
-  const pageAlone = timed(page, FIRST).filter(({ item }) => !answered.has(item.message.id));
-  return [...pageAlone, ...timed(answer, LAST)]
+  const paidOnPage = idsOf(page.filter((item) => !isTicker(item)));
+  const followed = answer.filter((item) => !(isTicker(item) && paidOnPage.has(idOf(item))));
+  const answered = idsOf(followed);
+  const pageAlone = timed(page, FIRST).filter(({ item }) => !answered.has(idOf(item)));
+  return [...pageAlone, ...timed(followed, LAST)]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
 }
 
 /**
  * Completes an answer from a page that was loaded after it. What the page shows beyond the answer is left out: the next
- * answer brings it, with whatever lies between.
+ * answer brings it, with whatever lies between. `heldSince`: what was said before is in no later answer, as
+ * `publishedAt` is written; the answer may hold nothing but what was said long ago and is shown again.
  */
-export function completeInOrder(answer: readonly Item[], page: readonly Item[]): readonly Item[] {
-  const newest = newestOf(answer) || LAST;
-  const upToAnswer = timed(page, FIRST).filter(({ at }) => at <= newest);
+export function completeInOrder(
+  answer: readonly Item[],
+  page: readonly Item[],
+  heldSince: string,
+): readonly Item[] {
+  const newest = newestOf(answer);
+  const upTo = newest > heldSince ? newest : heldSince;
+  const upToAnswer = timed(page, FIRST).filter(({ at }) => at <= upTo);
   return mergeInOrder(
     upToAnswer.map(({ item }) => item),
     answer,
@@ -58,7 +69,7 @@ export function historyLength(merged: readonly Item[], page: readonly Item[]): n
   const newest = newestOf(page);
   if (newest === FIRST) return merged.length;
   const onPage = idsOf(page);
-  return merged.findLastIndex((item) => onPage.has(item.message.id) || (saidAt(item) ?? LAST) <= newest) + 1;
+  return merged.findLastIndex((item) => onPage.has(idOf(item)) || (saidAt(item) ?? LAST) <= newest) + 1;
 }
 
 function newestOf(items: readonly Item[]): string {
@@ -68,6 +79,15 @@ function newestOf(items: readonly Item[]): string {
   }, FIRST);
 }
 
+function isTicker({ message }: Item): boolean {
+  return message.details.upstreamKind?.startsWith("liveChatTicker") ?? false;
+}
+
+/** A replacement is another item than the message that it replaces, though it bears its id. */
+function idOf({ message, replaces }: Item): string {
+  return replaces?.as.id ?? message.id;
+}
+
 function idsOf(items: readonly Item[]): ReadonlySet<string> {
-  return new Set(items.map(({ message }) => message.id));
+  return new Set(items.map(idOf));
 }

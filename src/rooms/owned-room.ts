@@ -5,14 +5,20 @@
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import { RelayError } from "../protocol/errors.ts";
-import type { ClaimedRoom, RoomRecord } from "../store/port.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import { type ClaimedRoom, isFenced } from "../store/port.ts";
+import type { Breaker } from "../upstream/egress/breaker.ts";
+import type { Capacity } from "../upstream/egress/capacity.ts";
 import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
-import { Appender } from "./appender.ts";
+import { Appender, type AppenderSettings } from "./appender.ts";
+import { lastReadAt, readCheckpoint } from "./checkpoint.ts";
 import { backfillCursor } from "./cursor.ts";
-import { historyLength, mergeInOrder } from "./order.ts";
-import { Poller, type PollerSettings, type PollerStart, waitAfter } from "./poller.ts";
+import type { Hole } from "./hole.ts";
+import { waitAfter } from "./interval.ts";
+import { historyLength } from "./order.ts";
+import { withAnswer, withPage } from "./pages.ts";
+import { Poller, type PollerSettings, type PollerStart } from "./poller.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
@@ -21,11 +27,16 @@ const RELEASE_LIMIT_MS = 5000;
 
 export interface OwnedRoomParts extends RoomParts {
   liveChat: LiveChat;
-  settings: RoomSettings & PollerSettings;
+  /** Of the egress by which `liveChat` calls. */
+  breaker: Breaker;
+  capacity: Capacity;
+  settings: RoomSettings & PollerSettings & AppenderSettings;
 }
 
 export class OwnedRoom {
   readonly room: Room;
+  readonly #claim: ClaimedRoom;
+  readonly #store: ObservedStore;
   readonly #appender: Appender;
   readonly #clock: Clock;
   readonly #windDown = new AbortController();
@@ -34,73 +45,120 @@ export class OwnedRoom {
   readonly #following: Promise<void>;
 
   /**
-   * Claims the room, bootstraps the chat and makes the backlog durable; if that fails, the store is as it was
-   * before. Viewers that waited for it begin where `startAt` says. Rejects as `LiveChat.bootstrap` does, and with
-   * `StoreError`.
+   * Claims the room. One that another instance has left is read on from its checkpoint; else the chat is bootstrapped
+   * and its backlog made durable, and if that fails, the store is as it was before. Viewers that waited for it begin
+   * where `startAt` says. Undefined where another instance owns it. Rejects as `LiveChat.bootstrap` does, with
+   * `RelayError` CAPACITY and with `StoreError`.
    */
-  static async bootstrap(
+  static async open(
     videoId: string,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
-    const claim = await parts.store.claim(videoId);
-    if (!claim) throw ownedElsewhere();
+  ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
+    const owned = await OwnedRoom.takeOver(videoId, parts);
+    if (owned) return { owned };
+    const { store, capacity, settings } = parts;
+    await capacity.admit(videoId, settings.windowMs, signal);
     try {
-      return await OwnedRoom.#bootstrap(claim, parts, signal);
+      const before = await store.getRoom(videoId);
+      const claim = await store.claim(videoId);
+      if (!claim) {
+        capacity.leave(videoId);
+        return undefined;
+      }
+      try {
+        return await OwnedRoom.#bootstrap(claim, before?.end ?? null, parts, signal);
+      } catch (error) {
+        await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
+        throw error;
+      }
     } catch (error) {
-      await parts.store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
+      capacity.leave(videoId);
       throw error;
     }
   }
 
   static async #bootstrap(
     claim: ClaimedRoom,
+    lastEnd: RoomEnd | null,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
     const { videoId } = claim;
-    const { liveChat, telemetry, settings } = parts;
+    const { breaker, clock, liveChat, telemetry, settings } = parts;
+    let startedAt = 0;
     const { page, first } = await liveChat.bootstrap(videoId, {
       lane: "caller",
+      dueAt: clock.monotonic(), // of several, one is opened after the other: a page must not wait long for its answer
       maxCooldownMs: 0,
-      beforeStart: () => claim.lease.assertHeld(),
+      beforeStart: () => {
+        claim.lease.assertHeld();
+        startedAt = clock.monotonic();
+      },
       signal,
     });
+    const answeredAt = clock.monotonic();
+    breaker.succeeded();
     const { position } = first;
     const { chatType, pair } = position;
+    const isReplay = chatType === "liveChatReplayRenderer";
     const appender = new Appender(parts, claim);
-    const backlog = mergeInOrder(page.items, first.items);
-    const added = await appender.appendOnce(backlog, position);
+    const hole = (sinceMs: number | undefined, reason: Hole["reason"]) =>
+      isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
+    const unread = { hole: hole(lastReadAt(claim), reasonFor(lastEnd)), isShort: false };
+    const pageAt = clock.now() - (clock.monotonic() - page.loadedAt);
+    const isShort = answeredAt - page.loadedAt <= settings.windowMs;
+    const stretches = withAnswer(withPage([], page, unread), first.items, {
+      hole: hole(pageAt, "unreachable"),
+      isShort,
+    });
+    const backlog = stretches.flatMap(({ items }) => items);
+    const readAt = clock.now() - (clock.monotonic() - startedAt);
+    const added = await appender.appendOnce(stretches, { position, readAt });
     const history = new Set(
       backlog
         .slice(0, historyLength(backlog, page.items))
         .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
     );
     const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? claim.head;
-    const start = { position, waitMs: waitAfter(first, settings), ageMs: 0 };
+    const start = { position, startedAt, answeredAt, intervalMs: waitAfter(first, settings) };
     const owned = new OwnedRoom(claim, appender, start, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
     return {
       owned,
       // Of a replay nothing is history to whoever opened it.
       startAt: (range, backfill) =>
-        chatType === "liveChatReplayRenderer"
-          ? range.floor
-          : backfillCursor(range, historyEnd, backfill, chatType),
+        isReplay ? range.floor : backfillCursor(range, historyEnd, backfill, chatType),
     };
   }
 
-  /** Goes on from the checkpoint of a room that was open when the service stopped. Rejects with `StoreError`. */
-  static async resume(record: RoomRecord, position: Position, parts: OwnedRoomParts): Promise<OwnedRoom> {
-    const claim = await parts.store.claim(record.videoId);
-    if (!claim) throw ownedElsewhere();
-    parts.telemetry.roomResumed(record.videoId, claim.head);
-    const ageMs = Math.max(0, parts.clock.now() - (record.checkpointAt ?? 0));
-    return new OwnedRoom(claim, new Appender(parts, claim), { position, waitMs: 0, ageMs }, parts);
+  /** Claims an open room that another instance has left, and goes on from its checkpoint. Rejects with `StoreError`. */
+  static async takeOver(videoId: string, parts: OwnedRoomParts): Promise<OwnedRoom | undefined> {
+    const claim = await parts.store.peers?.takeOver(videoId);
+    const position = claim && readCheckpoint(claim, parts.telemetry);
+    if (!position) return undefined;
+    parts.telemetry.roomTakenOver(videoId, claim.head);
+    return OwnedRoom.resume(claim, position, parts);
   }
 
-  private constructor(claim: ClaimedRoom, appender: Appender, start: PollerStart, parts: OwnedRoomParts) {
-    this.room = new Room(claim.videoId, start.position.chatType, claim.head, parts);
+  /** Goes on from a checkpoint. `room`: the one that is followed here already. */
+  static resume(claim: ClaimedRoom, position: Position, parts: OwnedRoomParts, room?: Room): OwnedRoom {
+    const ageMs = Math.max(0, parts.clock.now() - (lastReadAt(claim) ?? 0));
+    const at = parts.clock.monotonic() - ageMs;
+    const start = { position, startedAt: at, answeredAt: at, intervalMs: 0 };
+    return new OwnedRoom(claim, new Appender(parts, claim), start, parts, room);
+  }
+
+  private constructor(
+    claim: ClaimedRoom,
+    appender: Appender,
+    start: PollerStart,
+    parts: OwnedRoomParts,
+    room = new Room(claim.videoId, start.position.chatType, claim.head, parts),
+  ) {
+    this.room = room;
+    this.#claim = claim;
+    this.#store = parts.store;
     this.#appender = appender;
     this.#clock = parts.clock;
     const poller = new Poller(claim.videoId, start, { ...parts, appender, lease: claim.lease });
@@ -119,7 +177,10 @@ export class OwnedRoom {
     this.#stopPolling();
     await this.#polling;
     using limit = new Deadline(this.#clock, RELEASE_LIMIT_MS);
-    await this.#appender.finish(RELEASED, limit.signal);
+    await this.#appender.finish(RELEASED, limit.signal).catch((error) => {
+      const isOthers = this.#store.peers && isFenced(error);
+      if (!limit.signal.aborted && !isOthers) throw error;
+    });
   }
 
   /** Lets go of a room that cannot go on; in the store it stays as it is, for the next claim. */
@@ -133,15 +194,21 @@ export class OwnedRoom {
     this.#stop.abort();
   }
 
-  /** Lets the poll in hand become durable, for at most `limitMs`; the room stays open in the store. */
+  /**
+   * Lets the poll in hand become durable, for at most `limitMs`; the room stays open in the store, where another
+   * instance may go on at once.
+   */
   async windDown(limitMs: number): Promise<void> {
     this.#windDown.abort();
     using limit = new Deadline(this.#clock, limitMs);
     limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
     await this.#polling.catch(() => {}); // whatever it was, the service is stopping
+    if (this.#store.peers) await this.#store.abandon(this.#claim).catch(() => {});
   }
 }
 
-function ownedElsewhere(): RelayError {
-  return new RelayError("CAPACITY", "Another instance reads this chat.", { retryAfterMs: 1000 });
+/** Why nobody read a room on that ended so; null: it did not end. */
+function reasonFor(lastEnd: RoomEnd | null): Hole["reason"] {
+  if (!lastEnd) return "down";
+  return lastEnd.state === "failed" ? "unreachable" : "unwatched";
 }

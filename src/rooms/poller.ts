@@ -2,54 +2,44 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
  * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import type { Clock } from "../clock.ts";
-import type { ErrorCode } from "../protocol/errors.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable, type Lease } from "../store/port.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
+import type { Breaker } from "../upstream/egress/breaker.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { CallOptions } from "../upstream/flights.ts";
 import type { Batch, LiveChat, Page } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
-import type { Item } from "../upstream/readers/reader.ts";
 import type { Appender } from "./appender.ts";
-import { Lateness } from "./lateness.ts";
-import { completeInOrder, mergeInOrder } from "./order.ts";
+import type { Hole, Stretch } from "./hole.ts";
+import { filledAfterMs } from "./interval.ts";
+import { type CallTimes, Lateness } from "./lateness.ts";
+import { completeInOrder } from "./order.ts";
+import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
+import { type FreshPage, lastOf, stretchesOf, withAnswer, withPage } from "./pages.ts";
 import { Silence } from "./silence.ts";
 
-/** A live answer fuller than this means that the upstream's window is overflowing: poll sooner. */
-const FULL_PAGE_ACTIONS = 75;
-
-export interface PollerSettings {
-  // [spec] Poll at the interval the upstream requests, clamped to 500 ms to 15 s.
-  pollMinMs: number;
-  pollMaxMs: number;
+export interface PollerSettings extends PaceSettings {
   /** The failure in a row that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this long ago, in milliseconds. */
   failingMs: number;
   /** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
   quietMs: number;
-  /** How much later than its interval an answer may come before something may be missing in it, in milliseconds. */
-  overdueMs: number;
 }
 
-export interface PollerStart {
+/** The answer that the polling goes on from. */
+export interface PollerStart extends CallTimes {
   position: Position;
-  /** Before the first poll, as `waitAfter` gives it for the answer that led to the position, in milliseconds. */
-  waitMs: number;
-  /** How long ago that answer came, in milliseconds. */
-  ageMs: number;
+  /** From the start of its call to that of the first poll, in milliseconds; 0 where it is not known. */
+  intervalMs: number;
 }
 
-export interface PollerParts {
+export interface PollerParts extends PaceParts {
   liveChat: LiveChat;
+  breaker: Breaker;
   appender: Appender;
   lease: Lease;
   settings: PollerSettings;
-  clock: Clock;
-  telemetry: Telemetry;
 }
 
 /** How long to wait before the next step, or that there is none. */
@@ -60,10 +50,14 @@ export class Poller {
   readonly #parts: PollerParts;
   readonly #silence: Silence;
   readonly #lateness: Lateness;
+  readonly #pace: Pace;
   #position: Position;
-  #intervalMs: number;
-  /** What a fresh page showed, until the answer that follows it comes: the two are one list. */
-  #page: readonly Item[] = [];
+  /** When the last poll went out. */
+  #startedAt: number;
+  /** Why nobody reads just now, if the next answer comes late. */
+  #hindrance: Hole["reason"] = "down";
+  /** What fresh pages showed, until the answer that follows them comes: it and the last page are one list. */
+  #pages: readonly FreshPage[] = [];
   /** Why the token is no longer good, where a page must give another. */
   #lostBecause: string | undefined;
   /** Whether anything good came since a token was last lost: only then is losing the next one no failure. */
@@ -72,15 +66,16 @@ export class Poller {
   /** When an answer last brought the reading on. */
   #progressedAt: number;
 
-  constructor(videoId: string, { position, waitMs, ageMs }: PollerStart, parts: PollerParts) {
-    const answeredAt = parts.clock.monotonic() - ageMs;
+  constructor(videoId: string, start: PollerStart, parts: PollerParts) {
+    const { clock, settings } = parts;
     this.#videoId = videoId;
     this.#parts = parts;
-    this.#silence = new Silence(parts.settings.quietMs);
-    this.#lateness = new Lateness(parts.settings.overdueMs, answeredAt);
-    this.#position = position;
-    this.#intervalMs = waitMs;
-    this.#progressedAt = answeredAt;
+    this.#silence = new Silence(settings.quietMs, clock.monotonic());
+    this.#lateness = new Lateness(settings.windowMs, clock, start);
+    this.#position = start.position;
+    this.#pace = new Pace(videoId, this.#isReplay, start.intervalMs, parts);
+    this.#startedAt = start.startedAt;
+    this.#progressedAt = start.answeredAt;
   }
 
   /**
@@ -88,32 +83,44 @@ export class Poller {
    * cuts that short. Rejects with `StoreError` "fenced" when the room has another owner.
    */
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
-    const { clock, lease } = this.#parts;
+    const { breaker, clock, telemetry } = this.#parts;
     try {
-      let next: Next = { delayMs: this.#intervalMs };
+      let next: Next = this.#atInterval();
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
         if (this.#position.continuation === null) {
           await this.#end(stop);
           return;
         }
-        const dueAt: number = clock.monotonic() + next.delayMs;
         await clock.sleep(next.delayMs, windDown);
-        const options = {
-          lane: "poll",
-          dueAt,
-          intervalMs: this.#intervalMs,
-          maxCooldownMs: Number.POSITIVE_INFINITY,
-          beforeStart: () => lease.assertHeld(),
-          signal: stop,
-        } as const;
-        next = await this.#step(options);
-        this.#parts.telemetry.polled(clock.monotonic() - dueAt);
+        await breaker.mayCall(this.#videoId, windDown);
+        const dueAt = clock.monotonic();
+        next = await this.#step(this.#callOptions(dueAt, stop));
+        telemetry.polled(clock.monotonic() - dueAt);
       }
     } catch (error) {
       if (!windDown.aborted && !stop.aborted) throw error;
-      if (!stop.aborted) await this.#takePageAlone(stop);
+      await this.#takePageAlone(stop).catch((failure) => {
+        if (!stop.aborted) throw failure;
+      });
+    } finally {
+      this.#pace.leave();
+      breaker.leave(this.#videoId);
     }
+  }
+
+  #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
+    const { clock, lease } = this.#parts;
+    return {
+      lane: "poll",
+      dueAt,
+      maxCooldownMs: Number.POSITIVE_INFINITY,
+      beforeStart: () => {
+        lease.assertHeld();
+        this.#startedAt = clock.monotonic();
+      },
+      signal,
+    };
   }
 
   get #isReplay(): boolean {
@@ -121,6 +128,8 @@ export class Poller {
   }
 
   async #step(options: CallOptions): Promise<Next> {
+    const needsPage = this.#lostBecause !== undefined;
+    if (this.#parts.liveChat.cooldownLeftMs(needsPage) > 0) this.#hindrance = "throttled";
     try {
       if (this.#lostBecause !== undefined) return await this.#reopen(options, this.#lostBecause);
       const refreshed = await this.#refresh(options);
@@ -131,12 +140,13 @@ export class Poller {
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
+          this.#hindrance = "throttled";
           return { delayMs: 0 }; // the gate holds the next call until its cooldown is over
         case "expired":
         case "denied":
-          return await this.#lose(error.message, options.signal);
+          return await this.#lose(error, options.signal);
         case "unusable":
-          return await this.#fail("UPSTREAM_ERROR", error.message, options.signal);
+          return await this.#fail(error, options.signal);
       }
     }
   }
@@ -148,33 +158,80 @@ export class Poller {
 
   /** Makes an answer durable, in one list with the page that it follows. */
   async #take(batch: Batch, options: CallOptions): Promise<Next> {
-    const { clock, settings } = this.#parts;
+    const { breaker, clock } = this.#parts;
     const now = clock.monotonic();
-    const lateMs = this.#lateness.observe(now, this.#intervalMs);
+    breaker.succeeded();
+    const before = this.#silenceBefore(now);
+    const silence = this.#lateness.observe(this.#startedAt, this.#pace.intervalMs);
     let { items, position }: Pick<Batch, "items" | "position"> = batch;
-    if (this.#page.length > 0) items = mergeInOrder(this.#page, batch.items);
-    else if (lateMs !== undefined && !this.#isReplay)
-      ({ items, position } = await this.#complete(batch, lateMs, options));
-    const added = await this.#append(items, position, options.signal);
+    let stretches: readonly Stretch[];
+    if (this.#pages.length > 0) {
+      stretches = withAnswer(this.#pages, items, before);
+    } else {
+      if (silence && !this.#isReplay && this.#lateness.takePage()) {
+        ({ items, position } = await this.#complete(batch, silence.ms, options));
+      }
+      stretches = [{ items, after: silence && this.#holeSince(silence.sinceMs) }];
+    }
+    const added = await this.#append(stretches, position, options.signal);
     // Of a replay only what is new is progress: read again from its beginning, it would never end otherwise.
     if (!this.#isReplay || added > 0) this.#progress(now);
     if (!this.#isReplay) this.#silence.observe(added, now);
-    this.#intervalMs = waitAfter(batch, settings);
-    return { delayMs: this.#intervalMs };
+    this.#pace.observe(batch);
+    return this.#atInterval();
   }
 
-  /** The batch with what its page adds to it. */
-  async #complete(batch: Batch, lateMs: number, options: CallOptions): Promise<Page> {
-    const { clock, liveChat, telemetry } = this.#parts;
-    const atOnce: CallOptions = { ...options, dueAt: clock.monotonic(), maxCooldownMs: 0 };
-    const page = await optional(liveChat.backlog(this.#videoId, batch.position, atOnce));
+  #keepPage(page: Page): void {
+    this.#pages = withPage(this.#pages, page, this.#silenceBefore(page.loadedAt));
+  }
+
+  /** What lies between the last good answer, or fresh page that shows messages, and a time on the monotonic clock. */
+  #silenceBefore(at: number) {
+    const page = lastOf(this.#pages);
+    const sinceMs = page ? this.#wallTime(page.loadedAt) : this.#lateness.answeredAt;
+    const isShort = this.#wallTime(at) - sinceMs <= this.#parts.settings.windowMs;
+    return { hole: this.#holeSince(sinceMs), isShort };
+  }
+
+  /** A replay has no holes: it is read on from its place. */
+  #holeSince(sinceMs: number): Hole | undefined {
+    return this.#isReplay ? undefined : { sinceMs, reason: this.#hindrance };
+  }
+
+  /** The wall time of a time on the monotonic clock, in milliseconds since 1970. */
+  #wallTime(at: number): number {
+    const { clock } = this.#parts;
+    return clock.now() - (clock.monotonic() - at);
+  }
+
+  /** An interval after the start of the last call; at most that from now, where the clock was set back. */
+  #atInterval(): Next {
+    const leftMs = this.#startedAt + this.#pace.intervalMs - this.#parts.clock.monotonic();
+    return { delayMs: Math.min(this.#pace.intervalMs, Math.max(0, leftMs)) };
+  }
+
+  /** The batch with what its page adds to it. Of several rooms that need one, the liveliest is due first. */
+  async #complete(
+    batch: Batch,
+    silentMs: number,
+    options: CallOptions,
+  ): Promise<Pick<Page, "items" | "position">> {
+    const { clock, lease, liveChat, settings, telemetry } = this.#parts;
+    const now = clock.monotonic();
+    const pageOptions: CallOptions = {
+      lane: options.lane,
+      dueAt: Math.min(now, now - silentMs + filledAfterMs(batch)),
+      maxCooldownMs: 0,
+      beforeStart: () => lease.assertHeld(),
+      signal: options.signal,
+    };
+    const page = await optional(liveChat.backlog(this.#videoId, batch.position, pageOptions));
     if (!page) return batch; // better some of it than none
-    telemetry.roomCaughtUp(this.#videoId, lateMs);
-    const items = completeInOrder(batch.items, page.items);
-    // Of a poll that was left out the next answer brings the same state, which must then be new.
-    const isLeftOut = ({ message }: Item) =>
-      message.type === "poll" && !items.some((item) => item.message.id === message.id);
-    return { items, position: page.items.some(isLeftOut) ? batch.position : page.position };
+    telemetry.roomCaughtUp(this.#videoId, silentMs);
+    // What the upstream still held and the answer lacks was not said: any time in its window parts old from new.
+    const heldSince = new Date(this.#wallTime(now) - settings.windowMs / 2).toISOString();
+    const items = completeInOrder(batch.items, page.items, heldSince);
+    return { items, position: page.position };
   }
 
   /**
@@ -185,11 +242,13 @@ export class Poller {
     const { appender, clock, liveChat, telemetry } = this.#parts;
     if (!this.#silence.isDue(clock.monotonic())) return undefined;
     this.#silence.pageAsked(clock.monotonic());
-    const page = await optional(liveChat.reopen(this.#videoId, this.#position, options));
+    const atOnce = { ...options, maxCooldownMs: 0 };
+    const page = await optional(liveChat.reopen(this.#videoId, this.#position, atOnce));
     if (page?.position.chatType !== this.#position.chatType) return undefined;
     if (await appender.holdsAll(page.items, options.signal)) return undefined;
     telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
-    this.#page = page.items;
+    this.#hindrance = "unreachable";
+    this.#keepPage(page);
     const answer = await optional(liveChat.poll(page.position, options));
     return answer?.kind === "batch" ? this.#take(answer, options) : undefined;
   }
@@ -203,30 +262,32 @@ export class Poller {
     } catch (error) {
       if (!(error instanceof RelayError)) throw error;
       if (error.code === "NO_LIVE_CHAT") return this.#end(options.signal);
-      return this.#fail(error.code, error.message, options.signal);
+      return this.#fail(error, options.signal);
     }
     if (page.position.chatType !== this.#position.chatType) return this.#end(options.signal);
     this.#lostBecause = undefined;
     telemetry.roomReopened(this.#videoId, why);
-    this.#page = mergeInOrder(this.#page, page.items);
+    this.#keepPage(page);
     this.#position = page.position;
     return this.#poll(options);
   }
 
   /** What a page showed must not be lost where no answer follows it. */
   async #takePageAlone(signal: AbortSignal): Promise<void> {
-    if (this.#page.length > 0) await this.#append(this.#page, this.#position, signal);
+    if (this.#pages.length > 0) await this.#append(stretchesOf(this.#pages), this.#position, signal);
   }
 
   /** An answer without chat ends a replay; of a live chat a page decides. */
   async #fallSilent(signal: AbortSignal): Promise<Next> {
-    return this.#isReplay ? this.#end(signal) : this.#lose("an answer without chat", signal);
+    if (this.#isReplay) return this.#end(signal);
+    return this.#lose(new UpstreamError("expired", "an answer without chat"), signal);
   }
 
   /** The token is no longer good. Losing the next one before anything good came is a failure. */
-  async #lose(why: string, signal: AbortSignal): Promise<Next> {
-    this.#lostBecause = why;
-    if (!this.#hasProgressed) return this.#fail("UPSTREAM_ERROR", why, signal);
+  async #lose(why: UpstreamError, signal: AbortSignal): Promise<Next> {
+    this.#lostBecause = why.message;
+    this.#hindrance = "unreachable";
+    if (!this.#hasProgressed) return this.#fail(why, signal);
     this.#hasProgressed = false;
     return { delayMs: 0 };
   }
@@ -234,17 +295,21 @@ export class Poller {
   #progress(now: number): void {
     this.#failures = 0;
     this.#hasProgressed = true;
+    this.#hindrance = "down";
     this.#progressedAt = now;
   }
 
-  async #fail(code: ErrorCode, why: string, signal: AbortSignal): Promise<Next> {
-    const { appender, clock, settings, telemetry } = this.#parts;
+  async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
+    const { appender, breaker, clock, settings, telemetry } = this.#parts;
+    this.#hindrance = "unreachable";
+    if (breaker.failed(this.#videoId, why)) return { delayMs: 0 }; // it waits there
     this.#failures += 1;
-    telemetry.pollFailed(this.#videoId, this.#failures, why);
+    telemetry.pollFailed(this.#videoId, this.#failures, why.message);
     const failingForMs = clock.monotonic() - this.#progressedAt;
     if (this.#failures >= settings.maxFailures && failingForMs >= settings.failingMs) {
       await this.#takePageAlone(signal);
-      const message = `${why} (the chat could not be read ${this.#failures} times in a row)`;
+      const code = why instanceof RelayError ? why.code : "UPSTREAM_ERROR";
+      const message = `${why.message} (the chat could not be read ${this.#failures} times in a row)`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
     }
@@ -259,10 +324,11 @@ export class Poller {
   }
 
   /** Resolves to how many of the items are new. */
-  async #append(items: readonly Item[], position: Position, signal: AbortSignal): Promise<number> {
-    const added = await this.#parts.appender.append(items, position, signal);
+  async #append(stretches: readonly Stretch[], position: Position, signal: AbortSignal): Promise<number> {
+    const readAt = this.#wallTime(this.#startedAt);
+    const added = await this.#parts.appender.append(stretches, { position, readAt }, signal);
     this.#position = position;
-    this.#page = [];
+    this.#pages = [];
     return added;
   }
 }
@@ -275,16 +341,4 @@ async function optional<T>(outcome: Promise<T>): Promise<T | undefined> {
     if (error instanceof RelayError || error instanceof UpstreamError) return undefined;
     throw error;
   }
-}
-
-/** Milliseconds from an answer to the next poll. */
-export function waitAfter(
-  { timeoutMs, actionCount, position }: Pick<Batch, "timeoutMs" | "actionCount" | "position">,
-  { pollMinMs, pollMaxMs }: Pick<PollerSettings, "pollMinMs" | "pollMaxMs">,
-): number {
-  const isReplay = position.chatType === "liveChatReplayRenderer";
-  const asked = timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
-  const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
-  if (isReplay || actionCount <= FULL_PAGE_ACTIONS) return clamped;
-  return Math.max(pollMinMs, (clamped * FULL_PAGE_ACTIONS) / actionCount);
 }

@@ -6,27 +6,33 @@
 import type { Message } from "../protocol/message.ts";
 import { replacedId } from "../upstream/readers/change.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import { type GiftMemory, giftIds, joinGifts } from "./gifts.ts";
 
 /** A message as a room holds it. */
 export type HeldMessage = Omit<Message, "details">;
 
 /**
  * The authors all of whose messages were deleted, the longest known first; with each, the first message of theirs that
- * the room was given since, or null. Stored with the position, so that a deletion after a restart is known as a new one.
+ * the room was given since, or null.
  */
-export type AuthorDeletions = ReadonlyMap<string, string | null>;
+type AuthorDeletions = ReadonlyMap<string, string | null>;
 
-export interface Resolved {
-  messages: readonly Message[];
-  /** As they are once the messages are in the room. */
+/** What a room must remember of what it read. Stored with the position, so that it outlives a restart. */
+export interface ReadMemory {
   deletions: AuthorDeletions;
+  gifts: GiftMemory;
+}
+
+/** The messages, and the memory as it is once they are in the room. */
+export interface Resolved extends ReadMemory {
+  messages: readonly Message[];
 }
 
 /** Beyond these the longest known are forgotten: another deletion of such an author then counts as a repeated one. */
 const MAX_AUTHORS = 500;
 
 /** The ids of which `resolve` must know what the room holds under them. */
-export function idsToLookUp(items: readonly Item[], deletions: AuthorDeletions): string[] {
+export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMemory): string[] {
   const isAboutDeletions = items.some(
     ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
   );
@@ -34,21 +40,24 @@ export function idsToLookUp(items: readonly Item[], deletions: AuthorDeletions):
     ...(replaces ? [replaces.id] : []),
     ...(isAboutDeletions ? [message.id, ...(replaces ? [replaces.as.id] : [])] : []),
   ]);
-  return [...new Set(ids)];
+  return [...new Set([...ids, ...giftIds(items, gifts)])];
 }
 
 /**
  * The messages of the items, one for one, in their order. What replaces a message that the room holds, or that stands
  * earlier among the items, is `replaced`; any other replacement is a new item. A deletion of an author's messages is
- * the same message each time it is read, and another one where the author has said something since.
+ * the same message each time it is read, and another one where the author has said something since. Both forms of a gift
+ * are one message. `now`: milliseconds since 1970.
  */
 export function resolve(
-  items: readonly Item[],
+  read: readonly Item[],
   held: ReadonlyMap<string, HeldMessage>,
-  deletions: AuthorDeletions,
+  memory: ReadMemory,
+  now: number,
 ): Resolved {
+  const { items, memory: gifts } = joinGifts(read, held, memory.gifts, now);
   const known = new Map(held);
-  const authors = new Map(deletions);
+  const authors = new Map(memory.deletions);
   /** A deletion that stands before what the author has said since is the earlier one, read again. */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
@@ -71,7 +80,7 @@ export function resolve(
     if (authors.size <= MAX_AUTHORS) break;
     authors.delete(author);
   }
-  return { messages, deletions: authors };
+  return { messages, deletions: authors, gifts };
 }
 
 function authorOf({ details }: Message): string | undefined {

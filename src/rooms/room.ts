@@ -11,6 +11,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCursor, type CursorRange, resumeCursor } from "./cursor.ts";
 import type { Form } from "./form.ts";
 import type { Sink } from "./sink.ts";
+import { inSlices } from "./slices.ts";
 import { assembleChunk, type Chunk, Tail } from "./tail.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
@@ -36,7 +37,6 @@ export interface StreamRequest {
   lastEventId: number | undefined;
   /** Undefined where the client named none. */
   backfill: number | undefined;
-  form: Form;
   /** Opens the response, once the viewer's place is found. Throws where the client is gone. */
   open(): Sink;
 }
@@ -59,11 +59,14 @@ export class Room implements ViewerHost {
   readonly #viewers = new Set<Viewer>();
   /** Pages read since the last tick. */
   readonly #pages = new Map<string, Promise<Chunk>>();
+  /** More pages than are held are not shared by many: they are not compressed either. */
+  #pagesRead = 0;
   readonly #closed = new AbortController();
   /** Viewers whose place is being looked up. */
   #entering = 0;
   #range: Promise<CursorRange> | undefined;
   #end: RoomEnd | undefined;
+  #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
   /** Called each time that the last viewer leaves. */
   onIdle: (() => void) | undefined;
@@ -89,14 +92,20 @@ export class Room implements ViewerHost {
     return this.#parts.clock.monotonic();
   }
 
-  /** Relays the log from the tail's head on. Resolves when the room is over or closed. */
-  async follow(): Promise<void> {
+  /** Relays the log from the tail's head on. Resolves when the room is over or closed. Begun once, whoever reads the room. */
+  follow(): Promise<void> {
+    this.#following ??= this.#follow();
+    return this.#following;
+  }
+
+  async #follow(): Promise<void> {
     const { signal } = this.#closed;
     for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
       const durableAt = this.now();
       if (Array.isArray(next)) this.tail.push(next);
-      else this.finish(next);
-      for (const viewer of this.#viewers) viewer.pump();
+      else if (next.state !== "released" || this.#end) this.finish(next);
+      else return this.close(); // by another instance, which knew of no viewer here: they open it again
+      await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
       this.#parts.telemetry.published(this.now() - durableAt);
     }
   }
@@ -110,14 +119,14 @@ export class Room implements ViewerHost {
    * Takes a viewer in. `startAt` says where one without a cursor to resume from begins; by default before the newest
    * messages. Rejects with `StoreError`, and as `open` throws.
    */
-  async enter({ lastEventId, backfill, form, open }: StreamRequest, startAt?: StartAt): Promise<void> {
+  async enter({ lastEventId, backfill, open }: StreamRequest, startAt?: StartAt): Promise<void> {
     this.#entering += 1;
     try {
       const range = await this.#currentRange();
       const start = startAt ?? (() => backfillCursor(range, range.head, backfill, this.chatType));
       // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
       const cursor = resumeCursor(range, lastEventId) ?? start(range, backfill);
-      const viewer = new Viewer(this, form, open(), cursor);
+      const viewer = new Viewer(this, open(), cursor);
       this.#viewers.add(viewer);
       // A room that was closed meanwhile lets it go: it comes back, to the room's next owner.
       if (this.#closed.signal.aborted) viewer.end();
@@ -141,15 +150,17 @@ export class Room implements ViewerHost {
   }
 
   /** Due keepalives, and an end to viewers that take nothing. */
-  tick(): void {
+  async tick(): Promise<void> {
+    const { clock, telemetry } = this.#parts;
     const { keepaliveMs, stallMs } = this.#parts.settings;
     this.#pages.clear();
+    this.#pagesRead = 0;
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
-    for (const viewer of this.#viewers) {
+    await inSlices(this.#viewers, clock, (viewer) => {
       if (keepaliveDue) viewer.keepalive();
-      if (viewer.resetIfStalled(stallMs)) this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor);
-    }
+      if (viewer.resetIfStalled(stallMs)) telemetry.viewerDropped(this.videoId, viewer.cursor);
+    });
   }
 
   /** All its viewers, for an orderly end of the service. */
@@ -173,6 +184,7 @@ export class Room implements ViewerHost {
     let page = this.#pages.get(key);
     if (!page) {
       if (this.#pages.size >= MAX_SHARED_PAGES) this.#pages.clear();
+      this.#pagesRead += 1;
       page = this.#readPage(after, form);
       page.catch(() => this.#pages.delete(key));
       this.#pages.set(key, page);
@@ -187,7 +199,7 @@ export class Room implements ViewerHost {
       const last = messages.at(-1)?.cursor ?? this.tail.floor;
       const before = last - messages.length;
       if (before !== after) await this.#expectPruned(after, before);
-      return assembleChunk(before, messages.map(form.message));
+      return assembleChunk(before, messages.map(form.frame), form, this.#pagesRead <= MAX_SHARED_PAGES);
     });
   }
 

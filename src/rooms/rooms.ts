@@ -3,7 +3,9 @@
  * looked up, counted, ticked and stopped; what happens to one of them is in its entry.
  */
 import { RelayError } from "../protocol/errors.ts";
+import type { Peers } from "../store/peers.ts";
 import { StoreError } from "../store/port.ts";
+import type { AppenderSettings } from "./appender.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import {
   Entry,
@@ -13,6 +15,7 @@ import {
   ROOM_STATES,
   type RoomState,
 } from "./entry.ts";
+import { type ListedRoom, listedRoom } from "./listing.ts";
 import { OwnedRoom } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
 import type { Room, RoomSettings, StreamRequest } from "./room.ts";
@@ -21,11 +24,13 @@ import type { Room, RoomSettings, StreamRequest } from "./room.ts";
 const TICK_MS = 1000;
 /** What a caller is told to wait where the limit of rooms or viewers is reached. */
 const CAPACITY_RETRY_MS = 30_000;
+/** A list of rooms holds no more. */
+const MAX_LISTED = 1000;
 /** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
 const WIND_DOWN_MS = 2000;
 const END_SPREAD_MS = 1500;
 
-interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings {
+interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings, AppenderSettings {
   maxRooms: number;
   maxViewers: number;
 }
@@ -40,6 +45,7 @@ export class Rooms {
   /** Rooms that nobody enters any more, but that still have viewers to serve. */
   readonly #draining = new Set<Room>();
   readonly #stopped = new AbortController();
+  #isLeaving = false;
   readonly #host: EntryHost = {
     assertPlace: () => this.#assertPlace(),
     drain: (room) => this.#draining.add(room),
@@ -50,6 +56,7 @@ export class Rooms {
     this.#parts = parts;
     parts.telemetry.sources.rooms = { byState: () => this.#byState(), viewers: () => this.viewerCount };
     void this.#tick();
+    if (parts.store.peers) void this.#adopt(parts.store.peers);
   }
 
   get viewerCount(): number {
@@ -80,18 +87,43 @@ export class Rooms {
   /** Why this instance should not be sent new viewers; empty when it should. */
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
-    if (this.#stopped.signal.aborted) reasons.push("the service is stopping");
+    if (this.#isLeaving || this.#stopped.signal.aborted) reasons.push("the service is stopping");
     if (!(await this.#parts.store.health.isReady())) reasons.push("the store does not work");
     return reasons;
   }
 
-  /** After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. */
+  /** What is stored, the last read first, with what is open here. Rejects with `RelayError` STORE_UNAVAILABLE. */
+  async list(): Promise<ListedRoom[]> {
+    const summaries = await this.#parts.store.listRooms(MAX_LISTED).catch((error) => {
+      throw error instanceof StoreError ? storeUnavailable(error) : error;
+    });
+    const now = this.#parts.clock.now();
+    return summaries.map((summary) => {
+      const { roomState: state, viewerCount: viewers = 0 } = this.#entries.get(summary.videoId) ?? {};
+      return listedRoom(summary, state && { state, viewers }, now);
+    });
+  }
+
+  /**
+   * After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. Where
+   * instances share a store, whichever comes first adopts them.
+   */
   async resume(): Promise<void> {
     const { store, clock, settings, telemetry } = this.#parts;
+    if (store.peers) return;
     for (const record of await store.unfinishedRooms(clock.now() - settings.graceMs)) {
       const position = readCheckpoint(record, telemetry);
-      if (position) this.#entry(record.videoId).resume(await OwnedRoom.resume(record, position, this.#parts));
+      const claim = position && (await store.claim(record.videoId));
+      if (!claim) continue;
+      telemetry.roomResumed(record.videoId, claim.head);
+      this.#entry(record.videoId).resume(OwnedRoom.resume(claim, position, this.#parts)); // made only now: a vacant entry goes with the next tick
     }
+  }
+
+  /** Stays unready for that long before a stop, so that a load balancer sends new viewers elsewhere; who comes is served. */
+  async leave(ms: number): Promise<void> {
+    this.#isLeaving = true;
+    await this.#parts.clock.sleep(ms);
   }
 
   /**
@@ -115,6 +147,14 @@ export class Rooms {
     for (const room of this.#draining) room.close();
   }
 
+  /** Takes up rooms whose instance is gone while their viewers are between two connections. */
+  async #adopt(peers: Peers): Promise<void> {
+    for await (const videoIds of peers.orphans(this.#stopped.signal)) {
+      if (this.#isLeaving) continue;
+      for (const videoId of videoIds) this.#entry(videoId).adopt();
+    }
+  }
+
   #entry(videoId: string): Entry {
     let entry = this.#entries.get(videoId);
     if (!entry) {
@@ -135,11 +175,11 @@ export class Rooms {
     while (!this.#stopped.signal.aborted) {
       await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
       for (const entry of this.#entries.values()) {
-        entry.tick();
+        await entry.tick();
         if (entry.isVacant) this.#entries.delete(entry.videoId);
       }
       for (const room of this.#draining) {
-        room.tick();
+        await room.tick();
         if (room.viewerCount > 0) continue;
         room.close();
         this.#draining.delete(room);

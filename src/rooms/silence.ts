@@ -1,10 +1,12 @@
 /**
- * Notices when a live chat that was lively stays silent for so long that its token may be dead: there are tokens
- * that bring nothing for ever, without an error. Then a fresh page is worth a call, but not many.
+ * Notices when a live chat stays silent for so long that its token may be dead: there are tokens that bring nothing,
+ * without an error, from some moment on or from the first poll. Then a fresh page is worth a call, but not many.
  */
 
 /** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
 export const QUIET_MS = 60_000;
+/** A chat that brought nothing yet may be silent for so many times as long. */
+const UNPROVED_FACTOR = 10;
 /** The wait doubles up to this while pages bring nothing new. */
 const MAX_QUIET_MS = 30 * 60_000;
 /** A slow interval alone does not make a chat silent. */
@@ -14,12 +16,13 @@ export class Silence {
   readonly #quietMs: number;
   #waitMs: number;
   #emptyPolls = 0;
-  /** When something new last came or a page was last asked for; undefined before anything new came. */
-  #since: number | undefined;
+  /** When something new last came, a page was last asked for, or the reading began. */
+  #since: number;
 
-  constructor(quietMs: number) {
+  constructor(quietMs: number, now: number) {
     this.#quietMs = quietMs;
-    this.#waitMs = quietMs;
+    this.#waitMs = UNPROVED_FACTOR * quietMs;
+    this.#since = now;
   }
 
   /** An answer brought so many new messages. */
@@ -33,8 +36,7 @@ export class Silence {
 
   /** Whether to ask for a fresh page now. */
   isDue(now: number): boolean {
-    if (this.#since === undefined || this.#emptyPolls < MIN_EMPTY_POLLS) return false;
-    return now - this.#since >= this.#waitMs;
+    return this.#emptyPolls >= MIN_EMPTY_POLLS && now - this.#since >= this.#waitMs;
   }
 
   /** A page was asked for: the next one is due after twice the wait. */

@@ -3,7 +3,7 @@
  * the store alone, one consecutive batch after the other.
  */
 import type { StoredMessage } from "../store/stored-message.ts";
-import type { Form } from "./form.ts";
+import type { Form, Packet } from "./form.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
@@ -11,12 +11,12 @@ const TAIL_MESSAGES = 500;
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** The maximum size of one write, which a viewer that stalls can hold on to. A single larger frame still goes out whole. */
 const CHUNK_BYTES = 64 * 1024;
-/** Different places at which viewers stand between two batches; further ones are served without sharing. */
+/** Different places at which viewers of a form stand between two batches; further ones are served without sharing. */
 const MAX_SHARED_CHUNKS = 32;
 
 /** Frames from after one cursor up to another, ready to be written. */
 export interface Chunk {
-  bytes: Buffer;
+  packet: Packet;
   /** The cursor of the last frame in it. */
   next: number;
 }
@@ -24,15 +24,16 @@ export interface Chunk {
 interface Held {
   message: StoredMessage;
   size: number;
-  /** Its frames by the form's key. */
-  frames: Map<string, Buffer>;
+  /** Its frames by what they show. */
+  frames: Map<Form["shows"], Buffer>;
 }
 
 export class Tail {
   #held: Held[] = [];
   #bytes = 0;
   #head: number;
-  readonly #shared = new Map<string, Chunk>();
+  /** What viewers of a form are sent next, by the cursor at which they stand. */
+  readonly #shared = new Map<Form, Map<number, Chunk>>();
 
   /** A tail that begins, empty, after cursor `head`. */
   constructor(head: number) {
@@ -75,11 +76,12 @@ export class Tail {
   chunk(after: number, form: Form): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
-    const key = `${after} ${form.key}`;
-    const shared = this.#shared.get(key);
+    const chunks = this.#shared.get(form) ?? new Map<number, Chunk>();
+    const shared = chunks.get(after);
     if (shared) return shared;
-    const chunk = assembleChunk(after, this.#framesAfter(after, form));
-    if (this.#shared.size < MAX_SHARED_CHUNKS) this.#shared.set(key, chunk);
+    const isShared = chunks.size < MAX_SHARED_CHUNKS;
+    const chunk = assembleChunk(after, this.#framesAfter(after, form), form, isShared);
+    if (isShared) this.#shared.set(form, chunks.set(after, chunk));
     return chunk;
   }
 
@@ -92,16 +94,16 @@ export class Tail {
 }
 
 function frameOf({ message, frames }: Held, form: Form): Buffer {
-  let frame = frames.get(form.key);
+  let frame = frames.get(form.shows);
   if (!frame) {
-    frame = form.message(message);
-    frames.set(form.key, frame);
+    frame = form.frame(message);
+    frames.set(form.shows, frame);
   }
   return frame;
 }
 
 /** As many of the frames as fit into one chunk, the first of them in any case; the first follows cursor `after`. */
-export function assembleChunk(after: number, frames: Iterable<Buffer>): Chunk {
+export function assembleChunk(after: number, frames: Iterable<Buffer>, form: Form, isShared: boolean): Chunk {
   const parts: Buffer[] = [];
   let size = 0;
   for (const bytes of frames) {
@@ -109,5 +111,5 @@ export function assembleChunk(after: number, frames: Iterable<Buffer>): Chunk {
     parts.push(bytes);
     size += bytes.length;
   }
-  return { bytes: Buffer.concat(parts, size), next: after + parts.length };
+  return { packet: form.pack(parts, isShared), next: after + parts.length };
 }

@@ -4,8 +4,8 @@
  * and slow reading are the same code, and a slow viewer holds at most one chunk beyond what its sink takes.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
-import type { Form } from "./form.ts";
-import type { Sink } from "./sink.ts";
+import type { Form, Packet } from "./form.ts";
+import type { Sink, SinkOwner } from "./sink.ts";
 import type { Chunk, Tail } from "./tail.ts";
 
 /** How long a viewer may take nothing of what was written, in milliseconds. */
@@ -26,9 +26,8 @@ export interface ViewerHost {
   broken(error: unknown): void;
 }
 
-export class Viewer {
+export class Viewer implements SinkOwner {
   readonly #room: ViewerHost;
-  readonly #form: Form;
   readonly #sink: Sink;
   #cursor: number;
   /** What it waits for before it may write again; undefined while it is up to date or writing. */
@@ -37,13 +36,11 @@ export class Viewer {
   #isOpen = true;
 
   /** A viewer that has everything up to cursor `cursor`; it writes nothing before it is started. */
-  constructor(room: ViewerHost, form: Form, sink: Sink, cursor: number) {
+  constructor(room: ViewerHost, sink: Sink, cursor: number) {
     this.#room = room;
-    this.#form = form;
     this.#sink = sink;
     this.#cursor = cursor;
-    sink.onDrain(() => this.#drained());
-    sink.onClose(() => this.#leave());
+    sink.attach(this);
   }
 
   /** The cursor of the last message written. */
@@ -53,7 +50,7 @@ export class Viewer {
 
   /** Begins the stream: the frames before history, then everything after the cursor. */
   start(init: Init): void {
-    this.#write(this.#form.head(init));
+    this.#write(this.#sink.form.head(init));
     this.pump();
   }
 
@@ -77,14 +74,14 @@ export class Viewer {
       this.#readPage();
       return undefined;
     }
-    const chunk = tail.chunk(this.#cursor, this.#form);
+    const chunk = tail.chunk(this.#cursor, this.#sink.form);
     if (!chunk) this.#finishIfOver();
     return chunk;
   }
 
   /** A comment that keeps idle connections from being reaped; a viewer that still has bytes to take needs none. */
   keepalive(): void {
-    if (this.#stalledSince === undefined) this.#write(this.#form.keepalive);
+    if (this.#stalledSince === undefined) this.#write(this.#sink.form.keepalive);
   }
 
   /** Cuts the connection if nothing of what was written has been taken for `stallMs`; returns whether it did. */
@@ -106,12 +103,16 @@ export class Viewer {
     this.#sink.reset();
   }
 
+  closed(): void {
+    this.#leave();
+  }
+
   #leave(): void {
     this.#isOpen = false;
     this.#room.leave(this);
   }
 
-  #drained(): void {
+  drained(): void {
     this.#stalledSince = undefined;
     if (this.#waitsFor !== "drain") return;
     this.#waitsFor = undefined;
@@ -121,7 +122,7 @@ export class Viewer {
   #readPage(): void {
     this.#waitsFor = "page";
     this.#room
-      .page(this.#cursor, this.#form)
+      .page(this.#cursor, this.#sink.form)
       .then((chunk) => {
         this.#waitsFor = undefined;
         if (this.#isOpen) this.#send(chunk);
@@ -136,15 +137,15 @@ export class Viewer {
     this.reset();
   }
 
-  #send({ bytes, next }: Chunk): void {
+  #send({ packet, next }: Chunk): void {
     if (next <= this.#cursor) throw new Error(`a chunk after ${this.#cursor} that leads to ${next}`);
     this.#cursor = next;
-    this.#write(bytes);
+    this.#write(packet);
   }
 
-  #write(bytes: Buffer): void {
-    this.#room.sent(bytes.length);
-    if (this.#sink.write(bytes)) return;
+  #write(packet: Packet): void {
+    this.#room.sent(packet.size);
+    if (this.#sink.write(packet)) return;
     if (this.#waitsFor !== "page") this.#waitsFor = "drain"; // the page that is being read may still follow
     this.#stalledSince ??= this.#room.now();
   }
@@ -153,7 +154,7 @@ export class Viewer {
   #finishIfOver(): void {
     const { end } = this.#room;
     if (!end) return;
-    this.#write(this.#form.end(end));
+    this.#write(this.#sink.form.end(end));
     this.end();
   }
 }

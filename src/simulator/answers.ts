@@ -152,8 +152,10 @@ export function batch(
   random: Random,
   continuations: readonly JsonObject[] | undefined,
   actions: readonly JsonObject[],
+  mutations: readonly JsonObject[] = [],
 ): JsonObject {
   return {
+    ...(mutations.length > 0 && { frameworkUpdates: { entityBatchUpdate: { mutations } } }),
     responseContext: responseContext(caller, random),
     trackingParams: trackingParams(random),
     continuationContents: {

@@ -10,6 +10,8 @@ import * as words from "./words.ts";
 export interface Spoken {
   action: JsonObject;
   says?: Says | undefined;
+  /** Entities that come beside the action. */
+  mutations?: readonly JsonObject[];
 }
 
 /** A banner says something under an id that names its type. */
@@ -96,7 +98,7 @@ const TICKER_KEYS: Record<string, string> = {
 };
 
 /** A ticker repeats an item under the same id; its copy of a gift has neither id nor time. */
-export function ticker({ key, renderer, says }: Item): Spoken {
+export function ticker({ key, renderer, says, mutations = [] }: Item): Spoken {
   const { id, timestampUsec, ...anonymous } = renderer;
   const gift = key === "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer";
   const copy = gift ? anonymous : { id, timestampUsec, ...anonymous };
@@ -112,7 +114,11 @@ export function ticker({ key, renderer, says }: Item): Spoken {
     showItemEndpoint: { showLiveChatItemEndpoint: { renderer: { [key]: copy } } },
   };
   const name = TICKER_KEYS[key] ?? "liveChatTickerSponsorItemRenderer";
-  return { action: { addLiveChatTickerItemAction: { item: { [name]: item }, durationSec: "290" } }, says };
+  return {
+    action: { addLiveChatTickerItemAction: { item: { [name]: item }, durationSec: "290" } },
+    says,
+    mutations,
+  };
 }
 
 export function goalChip({ id }: Origin): Spoken {

@@ -18,7 +18,9 @@ import {
   DEFAULT_SCENARIO,
   type Endpoint,
   isAbsent,
+  isShown,
   type Pair,
+  type Place,
   pageLength,
   type Scenario,
   tokenKind,
@@ -46,6 +48,8 @@ export interface ChatContext {
 /** What a token's reader is due. */
 interface Due {
   actions: JsonObject[];
+  /** Entities beside them. */
+  mutations?: JsonObject[];
   /** Where the reader stands afterwards. */
   next: number;
   /** Nothing is left to read. */
@@ -93,9 +97,9 @@ export class Chat {
     const spoken =
       typeof what === "number"
         ? Array.from({ length: what }, () => this.#generator.next(clock.now(), kinds))
-        : what.map((action) => ({ action, says: undefined }));
+        : what.map((action) => ({ action, says: undefined, mutations: [] }));
     this.#script?.push({ atMs: 0, actions: spoken.map(({ action }) => action) });
-    return spoken.flatMap(({ action, says }) => this.#append(action, undefined, says));
+    return spoken.flatMap(({ action, says, mutations }) => this.#append(action, undefined, says, mutations));
   }
 
   /** Says generated actions at a rate until stopped, or until the simulator closes. */
@@ -169,21 +173,24 @@ export class Chat {
   }
 
   /** What a page of this chat shows, with fresh tokens. */
-  page(on: "popout" | "watch"): PageContent {
-    const { kind, foundOn, overlap, initialData, replayRenderer, onlyInAll } = this.#scenario;
+  page(on: Place): PageContent {
+    const { kind, overlap, initialData, replayRenderer, onlyInAll, mute } = this.#scenario;
     const frame = { videoId: this.videoId, initialData, kind, random: this.#random };
     if (isAbsent(kind)) return { ...frame, absent: kind };
-    if (this.#end) return { ...frame, absent: "disabled" };
+    if (this.#end) return { ...frame, kind: "disabled", absent: "disabled" };
     const recorded = this.#pages.get(on);
     if (recorded) return { ...frame, recorded: this.#admit(recorded) };
-    if (this.#pages.size > 0 || (foundOn !== "both" && foundOn !== on)) return { ...frame, absent: "none" };
+    // The popout page claims that a chat is disabled where it merely does not show it.
+    const unshown = on === "popout" ? "disabled" : "none";
+    if (this.#pages.size > 0 || !isShown(on, this.#scenario)) return { ...frame, absent: unshown };
     const replay = kind === "replay";
-    const length = on === "watch" || this.#script ? 0 : pageLength(this.#scenario);
+    const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
     const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
-    // A watch page holds no actions: its reader is given them with the first answer.
-    const behind = on === "watch" ? Math.max(pageLength(this.#scenario), overlap) : overlap;
+    // Only the popout page holds actions: the reader of another is given them with the first answer.
+    const behind = on === "popout" ? overlap : Math.max(pageLength(this.#scenario), overlap);
     const position = replay ? shown.length : Math.max(0, this.#log.head - behind);
-    const token = (view: Grant["view"]): string => this.#mint(this.#script ? 0 : position, view);
+    const start = { position: this.#script ? 0 : position, isMute: mute };
+    const token = (view: Grant["view"]): string => this.#mint({ ...start, view });
     return {
       ...frame,
       chat: {
@@ -238,21 +245,26 @@ export class Chat {
     const random = this.#random;
     const due = this.#script ? this.#nextMoment(this.#script, grant) : this.#nextActions(call, grant);
     if (due.body) {
-      const mint = (seeks: boolean): string => this.#mint(seeks ? 0 : due.next, grant.view, seeks);
+      const mint = (seeks: boolean): string =>
+        this.#mint({ ...grant, position: seeks ? 0 : due.next, seeks });
       return { body: withTokens(due.body, mint, this.#speed), ended: !hasNext(due.body) };
     }
     const end = kind === "replay" ? { shape: replayEnd, lastWords: false } : this.#end;
     if (end && (due.over || end.lastWords)) {
       const seeks = end.shape === "seek-only";
-      const token = this.#mint(seeks ? 0 : Number.POSITIVE_INFINITY, grant.view, seeks);
+      const token = this.#mint({ ...grant, position: seeks ? 0 : Number.POSITIVE_INFINITY, seeks });
       return { body: answers.ending(end.shape, call, random, token, due.actions), ended: true };
     }
-    const next = this.#mint(due.next, grant.view);
+    const next = this.#mint({ ...grant, position: due.next, seeks: false });
     const continuations =
       kind === "replay"
-        ? answers.replayContinuations(next, this.#mint(0, grant.view, true), due.untilLastMs)
+        ? answers.replayContinuations(
+            next,
+            this.#mint({ ...grant, position: 0, seeks: true }),
+            due.untilLastMs,
+          )
         : [answers.liveContinuation(continuation, this.videoId, next, timeoutMs, random)];
-    return { body: answers.batch(call, random, continuations, due.actions), ended: false };
+    return { body: answers.batch(call, random, continuations, due.actions, due.mutations), ended: false };
   }
 
   #nextActions(call: ChatCall, grant: Grant): Due {
@@ -263,9 +275,10 @@ export class Chat {
     const read = replay
       ? this.#log.from(position, pageSize)
       : this.#log.held(position, this.#context.clock.monotonic(), this.#scenario);
-    const seen = grant.view === "all" ? read : read.filter(({ action }) => !onlyInAll(action));
+    const seen = grant.isMute ? [] : read.filter(({ action }) => grant.view === "all" || !onlyInAll(action));
     return {
       actions: this.#written(seen),
+      mutations: seen.flatMap(({ mutations }) => mutations),
       next: replay ? position + read.length : this.#log.head,
       over: read.length === 0,
       untilLastMs: this.#untilLastMs(read),
@@ -279,7 +292,12 @@ export class Chat {
   }
 
   /** Adds an action, or each of those in a replay's; returns their ids. */
-  #append(action: JsonObject, recordedMs?: number, says?: Says): string[] {
+  #append(
+    action: JsonObject,
+    recordedMs?: number,
+    says?: Says,
+    mutations: readonly JsonObject[] = [],
+  ): string[] {
     const { kind, spacingMs, forget, overlap } = this.#scenario;
     const now = this.#context.clock.monotonic();
     const last = this.#log.entries.at(-1);
@@ -287,7 +305,7 @@ export class Chat {
       kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
     const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? recordedMs ?? due);
     const entries = bare(action).map((inner) => {
-      return { ...identify(inner), action: inner, says, at: now, offsetMs };
+      return { ...identify(inner), action: inner, says, mutations, at: now, offsetMs };
     });
     for (const entry of entries) this.#log.append(entry);
     if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));
@@ -311,8 +329,8 @@ export class Chat {
     return (this.#log.entries.at(-1)?.offsetMs ?? 0) - (page.at(-1)?.offsetMs ?? 0);
   }
 
-  #mint(position: number, view: Grant["view"], seeks = false): string {
-    const grant = { videoId: this.videoId, kind: tokenKind(this.#scenario.kind), view, position, seeks };
+  #mint(wanted: Omit<Grant, "videoId" | "kind">): string {
+    const grant = { ...wanted, videoId: this.videoId, kind: tokenKind(this.#scenario.kind) };
     return this.#context.tokens.mint(grant, this.#channelId, this.#context.clock.now());
   }
 

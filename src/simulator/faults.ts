@@ -3,16 +3,20 @@
  * A fault that fails before the answer is made leaves the request's token good; one that loses a made answer
  * (`lost`, `truncated`) has spent it.
  */
-import type { ServerResponse } from "node:http";
+import { ServerResponse } from "node:http";
 import type { Clock } from "../clock.ts";
 import { type Answer, errorObject, html, json, OLD_ERROR_OBJECT } from "./answers.ts";
+import type { Outgoing } from "./in-process.ts";
 import type { JsonObject } from "./json.ts";
+import { WALLS, type Wall } from "./pages.ts";
 import type { RequestKind } from "./requests.ts";
 
 /** What goes wrong. */
 export type Failure =
   | keyof typeof BODIES
   | keyof typeof CONNECTIONS
+  /** In the place of a page, or of what `next` answers. */
+  | Wall
   /** Any status; without a body, the upstream's usual one for it. Header names as they are to be sent. */
   | { status: number; headers?: Record<string, string>; body?: string | JsonObject }
   /** The right answer, this much later. */
@@ -20,11 +24,11 @@ export type Failure =
   /** The right answer, in pieces. */
   | { drip: { bytes: number; everyMs: number } }
   | { redirect: string; status?: number }
-  /** Whatever it does with the response; `real` makes the right answer. */
+  /** Whatever it does with the response, which must be one over HTTP; `real` makes the right answer. */
   | { answer: (response: ServerResponse, real: () => Answer) => unknown };
 
 export interface FaultOrder {
-  on: RequestKind;
+  on: RequestKind | readonly RequestKind[];
   videoId?: string;
   /** How many requests it meets; may be infinite. */
   times: number;
@@ -41,9 +45,11 @@ export interface Fault {
 
 /** One request as a fault sees it. */
 export interface Exchange {
-  response: ServerResponse;
+  response: Outgoing;
   /** Takes the request's token out of use, and gives what makes the answer. */
   accept(): () => Answer;
+  /** What stands in the place of the page that was asked for. */
+  wall(wall: Wall): Answer;
   /** True where errors are JSON, as at the chat endpoints. */
   api: boolean;
   clock: Clock;
@@ -112,7 +118,8 @@ export class Faults {
   /** What shall go wrong with this request, if anything; the oldest order that fits is met first. */
   meet(kind: RequestKind, videoId: string | undefined): Failure | undefined {
     for (const order of this.#orders) {
-      if (order.on !== kind || (order.videoId !== undefined && order.videoId !== videoId)) continue;
+      if (![order.on].flat().includes(kind) || (order.videoId !== undefined && order.videoId !== videoId))
+        continue;
       if (order.fired >= order.times) continue;
       order.fired += 1;
       return order.as;
@@ -121,7 +128,7 @@ export class Faults {
   }
 }
 
-export function send(response: ServerResponse, { status, headers, body }: Answer): void {
+export function send(response: Outgoing, { status, headers, body }: Answer): void {
   const bytes = Buffer.from(body);
   response.writeHead(status, { ...headers, "content-length": bytes.length });
   response.end(bytes);
@@ -131,9 +138,12 @@ export function send(response: ServerResponse, { status, headers, body }: Answer
 export async function fail(failure: Failure, exchange: Exchange): Promise<void> {
   const { response, api, clock, signal } = exchange;
   if (typeof failure === "string") {
-    if (failure in BODIES) send(response, BODIES[failure as keyof typeof BODIES]);
+    const wall = WALLS.find((name) => name === failure);
+    if (wall) send(response, exchange.wall(wall));
+    else if (failure in BODIES) send(response, BODIES[failure as keyof typeof BODIES]);
     else CONNECTIONS[failure as keyof typeof CONNECTIONS](exchange);
   } else if ("answer" in failure) {
+    if (!(response instanceof ServerResponse)) throw new TypeError("this fault is for HTTP alone");
     await failure.answer(response, () => exchange.accept()());
   } else if ("redirect" in failure) {
     send(response, { ...html(failure.status ?? 302, ""), headers: { location: failure.redirect } });
@@ -159,7 +169,7 @@ export function errorPage(status: number): Answer {
 }
 
 async function drip(
-  response: ServerResponse,
+  response: Outgoing,
   { status, headers, body }: Answer,
   { bytes: step, everyMs }: { bytes: number; everyMs: number },
   clock: Clock,

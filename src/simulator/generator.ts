@@ -10,6 +10,7 @@ import type { Spoken } from "./banners.ts";
 import * as banners from "./banners.ts";
 import type { Item } from "./items.ts";
 import * as items from "./items.ts";
+import { Jewels } from "./jewels.ts";
 import { Poll } from "./poll.ts";
 import type { Random } from "./random.ts";
 import { says, wordsOf } from "./says.ts";
@@ -38,7 +39,7 @@ const RECIPES = {
     share: 120,
     make: (stage, origin, random) => stage.add(items.redemption(origin, random, stage.someone()), origin),
   },
-  jewels: { share: 60, make: (stage, origin, random) => stage.add(items.jewels(origin, random), origin) },
+  jewels: { share: 60, make: (stage, origin) => stage.give(stage.jewels.next(origin), origin) },
   donation: { share: 10, make: (stage, origin, random) => stage.add(items.donation(origin, random), origin) },
   placeholder: { share: 50, make: (stage, origin) => stage.add(items.placeholder(origin), origin) },
   mode: { share: 5, make: (stage, origin) => stage.add(items.modeChange(origin), origin) },
@@ -56,6 +57,7 @@ const RECIPES = {
   deletion: { share: 70, make: (stage, _, random) => deletion(stage, random) },
   authorDeletion: { share: 30, make: (stage, _, random) => authorDeletion(stage, random) },
   replacement: { share: 30, make: (stage, origin, random) => replacement(stage, origin, random) },
+  counts: { share: 10, make: (_, origin, random) => ({ action: items.newCounts(origin, random) }) },
   goal: { share: 5, make: (_, origin) => banners.goalChip(origin) },
   tooltip: { share: 5, make: banners.tooltip },
   unknown: { share: 10, make: (stage, origin, random) => unknown(stage, origin, random) },
@@ -83,10 +85,19 @@ export class Generator {
     this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
     const usec = String(this.#usec);
     const origin = { id: items.writeId(this.#random), author: this.#stage.someone(), usec };
+    const due = this.#stage.jewels.takeDue(this.#usec);
     const recipe: Recipe = RECIPES[this.#draw(among)];
-    const { action, says } = recipe.make(this.#stage, origin, this.#random);
+    const {
+      action,
+      says,
+      mutations = [],
+    } = due ? this.#stage.give(due, origin) : recipe.make(this.#stage, origin, this.#random);
     const clickTrackingParams = `CAEQl98B${this.#random.text(18)}`;
-    return { action: this.#random.chance(0.8) ? { clickTrackingParams, ...action } : action, says };
+    return {
+      action: this.#random.chance(0.8) ? { clickTrackingParams, ...action } : action,
+      says,
+      mutations,
+    };
   }
 
   #draw(among: readonly Species[]): Species {
@@ -104,6 +115,7 @@ const MAX_RECENT = 50;
 
 /** Who is in the chat, and what of it can still be named: all that one action has to know of those before. */
 class Stage {
+  readonly jewels: Jewels;
   readonly #random: Random;
   readonly #owner: Author;
   readonly #authors: Author[] = [];
@@ -114,6 +126,7 @@ class Stage {
 
   constructor(random: Random, channelId: string) {
     this.#random = random;
+    this.jewels = new Jewels(random);
     this.#owner = { ...newAuthor(random), channelId, badges: [iconBadge("OWNER", "Owner")] };
   }
 
@@ -131,11 +144,16 @@ class Stage {
     return author;
   }
 
-  add({ key, renderer, says }: Item, { id, author }: Origin): Spoken {
+  add({ key, renderer, says, mutations = [] }: Item, { id, author }: Origin): Spoken {
     this.#recent.push({ id, channelId: author.channelId });
     if (this.#recent.length > MAX_RECENT) this.#recent.shift();
     const clientId = `C${this.#random.text(19)}`;
-    return { action: { addChatItemAction: { item: { [key]: renderer }, clientId } }, says };
+    return { action: { addChatItemAction: { item: { [key]: renderer }, clientId } }, says, mutations };
+  }
+
+  /** A gift: an item of the chat, or a widget above it. */
+  give(gift: Spoken | Item, origin: Origin): Spoken {
+    return "key" in gift ? this.add(gift, origin) : gift;
   }
 
   /** Adds an item that a ticker may repeat. */

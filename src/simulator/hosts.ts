@@ -2,22 +2,26 @@
  * The simulator's three hosts as plain HTTP servers. Each request is recorded, meets the faults that were
  * ordered for it, and is else answered by what its path asks for.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../clock.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import type { ChatCall } from "./chat.ts";
 import { errorPage, type Faults, fail, send } from "./faults.ts";
+import type { Incoming, Outgoing } from "./in-process.ts";
 import { dig, isObject, type JsonObject, parseObject } from "./json.ts";
+import type { Wall } from "./pages.ts";
 import type { HostName, RequestKind, RequestLog, RequestRecord } from "./requests.ts";
-import type { Endpoint } from "./scenario.ts";
+import type { Endpoint, Place } from "./scenario.ts";
 
-/** The requests that are answered with a page or a script. */
-export type PageKind = "sw.js" | "sw.js_data" | "popout" | "watch";
+/** The requests that are answered with a page or a script, or with what a page is made of. */
+export type PageKind = "sw.js" | "sw.js_data" | Place;
 
 /** What answers a request that no fault met. */
 export interface Site {
   page(kind: PageKind, videoId: string): Answer;
+  /** What stands in the place of a page. */
+  wall(wall: Wall, on: Place, videoId: string): Answer;
   /** Takes the call's token out of use and gives what makes the answer. */
   accept(call: ChatCall): () => Answer;
   /** The video that a token belongs to. */
@@ -50,6 +54,7 @@ const getKinds: Record<string, RequestKind> = {
 };
 
 const postKinds: Record<string, RequestKind> = {
+  "/youtubei/v1/next": "next",
   "/youtubei/v1/live_chat/get_live_chat": "get_live_chat",
   "/youtubei/v1/live_chat/get_live_chat_replay": "get_live_chat_replay",
 };
@@ -76,10 +81,11 @@ function close(server: Server): Promise<void> {
   });
 }
 
-async function serve(
+/** Answers one request. Rejects where a fault that is under way ends with the simulator. */
+export async function serve(
   host: HostName,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Incoming,
+  response: Outgoing,
   context: HostContext,
 ): Promise<void> {
   const { log, clock, faults, signal } = context;
@@ -94,20 +100,29 @@ async function serve(
   });
   const body = await readBody(request);
   if (body === undefined) return send(response, errorPage(413));
-  const api = kind === "get_live_chat" || kind === "get_live_chat_replay";
-  const call = api ? readCall(host, kind, body, record, context.site) : undefined;
-  const shown = url.searchParams.get("v");
-  if (!api && shown !== null) record.videoId = shown;
+  const api = kind === "next" || kind === "get_live_chat" || kind === "get_live_chat_replay";
+  const isChat = api && kind !== "next";
+  const call = isChat ? readCall(host, kind, body, record, context.site) : undefined;
+  const shown = kind === "next" ? readNext(body, record) : (url.searchParams.get("v") ?? undefined);
+  if (!isChat && shown !== undefined) record.videoId = shown;
   log.received(record);
   const accept = (): (() => Answer) => {
     if (kind === "other") return () => errorPage(404);
     if (kind === "get_live_chat" || kind === "get_live_chat_replay") {
       return call ? context.site.accept(call) : () => json(400, errorObject(400));
     }
+    if (kind === "next" && shown === undefined) return () => json(400, errorObject(400));
     return () => context.site.page(kind, shown ?? "");
   };
+  const wall = (wall: Wall): Answer =>
+    kind === "popout" || kind === "watch" || kind === "next"
+      ? context.site.wall(wall, kind, shown ?? "")
+      : errorPage(404);
   const failure = faults.meet(kind, record.videoId);
-  if (failure) return fail(failure, { response, accept, api, clock, signal });
+  if (failure) {
+    record.faulted = true;
+    return fail(failure, { response, accept, wall, api, clock, signal });
+  }
   send(response, accept()());
 }
 
@@ -138,7 +153,16 @@ function readCall(
   return { host, endpoint, client: clientName, clientVersion, token, ...seek };
 }
 
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
+/** The video that a call to `next` asks about; `undefined` where it is not a call that has an answer. */
+function readNext(text: string, record: RequestRecord): string | undefined {
+  record.body = text;
+  const body = parseObject(text);
+  const version = dig(body, "context", "client", "clientVersion");
+  const videoId = dig(body, "videoId");
+  return typeof version === "string" && typeof videoId === "string" ? videoId : undefined;
+}
+
+async function readBody(request: Incoming): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request) {

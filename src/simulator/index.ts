@@ -3,4 +3,10 @@ export type { EndShape } from "./answers.ts";
 export type { Failure } from "./faults.ts";
 export { SPECIES } from "./generator.ts";
 export { realisticHold } from "./scenario.ts";
-export { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";
+export {
+  type InProcessSimulator,
+  type Simulator,
+  type SimulatorOptions,
+  simulateInProcess,
+  startSimulator,
+} from "./simulator.ts";

@@ -14,6 +14,8 @@ export interface Item {
   key: string;
   renderer: JsonObject;
   says?: Says;
+  /** Entities that come beside it. */
+  mutations?: readonly JsonObject[];
 }
 
 /** An id as the upstream writes one: a small message in base64, sometimes a longer one with escaped padding. */
@@ -43,12 +45,46 @@ function base({ author, usec, id }: Origin, random: Random): JsonObject {
   };
 }
 
+/** A place on the leaderboard, and the button that shows it; few have one. */
+function ranked(random: Random, chance: number): { rank?: number; button?: JsonObject } {
+  if (!random.chance(chance)) return {};
+  const rank = 1 + random.below(3);
+  const title = `#${rank}`;
+  return { rank, button: { buttonViewModel: { iconName: "CROWN", title, accessibilityText: title } } };
+}
+
+/** The buttons of a paid message, and, mostly beside it, what they count. */
+function liked(id: string, random: Random) {
+  const [likeCountEntityKey, replyCountEntityKey] = [`likes-of-${id}`, `replies-of-${id}`];
+  const buttons = {
+    pdgLikeButton: { pdgLikeViewModel: { likeCountEntityKey } },
+    replyButton: { pdgReplyButtonViewModel: { replyCountEntityKey } },
+  };
+  if (random.chance(0.3)) return { buttons, counts: {}, mutations: [] };
+  const [likes, replies] = [random.below(2000), random.below(50)];
+  const likeCountEntity = { key: likeCountEntityKey, likeCountIfIndifferentNumber: String(likes) };
+  const replyCountEntity = { key: replyCountEntityKey, replyCountNumber: String(replies) };
+  const type = "ENTITY_MUTATION_TYPE_REPLACE";
+  const mutations = [
+    { entityKey: likeCountEntityKey, type, payload: { likeCountEntity } },
+    { entityKey: replyCountEntityKey, type, payload: { replyCountEntity } },
+  ];
+  return { buttons, counts: { likes, replies }, mutations };
+}
+
+/** The counts of a message that was said long ago. */
+export function newCounts({ id }: Origin, random: Random): JsonObject {
+  return { entityUpdateCommand: { entityBatchUpdate: { mutations: liked(id, random).mutations } } };
+}
+
 export function text(origin: Origin, random: Random, runs = writeRuns(random)): Item {
-  const renderer: JsonObject = { message: { runs }, ...base(origin, random) };
+  const { rank, button } = ranked(random, 0.02);
+  const crown = button && { beforeContentButtons: [button] };
+  const renderer: JsonObject = { message: { runs }, ...base(origin, random), ...crown };
   // A deleted account's message has no name.
   const isNamed = !random.chance(0.002);
   if (!isNamed) delete renderer.authorName;
-  const said = saysAs(origin, "chat", wordsOf(runs));
+  const said = { ...saysAs(origin, "chat", wordsOf(runs)), ...(rank && { extras: { rank } }) };
   return { key: "liveChatTextMessageRenderer", renderer, says: isNamed ? said : { ...said, author: "" } };
 }
 
@@ -66,10 +102,18 @@ export function paid(origin: Origin, random: Random): Item {
   const { amount, tier } = price(random);
   const own = base(origin, random);
   const runs = random.chance(0.85) ? writeRuns(random) : undefined;
+  const { rank, button } = ranked(random, 0.1);
+  const { buttons, counts, mutations } = liked(origin.id, random);
   return {
     key: "liveChatPaidMessageRenderer",
-    says: saysAs(origin, "superchat", wordsOf(runs ?? []), amount),
+    says: {
+      ...saysAs(origin, "superchat", wordsOf(runs ?? []), amount),
+      extras: { ...(rank && { rank }), ...counts },
+    },
+    mutations,
     renderer: {
+      ...(button && { leaderboardBadge: button }),
+      ...buttons,
       ...own,
       purchaseAmountText: { simpleText: amount },
       ...(runs && { message: { runs } }),
@@ -190,38 +234,6 @@ export function redemption(origin: Origin, random: Random, giver: Author): Item 
     key: "liveChatSponsorshipsGiftRedemptionAnnouncementRenderer",
     says: saysAs(origin, "gift_received", wordsOf(runs)),
     renderer: { message: { runs }, ...base(origin, random) },
-  };
-}
-
-/** A gift of jewels: no channel, no time, and a name that ends in a space. */
-export function jewels({ author, id }: Origin, random: Random): Item {
-  const name = random.pick(words.GIFTS);
-  const content = random.chance(0.5)
-    ? `sent ${name}`
-    : `sent ${name} for ${10 * (1 + random.below(20))} Jewels`;
-  const sources = [320, 640].map((size) => ({
-    url: `//www.gstatic.com/youtube/img/pdg/gift/assets/gift.png=w${size}`,
-    width: size,
-    height: size,
-  }));
-  return {
-    key: "giftMessageViewModel",
-    says: says("jewels", id, author.name, content),
-    renderer: {
-      text: { content, styleRuns: [{ startIndex: 0, length: content.length }] },
-      authorName: { content: `${author.name} `, styleRuns: [{ startIndex: 0, length: author.name.length }] },
-      id,
-      authorAvatar: {
-        avatarViewModel: { image: { sources: author.photo.thumbnails }, avatarImageSize: "AVATAR_SIZE_XS" },
-      },
-      giftImage: { sources },
-      giftImageA11yLabel: `${author.name} sent a gift, ${name}`,
-      rendererContext: {
-        loggingContext: {
-          loggingDirectives: { trackingParams: random.text(18), visibility: { types: "12" } },
-        },
-      },
-    },
   };
 }
 

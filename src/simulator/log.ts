@@ -15,6 +15,8 @@ export interface Entry {
   action: JsonObject;
   /** What it says; undefined where that is nothing, or the action was given raw. */
   says: Says | undefined;
+  /** Entities that an answer brings beside it. */
+  mutations: readonly JsonObject[];
   /** When it was said, on the monotonic clock, in milliseconds. */
   at: number;
   /** Where in the video it was said, in milliseconds. */
@@ -103,6 +105,7 @@ const NAMED_IDS: Record<string, readonly string[]> = {
   removeChatItemAction: ["targetItemId"],
   removeChatItemByAuthorAction: ["externalChannelId"],
   replaceChatItemAction: ["targetItemId"],
+  updateOrAddInteractivityWidgetAction: ["widgetRenderer", "interactivityWidgetRenderer", "id"],
 };
 
 /** Names an action by its own content. */

@@ -1,10 +1,12 @@
 /**
- * The HTML pages that hold a chat: the popout and the watch page, with the configuration calls and the initial
- * data that the real ones carry, or with what they say where there is no chat.
+ * What holds a chat: the popout page, the watch page and what `next` answers, with the configuration calls and the
+ * initial data that the real ones carry; or what they say where there is no chat, and where the upstream puts up a
+ * wall before one.
  */
 import {
   type Answer,
   html,
+  json,
   liveContinuation,
   noChatMessage,
   reloadContinuation,
@@ -13,7 +15,7 @@ import {
 } from "./answers.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
-import type { AbsentKind, ChatKind } from "./scenario.ts";
+import type { AbsentKind, ChatKind, Place } from "./scenario.ts";
 import { deadToken, type Grant } from "./tokens.ts";
 
 /** What a page shows of a video. */
@@ -24,7 +26,7 @@ export interface PageContent {
   initialData: "plain" | "escaped";
   random: Random;
   /** Why the page holds no chat. */
-  absent?: AbsentKind;
+  absent?: AbsentKind | "bot" | "offline";
   chat?: PageChat;
   /** A recorded page: HTML as it lies, or the initial data that a page is made around. */
   recorded?: string | JsonObject;
@@ -42,8 +44,16 @@ interface PageChat {
   untilLastMs: number;
 }
 
+/**
+ * What an address meets that the upstream distrusts, whatever the video: a sign-in wanted, a question about cookies, a
+ * page without data, another video's page, a stream said not to be live.
+ */
+export const WALLS = ["bot", "consent", "no-data", "other-video", "offline"] as const;
+export type Wall = (typeof WALLS)[number];
+
 /** What the pages tell of the site. */
 export interface Credentials {
+  /** Empty: it is named nowhere. */
   apiKey: string;
   clientVersion: string;
   visitorData: string;
@@ -52,7 +62,10 @@ export interface Credentials {
 }
 
 /** What each page says without a chat; a `bar` is the text in the place of the chat. */
-const absences: Record<AbsentKind, { bar?: string; popout: string; status: string; reason?: string }> = {
+const absences: Record<
+  NonNullable<PageContent["absent"]>,
+  { bar?: string; popout: string; status: string; reason?: string }
+> = {
   none: { popout: "Live chat is not available for this video.", status: "OK" },
   disabled: {
     bar: "Chat is disabled for this live stream.",
@@ -75,15 +88,52 @@ const absences: Record<AbsentKind, { bar?: string; popout: string; status: strin
     status: "ERROR",
     reason: "Video unavailable",
   },
+  bot: {
+    popout: "Sorry, live chat is currently unavailable",
+    status: "LOGIN_REQUIRED",
+    reason: "Sign in to confirm you’re not a bot",
+  },
+  offline: {
+    popout: "Chat is disabled for this live stream.",
+    status: "LIVE_STREAM_OFFLINE",
+    reason: "This live stream is not currently live.",
+  },
 };
 
 /** A page of a video. */
-export function chatPage(on: "popout" | "watch", content: PageContent, credentials: Credentials): Answer {
+export function chatPage(on: Place, content: PageContent, credentials: Credentials): Answer {
   const { recorded } = content;
   if (typeof recorded === "string") return html(200, recorded);
   if (recorded) return frame(credentials, content, 'window["ytInitialData"]', recorded, "");
+  if (on === "next") return json(200, watchData(content, credentials));
   return (on === "popout" ? popoutPage : watchPage)(content, credentials);
 }
+
+/** What stands in the place of a page. `other`: a page of another video. */
+export function wallPage(
+  wall: Wall,
+  on: Place,
+  frame: Pick<PageContent, "videoId" | "random">,
+  credentials: Credentials,
+  other: PageContent,
+): Answer {
+  const content: PageContent = { ...frame, kind: "none", initialData: "plain" };
+  switch (wall) {
+    case "bot":
+    case "offline":
+      return chatPage(on, { ...content, absent: wall }, credentials);
+    case "other-video":
+      return chatPage(on, other, credentials);
+    case "no-data":
+      return on === "next" ? json(200, {}) : document(credentials, "");
+    case "consent":
+      return html(200, CONSENT_PAGE);
+  }
+}
+
+const CONSENT_PAGE =
+  "<!DOCTYPE html><html><head><title>Before you continue to YouTube</title></head><body>" +
+  '<form action="https://consent.youtube.com/save" method="POST"></form></body></html>';
 
 function popoutPage(content: PageContent, credentials: Credentials): Answer {
   const { chat, random, absent = "none" } = content;
@@ -99,15 +149,39 @@ function popoutPage(content: PageContent, credentials: Credentials): Answer {
 }
 
 function watchPage(content: PageContent, credentials: Credentials): Answer {
-  const { chat, random, videoId, kind, absent = "none" } = content;
-  const { bar, status, reason } = chat ? { status: "OK" } : absences[absent];
+  const { chat, videoId, kind, absent = "none" } = content;
+  const { status, reason } = chat ? { status: "OK" } : absences[absent];
+  const offline =
+    kind === "upcoming"
+      ? { status: "LIVE_STREAM_OFFLINE", reason: "This live event will begin soon." }
+      : undefined;
+  const isLive = kind === "live";
+  const endTimestamp = kind === "replay" || kind === "disabled" ? "2026-01-01T00:00:00+00:00" : undefined;
+  const player = {
+    playabilityStatus: offline ?? { status, ...(reason && { reason }) },
+    // A player that wants a sign-in knows nothing of the video.
+    ...(absent !== "bot" && {
+      videoDetails: { videoId, isLiveContent: true, ...(isLive && { isLive }) },
+      microformat: {
+        playerMicroformatRenderer: { liveBroadcastDetails: { isLiveNow: isLive, endTimestamp } },
+      },
+    }),
+  };
+  const before = `<script>var ytInitialPlayerResponse = ${scriptJson(player)};var meta = document.createElement('meta');</script>`;
+  return frame(credentials, content, "var ytInitialData", watchData(content, credentials), before);
+}
+
+/** The initial data of a watch page, which is what `next` answers, too. */
+function watchData(content: PageContent, credentials: Credentials): JsonObject {
+  const { chat, random, videoId, absent = "none" } = content;
+  const bar = chat ? undefined : absences[absent].bar;
   const text = { runs: [{ text: bar }] };
   const messageBar = {
     availabilityMessage: { messageRenderer: { text, trackingParams: trackingParams(random) } },
   };
   const barRenderer = bar && { conversationBarRenderer: messageBar };
   const conversationBar = chat ? { [chat.renderer]: watchChat(content, chat) } : barRenderer;
-  const data = {
+  return {
     responseContext: responseContext(
       { client: "WEB", clientVersion: credentials.clientVersion },
       random,
@@ -123,16 +197,6 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
     currentVideoEndpoint: { watchEndpoint: { videoId } },
     trackingParams: trackingParams(random),
   };
-  const offline =
-    kind === "upcoming"
-      ? { status: "LIVE_STREAM_OFFLINE", reason: "This live event will begin soon." }
-      : undefined;
-  const player = {
-    playabilityStatus: offline ?? { status, ...(reason && { reason }) },
-    videoDetails: { videoId, isLiveContent: true, ...(kind === "live" && { isLive: true }) },
-  };
-  const before = `<script>var ytInitialPlayerResponse = ${scriptJson(player)};var meta = document.createElement('meta');</script>`;
-  return frame(credentials, content, "var ytInitialData", data, before);
 }
 
 function popoutChat({ videoId, kind, random }: PageContent, chat: PageChat): JsonObject {
@@ -196,20 +260,30 @@ function viewSelector(views: PageChat["views"], random: Random, replay: boolean)
   return { sortFilterSubMenuRenderer: { subMenuItems, trackingParams: trackingParams(random) } };
 }
 
-/** The page itself: several `ytcfg.set` calls, of which one is no JSON, then the initial data. */
+/** The page itself: its initial data behind `before`. */
 function frame(
-  { apiKey, clientVersion, visitorData, onPages }: Credentials,
+  credentials: Credentials,
   { initialData }: Pick<PageContent, "initialData">,
   variable: string,
   data: JsonObject,
   before: string,
+): Answer {
+  const value = initialData === "plain" ? scriptJson(data) : escapedJson(data);
+  return document(credentials, `<script nonce="s1mul4t0r">${variable} = ${value};</script>`, before);
+}
+
+/** Several `ytcfg.set` calls, of which one is no JSON, around scripts. */
+function document(
+  { apiKey, clientVersion, visitorData, onPages }: Credentials,
+  scripts: string,
+  before = "",
 ): Answer {
   const client = { hl: "en", gl: "US", visitorData, clientName: "WEB", clientVersion, platform: "DESKTOP" };
   const config = {
     CLIENT_CANARY_STATE: "none",
     DEVICE: "cbr=Chrome&ceng=WebKit&cplatform=DESKTOP",
     ...(onPages && {
-      INNERTUBE_API_KEY: apiKey,
+      ...(apiKey && { INNERTUBE_API_KEY: apiKey }),
       INNERTUBE_API_VERSION: "v1",
       INNERTUBE_CLIENT_NAME: "WEB",
       INNERTUBE_CLIENT_VERSION: clientVersion,
@@ -220,14 +294,12 @@ function frame(
     LOGGED_IN: false,
     VISITOR_DATA: visitorData,
   };
-  const value = initialData === "plain" ? scriptJson(data) : escapedJson(data);
   return html(
     200,
     `<!DOCTYPE html><html lang="en"><head><title>YouTube</title><script nonce="s1mul4t0r">${ytcfg}` +
       `ytcfg.set('EMERGENCY_BASE_URL', '\\/error_204?t\\x3djserror\\x26level\\x3dERROR');</script>` +
       `<script nonce="s1mul4t0r">ytcfg.set(${attributeJson(config)});</script></head><body>${before}` +
-      `<script nonce="s1mul4t0r">ytcfg.set("initialInnerWidth",window.innerWidth);</script>` +
-      `<script nonce="s1mul4t0r">${variable} = ${value};</script>` +
+      `<script nonce="s1mul4t0r">ytcfg.set("initialInnerWidth",window.innerWidth);</script>${scripts}` +
       `<script nonce="s1mul4t0r">ytcfg.set({"CSI_SERVICE_NAME": 'youtube', "TIMING_INFO": {"yt_ad": '1',}})</script>` +
       "</body></html>",
   );

@@ -11,6 +11,7 @@ export type RequestKind =
   | "sw.js_data"
   | "popout"
   | "watch"
+  | "next"
   | "get_live_chat"
   | "get_live_chat_replay"
   | "other";
@@ -32,6 +33,8 @@ export interface RequestRecord {
   continuation?: string;
   /** The body as it came. */
   body?: string;
+  /** Set where an ordered fault met it. */
+  faulted?: true;
   /** The status that was sent; missing where none was. */
   status?: number;
   /** When the answer was written out, or its connection was gone, on the clock of `at`. */

@@ -11,6 +11,10 @@ export interface Says {
   authorId?: string;
   message: string;
   amount: string;
+  /** What a gift costs in jewels; each message of a combo is another gift. */
+  jewels?: number;
+  /** The rank of whoever said it; its likes and replies as the answer counts them that brings it. */
+  extras?: { rank?: number; likes?: number; replies?: number };
   /** Tells apart versions of what has one id but for its hash. */
   version?: string;
   /** The id of the message in whose place it comes. */

@@ -15,6 +15,9 @@ export type AbsentKind = "none" | "disabled" | "members-only" | "private" | "una
 
 export type Endpoint = "get_live_chat" | "get_live_chat_replay";
 
+/** What shows where a chat is: two pages, and `POST /youtubei/v1/next`. */
+export type Place = "popout" | "watch" | "next";
+
 /** Which calls a chat answers; what is left out matches all. `client` is the body's `clientName`. */
 export interface Pair {
   client?: string;
@@ -39,8 +42,10 @@ export interface Scenario {
   tokens: "strict" | "reusable";
   /** The calls that work; by default those of every client to the chat's own endpoint. */
   works: readonly Pair[] | undefined;
-  /** Which page holds the chat. */
-  foundOn: "both" | "popout" | "watch";
+  /** Where the chat is shown; `both` is popout and watch page, but not what `next` answers. */
+  foundOn: "everywhere" | "both" | Place;
+  /** Whether pages hand out tokens that bring nothing, however often they are used. */
+  mute: boolean;
   /** How a page writes its initial data: as an object, or as the mobile site's quoted and escaped string. */
   initialData: "plain" | "escaped";
   /** What a replay's page calls it: by its own renderer, or a live one that is marked as a replay. */
@@ -69,7 +74,8 @@ export const DEFAULT_SCENARIO: Scenario = {
   holdsMessages: Number.POSITIVE_INFINITY,
   tokens: "strict",
   works: undefined,
-  foundOn: "both",
+  foundOn: "everywhere",
+  mute: false,
   initialData: "plain",
   replayRenderer: "liveChatReplayRenderer",
   pageSize: 50,
@@ -90,6 +96,10 @@ export function pageLength({ kind, page }: Scenario): number {
 
 export function tokenKind(kind: ChatKind): Grant["kind"] {
   return kind === "replay" ? "replay" : "live";
+}
+
+export function isShown(on: Place, { foundOn }: Scenario): boolean {
+  return foundOn === "everywhere" || foundOn === on || (foundOn === "both" && on !== "next");
 }
 
 export function isAbsent(kind: ChatKind): kind is AbsentKind {

@@ -6,12 +6,13 @@ import { type Clock, systemClock } from "../clock.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import { Chat, type ChatCall } from "./chat.ts";
 import { type Fault, type FaultOrder, Faults } from "./faults.ts";
-import { type Host, type PageKind, type Site, startHost } from "./hosts.ts";
-import { type Credentials, chatPage } from "./pages.ts";
+import { type Host, type HostContext, type PageKind, type Site, serve, startHost } from "./hosts.ts";
+import { InProcessResponse, incoming, type Request, type Response } from "./in-process.ts";
+import { type Credentials, chatPage, type Wall, wallPage } from "./pages.ts";
 import { Random } from "./random.ts";
 import { readRecording } from "./recording.ts";
 import { type Awaited, type HostName, type RequestKind, RequestLog, type RequestRecord } from "./requests.ts";
-import type { Scenario } from "./scenario.ts";
+import type { Place, Scenario } from "./scenario.ts";
 import { TokenBook, videoIdIn } from "./tokens.ts";
 import { serviceWorker, serviceWorkerData, type WorkerForm } from "./worker.ts";
 
@@ -75,7 +76,24 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-class Upstream implements Simulator, Site {
+/** Whose page is shown in place of any other's. */
+const OTHER_VIDEO = "0ther-vide0";
+
+const HOST_NAMES = ["main", "music", "mobile"] as const;
+
+/** A simulator without sockets: its URLs lead nowhere, and requests to them are handed over one by one. */
+export interface InProcessSimulator extends Simulator {
+  /** Resolves with the head of the answer. Rejects where the connection breaks, or with the signal's reason. */
+  exchange(request: Request, signal: AbortSignal): Promise<Response>;
+}
+
+export function simulateInProcess(options: SimulatorOptions = {}): InProcessSimulator {
+  const upstream = new Upstream(options);
+  for (const name of HOST_NAMES) upstream.urls[name] = `http://${name}.simulated`;
+  return upstream;
+}
+
+class Upstream implements InProcessSimulator, Site {
   readonly urls: Record<HostName, string> = { main: "", music: "", mobile: "" };
   readonly credentials: Credentials;
   readonly #options: SimulatorOptions;
@@ -113,13 +131,28 @@ class Upstream implements Simulator, Site {
   }
 
   async listen(ports: Partial<Record<HostName, number>>): Promise<void> {
-    const { signal } = this.#closed;
-    const context = { site: this, faults: this.#faults, log: this.#log, clock: this.#clock, signal };
-    for (const name of ["main", "music", "mobile"] as const) {
-      const host = await startHost(name, ports[name] ?? 0, context);
+    for (const name of HOST_NAMES) {
+      const host = await startHost(name, ports[name] ?? 0, this.#context);
       this.#hosts.push(host);
       this.urls[name] = host.url;
     }
+  }
+
+  exchange(request: Request, signal: AbortSignal): Promise<Response> {
+    const response = new InProcessResponse();
+    const { origin } = new URL(request.url);
+    const host = HOST_NAMES.find((name) => this.urls[name] === origin);
+    if (!host) throw new Error(`${origin} is no host of this simulator`);
+    const onAbort = () => response.destroy();
+    signal.addEventListener("abort", onAbort, { once: true });
+    response.once("close", () => signal.removeEventListener("abort", onAbort));
+    serve(host, incoming(request), response, this.#context).catch(() => response.destroy());
+    return response.answered;
+  }
+
+  get #context(): HostContext {
+    const { signal } = this.#closed;
+    return { site: this, faults: this.#faults, log: this.#log, clock: this.#clock, signal };
   }
 
   chat(videoId: string, scenario: Partial<Scenario> = {}): Chat {
@@ -160,6 +193,11 @@ class Upstream implements Simulator, Site {
       return serviceWorkerData(this.#options.serviceWorkerData ?? "full", this.credentials);
     const chat = this.#chats.get(videoId) ?? this.#newChat(videoId, { kind: "unavailable" });
     return chatPage(kind, chat.page(kind), this.credentials);
+  }
+
+  wall(wall: Wall, on: Place, videoId: string): Answer {
+    const other = this.#newChat(OTHER_VIDEO, {}).page(on);
+    return wallPage(wall, on, { videoId, random: new Random(this.#seed, videoId) }, this.credentials, other);
   }
 
   accept(call: ChatCall): () => Answer {

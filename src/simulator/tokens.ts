@@ -15,6 +15,8 @@ export interface Grant {
   position: number;
   /** Reads from the time that the request names, as the token for seeking does. */
   seeks?: boolean;
+  /** Brings nothing, as its successors do. */
+  isMute?: boolean;
 }
 
 type Field = readonly [number: number, value: number | bigint | string | Buffer | readonly Field[]];

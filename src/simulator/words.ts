@@ -82,7 +82,13 @@ export const CHARITIES = ["Clean Harbours", "Книги детям"] as const;
 
 export const PRODUCTS = ["Enamel mug", "Poster, signed"] as const;
 
-export const GIFTS = ["Sparkles", "Gold coin", "Confetti"] as const;
+/** Gifts in jewels: their names, the name of their picture, and their price. */
+export const GIFTS = [
+  { name: "Sparkles", japanese: "きらめき", slug: "sparkles", price: 2 },
+  { name: "Gold coin", japanese: "金貨", slug: "gold_coin", price: 10 },
+  { name: "Shaved ice", japanese: "かき氷", slug: "shaved_ice", price: 25 },
+  { name: "Confetti", japanese: "紙吹雪", slug: "confetti", price: 300 },
+] as const;
 
 export const LEVELS = ["Crew", "Captain", "星の会"] as const;
 

@@ -8,7 +8,7 @@ export type WorkerForm = "full" | "stub" | "broken";
 export function serviceWorker(form: WorkerForm, { apiKey, clientVersion }: Credentials): Answer {
   const config = {
     EXPERIMENT_FLAGS: { ab_det_apm: true, compress_gel: true, log_window: "{};" },
-    INNERTUBE_API_KEY: apiKey,
+    ...(apiKey && { INNERTUBE_API_KEY: apiKey }),
     INNERTUBE_API_VERSION: "v1",
     INNERTUBE_CLIENT_NAME: "WEB",
     INNERTUBE_CLIENT_VERSION: clientVersion,
@@ -22,7 +22,7 @@ export function serviceWorker(form: WorkerForm, { apiKey, clientVersion }: Crede
     stub:
       "\n  self.addEventListener('install', event => event.waitUntil(self.skipWaiting()));" +
       "\n  self.addEventListener('activate', event => event.waitUntil(self.registration.unregister()));\n",
-    broken: full.slice(0, full.indexOf("INNERTUBE_API_KEY")),
+    broken: full.slice(0, full.indexOf("INNERTUBE_")),
   };
   return { status: 200, headers: { "content-type": "text/javascript; charset=utf-8" }, body: scripts[form] };
 }
@@ -46,7 +46,8 @@ export function serviceWorkerData(
     [87, "122.0.0.0"],
   ];
   for (const [place, value] of places) device[place] = value;
-  const data = form === "full" ? [["yt.sw.adr", null, [device, apiKey]]] : [["yt.sw.adr", null, null]];
+  const data =
+    form === "full" ? [["yt.sw.adr", null, [device, apiKey || null]]] : [["yt.sw.adr", null, null]];
   return {
     status: 200,
     headers: { "content-type": "application/json; charset=utf-8" },

@@ -38,6 +38,29 @@ export class Followers {
     this.#each(videoId, (follower) => follower.finish(head, end));
   }
 
+  /** The rooms that are followed. */
+  get videoIds(): Iterable<string> {
+    return this.#byRoom.keys();
+  }
+
+  has(videoId: string): boolean {
+    return this.#byRoom.has(videoId);
+  }
+
+  /** To be called when a room is known to reach up to that cursor, by whoever's commit. */
+  advanced(videoId: string, head: number): void {
+    this.#each(videoId, (follower) => {
+      if (follower.reached < head) follower.fallBehind();
+    });
+  }
+
+  /** To be called when a room is no longer what its followers have read: their iterations reject. */
+  lose(videoId: string, error: Error): void {
+    this.#each(videoId, (follower) => {
+      follower.failure = error;
+    });
+  }
+
   /** To be called when the outcome of a write is unknown: the followers look for themselves. */
   resync(videoId: string): void {
     this.#each(videoId, (follower) => follower.fallBehind());
@@ -62,6 +85,7 @@ export class Followers {
     this.#enter(follower);
     try {
       while (!over.aborted) {
+        if (follower.failure) throw follower.failure;
         if (follower.end) {
           yield follower.end;
           return;
@@ -130,6 +154,7 @@ class Follower {
    * anything is committed before it has seen the store's answer.
    */
   #state: "level" | "behind" | "reading" = "behind";
+  failure: Error | undefined;
   #handed: StoredMessage[][] = [];
   /** Cursor of the last message that was handed over, or else `position`. */
   #reached: number;
@@ -142,12 +167,17 @@ class Follower {
     this.#reached = after;
   }
 
+  /** Up to where it was given messages, or they wait for it. */
+  get reached(): number {
+    return this.#reached;
+  }
+
   get isBehind(): boolean {
     return this.#state === "behind";
   }
 
   get isIdle(): boolean {
-    return this.#state === "level" && this.#handed.length === 0 && !this.end;
+    return this.#state === "level" && this.#handed.length === 0 && !this.end && !this.failure;
   }
 
   /** The room's end, once all before it was given out: also where the room was claimed again meanwhile. */

@@ -8,7 +8,14 @@ import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
 import { LocalLeases } from "./lease.ts";
 import type { StoreEngine } from "./observed.ts";
-import { type Claim, type ClaimedRoom, type RoomRecord, StoreError, UNUSED_CLAIM_MS } from "./port.ts";
+import {
+  type Claim,
+  type ClaimedRoom,
+  type RoomRecord,
+  type RoomSummary,
+  StoreError,
+  UNUSED_CLAIM_MS,
+} from "./port.ts";
 import { LocalPresence } from "./presence.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
@@ -130,6 +137,24 @@ export class MemoryStore implements StoreEngine {
       .map(({ record }) => record)
       .filter(({ checkpointAt }) => checkpointAt !== null && checkpointAt >= since)
       .toArray();
+  }
+
+  async listRooms(limit: number): Promise<RoomSummary[]> {
+    this.#assertOpen();
+    const read = this.#rooms.values().filter(({ record }) => record.checkpointAt !== null);
+    return [...read]
+      .sort((a, b) => (b.record.checkpointAt ?? 0) - (a.record.checkpointAt ?? 0))
+      .slice(0, limit)
+      .map((room) => this.#summary(room));
+  }
+
+  #summary(room: HeldRoom): RoomSummary {
+    const { videoId, floor, head, end, checkpointAt } = room.record;
+    const arrivals = this.#arrivals.filter((arrival) => arrival.room === room);
+    const [first, last] = head > floor ? [arrivals[0], arrivals.at(-1)] : [];
+    const holes = room.messages.filter(({ id }) => id.startsWith("gap:")).length;
+    const times = { readAt: checkpointAt, firstAt: first?.at ?? null, lastAt: last?.at ?? null };
+    return { videoId, floor, head, end, ...times, holes };
   }
 
   async prune(before: number, limit: number): Promise<number> {

@@ -7,6 +7,7 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
+import type { Peers } from "./peers.ts";
 import {
   type Claim,
   isUnavailable,
@@ -22,6 +23,10 @@ import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {
   readonly followers: Followers;
   readonly presence: Presence;
+  /** Absent where one instance has the store to itself. */
+  readonly peers?: Peers;
+  /** Free space where the store lies; absent where it has no disk of its own. */
+  freeBytes?(): Promise<number>;
   /** Resolves if the store is lost for good, to an error whose message is one line that says what to do. */
   readonly lost: Promise<StoreError>;
 }
@@ -29,6 +34,7 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Restorati
 export class ObservedStore implements Store, Retention, Restoration {
   readonly health: StoreHealth;
   readonly presence: Presence;
+  readonly peers: Peers | undefined;
   /** As of the engine. The process has to stop: what it reads from now on it cannot store. */
   readonly lost: Promise<StoreError>;
   readonly #engine: StoreEngine;
@@ -37,6 +43,7 @@ export class ObservedStore implements Store, Retention, Restoration {
 
   constructor(engine: StoreEngine, clock: Clock, telemetry: Telemetry) {
     this.presence = engine.presence;
+    this.peers = engine.peers;
     this.#engine = engine;
     this.#clock = clock;
     this.#telemetry = telemetry;
@@ -47,6 +54,7 @@ export class ObservedStore implements Store, Retention, Restoration {
     });
     telemetry.sources.store = {
       sizeBytes: () => engine.sizeBytes(),
+      freeBytes: async () => engine.freeBytes?.(),
       isAvailable: () => this.health.isAvailable,
     };
   }
@@ -81,6 +89,10 @@ export class ObservedStore implements Store, Retention, Restoration {
 
   unfinishedRooms(since: number) {
     return this.#observe("unfinishedRooms", this.#engine.unfinishedRooms(since));
+  }
+
+  listRooms(limit: number) {
+    return this.#observe("listRooms", this.#engine.listRooms(limit));
   }
 
   follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {

@@ -6,31 +6,70 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { MemoryStore } from "./memory.ts";
 import { ObservedStore } from "./observed.ts";
 import { StoreError } from "./port.ts";
+import type { PostgresSettings } from "./postgres/postgres.ts";
+import { backupFile } from "./sqlite/backup.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
+import { SqliteThread } from "./sqlite/thread.ts";
 
 /** A store that cannot be used as it was named: its message is one line that says what to do. */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
 }
 
-/** `sqlite:<path>` (its folder is made where it is missing) or `memory:`. Rejects with `StoreOpenError`. */
-export async function openStore(url: string, clock: Clock, telemetry: Telemetry): Promise<ObservedStore> {
+/** What a store that several instances share needs to know beside its URL. */
+export const SHARED_DEFAULTS: PostgresSettings = {
+  leaseMs: 10_000,
+  graceMs: 90_000,
+  listenUrl: undefined,
+  isNotifying: true,
+  isSynchronous: false,
+};
+
+/**
+ * `sqlite:<path>` (its folder is made where it is missing), `memory:`, or `postgres://…`, whose code is loaded only
+ * then. Rejects with `StoreOpenError`.
+ */
+export async function openStore(
+  url: string,
+  clock: Clock,
+  telemetry: Telemetry,
+  shared = SHARED_DEFAULTS,
+): Promise<ObservedStore> {
   if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const { openPostgres } = await import("./postgres/open.ts");
+    const opened = await openPostgres(url, shared, clock, telemetry).catch(refuse);
+    return new ObservedStore(opened, clock, telemetry);
+  }
   const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
   if (!path) {
     const scheme = url.split(":", 1)[0]; // the rest may hold a password
-    throw new StoreOpenError(`store "${scheme}:" is not known or incomplete: use sqlite:<path> or memory:`);
+    throw new StoreOpenError(
+      `store "${scheme}:" is not known or incomplete: use sqlite:<path>, memory: or postgres://…`,
+    );
   }
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
-  const engine = new SqliteStore(realPath(path), clock, telemetry.log);
+  const file = realPath(path);
+  const engine = new SqliteStore(file, clock, new SqliteThread(file, telemetry.log));
   try {
     await engine.probeWrite();
     return new ObservedStore(engine, clock, telemetry);
   } catch (error) {
     await engine.close();
-    if (!(error instanceof StoreError)) throw error;
-    throw new StoreOpenError(error.message, { cause: error });
+    return refuse(error);
   }
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof StoreError)) throw error;
+  throw new StoreOpenError(error.message, { cause: error });
+}
+
+/** Copies the store to a file while a service writes to it. Rejects with an error whose message is one line. */
+export async function backupStore(url: string, target: string): Promise<void> {
+  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
+  if (!path) throw new StoreOpenError("RELAY_STORE: only a sqlite: store has a file to be copied");
+  await backupFile(realPath(path), target);
 }
 
 /** Links resolved, so that one file under two names has one lock. */

@@ -21,6 +21,17 @@ export interface RoomRecord {
   endedAt: number | null;
 }
 
+/** What a list of rooms shows of one. Times are wall milliseconds. */
+export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "head" | "end"> {
+  /** When the room was last read; null where it never was. */
+  readAt: number | null;
+  /** When the oldest and the newest of the messages that are kept were stored; null where there is none. */
+  firstAt: number | null;
+  lastAt: number | null;
+  /** How many of the messages that are kept are of type `gap`. */
+  holes: number;
+}
+
 /** Names the owner of a room in each write. One under an epoch that is no longer the room's is refused. */
 export interface Claim {
   videoId: string;
@@ -93,6 +104,9 @@ export interface Store {
   /** Open rooms whose checkpoint is not older than `since` (wall milliseconds): what a restart takes up. */
   unfinishedRooms(since: number): Promise<RoomRecord[]>;
 
+  /** At most `limit` rooms, those that were read last first. */
+  listRooms(limit: number): Promise<RoomSummary[]>;
+
   /**
    * Everything after cursor `after`, in batches, as it becomes durable: consecutive cursors without a gap; the
    * last value is the room's end, if it ends, even where it is claimed again at once. Waits while there is
@@ -142,6 +156,11 @@ export class StoreError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
   }
+}
+
+/** Whether a write was refused because the room has another owner, another head, or is finished. */
+export function isFenced(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === "fenced";
 }
 
 /** Whether the store failed for a while, so that the same may be tried again. */

@@ -3,8 +3,11 @@ export interface Presence {
   /** Says how many viewers this instance has in a room, those who wait for its bootstrap included. */
   watch(videoId: string, viewers: number): void;
 
-  /** Whether any instance has a viewer in the room. Rejects with `StoreError` "unavailable". */
-  isWatched(videoId: string): Promise<boolean>;
+  /**
+   * For how long a room counts as watched yet, in milliseconds, unless somebody goes on watching; 0: nobody has
+   * watched it for the grace time. Rejects with `StoreError` "unavailable".
+   */
+  watchedForMs(videoId: string): Promise<number>;
 }
 
 /** For the stores that one instance has to itself: its viewers are all there are. */
@@ -16,7 +19,7 @@ export class LocalPresence implements Presence {
     else this.#watched.delete(videoId);
   }
 
-  async isWatched(videoId: string): Promise<boolean> {
-    return this.#watched.has(videoId);
+  async watchedForMs(videoId: string): Promise<number> {
+    return this.#watched.has(videoId) ? Number.POSITIVE_INFINITY : 0;
   }
 }

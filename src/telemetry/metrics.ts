@@ -1,15 +1,34 @@
 /** Every metric of the service, declared once, on a registry of its own. Units are in the names. */
+import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { PACKAGE_ROOT } from "../package-root.ts";
+
+const VERSION: string = JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version;
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
 
+interface GateSource {
+  queued(): number;
+  cooldownLeftMs(isPage?: boolean): number;
+  roomCount(): number;
+  roomsCarried(): number;
+}
+
 /** What gauges read whenever metrics are collected. */
 export interface MetricSources {
   /** By the name of the egress. */
-  readonly gates: Map<string, { queued(): number; cooldownLeftMs(): number }>;
+  readonly gates: Map<string, GateSource>;
+  readonly egressUp: Map<string, () => boolean>;
   rooms?: { byState(): Record<string, number>; viewers(): number };
-  store?: { sizeBytes(): Promise<number>; isAvailable(): boolean };
+  /** What has been sent since it was last asked for. */
+  takeSentBytes?: () => number;
+  store?: {
+    sizeBytes(): Promise<number>;
+    /** Undefined where the store has no disk of its own. */
+    freeBytes(): Promise<number | undefined>;
+    isAvailable(): boolean;
+  };
 }
 
 export function createMetrics(sources: MetricSources) {
@@ -47,6 +66,19 @@ export function createMetrics(sources: MetricSources) {
       for (const [state, count] of Object.entries(sources.rooms?.byState() ?? {}))
         rooms.set({ state }, count);
     }),
+    roomsOpened: counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
+    roomsFailed: counter("relay_rooms_failed_total", "Rooms that stopped with an error frame, by its code", [
+      "code",
+    ]),
+    requestErrors: counter("relay_request_errors_total", "Requests that were refused or failed, by code", [
+      "code",
+    ]),
+    buildInfo: gauge(
+      "relay_build_info",
+      "Always 1; the version and its Node.js",
+      ["version", "node"],
+      (info) => info.set({ version: VERSION, node: process.versions.node }, 1),
+    ),
     messages: counter("relay_messages_total", "Messages made durable, by type", ["type"]),
     upstreamCalls: counter(
       "relay_upstream_calls_total",
@@ -66,6 +98,17 @@ export function createMetrics(sources: MetricSources) {
     gateQueue: gauge("relay_gate_queue", "Upstream calls that wait for their turn", ["egress"], (queue) => {
       for (const [egress, gate] of sources.gates) queue.set({ egress }, gate.queued());
     }),
+    gateRooms: gauge("relay_gate_rooms", "Rooms that ask for polls", ["egress"], (rooms) => {
+      for (const [egress, gate] of sources.gates) rooms.set({ egress }, gate.roomCount());
+    }),
+    gateRoomsCarried: gauge(
+      "relay_gate_rooms_carried",
+      "How many rooms like those that ask for polls can be read in time; NaN while there is none",
+      ["egress"],
+      (carried) => {
+        for (const [egress, gate] of sources.gates) carried.set({ egress }, gate.roomsCarried());
+      },
+    ),
     gateCooldown: gauge(
       "relay_gate_cooldown_seconds",
       "Time left until upstream calls start again after throttling",
@@ -74,21 +117,58 @@ export function createMetrics(sources: MetricSources) {
         for (const [egress, gate] of sources.gates) cooldown.set({ egress }, gate.cooldownLeftMs() / 1000);
       },
     ),
+    egressUp: gauge(
+      "relay_egress_up",
+      "Whether the upstream answers this egress: 0 while the calls of several rooms fail together, else 1",
+      ["egress"],
+      (up) => {
+        for (const [egress, isUp] of sources.egressUp) up.set({ egress }, isUp() ? 1 : 0);
+      },
+    ),
+    gatePageCooldown: gauge(
+      "relay_gate_page_cooldown_seconds",
+      "Time left until pages are loaded again after throttling, of pages or of all calls",
+      ["egress"],
+      (cooldown) => {
+        for (const [egress, gate] of sources.gates)
+          cooldown.set({ egress }, gate.cooldownLeftMs(true) / 1000);
+      },
+    ),
     throttled: counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
     unreadableCheckpoints: counter(
       "relay_unreadable_checkpoints_total",
       "Stored checkpoints that could not be read, so that their rooms must be bootstrapped anew",
     ),
     failedPolls: counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
+    fullAnswers: counter(
+      "relay_full_answers_total",
+      "Answers of live chats that came full: the chat is read too slowly, and messages may be missing",
+    ),
+    holes: counter("relay_holes_total", "Messages of type gap: places where messages may be missing", [
+      "reason",
+    ]),
     appendSeconds: histogram("relay_append_duration_seconds", "Time for a batch to become durable"),
     appendMessages: histogram("relay_append_messages", "New messages in a batch", [], COUNTS),
     publishSeconds: histogram(
       "relay_publish_delay_seconds",
       "Time from a batch being durable to its last write to a viewer's socket",
     ),
-    sentBytes: counter("relay_sent_bytes_total", "Bytes written to viewers"),
+    sentBytes: new Counter({
+      name: "relay_sent_bytes_total",
+      help: "Bytes written to viewers",
+      registers,
+      collect() {
+        this.inc(sources.takeSentBytes?.() ?? 0);
+      },
+    }),
     storeBytes: gauge("relay_store_bytes", "Size of the store", [], async (bytes) =>
       bytes.set((await sources.store?.sizeBytes()) ?? 0),
+    ),
+    storeFreeBytes: gauge(
+      "relay_store_free_bytes",
+      "Free space where the store lies; infinite where it has no disk of its own",
+      [],
+      async (free) => free.set((await sources.store?.freeBytes()) ?? Number.POSITIVE_INFINITY),
     ),
     pollSeconds: histogram(
       "relay_poll_duration_seconds",
@@ -116,4 +196,24 @@ export function createMetrics(sources: MetricSources) {
       ["kind", "reason"],
     ),
   };
+}
+
+/** What only a store that several instances share has. `isNotified`: whether this one hears what the others store. */
+export function createSharedMetrics(registry: Registry, isNotified: () => boolean) {
+  const registers = [registry];
+  new Gauge({
+    name: "relay_store_notify",
+    help: "Whether this instance hears what others have stored; 0 where it has to look for it",
+    registers,
+    collect() {
+      this.set(isNotified() ? 1 : 0);
+    },
+  });
+  const name = "relay_takeovers_total";
+  const takeovers = new Counter({
+    name,
+    help: "Rooms that this instance has taken over from another",
+    registers,
+  });
+  return { takeovers };
 }

@@ -5,8 +5,9 @@
  */
 import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
+import type { ErrorCode } from "../protocol/errors.ts";
 import type { Logger } from "./log.ts";
-import { createMetrics, type MetricSources } from "./metrics.ts";
+import { createMetrics, createSharedMetrics, type MetricSources } from "./metrics.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
@@ -21,6 +22,7 @@ export type StoreOperation =
   | "messagesById"
   | "getRoom"
   | "unfinishedRooms"
+  | "listRooms"
   | "probeWrite"
   | "prune"
   | "moveCursors";
@@ -44,14 +46,22 @@ export interface ReaderBug {
 export class Telemetry {
   readonly log: Logger;
   /** What gauges read; each part of the service sets its own. */
-  readonly sources: MetricSources = { gates: new Map() };
+  readonly sources: MetricSources = { gates: new Map(), egressUp: new Map() };
   readonly #metrics = createMetrics(this.sources);
   readonly registry: Registry = this.#metrics.registry;
+  #shared: ReturnType<typeof createSharedMetrics> | undefined;
   readonly #kindsSeen = new Set<string>();
   readonly #buggyKinds = new Set<string>();
+  /** Since metrics were last collected: a counter's own bookkeeping costs too much for each write. */
+  #sentBytes = 0;
 
   constructor(log: Logger) {
     this.log = log;
+    this.sources.takeSentBytes = () => {
+      const bytes = this.#sentBytes;
+      this.#sentBytes = 0;
+      return bytes;
+    };
   }
 
   /** Logged whatever the level: with port 0 there is no other way to learn the address. */
@@ -73,17 +83,31 @@ export class Telemetry {
     };
   }
 
-  throttled(egress: string, cooldownMs: number, kind: string): void {
+  /** `what`: what pauses. */
+  throttled(egress: string, cooldownMs: number, kind: string, what: "all calls" | "page loads"): void {
     this.#metrics.throttled.inc({ egress });
     this.log.warn(
       { egress, cooldownMs: Math.round(cooldownMs), kind },
-      "throttled by the upstream: all calls pause",
+      `throttled by the upstream: ${what} pause`,
     );
   }
 
-  pollsLate(lateMs: number, roomsCarried: number): void {
+  /** The calls of so many rooms fail together. */
+  egressDown(egress: string, rooms: number, why: string): void {
+    this.log.error(
+      { egress, rooms, why },
+      "the upstream fails every room: polling pauses, viewers stay connected, one room tries now and then",
+    );
+  }
+
+  egressUp(egress: string, afterMs: number): void {
+    this.log.info({ egress, afterMs: Math.round(afterMs) }, "the upstream answers again: all rooms go on");
+  }
+
+  /** `rooms`: how many are read; `roomsCarried`: how many like them can be read in time. */
+  pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
     this.log.warn(
-      { lateMs: Math.round(lateMs), roomsCarried },
+      { lateMs: Math.round(lateMs), rooms, roomsCarried },
       "polls start late: more rooms than the spacing of upstream calls can carry",
     );
   }
@@ -119,6 +143,7 @@ export class Telemetry {
     videoId: string,
     facts: { chatType: string; client: string; endpoint: string; cursor: number },
   ): void {
+    this.#metrics.roomsOpened.inc();
     this.log.info({ videoId, ...facts }, "room opened");
   }
 
@@ -127,6 +152,16 @@ export class Telemetry {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     const level = isTrouble ? "warn" : "info";
     this.log[level]({ videoId, error: name, why: message }, "no room: the bootstrap failed");
+  }
+
+  /** A chat that is to be recorded cannot be read now. */
+  recordingWaits(videoId: string, error: unknown, retryMs: number): void {
+    const why = error instanceof Error ? error.message : String(error);
+    this.log.warn({ videoId, why, retryMs }, "a chat cannot be recorded yet: it is tried again");
+  }
+
+  recorded(videoId: string): void {
+    this.log.info({ videoId }, "recorded to the chat's end");
   }
 
   roomResumed(videoId: string, cursor: number): void {
@@ -142,16 +177,28 @@ export class Telemetry {
     this.log.info({ videoId, why }, "room re-bootstrapped");
   }
 
-  roomCaughtUp(videoId: string, lateMs: number): void {
+  roomCaughtUp(videoId: string, silentMs: number): void {
     this.log.info(
-      { videoId, lateMs: Math.round(lateMs) },
+      { videoId, silentMs: Math.round(silentMs) },
       "a late answer was completed from the chat's page",
     );
   }
 
+  /** `sinceMs`: wall time of the last good answer before it. */
+  holeFound(videoId: string, reason: string, sinceMs: number): void {
+    this.#metrics.holes.inc({ reason });
+    const since = new Date(sinceMs).toISOString();
+    this.log.warn(
+      { videoId, reason, since },
+      "messages may be missing: the room says so by a message of type gap",
+    );
+  }
+
   roomClosed(videoId: string, end: RoomEnd): void {
-    if (end.state === "failed") this.log.error({ videoId, ...end.error }, "room failed");
-    else this.log.info({ videoId, reason: end.reason }, `room ${end.state}`);
+    if (end.state === "failed") {
+      this.#metrics.roomsFailed.inc({ code: end.error.code });
+      this.log.error({ videoId, ...end.error }, "room failed");
+    } else this.log.info({ videoId, reason: end.reason }, `room ${end.state}`);
   }
 
   roomBroken(videoId: string, error: unknown): void {
@@ -161,6 +208,27 @@ export class Telemetry {
   pollFailed(videoId: string, failures: number, why: string): void {
     this.#metrics.failedPolls.inc();
     this.log.warn({ videoId, failures, why }, "poll failed");
+  }
+
+  /** A request was answered with an error; what the caller did wrong is counted, and not logged. */
+  requestRefused(code: ErrorCode): void {
+    this.#metrics.requestErrors.inc({ code });
+  }
+
+  /** A request failed by a fault of ours; `route` is undefined where none was found. */
+  requestFailed(error: unknown, route: string | undefined): void {
+    this.log.error({ err: error, route }, "a request failed");
+  }
+
+  /** A live answer held so many actions that some may be missing. `isNews`: whether to log it. */
+  answerFull(videoId: string, actions: number, isNews: boolean): void {
+    this.#metrics.fullAnswers.inc();
+    if (isNews) {
+      this.log.warn(
+        { videoId, actions },
+        "an answer came full: the chat is read too slowly, and messages may be missing",
+      );
+    }
   }
 
   /** A batch is durable; `types` are those of its new messages. */
@@ -179,7 +247,14 @@ export class Telemetry {
   }
 
   sent(bytes: number): void {
-    this.#metrics.sentBytes.inc(bytes);
+    this.#sentBytes += bytes;
+  }
+
+  streamsNotHandedOver(): void {
+    this.log.warn(
+      { node: process.version },
+      "this Node.js does not hand over its sockets as expected: a viewer costs about twice as much CPU and memory",
+    );
   }
 
   storeSucceeded(operation: StoreOperation, ms: number): void {
@@ -202,6 +277,36 @@ export class Telemetry {
 
   storeRecovered(afterMs: number): void {
     this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
+  }
+
+  /** The store is one that several instances share. `isNotified`: whether this one hears what the others store. */
+  storeShared(isNotified: () => boolean): void {
+    this.#shared ??= createSharedMetrics(this.registry, isNotified);
+  }
+
+  /** Whether what other instances say is heard. */
+  notificationsHeard(isHeard: boolean): void {
+    if (isHeard) this.log.info("listening to what other instances store");
+    else
+      this.log.warn(
+        "notifications of PostgreSQL do not arrive, probably because a pooler in transaction mode stands in between: name the server itself in RELAY_STORE_LISTEN_URL; until then the store is asked four times a second",
+      );
+  }
+
+  notificationsLost(error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    this.log.warn({ why }, "the connection that listens to other instances is lost: it is made again");
+  }
+
+  /** Another instance had read the room before. */
+  roomTakenOver(videoId: string, cursor: number): void {
+    this.#shared?.takeovers.inc();
+    this.log.info({ videoId, cursor }, "room taken over from another instance");
+  }
+
+  /** Another instance reads it now. */
+  roomGivenWay(videoId: string): void {
+    this.log.info({ videoId }, "room taken over by another instance: it is followed from now on");
   }
 
   storeLost(why: string): void {

@@ -19,6 +19,8 @@ export interface ChatAnswer {
   timeoutMs: number | undefined;
   /** Raw actions, as they came. */
   actions: readonly unknown[];
+  /** Raw entities beside them. */
+  mutations: readonly unknown[];
 }
 
 /** HTTP 200 with a `responseContext` but no chat and no error: the chat may be over. */
@@ -27,14 +29,15 @@ export interface Silence {
 }
 
 /** Continuation tokens are opaque, but must fit into a later request; real ones have up to 1000 characters. */
-const TOKEN = /^[\x21-\x7e]{1,8192}$/;
+const TOKEN = /^[\x21-\x7e]+$/;
+const MAX_TOKEN_LENGTH = 8192;
 
 // [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
 export const DEFAULT_TIMEOUT_MS = 1000;
 
 /** Whether the text can be sent on as a continuation token. */
 export function isToken(text: string): boolean {
-  return TOKEN.test(text);
+  return text.length <= MAX_TOKEN_LENGTH && TOKEN.test(text);
 }
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
@@ -52,6 +55,20 @@ export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | Silence {
     throw new UpstreamError("expired", words);
   }
   throw new UpstreamError([400, 401, 403, 404].includes(answer.status) ? "denied" : "unusable", words);
+}
+
+/**
+ * What `next` answers: the initial data of a watch page; undefined where it knows no such video. Throws
+ * `UpstreamError` "throttled" or "unusable".
+ */
+export function readNextAnswer(answer: UpstreamAnswer): JsonObject | undefined {
+  const body = objectIn(answer.text);
+  const error = body && errorIn(body);
+  throwIfThrottled(answer, error);
+  if (answer.status === 404) return undefined;
+  if (answer.status === 200 && asObject(body?.contents)) return body;
+  const words = error ? wordsOf(error) : "no initial data";
+  throw new UpstreamError("unusable", `/youtubei/v1/next: HTTP ${answer.status}: ${words}`);
 }
 
 /**
@@ -77,7 +94,13 @@ function readBody(outer: JsonObject): ChatAnswer | Silence {
   const actions = asArray(chat?.actions) ?? [];
   if (actions.length > BOUNDS.actions)
     throw new UpstreamError("unusable", `more than ${BOUNDS.actions} actions`);
-  return { kind: "batch", ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0), actions };
+  const mutations = asArray(dig(body, "frameworkUpdates", "entityBatchUpdate", "mutations")) ?? [];
+  return {
+    kind: "batch",
+    ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0),
+    actions,
+    mutations,
+  };
 }
 
 /**
@@ -87,7 +110,7 @@ function readBody(outer: JsonObject): ChatAnswer | Silence {
 function nextIn(
   continuations: readonly unknown[],
   hasActions: boolean,
-): Omit<ChatAnswer, "kind" | "actions"> {
+): Pick<ChatAnswer, "continuation" | "timeoutMs"> {
   for (const offered of continuations) {
     for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
       if (kind === "playerSeekContinuationData" || (kind === "reloadContinuationData" && !hasActions))

@@ -1,16 +1,18 @@
 /**
- * The calls that the service makes to the upstream: pages of the main host, and chat calls to a client's host. Each
- * goes through the gate of an egress and comes back read or as an `UpstreamError`. Redirects are followed by hand, and
+ * The calls that the service makes to the upstream: pages of the main host, what `next` answers in their place, and
+ * chat calls to a client's host. Each goes through the gate of an egress and comes back read or as an `UpstreamError`. Redirects are followed by hand, and
  * never to a foreign host.
  */
+import type { JsonObject } from "../json.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ChatAnswer, readChatAnswer, type Silence, throwIfThrottled } from "./answer.ts";
+import { type ChatAnswer, readChatAnswer, readNextAnswer, type Silence, throwIfThrottled } from "./answer.ts";
 import type { ChatCall, ClientLabel, ClientTable, UpstreamHosts } from "./clients.ts";
-import { chatRequest, commonHeaders } from "./clients.ts";
+import { chatRequest, commonHeaders, nextRequest } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
 import type { CallOptions, Flights } from "./flights.ts";
+import type { Credentials } from "./page/credentials.ts";
 
 const MAX_REDIRECTS = 5;
 /** Hosts to which the upstream redirects in place of an answer, and what it asks there. */
@@ -18,6 +20,8 @@ const ASKING_HOSTS = [
   [/^consent\./, "for consent to cookies (a redirect to its consent host)"],
   [/^accounts\./, "to sign in (a redirect to its sign-in host)"],
 ] as const;
+
+const NEXT = "/youtubei/v1/next";
 
 /** How long the upstream may take for an answer to be complete, in whole milliseconds. */
 export interface Deadlines {
@@ -61,7 +65,7 @@ export class UpstreamCalls {
         headers: commonHeaders(hosts.main, clients.WEB.userAgent),
         deadlineMs: leftMs,
       };
-      const answer = await this.#send(kind, {}, request, options, (answer) => {
+      const answer = await this.#sendForPage(kind, request, options, (answer) => {
         throwIfThrottled(answer);
         return answer;
       });
@@ -75,6 +79,18 @@ export class UpstreamCalls {
     throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`);
   }
 
+  /** The initial data that a video's watch page would hold; undefined where it is not known. Rejects as `page` does. */
+  next(
+    videoId: string,
+    credentials: Credentials,
+    options: CallOptions,
+    deadlineMs = this.#parts.deadlines.pageMs,
+  ): Promise<JsonObject | undefined> {
+    const { hosts, clients } = this.#parts;
+    const request = { ...nextRequest(hosts, clients, credentials, videoId), deadlineMs };
+    return this.#sendForPage(NEXT, request, options, readNextAnswer);
+  }
+
   /** One chat call, read. Rejects with `UpstreamError` of any fault. */
   chat(call: ChatCall, options: CallOptions): Promise<ChatAnswer | Silence> {
     const { hosts, clients, deadlines } = this.#parts;
@@ -82,9 +98,9 @@ export class UpstreamCalls {
     return this.#send(call.pair.endpoint, call.pair, request, options, readChatAnswer);
   }
 
-  /** Milliseconds that a cooldown still lasts. */
-  get cooldownLeftMs(): number {
-    return this.#parts.egress.gate.cooldownLeftMs;
+  /** Milliseconds that a cooldown of chat calls, or of pages, still lasts. */
+  cooldownLeftMs(isPage = false): number {
+    return this.#parts.egress.gate.cooldownLeftMs(isPage);
   }
 
   /** The base URL of the host that a client talks to. */
@@ -100,17 +116,26 @@ export class UpstreamCalls {
     await egress.transport.close();
   }
 
+  #sendForPage<T>(
+    kind: string,
+    request: UpstreamRequest,
+    options: CallOptions,
+    read: (answer: UpstreamAnswer) => T,
+  ): Promise<T> {
+    const lane = options.lane === "poll" ? "page" : options.lane;
+    return this.#send(kind, {}, request, { ...options, lane, isPage: true }, read);
+  }
+
   #send<T>(
     kind: string,
     labels: { client?: string; endpoint?: string },
     request: UpstreamRequest,
-    options: CallOptions,
+    options: CallOptions & { isPage?: boolean },
     read: (answer: UpstreamAnswer) => T,
   ): Promise<T> {
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
     const { flights, telemetry, egress } = this.#parts;
     const run = async (signal: AbortSignal): Promise<T> => {
-      options.beforeStart?.();
       const called = telemetry.upstreamCall({
         egress: egress.name,
         client: "none",

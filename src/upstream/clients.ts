@@ -2,9 +2,7 @@
  * The upstream clients that this service can speak as, and the requests that they make. Versions age within
  * months: they stand here and nowhere else, last checked in July 2026, and a settings file can replace them.
  */
-import { Type } from "typebox";
-import { Value } from "typebox/value";
-import type { JsonObject } from "../json.ts";
+import { asObject, asString, type JsonObject } from "../json.ts";
 import type { Credentials } from "./page/credentials.ts";
 
 /** The specification's three upstream hosts, as base URLs without a trailing slash. */
@@ -154,27 +152,21 @@ export function isClientLabel(label: unknown): label is ClientLabel {
 /** The table in use: the one above, unless a settings file replaces some of its facts. */
 export type ClientTable = Readonly<Record<ClientLabel, Client>>;
 
-const Replaced = Type.Object(
-  {
-    version: Type.Optional(Type.String({ pattern: "^[0-9][0-9.]{0,39}$" })),
-    userAgent: Type.Optional(Type.String({ pattern: "^[\\x20-\\x7e]{1,500}$" })),
-  },
-  { additionalProperties: false },
-);
-const ReplacedClients = Type.Record(Type.String(), Replaced);
+/** What a settings file may replace of a client, and of which form it must be. */
+const REPLACEABLE: Readonly<Record<string, RegExp>> = {
+  version: /^[0-9][0-9.]{0,39}$/,
+  userAgent: /^[\x20-\x7e]{1,500}$/,
+};
 
 /**
  * The table with the facts replaced that a settings file names: `{"ANDROID": {"version": "21.30.1", "userAgent": "…"}}`.
  * Throws an error that says what is wrong with the file's content.
  */
 export function clientTable(replaced: unknown): ClientTable {
-  if (!Value.Check(ReplacedClients, replaced)) {
-    const [first] = Value.Errors(ReplacedClients, replaced);
-    throw new Error(`${first?.instancePath || "the file"} ${first?.message ?? "is not as expected"}`);
-  }
   const table: Record<ClientLabel, Client> = { ...CLIENTS };
-  for (const [label, { version, userAgent }] of Object.entries(replaced)) {
-    if (!isClientLabel(label)) throw new Error(`"${label.slice(0, 100)}" is not a client label`);
+  for (const [label, facts] of Object.entries(asObject(replaced) ?? fail("must be an object of clients"))) {
+    if (!isClientLabel(label)) fail(`"${label.slice(0, 100)}" is not a client label`);
+    const { version, userAgent } = readFacts(label, facts);
     const client = table[label];
     table[label] = {
       ...client,
@@ -183,6 +175,24 @@ export function clientTable(replaced: unknown): ClientTable {
     };
   }
   return table;
+}
+
+function readFacts(label: ClientLabel, facts: unknown): Partial<Record<string, string>> {
+  const entries = Object.entries(asObject(facts) ?? fail(`${label} must be an object`));
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const form = REPLACEABLE[name] ?? fail(`${label}: "${name.slice(0, 100)}" cannot be replaced`);
+      const text = asString(value);
+      return [
+        name,
+        text !== undefined && form.test(text) ? text : fail(`${label}.${name} must match ${form}`),
+      ];
+    }),
+  );
+}
+
+function fail(reason: string): never {
+  throw new Error(reason);
 }
 
 // [spec] Try clients in the order `WEB`, then `TVHTML5`; for each, try `get_live_chat` before `get_live_chat_replay`.
@@ -226,13 +236,35 @@ export function chatRequest(
   clients: ClientTable,
   { pair, credentials, continuation, playerOffsetMs }: ChatCall,
 ) {
-  const client = clients[pair.client];
+  return innertubeRequest(hosts, clients[pair.client], credentials, `live_chat/${pair.endpoint}`, {
+    continuation,
+    currentPlayerState: playerOffsetMs === undefined ? undefined : { playerOffsetMs: String(playerOffsetMs) },
+  });
+}
+
+/** The HTTP request for what a watch page would show of a video. */
+export function nextRequest(
+  hosts: UpstreamHosts,
+  clients: ClientTable,
+  credentials: Credentials,
+  videoId: string,
+) {
+  return innertubeRequest(hosts, clients.WEB, credentials, "next", { videoId });
+}
+
+function innertubeRequest(
+  hosts: UpstreamHosts,
+  client: Client,
+  { apiKey, clientVersion, visitorData }: Credentials,
+  endpoint: string,
+  body: JsonObject,
+) {
   const host = hosts[client.host];
-  const version = client.pinnedVersion ?? credentials.clientVersion;
-  const { visitorData } = credentials;
+  const version = client.pinnedVersion ?? clientVersion;
+  const key = apiKey === "" ? "" : `key=${encodeURIComponent(apiKey)}&`;
   return {
     method: "POST" as const,
-    url: `${host}/youtubei/v1/live_chat/${pair.endpoint}?key=${encodeURIComponent(credentials.apiKey)}&prettyPrint=false`,
+    url: `${host}/youtubei/v1/${endpoint}?${key}prettyPrint=false`,
     headers: {
       ...commonHeaders(host, client.userAgent),
       "content-type": "application/json",
@@ -252,9 +284,7 @@ export function chatRequest(
         },
         thirdParty: client.embedUrl && { embedUrl: client.embedUrl },
       },
-      continuation,
-      currentPlayerState:
-        playerOffsetMs === undefined ? undefined : { playerOffsetMs: String(playerOffsetMs) },
+      ...body,
     }),
   };
 }

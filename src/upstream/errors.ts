@@ -38,3 +38,9 @@ export function isUpstreamTrouble(error: unknown): boolean {
   if (error instanceof UpstreamError) return error.fault === "throttled" || error.unreachable !== undefined;
   return error instanceof Error && error.cause !== undefined && isUpstreamTrouble(error.cause);
 }
+
+/** Whether the error, or what caused it, is that there was no connection to a host. */
+export function isUnconnected(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.unreachable === "no connection";
+  return error instanceof Error && isUnconnected(error.cause);
+}

@@ -12,12 +12,10 @@ export interface CallOptions {
   lane: Lane;
   /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
   dueAt?: number;
-  /** A poll's interval: how often its room calls. */
-  intervalMs?: number;
   /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
   maxCooldownMs: number;
-  /** Called when the call goes out, behind its queue. What it throws is the outcome, and nothing is sent. */
-  beforeStart?(): void;
+  /** Called when the call goes out, behind its queue. A caller for whom it throws is given that, and waits no more. */
+  beforeStart?: (() => void) | undefined;
   signal: AbortSignal;
 }
 
@@ -26,11 +24,14 @@ export interface Call<T> extends CallOptions {
   key: string;
   /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
+  /** Whether it loads a page, which has a cooldown of its own. */
+  isPage?: boolean;
   /** The call itself; the signal aborts when no caller waits for it any more. */
   run(signal: AbortSignal): Promise<T>;
 }
 
 type Waiter = Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> &
+  Pick<CallOptions, "beforeStart"> &
   Omit<PromiseWithResolvers<unknown>, "promise">;
 
 export class Flights {
@@ -47,16 +48,17 @@ export class Flights {
    * signal's reason, or with `UpstreamError` "throttled" where a cooldown is longer than it sits out.
    */
   async call<T>(gate: Gate, call: Call<T>): Promise<T> {
-    const { signal, key, lane, maxCooldownMs, dueAt = this.#clock.monotonic() } = call;
+    const { signal, key, lane, isPage, maxCooldownMs, beforeStart, run } = call;
+    const { dueAt = this.#clock.monotonic() } = call;
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
-    if (gate.cooldownLeftMs > maxCooldownMs) throw gate.refusal();
+    if (gate.cooldownLeftMs(isPage) > maxCooldownMs) throw gate.refusal(isPage);
     const flight = this.#byKey.get(key) ?? this.#begin(key);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const waiter: Waiter = { lane, dueAt, maxCooldownMs, resolve, reject };
+    const waiter: Waiter = { lane, dueAt, maxCooldownMs, beforeStart, resolve, reject };
     const onAbort = () => flight.leave(waiter, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    flight.join(waiter, () => gate.call({ ...call, flight }));
+    flight.join(waiter, () => gate.call({ ...call, flight, run: () => flight.run(run) }));
     gate.advance();
     try {
       return (await promise) as T; // one key, one kind of answer
@@ -120,6 +122,19 @@ class Flight implements Waiting {
         for (const each of this.#waiters) each.reject(error);
       },
     );
+  }
+
+  /** Makes the call for all who may still make it. */
+  async run<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    for (const waiter of this.#waiters) {
+      try {
+        waiter.beforeStart?.();
+      } catch (error) {
+        this.leave(waiter, error);
+      }
+    }
+    this.signal.throwIfAborted();
+    return call(this.signal);
   }
 
   /** One waiter gives up; the last one takes the call along. */

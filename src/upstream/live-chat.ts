@@ -8,34 +8,32 @@ import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Silence } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
+import { popoutPath, searchChat } from "./chat-search.ts";
 import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
+import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import { UpstreamError } from "./errors.ts";
 import type { CallOptions } from "./flights.ts";
-import { type ChatPage, readChatPage } from "./page/chat-page.ts";
-import {
-  type Credentials,
-  credentialsInPage,
-  credentialsInServiceWorker,
-  credentialsInServiceWorkerData,
-  type FoundCredentials,
-} from "./page/credentials.ts";
-import { type LoadPage, pageLoads } from "./page-loads.ts";
+import { readChatPage } from "./page/chat-page.ts";
+import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
-import type { OpenPanels } from "./readers/panels.ts";
+import type { Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
+import type { TimeOfDay } from "./readers/timestamp.ts";
 
 export interface ReadingSettings {
   /** All messages, or the upstream's selection. */
   chatView: "all" | "top";
-  /** Zone of the computed time of live messages, an IANA name. */
-  timezone: string;
+  /** Shows the time of live messages. */
+  timeOfDay: TimeOfDay;
 }
 
 /** What the chat's page shows: its own backlog, and the position from which the chat is read on. */
 export interface Page {
   items: readonly Item[];
   position: Position;
+  /** When it came, on the monotonic clock. */
+  loadedAt: number;
 }
 
 /** One answer to a poll. */
@@ -53,6 +51,8 @@ export interface Batch {
 /** A chat before a client and an endpoint that read it are known. */
 export interface OpenChat {
   items: readonly Item[];
+  /** When the page came, on the monotonic clock. */
+  loadedAt: number;
   start: Omit<Position, "pair">;
 }
 
@@ -61,28 +61,30 @@ export class LiveChat {
   readonly #settings: ReadingSettings;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
+  readonly #credentials: KeptCredentials;
 
   constructor(calls: UpstreamCalls, settings: ReadingSettings, clock: Clock, telemetry: Telemetry) {
     this.#calls = calls;
     this.#settings = settings;
     this.#clock = clock;
     this.#telemetry = telemetry;
+    this.#credentials = new KeptCredentials(clock);
   }
 
   /**
    * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. Rejects
-   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with a cause where no page of the video was seen) or
-   * NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" where no page could be loaded.
+   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with a cause where a wall may hide a chat) or NO_WORKING_CLIENT, and with
+   * `UpstreamError` "throttled", or "unusable" where no page could be loaded.
    */
   async bootstrap(videoId: string, options: CallOptions): Promise<{ page: Page; first: Batch }> {
-    const { items, start } = await this.open(videoId, options);
+    const { items, loadedAt, start } = await this.open(videoId, options);
     const failures: string[] = [];
     for (const pair of BOOTSTRAP_PAIRS) {
       const position = { ...start, pair };
       try {
         const first = await this.poll(position, options);
         // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { page: { items, position }, first };
+        if (first.kind === "batch") return { page: { items, position, loadedAt }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
@@ -97,46 +99,52 @@ export class LiveChat {
   }
 
   /**
-   * Reads credentials and page of a chat anew; its pair stays. Rejects as `open` does, and with `UpstreamError`
-   * "unusable" where the page is not one of a video.
+   * Reads the page of a chat anew; its pair stays. Credentials are asked for only where those that are known were
+   * refused or are old. Rejects with `RelayError` NO_LIVE_CHAT where the chat is surely over, and with `UpstreamError`
+   * "throttled", or "unusable" where a wall may hide it.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Page> {
-    const { items, start } = await this.open(videoId, options, known);
+    const { items, loadedAt, start } = await this.open(videoId, options, known);
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
-    return { items, position };
+    return { items, position, loadedAt };
   }
 
-  /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap` does. */
+  /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap`, or `reopen`, does. */
   async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
-    const load = pageLoads(this.#calls, options);
-    const script = await scriptCredentials(load);
-    const pages = await this.#chatPages(videoId, load);
-    const credentials = toCredentials({ ...known?.credentials, ...pages.credentials, ...script });
-    if (!credentials) throw noCredentials(pages.failure);
-    const { page, failure } = pages;
-    if (!page) throw failure;
-    if (!page.chat) {
-      // What came in place of a page of the video says nothing about its chat.
-      const cause = page.hasData ? undefined : new UpstreamError("unusable", page.why);
-      if (known && cause) throw cause;
-      throw new RelayError("NO_LIVE_CHAT", `No live chat found: ${page.why}`, { cause });
+    const loads = new PageLoads(this.#calls, options);
+    const kept = known && this.#credentials.get();
+    const better = kept ?? (await scriptCredentials(loads));
+    const search = await searchChat({
+      videoId,
+      view: this.#settings.chatView,
+      loads,
+      credentials: { older: known?.credentials, better },
+    });
+    const { credentials } = search;
+    if (!kept) this.#credentials.keep(credentials);
+    if (!search.chat) throw search.failure ?? noChat(search, known !== undefined);
+    const loadedAt = this.#clock.monotonic();
+    const { chatType, continuation, actions } = search.chat;
+    if (known && chatType !== known.chatType && !search.isCertain) {
+      throw new UpstreamError("unusable", "a chat of another kind was found, which may not be this one's");
     }
-    const { chatType, continuation, actions } = page.chat;
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
-    return { items, start: { chatType, continuation, credentials, panels, ...from } };
+    return { items, loadedAt, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**
-   * What the chat's page shows just now, nothing where it shows no chat. The position stays but for the polls that
-   * the page shows. Rejects with `UpstreamError` where no page could be loaded.
+   * What the popout page shows just now, nothing where it shows no chat: no other page shows messages. The position
+   * stays but for the polls that the page shows. Rejects with `UpstreamError` where the page is not the video's.
    */
   async backlog(videoId: string, position: Position, options: CallOptions): Promise<Page> {
-    const { page, failure } = await this.#chatPages(videoId, pageLoads(this.#calls, options));
-    if (failure) throw failure;
-    const { items, panels } = this.#read(page?.chat?.actions ?? [], position.panels);
-    return { items, position: { ...position, panels } };
+    const html = await this.#calls.page(popoutPath(videoId), options);
+    const loadedAt = this.#clock.monotonic();
+    const page = readChatPage(html, videoId, this.#settings.chatView);
+    if (!page.chat && page.means === "wall") throw new UpstreamError("unusable", page.why);
+    const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
+    return { items, position: { ...position, panels }, loadedAt };
   }
 
   /** The base URL of the host that a client talks to. */
@@ -144,9 +152,9 @@ export class LiveChat {
     return this.#calls.hostOf(client);
   }
 
-  /** Milliseconds that the upstream's throttling still lasts. */
-  get cooldownLeftMs(): number {
-    return this.#calls.cooldownLeftMs;
+  /** Milliseconds that the upstream's throttling of chat calls, or of pages, still lasts. */
+  cooldownLeftMs(isPage = false): number {
+    return this.#calls.cooldownLeftMs(isPage);
   }
 
   /** The next answer of a chat that is not over. Rejects with `UpstreamError` of any fault. */
@@ -154,9 +162,13 @@ export class LiveChat {
     const { playerOffsetMs: _, ...position } = asked;
     const { continuation } = position;
     if (continuation === null) throw new Error("a chat that is over has no next answer");
-    const answer = await this.#calls.chat({ ...asked, continuation }, options);
+    const answer = await this.#calls.chat({ ...asked, continuation }, options).catch((error) => {
+      if (error instanceof UpstreamError && error.fault === "denied")
+        this.#credentials.refuse(asked.credentials);
+      throw error;
+    });
     if (answer.kind === "silence") return answer;
-    const { items, panels } = this.#read(answer.actions, position.panels);
+    const { items, panels } = this.#read(answer.actions, position.panels, answer.mutations);
     return {
       kind: "batch",
       items,
@@ -166,69 +178,28 @@ export class LiveChat {
     };
   }
 
-  #read(actions: readonly unknown[], panels?: OpenPanels): Pick<Reading, "items" | "panels"> {
+  #read(
+    actions: readonly unknown[],
+    panels?: Panels,
+    mutations?: readonly unknown[],
+  ): Pick<Reading, "items" | "panels"> {
     const { dropped, bugs, ...reading } = readActions(actions, {
       receivedAt: this.#clock.now(),
-      timezone: this.#settings.timezone,
+      timeOfDay: this.#settings.timeOfDay,
       panels,
+      mutations,
     });
     this.#telemetry.actionsDropped(dropped);
     for (const bug of bugs) this.#telemetry.readerFailed(bug);
     return reading;
   }
-
-  /** The popout page, else the watch page: the first that holds a chat, and the credentials seen on the way. */
-  async #chatPages(
-    videoId: string,
-    load: LoadPage,
-  ): Promise<{ page?: ChatPage; credentials: FoundCredentials; failure?: UpstreamError | undefined }> {
-    let page: ChatPage | undefined;
-    let failure: UpstreamError | undefined;
-    let credentials: FoundCredentials = {};
-    for (const path of [`/live_chat?is_popout=1&v=${videoId}&hl=en`, `/watch?v=${videoId}&hl=en`]) {
-      try {
-        const html = await load(path);
-        page = readChatPage(html, videoId, this.#settings.chatView);
-        credentials = { ...credentials, ...credentialsInPage(html) };
-        if (page.chat) break;
-      } catch (error) {
-        if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
-        if (error.unreachable === "no connection") throw error;
-        failure = error;
-      }
-    }
-    return page ? { page, credentials } : { credentials, failure };
-  }
 }
 
-/** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling and an unreachable host are errors here. */
-async function scriptCredentials(load: LoadPage): Promise<FoundCredentials> {
-  const found = credentialsInServiceWorker(await scriptText(load, "/sw.js"));
-  if (toCredentials(found)) return found;
-  return { ...credentialsInServiceWorkerData(await scriptText(load, "/sw.js_data")), ...found };
-}
-
-async function scriptText(load: LoadPage, path: string): Promise<string> {
-  try {
-    return await load(path);
-  } catch (error) {
-    if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
-    if (error.unreachable === "no connection") throw noCredentials(error);
-    return "";
-  }
-}
-
-function noCredentials(lastFailure?: UpstreamError): RelayError {
-  if (lastFailure?.unreachable) {
-    return new RelayError("SW_JS_FAILED", `${lastFailure.message}.`, { cause: lastFailure });
-  }
-  const why = lastFailure ? ` The last attempt failed: ${lastFailure.message}.` : "";
-  return new RelayError(
-    "SW_JS_FAILED",
-    `Neither sw.js nor its stand-ins (sw.js_data, the chat page) gave an API key and a client version.${why}`,
-  );
-}
-
-function toCredentials({ apiKey, clientVersion, ...rest }: FoundCredentials): Credentials | undefined {
-  return apiKey === undefined || clientVersion === undefined ? undefined : { apiKey, clientVersion, ...rest };
+/** Behind a wall a chat that was read before may go on: that is trouble, and not its end. */
+function noChat({ isOver, why }: { isOver: boolean; why: string }, isKnown: boolean): Error {
+  if (isOver) return new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
+  const wall = new UpstreamError("unusable", why);
+  return isKnown
+    ? wall
+    : new RelayError("NO_LIVE_CHAT", `No live chat found, but there may be one: ${why}`, { cause: wall });
 }

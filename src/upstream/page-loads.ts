@@ -2,26 +2,43 @@
  * The pages and scripts that one bootstrap loads. Each makes up for those before it, so none may be left out because
  * another got no answer; but if the host answers nothing at all, the caller must soon get an answer.
  */
+import type { JsonObject } from "../json.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import { UpstreamError } from "./errors.ts";
 import type { CallOptions } from "./flights.ts";
+import type { Credentials } from "./page/credentials.ts";
 
-/** The deadline of a page after one that was not answered: four pages of a silent host take less than 20 s. */
+/** The deadline of a page after one that was not answered: five pages of a silent host take less than 20 s. */
 const AFTER_SILENCE_MS = 1200;
 
-/** Loads the text of a page or script, by its path with the query. Rejects as `UpstreamCalls.page` does. */
-export type LoadPage = (path: string) => Promise<string>;
+export class PageLoads {
+  readonly #calls: UpstreamCalls;
+  readonly #options: CallOptions;
+  #isSilent = false;
 
-export function pageLoads(calls: UpstreamCalls, options: CallOptions): LoadPage {
-  let isSilent = false;
-  return async (path) => {
-    const deadlineMs = isSilent ? AFTER_SILENCE_MS : undefined;
-    isSilent = false;
+  constructor(calls: UpstreamCalls, options: CallOptions) {
+    this.#calls = calls;
+    this.#options = options;
+  }
+
+  /** The text of a page or script, by its path with the query. Rejects as `UpstreamCalls.page` does. */
+  page(path: string): Promise<string> {
+    return this.#load((deadlineMs) => this.#calls.page(path, this.#options, deadlineMs));
+  }
+
+  /** The initial data that a video's watch page would hold; undefined where it is not known. Rejects as `UpstreamCalls.page` does. */
+  next(videoId: string, credentials: Credentials): Promise<JsonObject | undefined> {
+    return this.#load((deadlineMs) => this.#calls.next(videoId, credentials, this.#options, deadlineMs));
+  }
+
+  async #load<T>(call: (deadlineMs?: number) => Promise<T>): Promise<T> {
+    const deadlineMs = this.#isSilent ? AFTER_SILENCE_MS : undefined;
+    this.#isSilent = false;
     try {
-      return await calls.page(path, options, deadlineMs);
+      return await call(deadlineMs);
     } catch (error) {
-      isSilent = error instanceof UpstreamError && error.unreachable === "no answer";
+      this.#isSilent = error instanceof UpstreamError && error.unreachable === "no answer";
       throw error;
     }
-  };
+  }
 }

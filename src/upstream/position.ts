@@ -6,14 +6,14 @@ import { asObject, asString, dig, parseJson } from "../json.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
 import type { Credentials } from "./page/credentials.ts";
-import { type OpenPanels, toPanels } from "./readers/panels.ts";
+import { type Panels, toPanels } from "./readers/panels.ts";
 
 export interface Position extends Omit<ChatCall, "continuation"> {
   chatType: ChatType;
   /** The token of the next answer; null when the chat is over. */
   continuation: string | null;
-  /** The polls that are open: what closes one names only its panel. */
-  panels: OpenPanels;
+  /** Those of the latest polls: what closes one names only its panel. */
+  panels: Panels;
 }
 
 /** A stored position that this version of the service cannot use; the message says why, and holds no credential. */

@@ -25,10 +25,12 @@ export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSi
   const { start } = await liveChat.open(videoId, options);
   const rows: ProbeRow[] = [];
   for (const pair of ALL_PAIRS) {
-    if (liveChat.cooldownLeftMs > MAX_COOLDOWN_MS) {
+    const retryAfterMs = liveChat.cooldownLeftMs();
+    if (retryAfterMs > MAX_COOLDOWN_MS) {
       throw new UpstreamError(
         "throttled",
         "the upstream throttles this server for longer than a probe waits",
+        { retryAfterMs },
       );
     }
     const outcome = await outcomeOf(liveChat.poll({ ...start, pair }, options));

@@ -74,5 +74,5 @@ export async function assertFails(stream: Stream): Promise<void> {
 
 /** How often the room, or a room before it, was bootstrapped. */
 export function bootstraps(relay: TestRelay): number {
-  return asked(relay).filter((kind) => kind === "sw.js").length;
+  return asked(relay).filter((kind) => kind === "popout").length;
 }

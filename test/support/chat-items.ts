@@ -1,5 +1,7 @@
 /** Chat items in the upstream's shapes, one of each kind with all that it can carry, and the actions that bring them. */
 
+/** A text of several runs. */
+export const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });
 export const adding = (item: object, beside: object = {}) => ({
   ...beside,
   addChatItemAction: { item, clientId: "c" },
@@ -74,3 +76,23 @@ export const MILESTONE = {
     message: MESSAGE,
   },
 };
+
+/** A paid message of somebody on the leaderboard, with likes and replies. */
+export const LIKED = {
+  liveChatPaidMessageRenderer: {
+    ...PAID.liveChatPaidMessageRenderer,
+    leaderboardBadge: { buttonViewModel: { iconName: "CROWN", title: "#2" } },
+    pdgLikeButton: { pdgLikeViewModel: { likeCountEntityKey: "likes-1" } },
+    replyButton: { pdgReplyButtonViewModel: { replyCountEntityKey: "replies-1" } },
+  },
+};
+const update = (entityKey: string, payload: object) => ({
+  entityKey,
+  type: "ENTITY_MUTATION_TYPE_REPLACE",
+  payload,
+});
+/** What comes beside the actions: the likes and replies of that message. */
+export const MUTATIONS = [
+  update("likes-1", { likeCountEntity: { key: "likes-1", likeCountIfIndifferentNumber: "12" } }),
+  update("replies-1", { replyCountEntity: { key: "replies-1", replyCountNumber: "3" } }),
+];

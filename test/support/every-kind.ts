@@ -2,11 +2,25 @@
  * An action for each kind that is known, in the upstream's shapes: what a viewer is sent of, by the type of the
  * message (the first of a type is its example in the documentation), and what carries nothing.
  */
-import type { MessageType } from "../../src/protocol/kinds.ts";
-import { adding, COMMON, MEMBER, MESSAGE, MILESTONE, PAID, STICKER, TEXT } from "./chat-items.ts";
+import { MESSAGE_TYPES, type MessageType } from "../../src/protocol/kinds.ts";
+import type { MessageOf } from "../../src/protocol/message.ts";
+import {
+  adding,
+  COMMON,
+  LIKED,
+  MEMBER,
+  MESSAGE,
+  MILESTONE,
+  MUTATIONS,
+  PAID,
+  runs,
+  STICKER,
+  TEXT,
+} from "./chat-items.ts";
+import { gift, giftWidget } from "./jewels.ts";
 import { PHONE_NOTICE, PHONE_PAID, PHONE_PINNED, PHONE_STICKER, PHONE_TEXT } from "./phone-items.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./poll-items.ts";
 
-const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });
 const USEC = "1767323045678901";
 
 export const GIFT_HEADER = {
@@ -55,41 +69,6 @@ const redirect = (message: object, command: object) =>
     { bannerType: "LIVE_CHAT_BANNER_TYPE_CROSS_CHANNEL_REDIRECT" },
   );
 
-export const poll = (votes: string, ...ratios: number[]) => ({
-  liveChatPollId: "poll-1",
-  choices: ["wall", "floor"].map((text, i) => {
-    const ratio = ratios[i];
-    const counted = {
-      voteRatio: ratio,
-      votePercentage: { simpleText: `${Math.round((ratio ?? 0) * 100)}%` },
-    };
-    return { text: runs(text), selected: false, ...(ratio === undefined ? {} : counted) };
-  }),
-  header: {
-    pollHeaderRenderer: {
-      pollQuestion: runs("Wall or floor?"),
-      metadataText: runs("@somebody", " • ", "just now", " • ", votes),
-      liveChatPollType: "LIVE_CHAT_POLL_TYPE_CREATOR",
-    },
-  },
-});
-export const POLL_OPENED = {
-  showLiveChatActionPanelAction: {
-    panelToShow: {
-      liveChatActionPanelRenderer: {
-        contents: { pollRenderer: poll("0 votes") },
-        id: "panel-1",
-        targetId: "live-chat-action-panel",
-      },
-    },
-  },
-};
-export const POLL_UPDATED = {
-  updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll("1,972 votes", 0.47, 0.53) } },
-};
-export const POLL_CLOSED = {
-  closeLiveChatActionPanelAction: { targetPanelId: "panel-1", skipOnDismissCommand: true },
-};
 export const REPLACED = {
   replaceChatItemAction: { targetItemId: "made-up-id", replacementItem: TEXT },
 };
@@ -97,30 +76,31 @@ const DELETED_STATE = runs("[message deleted]");
 
 const product = { title: "Enamel mug", price: "$12.00", vendorName: "Made-up Shop" };
 
-const GIFT_WIDGET = {
-  widgetRenderer: {
-    interactivityWidgetRenderer: {
-      id: "made-up-id",
-      type: "INTERACTIVITY_WIDGET_TYPE_GIFT",
-      content: {
-        giftAttributionItemViewModel: {
-          id: "made-up-id",
-          authorName: { content: "@somebody" },
-          detailText: { content: "Sent a gift" },
-          attributionImage: { sources: [{ url: "https://img.example/star", width: 80 }] },
-          giftA11yLabel: "A star",
-          comboCount: 3,
-          elementRenderer: { compatibilityOptions: { liveChatAuthorExternalChannelId: "UCmade-up" } },
-        },
-      },
-    },
-  },
+/** What a room writes itself, between two messages of the upstream. */
+export const GAP: MessageOf<"gap"> = {
+  type: "gap",
+  id: "gap:1767323045678",
+  timestamp: "3:04 PM",
+  author: "",
+  message: "Messages may be missing here.",
+  amount: "",
+  color: "",
+  parts: [{ kind: "text", text: "Messages may be missing here." }],
+  details: { gap: { since: "2026-01-02T15:01:00.000Z", reason: "unreachable" } },
 };
 
+/** The types as which something of the upstream is read. */
+export const READ_TYPES = MESSAGE_TYPES.filter((type) => type !== GAP.type);
+
 /** `replaced` is what a room is told that holds the message; read alone, it is the item itself. */
-export const SENT: Record<Exclude<MessageType, "replaced">, [object, ...object[]]> = {
+export const SENT: Record<Exclude<MessageType, "replaced" | "gap">, [object, ...object[]]> = {
   chat: [adding(TEXT), adding(PHONE_TEXT), REPLACED],
-  superchat: [adding(PAID), ticking("liveChatTickerPaidMessageItemRenderer", PAID), adding(PHONE_PAID)],
+  superchat: [
+    adding(PAID),
+    adding(LIKED),
+    ticking("liveChatTickerPaidMessageItemRenderer", PAID),
+    adding(PHONE_PAID),
+  ],
   supersticker: [
     adding(STICKER),
     ticking("liveChatTickerPaidStickerItemRenderer", STICKER),
@@ -167,18 +147,13 @@ export const SENT: Record<Exclude<MessageType, "replaced">, [object, ...object[]
     }),
   ],
   jewels: [
-    adding({
-      giftMessageViewModel: {
-        id: "made-up-id",
-        text: { content: "sent Gold coin for 10 Jewels" },
-        authorName: { content: "@somebody " },
-        authorAvatar: { avatarViewModel: { image: { sources: [{ url: "//img.example/64", width: 64 }] } } },
-        giftImage: { sources: [{ url: "//img.example/coin", width: 480 }] },
-        giftImageA11yLabel: "Gold coin",
-      },
+    gift("made-up-id", "sent Gold coin for 10 Jewels", {
+      authorAvatar: { avatarViewModel: { image: { sources: [{ url: "//img.example/64", width: 64 }] } } },
+      giftImage: { sources: [{ url: "//img.example/coin", width: 480 }] },
+      giftImageA11yLabel: "Gold coin",
     }),
-    { updateOrAddInteractivityWidgetAction: GIFT_WIDGET },
-    { addInteractivityWidgetAction: GIFT_WIDGET },
+    giftWidget("made-up-id", 3),
+    { addInteractivityWidgetAction: giftWidget("made-up-id").updateOrAddInteractivityWidgetAction },
   ],
   donation: [
     adding({
@@ -321,4 +296,15 @@ export const SILENT: readonly object[] = [
   { dimChatItemAction: { clientId: "c" } },
   { liveChatAddToToastAction: {} },
   { addLiveChatTextMessageFromTemplateAction: { template: TEXT } },
+  {
+    updateOrAddInteractivityWidgetAction: {
+      companionWidgetRenderer: { interactivityWidgetRenderer: { content: { giftOverlayItemViewModel: {} } } },
+    },
+  },
+  {
+    addInteractivityWidgetAction: {
+      widgetRenderer: { interactivityWidgetRenderer: { content: { giftOverlayItemViewModel: {} } } },
+    },
+  },
+  { entityUpdateCommand: { entityBatchUpdate: { mutations: MUTATIONS } } },
 ];

@@ -26,6 +26,12 @@ export class FakeClock implements Clock {
     this.#wallAheadMs += ms;
   }
 
+  /** The monotonic clock shows less than before, as nothing but a machine's fault makes it. */
+  setBack(ms: number): void {
+    this.#time -= ms;
+    for (const timer of this.#timers) timer.at -= ms;
+  }
+
   random(): number {
     return this.chance;
   }

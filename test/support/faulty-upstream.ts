@@ -13,7 +13,7 @@ import type { SimulatorOptions } from "../../src/simulator/simulator.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/simulator.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
 import { type Answer, assertRefused, post } from "./api.ts";
-import { inTime, openStream, textAction } from "./opening.ts";
+import { inTime, openStream, PLACES, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import { assertConsecutive, type Stream } from "./stream.ts";
 
@@ -145,13 +145,13 @@ export async function assertPolledDespite(
   );
 }
 
-/** Asserts that the room goes on although its re-bootstrap meets the hostile answer at both pages, and must be repeated. */
+/** Asserts that the room goes on although its re-bootstrap meets the hostile answer everywhere, and must be repeated. */
 async function assertReopenedDespite(
   faulty: FaultyUpstream,
   stream: Stream,
   hostile: HostileAnswer,
 ): Promise<void> {
-  const orders = [faulty.order("popout", hostile), faulty.order("watch", hostile)];
+  const orders = PLACES.map((kind) => faulty.order(kind, hostile));
   faulty.chat.expireTokens();
   await Promise.all(orders.map(untilMet));
   faulty.chat.say([textAction("third")]);

@@ -6,15 +6,16 @@ import type { UpstreamError } from "../../src/upstream/errors.ts";
 import { Flights } from "../../src/upstream/flights.ts";
 import { FakeClock } from "./fake-clock.ts";
 
-const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000 };
+const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000, maxLatenessMs: 5000 };
 
 interface Wishes {
   key?: string;
   kind?: string;
   lane?: Lane;
+  isPage?: boolean;
   dueAt?: number;
-  intervalMs?: number;
   maxCooldownMs?: number;
+  beforeStart?: () => void;
   signal?: AbortSignal;
   /** How long the call takes. */
   takesMs?: number;

@@ -22,8 +22,15 @@ export function startAtRest({ settings, ...options }: TestRelayOptions = {}): Pr
   return startRelay({ ...options, settings: { ...atRest, ...settings } });
 }
 
+/** Whatever may show where a chat is. */
+export const PLACES = ["popout", "watch", "next"] as const;
+
 /** Orders a fault for all requests of a kind; gives what ends it. */
-export function failAlways({ upstream }: TestRelay, on: RequestKind, as: Failure): () => void {
+export function failAlways(
+  { upstream }: TestRelay,
+  on: RequestKind | readonly RequestKind[],
+  as: Failure,
+): () => void {
   const fault = upstream.fault({ on, times: Number.POSITIVE_INFINITY, as });
   return () => fault.cancel();
 }

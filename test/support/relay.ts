@@ -38,7 +38,7 @@ export interface TestRelayOptions {
   telemetry?: Telemetry;
   stallMs?: number;
   quietMs?: number;
-  overdueMs?: number;
+  windowMs?: number;
   deadlines?: Partial<Deadlines>;
   /** Stands in front of the upstream's main host. */
   proxy?: { url: string };
@@ -65,8 +65,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const upstream = options.upstream ?? owned.use(await startSimulator(options.simulator));
   const telemetry = options.telemetry ?? new Telemetry(silentLog);
   const config = testConfig(upstream, options.settings);
-  const { stallMs, quietMs, overdueMs } = { ...config.rooms, ...options };
-  Object.assign(config.rooms, { stallMs, quietMs, overdueMs });
+  const { stallMs, quietMs, windowMs } = { ...config.rooms, ...options };
+  Object.assign(config.rooms, { stallMs, quietMs, windowMs });
   config.deadlines = { ...config.deadlines, ...options.deadlines };
   if (options.proxy) config.upstream = { ...config.upstream, main: options.proxy.url };
   const service = owned.adopt(await startService(config, systemClock, telemetry), (started) =>

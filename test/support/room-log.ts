@@ -1,26 +1,40 @@
 /** The log of a room, as a poller writes it. */
-import { systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import { Appender } from "../../src/rooms/appender.ts";
+import type { Hole } from "../../src/rooms/hole.ts";
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";
 import { POSITION } from "./position.ts";
+import { UTC } from "./read-messages.ts";
 import { observe } from "./store-subject.ts";
 
-export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timezone: "UTC" };
+export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
 
 /**
  * Appends a batch of actions; gives type, id (hashes as #) and words of what is new. Called again with the same store,
- * it is a service that was started again.
+ * it is a service that was started again, perhaps after something was missed.
  */
-export async function roomLog(store = new MemoryStore(systemClock)) {
+export async function roomLog(
+  store = new MemoryStore(systemClock),
+  clock: Clock = systemClock,
+  suspected?: Hole,
+) {
   const telemetry = new Telemetry(silentLog);
-  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
+  const parts = {
+    store: observe(store, clock, telemetry),
+    clock,
+    telemetry,
+    settings: CONTEXT,
+  };
   const appender = new Appender(parts, await store.claim("a-room-log1"));
+  let after = suspected;
   return async (...actions: JsonObject[]): Promise<string[]> => {
-    const added = await appender.appendOnce(readActions(actions, CONTEXT).items, POSITION);
+    const { items } = readActions(actions, CONTEXT);
+    const added = await appender.appendOnce([{ items, after }], { position: POSITION, readAt: 0 });
+    after = undefined;
     return added.map(({ body }) => {
       const { type, id, message } = JSON.parse(body);
       return `${type} ${type === "replaced" ? id.replace(/[\w-]{12}$/, "#") : id} ${message}`;

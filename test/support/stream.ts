@@ -26,6 +26,8 @@ export interface StreamOptions {
   details?: boolean;
   /** `lastEventId` of the query. */
   inQuery?: number;
+  /** By default what `fetch` accepts, which is gzip among others. */
+  acceptEncoding?: string;
 }
 
 export class Stream implements AsyncDisposable {
@@ -47,6 +49,7 @@ export class Stream implements AsyncDisposable {
     const response = await fetch(streamUrl(base, options), {
       headers: {
         accept: "text/event-stream",
+        ...(options.acceptEncoding === undefined ? {} : { "accept-encoding": options.acceptEncoding }),
         ...(options.lastEventId === undefined ? {} : { "last-event-id": String(options.lastEventId) }),
       },
       signal: abort.signal,
@@ -79,6 +82,11 @@ export class Stream implements AsyncDisposable {
 
   get cursors(): number[] {
     return this.messages.map(({ cursor }) => cursor);
+  }
+
+  /** What broke the connection, or the reading of it. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** Whether the connection has ended. */

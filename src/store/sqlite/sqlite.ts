@@ -1,19 +1,26 @@
 /**
  * The embedded store: one SQLite file, written by one thread of one process. What an operation does is in
- * `tables.ts`, how commits are grouped in `worker.ts`; here calls become promises, and what
+ * `tables.ts`, how commits are grouped in `rounds.ts`; here calls become promises, and what
  * was committed becomes hand-overs to the room's followers.
  */
-import { stat } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
-import type { Logger } from "../../telemetry/log.ts";
 import { Followers } from "../follow.ts";
 import { LocalLeases } from "../lease.ts";
 import type { StoreEngine } from "../observed.ts";
-import { type Claim, type ClaimedRoom, isUnavailable, type RoomRecord, type StoreError } from "../port.ts";
+import {
+  type Claim,
+  type ClaimedRoom,
+  isUnavailable,
+  type RoomRecord,
+  type RoomSummary,
+  type StoreError,
+} from "../port.ts";
 import { LocalPresence } from "../presence.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
-import { SqliteThread } from "./thread.ts";
+import type { StoreThread } from "./thread.ts";
 
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
@@ -21,14 +28,14 @@ export class SqliteStore implements StoreEngine {
   readonly lost: Promise<StoreError>;
   readonly #path: string;
   readonly #clock: Clock;
-  readonly #thread: SqliteThread;
+  readonly #thread: StoreThread;
   readonly #leases = new LocalLeases();
 
   /** `path` is absolute. Nothing is opened before the first call. */
-  constructor(path: string, clock: Clock, log: Logger) {
+  constructor(path: string, clock: Clock, thread: StoreThread) {
     this.#path = path;
     this.#clock = clock;
-    this.#thread = new SqliteThread(path, log);
+    this.#thread = thread;
     this.lost = this.#thread.lost;
     this.followers = new Followers(clock);
   }
@@ -88,6 +95,10 @@ export class SqliteStore implements StoreEngine {
     return this.#thread.call("unfinishedRooms", since);
   }
 
+  listRooms(limit: number): Promise<RoomSummary[]> {
+    return this.#thread.call("listRooms", limit);
+  }
+
   prune(before: number, limit: number): Promise<number> {
     return this.#thread.call("prune", before, limit, this.#clock.now());
   }
@@ -112,6 +123,11 @@ export class SqliteStore implements StoreEngine {
       ),
     );
     return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(dirname(this.#path));
+    return bavail * bsize;
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
-import { type Claim, type RoomRecord, UNUSED_CLAIM_MS } from "../port.ts";
+import { type Claim, type RoomRecord, type RoomSummary, UNUSED_CLAIM_MS } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
@@ -29,6 +29,12 @@ const SQL = {
   reopen: "update room set ending = null, ended_at = null, claimed_at = null where key = ?",
   room: `select ${ROOM} from room where video_id = ?`,
   unfinishedRooms: `select ${ROOM} from room where ended_at is null and checkpoint_at >= ?`,
+  listRooms: `select video_id as videoId, floor, head, iif(claimed_at is null, ending, null) as end,
+      checkpoint_at as readAt,
+      (select at from message where room = key and cursor = floor + 1) as firstAt,
+      (select at from message where room = key and cursor = head) as lastAt,
+      (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as holes
+    from room where checkpoint_at is not null order by checkpoint_at desc limit ?`,
   insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
   moveOn: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
@@ -125,6 +131,11 @@ export class Tables {
     return (this.#sql.unfinishedRooms.all(since) as unknown as RoomRow[]).map(toRecord);
   }
 
+  listRooms(limit: number): RoomSummary[] {
+    const rows = this.#sql.listRooms.all(limit) as unknown as (RoomSummary & { end: string | null })[];
+    return rows.map((row) => ({ ...row, end: toEnd(row.end) }));
+  }
+
   /** See `Retention.prune`. */
   prune(before: number, limit: number, now: number): number {
     const unusedSince = now - UNUSED_CLAIM_MS;
@@ -182,5 +193,9 @@ export class Tables {
 }
 
 function toRecord({ key: _, isClaimed: __, end, ...rest }: RoomRow): RoomRecord & Claim {
-  return { ...rest, end: end === null ? null : (JSON.parse(end) as RoomEnd) };
+  return { ...rest, end: toEnd(end) };
+}
+
+function toEnd(text: string | null): RoomEnd | null {
+  return text === null ? null : (JSON.parse(text) as RoomEnd);
 }

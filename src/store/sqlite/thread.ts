@@ -6,15 +6,9 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "../../telemetry/log.ts";
 import { StoreError } from "../port.ts";
+import type { Operation, OperationReply, OperationRequest } from "./rounds.ts";
 import type { Tables } from "./tables.ts";
-import type {
-  FromThread,
-  Operation,
-  OperationReply,
-  OperationRequest,
-  ThreadStart,
-  ToThread,
-} from "./worker.ts";
+import type { FromThread, ThreadStart, ToThread } from "./worker.ts";
 
 /** `.ts` from the sources, `.js` once compiled. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -24,6 +18,9 @@ interface Pending {
   resolve: (value: unknown) => void;
   reject: (error: StoreError) => void;
 }
+
+/** What carries the store's operations out. */
+export type StoreThread = Pick<SqliteThread, "lost" | "call" | "close">;
 
 export class SqliteThread {
   /** Resolves if the file was deleted or replaced while it was open: from then on every call is "unavailable". */

@@ -1,32 +1,18 @@
 /**
- * The store's thread: it alone touches the store file. Whatever waits at its port is done together: reads
- * first, of what is committed, then all writes in one transaction, so that many rooms share one fsync. An
- * answer to a write is posted after its commit; nothing is reported that is not on disk.
+ * The store's thread: it alone touches the store file. Whatever waits at its port is done together, in rounds.
  */
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreError } from "../port.ts";
-import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
+import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./rounds.ts";
 import { openDatabase } from "./schema.ts";
 import { Tables } from "./tables.ts";
 
-export type Operation = keyof Tables;
-
-export interface OperationRequest {
-  id: number;
-  op: Operation;
-  args: readonly unknown[];
-}
-
 /** What is posted to the thread: calls, or that it shall finish what it has and exit. */
 export type ToThread = readonly OperationRequest[] | "close";
-
-type Failure = Pick<StoreError, "kind" | "message">;
-
-export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
 
 /** What the thread posts: answers, which file it has opened, and that this file is gone, with what to do. */
 export type FromThread = readonly OperationReply[] | { opened: string } | { lost: string };
@@ -37,35 +23,21 @@ export interface ThreadStart {
   fileId: string | undefined;
 }
 
-const READS: ReadonlySet<Operation> = new Set<Operation>([
-  "read",
-  "messagesById",
-  "getRoom",
-  "unfinishedRooms",
-]);
-
-/** The maximum of either that one round takes, so that neither reads nor writes wait long for the others. */
-const ROUND_READS = 32;
-const ROUND_WRITES = 64;
-
 /** A file that is gone is noticed within this time, also where nothing is read or written. */
 const FILE_CHECK_MS = 2000;
 
-class SqliteWorker {
-  readonly #path: string;
+class SqliteWorker implements StoreFile {
+  readonly path: string;
   readonly #port: MessagePort;
-  readonly #reads: OperationRequest[] = [];
-  readonly #writes: OperationRequest[] = [];
+  readonly #rounds = new Rounds(this);
   #closing = false;
   #lock: FileLock | undefined;
   #database: DatabaseSync | undefined;
   #tables: Tables | undefined;
-  /** Set by a failure of SQLite: the connection is given up once the round is over. */
-  #isSuspect = false;
   #fileId: string | undefined;
 
   constructor({ path, fileId }: ThreadStart, port: MessagePort) {
-    this.#path = path;
+    this.path = path;
     this.#fileId = fileId;
     this.#port = port;
     port.on("message", (posted: ToThread) => {
@@ -77,7 +49,7 @@ class SqliteWorker {
 
   #accept(posted: ToThread): void {
     if (posted === "close") this.#closing = true;
-    else for (const call of posted) (READS.has(call.op) ? this.#reads : this.#writes).push(call);
+    else this.#rounds.accept(posted);
   }
 
   /** Rounds, until the port is empty too. */
@@ -86,68 +58,23 @@ class SqliteWorker {
       for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
         this.#accept(next.message);
       }
-      this.#answer(this.#reads.splice(0, ROUND_READS).map((call) => this.#read(call)));
-      this.#answer(this.#commit(this.#writes.splice(0, ROUND_WRITES)));
-      if (this.#isSuspect) this.#disconnect();
-    } while (this.#reads.length + this.#writes.length > 0);
+      this.#rounds.play();
+    } while (!this.#rounds.isIdle);
     if (this.#closing) this.#close();
   }
 
-  #answer(answers: OperationReply[]): void {
-    if (answers.length > 0) this.#port.postMessage(answers satisfies FromThread);
-  }
-
-  #read(call: OperationRequest): OperationReply {
-    try {
-      return { id: call.id, value: run(this.#connect().tables, call) };
-    } catch (error) {
-      return { id: call.id, failure: this.#failure(error) };
-    }
-  }
-
-  /** One transaction for the whole group: its answers hold once it is committed, else all have failed. */
-  #commit(group: OperationRequest[]): OperationReply[] {
-    if (group.length === 0) return [];
-    try {
-      const { database, tables } = this.#connect();
-      database.exec("begin immediate");
-      const answers = group.map((call) => this.#write(database, tables, call));
-      database.exec("commit");
-      return answers;
-    } catch (error) {
-      const failure = this.#failure(error);
-      return group.map(({ id }) => ({ id, failure }));
-    }
-  }
-
-  /** One write of a group; if it fails, the others go on. */
-  #write(database: DatabaseSync, tables: Tables, call: OperationRequest): OperationReply {
-    database.exec("savepoint one");
-    try {
-      const value = run(tables, call);
-      database.exec("release one");
-      return { id: call.id, value };
-    } catch (error) {
-      if (!database.isTransaction) throw error; // SQLite itself has undone the whole group
-      database.exec("rollback to one; release one");
-      return { id: call.id, failure: this.#failure(error) };
-    }
-  }
-
-  #failure(error: unknown): Failure {
-    if (!(error instanceof StoreError)) this.#isSuspect = true;
-    const { kind, message } = unavailable(error, this.#path);
-    return { kind, message };
+  answer(answers: readonly OperationReply[]): void {
+    this.#port.postMessage(answers satisfies FromThread);
   }
 
   /** The open file; opened now if this is the first call, or the last connection was given up. */
-  #connect(): { database: DatabaseSync; tables: Tables } {
+  connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
-    if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.#path));
-    this.#database ??= openDatabase(this.#path);
+    if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.path));
+    this.#database ??= openDatabase(this.path);
     this.#tables ??= new Tables(this.#database);
     if (this.#fileId === undefined) {
-      this.#fileId = fileIdOf(this.#path);
+      this.#fileId = fileIdOf(this.path);
       if (this.#fileId) this.#port.postMessage({ opened: this.#fileId } satisfies FromThread);
     }
     return { database: this.#database, tables: this.#tables };
@@ -155,28 +82,27 @@ class SqliteWorker {
 
   /** The system lets an open file be written after it was deleted or replaced: nobody would ever read it. */
   #isFileInPlace(): boolean {
-    if (this.#fileId === undefined || this.#fileId === fileIdOf(this.#path)) return true;
-    this.#port.postMessage({ lost: goneFrom(this.#path) } satisfies FromThread);
+    if (this.#fileId === undefined || this.#fileId === fileIdOf(this.path)) return true;
+    this.#port.postMessage({ lost: goneFrom(this.path) } satisfies FromThread);
     return false;
   }
 
   #takeLock(): FileLock {
     try {
-      makeFolder(dirname(this.#path));
+      makeFolder(dirname(this.path));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const advice = "name a file in a folder that this user may write";
       throw new StoreError(
         "unavailable",
-        `store ${this.#path}: its folder cannot be made (${reason}): ${advice}`,
+        `store ${this.path}: its folder cannot be made (${reason}): ${advice}`,
       );
     }
-    return new FileLock(this.#path);
+    return new FileLock(this.path);
   }
 
   /** Closing undoes a transaction that is still open. */
-  #disconnect(): void {
-    this.#isSuspect = false;
+  disconnect(): void {
     this.#database?.close();
     this.#database = undefined;
     this.#tables = undefined;
@@ -189,7 +115,7 @@ class SqliteWorker {
     } catch {
       // what is committed stays in the file's log, and is read from there at the next start
     }
-    this.#disconnect();
+    this.disconnect();
     this.#lock?.release();
     this.#port.close();
   }
@@ -210,10 +136,6 @@ function fileIdOf(path: string): string | undefined {
 
 function goneFrom(path: string): string {
   return `store ${path} was deleted or replaced while it was open: nothing more can be stored; restart the service`;
-}
-
-function run(tables: Tables, { op, args }: OperationRequest): unknown {
-  return Reflect.apply(tables[op], tables, args);
 }
 
 if (parentPort) new SqliteWorker(workerData, parentPort);

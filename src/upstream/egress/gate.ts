@@ -1,20 +1,15 @@
 /**
  * The pace of one address: every call to the upstream from it waits here. The gate starts calls at least
  * `spacingMs` apart and keeps at most `concurrency` in flight, and after a throttling answer starts nothing until the
- * cooldown is over. Of the calls that wait, the one due first goes first; polls and the calls that a caller waits for
- * take turns, so neither can starve the other; probes come after both.
+ * cooldown is over; where a page was throttled, no page alone. Of the calls that wait, the one due first goes first;
+ * what callers wait for, polls and the pages of rooms take turns, so none can starve the others; probes come last.
  */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
+import { Capacity } from "./capacity.ts";
+import { Cooldown } from "./cooldown.ts";
 
-/** The longest pause that doubling reaches. */
-const MAX_COOLDOWN_MS = 10 * 60_000;
-/** A `Retry-After` beyond this is taken for a mistake: a relay must come back by itself. */
-const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
-
-/** Polls later than this lose messages on a busy chat: the upstream keeps about ten seconds. */
-const LATE_MS = 5000;
 const LATE_WARNING_INTERVAL_MS = 60_000;
 
 export interface GateSettings {
@@ -24,13 +19,15 @@ export interface GateSettings {
   concurrency: number;
   /** First pause after a throttling answer that names none. */
   cooldownMs: number;
+  /** How late polls may start. */
+  maxLatenessMs: number;
 }
 
 /**
- * The most urgent first. `caller`: a viewer or client waits for it right now. `poll`: a room's own work. `probe`: what
- * can wait until no other call does.
+ * The most urgent first. `caller`: a viewer or client waits for it right now. `poll`: a room reads on. `page`: a room
+ * loads a page. `probe`: what can wait until no other call does.
  */
-export const LANES = ["caller", "poll", "probe"] as const;
+export const LANES = ["caller", "poll", "page", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
 /** Those who wait for a call. */
@@ -45,7 +42,8 @@ export interface Waiting {
 
 interface PacedCall<T> {
   kind: string;
-  intervalMs?: number;
+  /** Pages are throttled long before chat calls are, and have a cooldown of their own. */
+  isPage?: boolean;
   flight: Waiting;
   run(signal: AbortSignal): Promise<T>;
 }
@@ -53,22 +51,23 @@ interface PacedCall<T> {
 type Queued = PacedCall<unknown> & Omit<PromiseWithResolvers<unknown>, "promise">;
 
 export class Gate {
+  /** What the rooms ask of it. */
+  readonly capacity: Capacity;
   readonly #name: string;
   readonly #settings: GateSettings;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #queue = new Set<Queued>();
-  readonly #inFlight: Record<Lane, number> = { caller: 0, poll: 0, probe: 0 };
-  #lastLane: Lane = "poll";
+  readonly #inFlight: Record<Lane, number> = { caller: 0, poll: 0, page: 0, probe: 0 };
+  /** Whose turn it is: the lane that was served last stands last. */
+  #turns: readonly Lane[] = ["caller", "poll", "page"];
   #lastStartAt = Number.NEGATIVE_INFINITY;
   #callerLandedAt = Number.NEGATIVE_INFINITY;
   /** When the gate wakes by itself. */
   #wakesAt = Number.POSITIVE_INFINITY;
   readonly #closed = new AbortController();
-  #cooldownBeganAt = Number.NEGATIVE_INFINITY;
-  #cooldownUntil = Number.NEGATIVE_INFINITY;
-  #throttleCount = 0;
-  #throttledKind: string | undefined;
+  readonly #cooldown: Cooldown;
+  readonly #pageCooldown: Cooldown;
   #lateWarningAt = Number.NEGATIVE_INFINITY;
 
   /** `name`: that of the address's egress, which metrics and log carry. */
@@ -77,25 +76,33 @@ export class Gate {
     this.#settings = settings;
     this.#clock = clock;
     this.#telemetry = telemetry;
+    this.capacity = new Capacity(settings, clock, () => this.#longestLateMs());
+    this.#cooldown = new Cooldown(clock, settings.cooldownMs);
+    this.#pageCooldown = new Cooldown(clock, settings.cooldownMs);
     telemetry.sources.gates.set(name, {
       queued: () => this.#queue.size,
-      cooldownLeftMs: () => this.cooldownLeftMs,
+      roomCount: () => this.capacity.roomCount,
+      roomsCarried: () => this.capacity.roomsCarried,
+      cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
     });
   }
 
-  /** Milliseconds until calls start again; 0 outside a cooldown. */
-  get cooldownLeftMs(): number {
-    return Math.max(0, this.#cooldownUntil - this.#clock.monotonic());
+  /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
+  cooldownLeftMs(isPage = false): number {
+    return Math.max(0, this.#cooldownUntil(isPage) - this.#clock.monotonic());
   }
 
   /** Why a call is not even queued that does not sit out the cooldown. */
-  refusal(): UpstreamError {
+  refusal(isPage = false): UpstreamError {
     return new UpstreamError("throttled", "the upstream is throttling this server", {
-      retryAfterMs: this.cooldownLeftMs,
+      retryAfterMs: this.cooldownLeftMs(isPage),
     });
   }
 
-  /** Runs the call when its turn comes. Rejects with what `run` rejects with, or with the reason of the flight's signal. */
+  /**
+   * Runs the call when its turn comes. Rejects with what `run` rejects with, or with the reason of the flight's
+   * signal; where it was throttled, with how long the cooldown lasts.
+   */
   call<T>(call: PacedCall<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const queued: Queued = { ...call, resolve, reject };
@@ -117,10 +124,15 @@ export class Gate {
   /** Starts whatever may start now; to be called, too, when a call that waits has become more urgent. */
   advance(): void {
     while (!this.#closed.signal.aborted && this.#inFlightCount < this.#settings.concurrency) {
-      const [lane, call] = this.#next() ?? [];
-      if (!lane || !call) return;
       const now = this.#clock.monotonic();
-      const mayStartAt = this.#mayStartAt(lane);
+      const [lane, call] = this.#next(now) ?? [];
+      if (!lane || !call) {
+        if (this.#queue.size > 0 && this.#pageCooldown.until > now) {
+          this.#wakeAt(this.#pageCooldown.until, now);
+        }
+        return;
+      }
+      const mayStartAt = this.#mayStartAt(lane, now);
       if (mayStartAt > now) {
         this.#wakeAt(mayStartAt, now);
         return;
@@ -130,19 +142,19 @@ export class Gate {
   }
 
   get #inFlightCount(): number {
-    return this.#inFlight.caller + this.#inFlight.poll + this.#inFlight.probe;
+    return LANES.reduce((count, lane) => count + this.#inFlight[lane], 0);
   }
 
-  #next(): [Lane, Queued] | undefined {
+  #next(now: number): [Lane, Queued] | undefined {
     const first = new Map<Lane, Queued>();
     for (const call of this.#queue) {
+      if (call.isPage && this.#pageCooldown.until > now) continue;
       const { lane, dueAt } = call.flight;
       const other = first.get(lane);
       if (!other || dueAt < other.flight.dueAt) first.set(lane, call);
     }
     if (!this.#hasPlaceForProbe) first.delete("probe");
-    const order: Lane[] = this.#lastLane === "caller" ? ["poll", "caller", "probe"] : [...LANES];
-    for (const lane of order) {
+    for (const lane of [...this.#turns, "probe"] as const) {
       const call = first.get(lane);
       if (call) return [lane, call];
     }
@@ -155,9 +167,19 @@ export class Gate {
     return this.#inFlight.caller === 0 && this.#inFlight.probe < slots;
   }
 
-  #mayStartAt(lane: Lane): number {
+  /** How late the poll is by now that waits longest, cooldowns aside. */
+  #longestLateMs(): number {
+    const dueAt = this.#queue
+      .values()
+      .filter(({ flight }) => flight.lane === "poll")
+      .reduce((first, { flight }) => Math.min(first, flight.dueAt), Number.POSITIVE_INFINITY);
+    return Math.max(0, this.#clock.monotonic() - Math.max(dueAt, this.#cooldown.until));
+  }
+
+  #mayStartAt(lane: Lane, now: number): number {
     const { spacingMs } = this.#settings;
-    const earliest = Math.max(this.#lastStartAt + spacingMs, this.#cooldownUntil);
+    this.#lastStartAt = Math.min(this.#lastStartAt, now); // a computer that woke up may have set its clock back
+    const earliest = Math.max(this.#lastStartAt + spacingMs, this.#cooldown.until);
     // A bootstrap makes its calls one after the other: its next one comes right after the last one's answer.
     return lane === "probe" ? Math.max(earliest, this.#callerLandedAt + spacingMs) : earliest;
   }
@@ -176,23 +198,25 @@ export class Gate {
 
   #start(call: Queued, lane: Lane, now: number): void {
     this.#queue.delete(call);
-    if (lane !== "probe") this.#lastLane = lane;
+    if (lane !== "probe") this.#turns = [...this.#turns.filter((other) => other !== lane), lane];
     this.#lastStartAt = now;
     this.#inFlight[lane] += 1;
     // Time spent in a cooldown is not the gate's lateness.
-    const lateMs = Math.max(0, now - Math.max(call.flight.dueAt, this.#cooldownUntil));
+    const lateMs = Math.max(0, now - Math.max(call.flight.dueAt, this.#cooldownUntil(call.isPage)));
     this.#telemetry.callStarted(this.#name, lane, lateMs);
-    if (call.intervalMs !== undefined && lateMs > LATE_MS) this.#warnLate(now, lateMs, call.intervalMs);
+    if (lane === "poll" && lateMs > this.#settings.maxLatenessMs) this.#warnLate(now, lateMs);
     call.run(call.flight.signal).then(
       (value) => {
         this.#land(lane);
-        if (call.kind === this.#throttledKind) this.#throttleCount = 0;
+        this.#cooldown.succeeded(call.kind);
+        this.#pageCooldown.succeeded(call.kind);
         call.resolve(value);
       },
       (error: unknown) => {
         this.#land(lane);
-        if (error instanceof UpstreamError && error.fault === "throttled") this.#coolDown(call, now, error);
-        call.reject(error);
+        const isThrottled = error instanceof UpstreamError && error.fault === "throttled";
+        if (isThrottled) this.#coolDown(call, now, error.retryAfterMs);
+        call.reject(isThrottled ? this.refusal(call.isPage) : error);
       },
     );
   }
@@ -203,29 +227,24 @@ export class Gate {
     queueMicrotask(() => this.advance()); // after a cooldown that this answer may begin
   }
 
-  #warnLate(now: number, lateMs: number, intervalMs: number): void {
+  #warnLate(now: number, lateMs: number): void {
     if (now - this.#lateWarningAt < LATE_WARNING_INTERVAL_MS) return;
     this.#lateWarningAt = now;
-    this.#telemetry.pollsLate(lateMs, Math.floor(intervalMs / Math.max(1, this.#settings.spacingMs)));
+    const { roomCount, roomsCarried } = this.capacity;
+    this.#telemetry.pollsLate(lateMs, roomCount, roomsCarried);
   }
 
-  #coolDown(call: Queued, startedAt: number, error: UpstreamError): void {
-    const now = this.#clock.monotonic();
-    // Calls that were in flight together report one and the same throttling: only the first one counts.
-    const goesOn = startedAt >= this.#cooldownBeganAt;
-    const doubled = Math.min(MAX_COOLDOWN_MS, this.#settings.cooldownMs * 2 ** this.#throttleCount);
-    const named =
-      error.retryAfterMs === undefined ? undefined : Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS);
-    if (!goesOn && named === undefined) return;
-    const until = now + (named ?? doubled);
-    if (goesOn) {
-      this.#throttleCount += 1;
-      this.#cooldownBeganAt = now;
-      this.#throttledKind = call.kind;
+  #cooldownUntil(isPage = false): number {
+    return isPage ? Math.max(this.#cooldown.until, this.#pageCooldown.until) : this.#cooldown.until;
+  }
+
+  #coolDown({ kind, isPage }: Queued, startedAt: number, retryAfterMs: number | undefined): void {
+    const cooldown = isPage ? this.#pageCooldown : this.#cooldown;
+    if (!cooldown.extend({ kind, startedAt, retryAfterMs })) return;
+    const leftMs = this.cooldownLeftMs(isPage);
+    this.#telemetry.throttled(this.#name, leftMs, kind, isPage ? "page loads" : "all calls");
+    for (const call of this.#queue) {
+      if (call.isPage || !isPage) call.flight.refuseImpatient(leftMs, this.refusal(call.isPage));
     }
-    if (until <= this.#cooldownUntil) return;
-    this.#cooldownUntil = until;
-    this.#telemetry.throttled(this.#name, until - now, call.kind);
-    for (const { flight } of this.#queue) flight.refuseImpatient(until - now, this.refusal());
   }
 }

@@ -1,15 +1,19 @@
 /**
- * HTTP to the upstream: one pool per host, a proxy where the environment names one (never for loopback addresses), a
- * deadline and a size limit on every answer, redirects never followed. Whatever goes wrong is an `UpstreamError`.
+ * Requests to the upstream and their whole answers: a deadline and a size limit on each, redirects never followed.
+ * Whatever goes wrong is an `UpstreamError`. How bytes travel is the affair of the connections.
  */
-import { Agent, EnvHttpProxyAgent, fetch, type Response } from "undici";
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { BOUNDS } from "../bounds.ts";
 import { UpstreamError } from "../errors.ts";
 import { stripMarkup } from "../readers/text.ts";
+import {
+  type Connections,
+  HttpConnections,
+  type IncomingAnswer,
+  type OutgoingRequest,
+} from "./connections.ts";
 
-const CONNECT_TIMEOUT_MS = 5000;
 /** How connecting fails, by the system's codes and undici's. */
 const NO_CONNECTION = new Set([
   "EACCES",
@@ -24,15 +28,10 @@ const NO_CONNECTION = new Set([
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
-const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-/** Few answers are larger. */
-const FIRST_BYTES = 256 * 1024;
+/** Most answers are smaller. */
+const FIRST_BYTES = 32 * 1024;
 
-export interface UpstreamRequest {
-  method: "GET" | "POST";
-  url: string;
-  headers: Record<string, string>;
-  body?: string;
+export interface UpstreamRequest extends OutgoingRequest {
   /** Longest time until the answer has come completely. */
   deadlineMs: number;
 }
@@ -48,40 +47,28 @@ export interface UpstreamAnswer {
   tookMs: number;
 }
 
-// HTTP/1.1, on which a call that is given up takes its connection along. Of HTTP/2 all calls share one, and one that
-// has gone silent would fail them all for as long as it stands.
-const CONNECTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
-
 export class Transport {
   readonly #clock: Clock;
-  readonly #direct = new Agent(CONNECTIONS);
-  readonly #proxied = proxyAgent();
+  readonly #connections: Connections;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, connections: Connections = new HttpConnections()) {
     this.#clock = clock;
+    this.#connections = connections;
   }
 
   /** The answer as it came, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
-    const { hostname, host } = new URL(request.url);
+    const { host } = new URL(request.url);
     using deadline = new Deadline(this.#clock, request.deadlineMs);
-    let response: Response | undefined;
+    let answer: IncomingAnswer | undefined;
     try {
-      response = await fetch(request.url, {
-        method: request.method,
-        headers: request.headers,
-        ...(request.body === undefined ? {} : { body: request.body }),
-        redirect: "manual",
-        dispatcher: LOOPBACK.test(hostname) ? this.#direct : this.#proxied,
-        signal: AbortSignal.any([signal, deadline.signal]),
-      });
-      const { status, headers } = response;
-      const text = await boundedText(response);
+      answer = await this.#connections.request(request, AbortSignal.any([signal, deadline.signal]));
+      const { status, header } = answer;
       return {
         status,
-        header: (name) => headers.get(name) ?? undefined,
-        text,
+        header,
+        text: await boundedText(answer.body),
         receivedAt: this.#clock.now(),
         tookMs: this.#clock.monotonic() - beganAt,
       };
@@ -92,7 +79,7 @@ export class Transport {
       const { code, why } = isLate
         ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
         : failureIn(error);
-      if (isLate ? response : !NO_CONNECTION.has(code)) {
+      if (isLate ? answer : !NO_CONNECTION.has(code)) {
         throw new UpstreamError("unusable", why, { cause: error });
       }
       const unreachable = isLate ? "no answer" : "no connection";
@@ -100,18 +87,8 @@ export class Transport {
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#direct.destroy(), this.#proxied.destroy()]);
-  }
-}
-
-/** Uses the proxy that the environment names, if any. Throws an error that says what it must be. */
-function proxyAgent(): EnvHttpProxyAgent {
-  try {
-    return new EnvHttpProxyAgent(CONNECTIONS);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`HTTPS_PROXY, HTTP_PROXY: must be a URL such as http://host:3128 (${why})`);
+  close(): Promise<void> {
+    return this.#connections.close();
   }
 }
 
@@ -119,10 +96,10 @@ function proxyAgent(): EnvHttpProxyAgent {
  * The body as text, decompressed, cut off with an error beyond the limit: a small gzip can hold gigabytes. Written
  * into one buffer as it comes: kept in pieces, a body that comes byte by byte would cost hundreds for each.
  */
-async function boundedText(response: Response): Promise<string> {
+async function boundedText(body: IncomingAnswer["body"]): Promise<string> {
   let bytes = Buffer.allocUnsafe(FIRST_BYTES);
   let size = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body) {
     const end = size + chunk.byteLength;
     if (end > BOUNDS.answerBytes) {
       throw new UpstreamError("unusable", `the answer is larger than ${BOUNDS.answerBytes} bytes`);

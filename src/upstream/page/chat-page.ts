@@ -1,27 +1,46 @@
 /**
- * The chat that a popout or watch page holds: its kind, the continuation to read it on from, and the actions
- * that the page already shows; or in words why it holds none. Pure reading, bounded whatever the page holds.
+ * The chat that a popout page, a watch page or an answer of `next` holds: its kind, the continuation to read it on from,
+ * and the actions that the page already shows; or why it holds none. Pure reading, bounded whatever the page holds.
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import type { ChatType } from "../../protocol/chat.ts";
 import { isToken } from "../answer.ts";
 import { BOUNDS } from "../bounds.ts";
-import { initialData } from "./initial-data.ts";
-import { whyNoChat } from "./no-chat.ts";
+import { initialData, playerResponse } from "./initial-data.ts";
+import { type NoChat, videoIn, whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =
-  | { chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] } }
-  /** `why`: a short sentence without a full stop. A page without data is not a video's: its chat may still exist. */
-  | { chat: undefined; why: string; hasData: boolean };
+  | {
+      chat: { chatType: ChatType; continuation: string; actions: readonly unknown[] };
+      /** Whether the page, or the chat's token, names the video. */
+      isOfVideo: boolean;
+    }
+  | ({ chat: undefined } & NoChat);
+
+type View = "all" | "top";
 
 /** The last is how a page that was asked for by a continuation names it. */
 const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveChatContinuation"]);
 
 /** Reads the page of a video. `view`: all messages, or the upstream's selection of them. Never throws. */
-export function readChatPage(html: string, videoId: string, view: "all" | "top"): ChatPage {
+export function readChatPage(html: string, videoId: string, view: View): ChatPage {
   const data = initialData(html);
-  for (const [key, renderer] of data ? objectsNamed(data, CHAT_KEYS) : []) {
+  const found = data && chatIn(data, videoId, view);
+  return found ?? { chat: undefined, ...whyNoChat(html, videoId, data, playerResponse(html)) };
+}
+
+/** Reads the initial data that `next` answers, if it knows the video. Never throws. */
+export function readNextPage(data: JsonObject | undefined, videoId: string, view: View): ChatPage {
+  if (!data) return { chat: undefined, means: "unknown", why: "the video is not known" };
+  return chatIn(data, videoId, view) ?? { chat: undefined, ...whyNoChat("", videoId, data, undefined) };
+}
+
+/** The first chat that can be read on. That of a page of another video counts as none. */
+function chatIn(data: JsonObject, videoId: string, view: View): ChatPage | undefined {
+  const shown = videoIn(data);
+  if (shown !== undefined && shown !== videoId) return undefined;
+  for (const [key, renderer] of objectsNamed(data, CHAT_KEYS)) {
     const first = firstContinuation(renderer);
     if (!first) continue;
     const isReplay =
@@ -34,9 +53,10 @@ export function readChatPage(html: string, videoId: string, view: "all" | "top")
         continuation: otherView(renderer, videoId, view) ?? first.token,
         actions: (asArray(renderer.actions) ?? []).slice(-BOUNDS.actions),
       },
+      isOfVideo: shown === videoId || namesVideo(first.token, videoId),
     };
   }
-  return { chat: undefined, why: whyNoChat(html, data), hasData: data !== undefined };
+  return undefined;
 }
 
 /** The first one to go on with, whatever its kind; `playerSeek…` is for seeking alone. */
@@ -55,7 +75,7 @@ function firstContinuation(renderer: JsonObject): { kind: string; token: string 
  * first item is the selection, its second all messages (the titles are translated). Watch pages hold dead ones
  * there, which are short and do not name the video: undefined.
  */
-function otherView(renderer: JsonObject, videoId: string, view: "all" | "top"): string | undefined {
+function otherView(renderer: JsonObject, videoId: string, view: View): string | undefined {
   const menu = dig(renderer, "header", "liveChatHeaderRenderer", "viewSelector", "sortFilterSubMenuRenderer");
   const [top, all] = asArray(dig(menu, "subMenuItems")) ?? [];
   if (view === "top" && dig(all, "selected") !== true) return undefined;

@@ -6,6 +6,7 @@ import { asString, dig, omitUndefined, parseJson } from "../../json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {
+  /** Empty where the upstream names none: it is not sent then. */
   apiKey: string;
   clientVersion: string;
   /** Names the anonymous visitor that pages and chat calls come from. */

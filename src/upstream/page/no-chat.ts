@@ -1,38 +1,84 @@
 /**
- * Why a page holds no chat, in a short sentence for the caller. It is judged by the page's structure, because the
- * page's words are translated; these are added for people to read.
+ * Why a page holds no chat, and what that means: that the video has none (any more), or that the page is a wall, shown
+ * to an address that the upstream distrusts. It is judged by the page's structure, because the page's words are
+ * translated; these are added for people to read. Only where structure does not decide, words do.
  */
 
-import { asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import { stripMarkup, wordsOf } from "../readers/text.ts";
-import { playerResponse } from "./initial-data.ts";
 
-/** By `playabilityStatus.status` of a watch page's player. */
-const NOT_PLAYABLE: ReadonlyMap<unknown, string> = new Map([
-  ["LOGIN_REQUIRED", "the video is private, or asks its viewers to sign in"],
-  ["ERROR", "the video is unavailable: deleted, or never there"],
-  ["UNPLAYABLE", "the video cannot be played"],
-]);
-
-/** `data` is the page's initial data, if it has any. */
-export function whyNoChat(html: string, data: JsonObject | undefined): string {
-  const playability = dig(playerResponse(html), "playabilityStatus");
-  const notice = noticeIn(data);
-  const why = data ? reasonIn(playability, notice) : whyNoData(html);
-  const words = stripMarkup(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
-  return words === "" ? why : `${why} (the upstream says: ${words})`;
+/** A page without a chat. */
+export interface NoChat {
+  /** A short sentence without a full stop. */
+  why: string;
+  /**
+   * `over`: a page of this very video says so. `wall`: there may be a chat behind it. `unknown`: the page says neither,
+   * as a popout page, which names no video.
+   */
+  means: "over" | "wall" | "unknown";
 }
 
-function reasonIn(playability: unknown, notice: JsonObject | undefined): string {
-  if (dig(playability, "errorScreen", "playerLegacyDesktopYpcOfferRenderer") !== undefined) {
-    return "the video is for members of its channel only";
+type Finding = readonly [means: NoChat["means"], why: string];
+
+/** `data` is the page's initial data, `player` what its player knows of the video; each if the page has it. */
+export function whyNoChat(
+  html: string,
+  videoId: string,
+  data: JsonObject | undefined,
+  player: JsonObject | undefined,
+): NoChat {
+  const playability = dig(player, "playabilityStatus");
+  const notice = noticeIn(data);
+  const words = stripMarkup(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
+  const shown = data && (videoIn(data) ?? asString(dig(player, "videoDetails", "videoId")));
+  const [means, why] = data ? findingIn(player, notice, words) : noData(html);
+  if (data && shown !== undefined && shown !== videoId) {
+    return { means: "wall", why: "the upstream shows another video in its place" };
   }
-  const status = dig(playability, "status");
-  const why = NOT_PLAYABLE.get(status);
-  if (why !== undefined) return why;
-  if (notice) return "the chat is disabled or not open";
-  if (status === "LIVE_STREAM_OFFLINE") return "the stream has not begun and has no chat yet";
-  return "the video has no live chat";
+  return {
+    means: means === "over" && shown === undefined ? "unknown" : means,
+    why: words === "" ? why : `${why} (the upstream says: ${words})`,
+  };
+}
+
+/** The video that a watch page is of, or a popout page with a chat that names it. */
+export function videoIn(data: JsonObject): string | undefined {
+  const [popout] = asArray(dig(data, "contents", "liveChatRenderer", "continuations")) ?? [];
+  const topic = asString(dig(popout, "invalidationContinuationData", "invalidationId", "topic"));
+  const watched = asString(dig(data, "currentVideoEndpoint", "watchEndpoint", "videoId"));
+  return watched ?? /^chat~([\w-]{11})(?:~|$)/.exec(topic ?? "")?.[1];
+}
+
+/** The first that holds decides. */
+function findingIn(player: JsonObject | undefined, notice: JsonObject | undefined, words: string): Finding {
+  const playability = dig(player, "playabilityStatus");
+  if (dig(playability, "errorScreen", "playerLegacyDesktopYpcOfferRenderer") !== undefined) {
+    return ["over", "the video is for members of its channel only"];
+  }
+  const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
+  // How a busy address is turned away from any video.
+  if (/\btry again later\b/i.test(words)) return ["wall", "the upstream turns this server away"];
+  switch (dig(playability, "status")) {
+    case "LOGIN_REQUIRED":
+      // A bot and a stranger are asked to sign in alike; the words are English, as the page was asked for.
+      return /\bprivate\b/i.test(words)
+        ? ["over", "the video is private"]
+        : ["wall", "the upstream asks this server to sign in"];
+    case "ERROR":
+      return ["over", "the video is unavailable: deleted, or never there"];
+    case "UNPLAYABLE":
+      return ["over", "the video cannot be played"];
+  }
+  if (notice) return ["over", "the chat is disabled or not open"];
+  if (dig(playability, "status") === "LIVE_STREAM_OFFLINE") {
+    return asString(dig(broadcast, "endTimestamp")) === undefined
+      ? ["wall", "the stream is said not to have begun, or not to be live, and shows no chat"]
+      : ["over", "the stream has ended and has no chat"];
+  }
+  if (dig(player, "videoDetails", "isLive") === true || dig(broadcast, "isLiveNow") === true) {
+    return ["wall", "the video is live, but its page shows no chat"];
+  }
+  return [player ? "over" : "unknown", "the video has no live chat"];
 }
 
 /** The notice in the place of the chat: on a watch page beside the video, on a popout page in place of everything. */
@@ -44,8 +90,8 @@ function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
   );
 }
 
-function whyNoData(html: string): string {
+function noData(html: string): Finding {
   return /action=["']https:\/\/consent\.(?:youtube|google)\.com\/|<title>\s*Before you continue/i.test(html)
-    ? "the upstream asks for consent to cookies in place of the page"
-    : "the page holds no initial data that could be read";
+    ? ["wall", "the upstream asks for consent to cookies in place of the page"]
+    : ["wall", "the page holds no initial data that could be read"];
 }

@@ -4,36 +4,51 @@
  * ours, and the rest goes on.
  */
 
-import { asArray, asNumber, asObject, dig, type JsonObject, omitUndefined } from "../../json.ts";
+import { addDefined, asArray, asNumber, asObject, dig, type JsonObject } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/telemetry.ts";
-import { NO_PANELS, type OpenPanels } from "./panels.ts";
-import { type ActionTime, BrokenItem, type Context, type Item, type Outcome, type Reader } from "./reader.ts";
+import { type Counts, readCounts } from "./counts.ts";
+import { idsInElement } from "./element.ts";
+import { NO_PANELS, type Panels } from "./panels.ts";
+import {
+  type ActionTime,
+  BrokenItem,
+  type Context,
+  type Item,
+  type Outcome,
+  type Reader,
+  type Surroundings,
+} from "./reader.ts";
 import { READERS } from "./table.ts";
 import { cut } from "./text.ts";
-import { timeOfDay } from "./timestamp.ts";
+import type { TimeOfDay } from "./timestamp.ts";
 
 const MAX_KIND_LENGTH = 100;
 const MAX_SAMPLE_LENGTH = 1000;
 /** Kinds counted by name in one call; what comes beyond is counted together. */
 const MAX_KINDS = 50;
+/** Holds something itself, or only gives ids to what stands beside it. */
+const ELEMENT = "elementRenderer";
+const NOTHING: Surroundings = {};
 const OTHER_KINDS = "(other kinds)";
 
 export interface ActionContext {
   /** Wall time of the receipt, in milliseconds since 1970. */
   receivedAt: number;
-  /** IANA name of the zone in which live times are shown. */
-  timezone: string;
-  /** The polls that earlier answers left open; none by default. */
-  panels?: OpenPanels | undefined;
+  /** Shows the time of live messages. */
+  timeOfDay: TimeOfDay;
+  /** As earlier answers left them; none by default. */
+  panels?: Panels | undefined;
+  /** The entities that came beside the actions, as they came. */
+  mutations?: readonly unknown[] | undefined;
 }
 
 export type Reading = Omit<Collector, "take">;
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
-  const { receivedAt, timezone, panels = NO_PANELS } = context;
-  const reading = new Collector(panels);
-  const now: ActionTime = { receivedAt, timeOfDay: timeOfDay(timezone), offsetMs: undefined };
+  const { receivedAt, timeOfDay, panels = NO_PANELS, mutations = [] } = context;
+  const reading = new Collector(panels, readCounts(mutations, actions));
+  const now: ActionTime = { receivedAt, timeOfDay, offsetMs: undefined };
   for (const action of actions) {
     const replayed = asObject(dig(action, "replayChatItemAction"));
     const inner = asArray(replayed?.actions);
@@ -47,30 +62,49 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
+/** Where an action stands, as what it holds is read. */
+interface Place {
+  moment: ActionTime;
+  panels: Panels;
+  counts: Counts;
+}
+
 class Collector {
   readonly items: Item[] = [];
+  /** The ids of the polls among the items: what one showed already is not told again. */
+  readonly #polls = new Set<string>();
+  readonly #counts: Counts;
   /** By kind: the renderer's key of a chat item, else the action's. */
   readonly dropped = new Map<string, DroppedActions>();
   /** Actions on which a reader failed. */
   readonly bugs: ReaderBug[] = [];
-  /** The polls that are open now. */
-  panels: OpenPanels;
+  /** As they are now. */
+  panels: Panels;
 
-  constructor(panels: OpenPanels) {
+  constructor(panels: Panels, counts: Counts) {
     this.panels = panels;
+    this.#counts = counts;
   }
 
   take(action: unknown, moment: ActionTime): void {
     try {
-      const place = { ...moment, around: {}, panels: this.panels };
-      const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place);
+      const place = { moment, panels: this.panels, counts: this.#counts };
+      const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place, NOTHING);
       this.panels = panels;
       if (typeof item === "string") this.#drop(kind, item, action);
+      else if (this.#isRepeatedPoll(item)) this.#drop(kind, "silent", action);
       else this.items.push(item);
     } catch (error) {
       const kind = cut(namedIn(action)?.kind ?? "(no action)", MAX_KIND_LENGTH);
       this.bugs.push({ kind, error, sample: sampleOf(action) });
     }
+  }
+
+  #isRepeatedPoll({ message: { type, id } }: Item): boolean {
+    if (type !== "poll") return false;
+    const isRepeated = this.#polls.has(id);
+    this.#polls.add(id);
+    return isRepeated;
   }
 
   #drop(kind: string, reason: DroppedActions["reason"], action: unknown): void {
@@ -86,21 +120,26 @@ class Collector {
 function readNamed(
   holder: unknown,
   holderKind: string,
-  place: Omit<Context, "read">,
+  place: Place,
+  outside: Surroundings,
 ): Outcome & { kind: string } {
   const { kind, body } = namedIn(holder) ?? { kind: holderKind };
   const reader = READERS.get(kind);
   if (!body) return { kind, item: "broken" };
   if (!reader) return { kind, item: "unknown" };
   if (reader === "silent") return { kind, item: "silent" };
-  const read: Context["read"] = (inside, around = {}) =>
-    readNamed(inside, kind, { ...place, around: { ...place.around, ...omitUndefined(around) } });
+  const element = kind === ELEMENT ? undefined : dig(holder, ELEMENT);
+  const around = element === undefined ? outside : within(outside, idsInElement(element));
+  const { moment, panels, counts } = place;
+  const read: Context["read"] = (inside, ids) =>
+    readNamed(inside, kind, place, ids ? within(around, ids) : around);
   try {
-    const outcome = toOutcome(reader(body, { ...place, read }));
+    const outcome = toOutcome(reader(body, { ...moment, around, panels, counts, read }));
     const { item } = outcome;
     // What only holds another kind gives that one's outcome, which is complete.
-    if (outcome.kind !== undefined || typeof item === "string") return { kind, ...outcome };
-    return { ...outcome, kind, item: { message: withOrigin(item.message, kind, place) } };
+    if (outcome.kind !== undefined) return outcome as Outcome & { kind: string };
+    if (typeof item !== "string") addOrigin(item.message, kind, moment);
+    return { ...outcome, kind };
   } catch (error) {
     if (error instanceof BrokenItem) return { kind, item: "broken" };
     throw error;
@@ -112,24 +151,39 @@ function toOutcome(result: ReturnType<Reader>): Outcome {
   return "item" in result ? result : { item: { message: result } };
 }
 
-function withOrigin<M extends Message>(message: M, upstreamKind: string, { offsetMs }: ActionTime): M {
-  const offset = offsetMs === undefined ? {} : { offsetMs };
-  return { ...message, details: { ...message.details, ...offset, upstreamKind } };
+/** The message has just been made, with details of its own. */
+function addOrigin({ details }: Message, upstreamKind: string, { offsetMs }: ActionTime): void {
+  if (offsetMs !== undefined) details.offsetMs = offsetMs;
+  details.upstreamKind = upstreamKind;
+}
+
+function within(outside: Surroundings, ids: Surroundings): Surroundings {
+  return addDefined<Surroundings>({ ...outside }, ids);
 }
 
 /**
- * The one thing that the wire's objects hold under its name. Beside it can stand `clickTrackingParams` and the
- * like, in any order; so a known name comes first, then one that looks like a name, then any object.
+ * The one thing that the wire's objects hold under its name. Beside it can stand `clickTrackingParams` and the like, an
+ * element with its ids, a mere picture, in any order; so what can be read comes first, then a known name, then one that
+ * looks like a name, then any object.
  */
 function namedIn(holder: unknown): { kind: string; body: JsonObject | undefined } | undefined {
   const object = asObject(holder);
   if (!object) return undefined;
   const keys = Object.keys(object);
+  const readable = keys.find(isReadable);
+  if (readable !== undefined) return { kind: readable, body: asObject(object[readable]) };
+  const known = keys.filter((key) => READERS.has(key));
   const kind =
-    keys.find((key) => READERS.has(key)) ??
+    known.find((key) => key !== ELEMENT) ??
+    known[0] ??
     keys.find((key) => /(?:Action|Command|Renderer|Model)$/.test(key)) ??
     keys.find((key) => asObject(object[key]));
   return kind === undefined ? undefined : { kind, body: asObject(dig(object, kind)) };
+}
+
+function isReadable(key: string): boolean {
+  const reader = READERS.get(key);
+  return reader !== undefined && reader !== "silent" && key !== ELEMENT;
 }
 
 function sampleOf(action: unknown): string {

@@ -6,6 +6,9 @@
 import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
 import { BOUNDS } from "../bounds.ts";
 
+/** An address of the usual form, which needs no parser to be found good: almost all are. */
+const PLAIN_ADDRESS = /^https:\/\/(?:(?!xn--)[a-z\d-]+\.)+[a-z]{2,}\/[\w\-./=?&%+,:;@~]*$/;
+
 const UPSTREAM_SITE = "https://www.youtube.com";
 
 /** Made absolute, otherwise as it stands; undefined if it is not an address, too long, or of another scheme. */
@@ -17,6 +20,7 @@ export function webAddress(value: unknown): string | undefined {
     : text.startsWith("/")
       ? UPSTREAM_SITE + text
       : text;
+  if (PLAIN_ADDRESS.test(absolute)) return absolute;
   return /^https?:\/\/[^\s"<>\\]+$/i.test(absolute) && URL.canParse(absolute) ? absolute : undefined;
 }
 
@@ -33,14 +37,21 @@ export function linkAddress(endpoint: unknown): string | undefined {
 
 /** The address of the largest of an image's forms: `thumbnails` of a renderer, `sources` of a view model. */
 export function imageAddress(image: unknown): string | undefined {
-  let largest: { url: string; width: number } | undefined;
-  for (const form of asArray(dig(image, "thumbnails")) ?? asArray(dig(image, "sources")) ?? []) {
-    const url = webAddress(dig(asObject(form), "url"));
-    const width = asNumber(dig(form, "width")) ?? 0;
-    if (url !== undefined && width >= (largest?.width ?? 0)) largest = { url, width };
+  const forms = asArray(asObject(image)?.thumbnails) ?? asArray(asObject(image)?.sources) ?? [];
+  let largest: unknown;
+  let width = 0;
+  for (const form of forms) {
+    const formWidth = widthOf(form);
+    if (formWidth < width) continue; // of two as large the last one counts
+    largest = form;
+    width = formWidth;
   }
-  return largest?.url;
+  return addressOf(largest) ?? forms.toReversed().sort(byWidth).map(addressOf).find(Boolean);
 }
+
+const widthOf = (form: unknown) => Math.max(0, asNumber(asObject(form)?.width) ?? 0);
+const addressOf = (form: unknown) => webAddress(asObject(form)?.url);
+const byWidth = (a: unknown, b: unknown) => widthOf(b) - widthOf(a);
 
 function redirectTarget(address: string): string {
   const { hostname, pathname, searchParams } = new URL(address);

@@ -40,7 +40,7 @@ export const replaced: Reader = (action, context) => {
     id: replacedId(targetId, message),
     details: { ...message.details, target: { messageId: targetId } },
   };
-  return { ...outcome, item: { message, replaces: { id: targetId, as } } };
+  return { ...outcome, item: { ...item, replaces: { id: targetId, as } } };
 };
 
 /** The id of the event that a message now has this content; the same content gives the same id. */

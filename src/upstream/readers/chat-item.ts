@@ -3,8 +3,8 @@
  * but the id may be missing. The plainest item, what viewers write, is read here too.
  */
 
-import { asArray, dig, type JsonObject } from "../../json.ts";
-import type { Badge } from "../../protocol/kinds.ts";
+import { asArray, asNumber, asString, dig, type JsonObject } from "../../json.ts";
+import type { Badge, Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageAddress } from "./address.ts";
@@ -16,24 +16,39 @@ import { isoTime, microseconds } from "./timestamp.ts";
 /** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
 export function chatItem(item: JsonObject, context: Context, content: Content): Message {
   const { around } = context;
-  const usec = microseconds(dig(item, "timestampUsec"));
-  const authorId = dig(item, "authorExternalChannelId") ?? around.authorExternalChannelId;
-  return event(usableId(dig(item, "id") ?? around.id), context, content, {
-    author: wordsOf(dig(item, "authorName")).trim(),
-    // Only replays carry the text; there it counts from the stream's beginning.
-    shownTime: wordsOf(dig(item, "timestampText"), 50),
+  const usec = microseconds(item.timestampUsec);
+  const authorId = item.authorExternalChannelId ?? around.authorExternalChannelId;
+  const details: Details = {};
+  const author = shorten(authorId, 100);
+  const photo = imageAddress(item.authorPhoto);
+  const badges = badgesOf(item);
+  const rank = rankOf(item);
+  if (author !== "") details.authorId = author;
+  if (photo !== undefined) details.authorPhoto = photo;
+  if (badges) details.badges = badges;
+  if (rank !== undefined) details.rank = rank;
+  if (usec !== undefined) details.publishedAt = isoTime(usec);
+  // Only replays carry the time's text; there it counts from the stream's beginning.
+  const shownTime = wordsOf(item.timestampText, 50);
+  return event(usableId(item.id ?? around.id), context, content, {
+    author: wordsOf(item.authorName).trim(),
+    shownTime,
     usec,
-    details: {
-      authorId: shorten(authorId, 100) || undefined,
-      authorPhoto: imageAddress(dig(item, "authorPhoto")),
-      badges: badgesOf(item),
-      publishedAt: usec === undefined ? undefined : isoTime(usec),
-    },
+    details,
   });
 }
 
 export const chat: Reader = (item, context) =>
-  chatItem(item, context, { type: "chat", parts: partsOf(dig(item, "message")) });
+  chatItem(item, context, { type: "chat", parts: partsOf(item.message) });
+
+/** The button of the leaderboard, before the words or in a paid message's header: `#1`. */
+function rankOf(item: JsonObject): number | undefined {
+  const [before, beside] = [asArray(item.beforeContentButtons), item.leaderboardBadge];
+  if (!before && beside === undefined) return undefined;
+  const buttons = [...(before ?? []), beside];
+  const titles = buttons.map((button) => asString(dig(button, "buttonViewModel", "title")));
+  return asNumber(titles.find((title) => title !== undefined && /^#[1-3]$/.test(title))?.slice(1));
+}
 
 const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
   ["OWNER", "owner"],
@@ -43,8 +58,10 @@ const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
 
 /** A member's badge has a picture of the channel's own; the others have one of three icons. */
 function badgesOf(item: JsonObject): Badge[] | undefined {
+  const shown = asArray(item.authorBadges);
+  if (!shown) return undefined;
   const badges: Badge[] = [];
-  for (const badge of (asArray(dig(item, "authorBadges")) ?? []).slice(0, BOUNDS.badges)) {
+  for (const badge of shown.slice(0, BOUNDS.badges)) {
     const renderer = dig(badge, "liveChatAuthorBadgeRenderer");
     const picture = dig(renderer, "customThumbnail");
     const kind = picture ? "member" : BADGE_KINDS.get(dig(renderer, "icon", "iconType"));

@@ -7,13 +7,18 @@ import { asString, dig } from "../../json.ts";
 import { chat } from "./chat-item.ts";
 import { notice } from "./notice.ts";
 import { superchat, supersticker } from "./paid.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader, Surroundings } from "./reader.ts";
 
 export const element: Reader = (renderer, { read }) =>
-  read(dig(renderer, "newElement", "type", "componentType", "model"), {
+  read(dig(renderer, "newElement", "type", "componentType", "model"), idsInElement(renderer));
+
+/** The ids that an element gives what it holds, or what stands beside it. */
+export function idsInElement(renderer: unknown): Surroundings {
+  return {
     id: dig(renderer, "compatibilityOptions", "liveChatId"),
     authorExternalChannelId: dig(renderer, "compatibilityOptions", "liveChatAuthorExternalChannelId"),
-  });
+  };
+}
 
 /** Of a message in the list, and of a pinned one. */
 export const chatModel: Reader = (model, context) => {

@@ -3,7 +3,7 @@
  * upstream's own are put together here and stay the same however often an event is read.
  */
 import { createHash } from "node:crypto";
-import { asString, omitUndefined } from "../../json.ts";
+import { addDefined, asString } from "../../json.ts";
 import type { Details, DetailsOf, MessageType } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
@@ -36,7 +36,8 @@ export interface Origin {
   shownTime?: string;
   /** Microseconds since 1970; absent: the time of receipt. */
   usec?: number | undefined;
-  details?: Found<Details>;
+  /** Made for this event, which takes it over. */
+  details?: Details;
 }
 
 export function event(id: string, moment: ActionTime, content: Content, origin: Origin = {}): Message {
@@ -49,7 +50,7 @@ export function event(id: string, moment: ActionTime, content: Content, origin: 
     amount: content.amount ?? "",
     color: content.color ?? "",
     parts: content.parts,
-    details: omitUndefined<Details>({ ...origin.details, ...content.details }),
+    details: addDefined<Details>(origin.details ?? {}, content.details),
   } as Message; // a content's type and details are a pair, which the compiler cannot follow into this object
 }
 

@@ -11,6 +11,8 @@ export const ticker: Reader = (renderer, { read }) =>
     authorExternalChannelId: dig(renderer, "authorExternalChannelId"),
   });
 
-/** What phones show moving over the chat. */
-export const widget: Reader = (action, { read }) =>
-  read(dig(action, "widgetRenderer", "interactivityWidgetRenderer", "content"));
+/** What moves over the chat; without a widget of its own it is another's picture. */
+export const widget: Reader = (action, { read }) => {
+  const content = dig(action, "widgetRenderer", "interactivityWidgetRenderer", "content");
+  return read(content === undefined ? action : content);
+};

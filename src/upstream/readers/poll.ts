@@ -1,6 +1,6 @@
 /**
  * Polls: opened in a panel or a banner, updated as votes come in, closed. The id holds a hash of what is shown, so
- * a poll that shows what it showed before is the same message again.
+ * a poll that shows what it showed before is the same message again, and a room that holds it takes it as such.
  */
 
 import { asArray, asNumber, asObject, dig, omitUndefined } from "../../json.ts";
@@ -8,7 +8,7 @@ import type { Details } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { event, shortHash, usableId } from "./event.ts";
-import { type OpenPanel, withoutPanel, withPanel } from "./panels.ts";
+import { type Panel, withPanel } from "./panels.ts";
 import type { ActionTime, Context, Reader } from "./reader.ts";
 import { partsOf, plainText, wordsOf } from "./text.ts";
 
@@ -25,18 +25,17 @@ export const pollUpdated: Reader = (action, context) => {
   const poll = dig(action, "pollToUpdate", "pollRenderer");
   if (!asObject(poll)) return "unknown";
   const panel = readPoll(poll, "updated");
-  const open = context.panels.find(({ pollId }) => pollId === panel.pollId);
-  if (open && hashOf(open.poll) === hashOf(panel.poll)) return "silent";
-  return showPoll({ ...panel, panelId: open?.panelId ?? panel.panelId }, context);
+  const known = context.panels.find(({ pollId }) => pollId === panel.pollId);
+  const showsItsOpening = known?.poll.state === "open" && hashOf(known.poll) === hashOf(panel.poll);
+  if (showsItsOpening) return "silent";
+  return showPoll({ ...panel, panelId: known?.panelId ?? panel.panelId }, context);
 };
 
 /** A message only where the poll was shown: the action itself says nothing about it. */
 export const pollClosed: Reader = (action, context) => {
   const panelId = usableId(dig(action, "targetPanelId"));
-  const open = context.panels.find((panel) => panel.panelId === panelId);
-  if (!open) return "silent";
-  const closed: OpenPanel = { ...open, poll: { ...open.poll, state: "closed" } };
-  return { item: { message: messageOf(closed, context) }, panels: withoutPanel(context.panels, panelId) };
+  const known = context.panels.find((panel) => panel.panelId === panelId);
+  return known ? messageOf({ ...known, poll: { ...known.poll, state: "closed" } }, context) : "silent";
 };
 
 /** A banner's poll shows no votes, and goes with its banner. */
@@ -48,11 +47,11 @@ export const pollInBanner: Reader = (poll, context) => {
   return messageOf({ panelId: pollId, pollId, question, poll: shown }, context);
 };
 
-function showPoll(panel: OpenPanel, context: Context) {
+function showPoll(panel: Panel, context: Context) {
   return { item: { message: messageOf(panel, context) }, panels: withPanel(context.panels, panel) };
 }
 
-function messageOf({ pollId, question, poll }: OpenPanel, moment: ActionTime): Message {
+function messageOf({ pollId, question, poll }: Panel, moment: ActionTime): Message {
   return event(`poll:${pollId}:${hashOf(poll)}`, moment, {
     type: "poll",
     parts: [...question],
@@ -61,12 +60,12 @@ function messageOf({ pollId, question, poll }: OpenPanel, moment: ActionTime): M
 }
 
 /** Open and updated count as one state, closed as another. */
-function hashOf(poll: OpenPanel["poll"]): string {
+function hashOf(poll: Panel["poll"]): string {
   return shortHash({ ...poll, state: poll.state === "closed" ? "closed" : "open" });
 }
 
 /** `panelId`: where it is not the poll's own id, which it always was so far. */
-function readPoll(poll: unknown, state: Shown["state"], panelId?: unknown): OpenPanel {
+function readPoll(poll: unknown, state: Shown["state"], panelId?: unknown): Panel {
   const pollId = usableId(dig(poll, "liveChatPollId") ?? panelId);
   const header = dig(poll, "header", "pollHeaderRenderer");
   const question: Part[] = partsOf(dig(header, "pollQuestion"), BOUNDS.questionLength);

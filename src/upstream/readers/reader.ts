@@ -7,28 +7,31 @@
 import type { JsonObject } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions } from "../../telemetry/telemetry.ts";
-import type { OpenPanels } from "./panels.ts";
+import type { Counts } from "./counts.ts";
+import type { Panels } from "./panels.ts";
+import type { TimeOfDay } from "./timestamp.ts";
 
 /** When an action came. */
 export interface ActionTime {
   /** Wall time in milliseconds, for what carries no time of its own. */
   receivedAt: number;
-  /** A wall time in milliseconds as `h:mm AM` in the configured zone. */
-  timeOfDay: (epochMs: number) => string;
+  timeOfDay: TimeOfDay;
   /** In a replay: milliseconds since the stream began. */
   offsetMs: number | undefined;
 }
 
 /** Fields of an item that its holder has, used where the item itself lacks them. Raw, as they came. */
-interface Surroundings {
+export interface Surroundings {
   id?: unknown;
   authorExternalChannelId?: unknown;
 }
 
 export interface Context extends ActionTime {
   around: Surroundings;
-  /** The polls that are open before this action. */
-  panels: OpenPanels;
+  /** As they are before this action. */
+  panels: Panels;
+  /** What the answer counts beside its actions (likes, replies), by entity key. */
+  counts: Counts;
   /** Reads the one thing that an object holds under its name. */
   read(holder: unknown, around?: Surroundings): Outcome;
 }
@@ -38,9 +41,18 @@ export class BrokenItem extends Error {
   override readonly name = "BrokenItem";
 }
 
+/** By what the two forms of one gift in jewels are known as one. */
+export interface Gift {
+  /** All names that it shows, as they are compared. */
+  names: readonly string[];
+  shownIn: "list" | "widget";
+}
+
 /** One message of a chat. */
 export interface Item {
   message: Message;
+  /** Of a gift in jewels that may be shown in another form too. */
+  gift?: Gift;
   /** The earlier message that it replaces, and the event (`as`) for a room that holds that one. */
   replaces?: { id: string; as: Message };
 }
@@ -53,8 +65,8 @@ export interface Outcome {
   item: Item | Reason;
   /** The kind that it was read as; absent: the reader's own. */
   kind?: string;
-  /** The polls that are open afterwards; absent: as before. */
-  panels?: OpenPanels;
+  /** As they are afterwards; absent: as before. */
+  panels?: Panels;
 }
 
 /**

@@ -7,9 +7,10 @@ import { authorDeleted, deleted, replaced } from "./change.ts";
 import { chat } from "./chat-item.ts";
 import { chatModel, element, noticeModel, superchatModel, superstickerModel } from "./element.ts";
 import { item, ticker, widget } from "./holder.ts";
+import { giftInList, giftInWidget } from "./jewels.ts";
 import { gift, giftReceived, membership, newSponsor } from "./membership.ts";
 import { mode, notice, product, productBought } from "./notice.ts";
-import { donation, giftAttribution, jewels, superchat, supersticker } from "./paid.ts";
+import { donation, superchat, supersticker } from "./paid.ts";
 import { pollClosed, pollInBanner, pollOpened, pollUpdated } from "./poll.ts";
 import type { Reader } from "./reader.ts";
 
@@ -32,8 +33,8 @@ export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, R
   ["liveChatLegacyPaidMessageRenderer", newSponsor],
   ["liveChatSponsorshipsGiftPurchaseAnnouncementRenderer", gift],
   ["liveChatSponsorshipsGiftRedemptionAnnouncementRenderer", giftReceived],
-  ["giftMessageViewModel", jewels],
-  ["giftAttributionItemViewModel", giftAttribution],
+  ["giftMessageViewModel", giftInList],
+  ["giftAttributionItemViewModel", giftInWidget],
   ["liveChatDonationAnnouncementRenderer", donation],
   ["liveChatViewerEngagementMessageRenderer", notice],
   ["liveChatModerationMessageRenderer", notice],
@@ -80,4 +81,9 @@ export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, R
   ["dimChatItemAction", "silent"],
   ["liveChatAddToToastAction", "silent"],
   ["addLiveChatTextMessageFromTemplateAction", "silent"],
+  // Pictures of a gift that is shown elsewhere.
+  ["companionWidgetRenderer", "silent"],
+  ["giftOverlayItemViewModel", "silent"],
+  // Read beforehand, for the messages to which they belong.
+  ["entityUpdateCommand", "silent"],
 ]);

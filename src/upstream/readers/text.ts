@@ -39,12 +39,17 @@ export function sentence(text: unknown, subText: unknown): Part[] {
 
 /** A message's text: its parts' texts joined. */
 export function plainText(parts: readonly Part[]): string {
-  return parts.map((part) => part.text).join("");
+  let text = "";
+  for (const part of parts) text += part.text;
+  return text;
 }
 
 /** The plain words of a text, shortened; "" where there are none. */
 export function wordsOf(text: unknown, maxLength: number = BOUNDS.wordsLength): string {
-  return cut(plainText(partsOf(text)), maxLength);
+  // The usual form needs no parts.
+  const object = asObject(text);
+  const whole = asString(object?.simpleText);
+  return cut(whole !== undefined && !object?.runs ? whole : plainText(partsOf(text)), maxLength);
 }
 
 /** A bare string, shortened; "" where there is none. */
@@ -73,18 +78,21 @@ export function stripMarkup(words: string): string {
 }
 
 function runsOf(text: unknown): readonly unknown[] {
-  const runs = asArray(dig(text, "runs"));
+  const object = asObject(text);
+  const runs = asArray(object?.runs);
   if (runs) return runs;
-  const whole = asString(dig(text, "simpleText")) ?? asString(dig(text, "content"));
+  const whole = asString(object?.simpleText) ?? asString(object?.content);
   return whole === undefined ? [] : [{ text: whole }];
 }
 
 function partOf(run: unknown): Part | undefined {
-  const emoji = asObject(dig(run, "emoji"));
+  const object = asObject(run);
+  const emoji = asObject(object?.emoji);
   if (emoji) return emojiPart(emoji);
-  const text = asString(dig(run, "text"));
+  const text = asString(object?.text);
   if (!text) return undefined;
-  const url = linkAddress(dig(run, "navigationEndpoint"));
+  const endpoint = object?.navigationEndpoint;
+  const url = endpoint === undefined ? undefined : linkAddress(endpoint);
   return url === undefined ? { kind: "text", text } : { kind: "link", text, url };
 }
 

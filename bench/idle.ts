@@ -1,0 +1,53 @@
+/**
+ * What a viewer costs that is sent nothing but keepalives: memory of the server's process for each, against bare sockets
+ * and Nchan, and the service's CPU time for keepalives to all of them; and the service's memory with nobody there.
+ * Clients live in processes of their own: each side has its own limit of open files.
+ *
+ *     npm run bench:idle [-- --viewers 10000]
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { startReaders } from "./readers.ts";
+import { cpuMs, type Figures, report, residentBytes, settings } from "./rounds.ts";
+import { type Served, serveBare, serveNchan, serveRelay } from "./servers.ts";
+
+const VIDEO = "bench-video";
+const KEEPALIVE_MS = 15_000;
+
+const { viewers } = settings({ viewers: 10_000 });
+
+/** One that was there before, so that what the first one brings along is not counted. */
+async function measure(server: string, served: Served, path: string): Promise<Figures> {
+  using _first = await startReaders(served.port, path, 1);
+  await pause(2000);
+  const before = residentBytes(served.pid);
+  using readers = await startReaders(served.port, path, viewers);
+  const bytes = await readers.bytes();
+  const cpu = cpuMs(served.pid);
+  await pause(2 * KEEPALIVE_MS);
+  return {
+    server,
+    viewers,
+    emptyMb: before / 2 ** 20,
+    kbPerViewer: (residentBytes(served.pid) - before) / 1024 / viewers,
+    cpuMsPerSecond: (cpuMs(served.pid) - cpu) / ((2 * KEEPALIVE_MS) / 1000),
+    bytesPerViewer: ((await readers.bytes()) - bytes) / viewers,
+  };
+}
+
+const rows: Figures[] = [];
+{
+  await using relay = await serveRelay();
+  relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10_000 });
+  rows.push(await measure("livechat-relay", relay, `/v1/stream?videoId=${VIDEO}&backfill=0`));
+}
+{
+  await using bare = await serveBare();
+  rows.push(await measure("bare node:net", bare, "/"));
+}
+{
+  await using nchan = await serveNchan();
+  await nchan?.publish("first");
+  if (nchan) rows.push(await measure("Nchan", nchan, "/sub"));
+  else console.log("Nchan is not installed (apt-get install libnginx-mod-nchan): not measured.");
+}
+report("idle", rows);

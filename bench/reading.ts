@@ -1,0 +1,101 @@
+/**
+ * What it costs to read the upstream's answers: from an answer's text to its messages, in multiples of `JSON.parse`
+ * alone of the same text, and beside youtubei.js where that is installed. CPU time of this process.
+ *
+ *     npm run bench:reading [-- FILE ...]        recorded answers, or lists of actions, in place of generated ones
+ *     npm ci --prefix bench/peers                once, for youtubei.js
+ */
+import { readFileSync } from "node:fs";
+import { asArray, asObject } from "../src/json.ts";
+import { startSimulator } from "../src/simulator/index.ts";
+import { readChatAnswer } from "../src/upstream/answer.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
+import { timeOfDay } from "../src/upstream/readers/timestamp.ts";
+import { type Figures, inRounds, median, ratio, report } from "./rounds.ts";
+
+const UTC = timeOfDay("UTC");
+const ROUND_BYTES = 20_000_000;
+
+function read(text: string): void {
+  const receivedAt = Date.now();
+  const answer = readChatAnswer({ status: 200, text, receivedAt, tookMs: 0, header: () => undefined });
+  if (answer.kind === "silence") return;
+  readActions(answer.actions, { receivedAt, timeOfDay: UTC, mutations: answer.mutations });
+}
+
+/** youtubei.js, from text to its own objects; undefined where it is not installed. */
+async function peerReader(): Promise<((text: string) => unknown) | undefined> {
+  const peer = new URL("./peers/node_modules/youtubei.js/dist/src/platform/node.js", import.meta.url);
+  const { Parser, Log } = await import(peer.href).catch(() => ({}));
+  Log?.setLevel(Log.Level.NONE);
+  return Parser && ((text) => Parser.parseResponse(JSON.parse(text)));
+}
+
+function cpuMs(texts: readonly string[], act: (text: string) => unknown): number {
+  const bytes = texts.reduce((sum, { length }) => sum + length, 0);
+  const before = process.cpuUsage();
+  for (let done = 0; done < ROUND_BYTES; done += bytes) for (const text of texts) act(text);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+async function measure(answers: string, texts: readonly string[]): Promise<Figures> {
+  for (const act of [read, JSON.parse, peer ?? JSON.parse]) cpuMs(texts, act); // warm
+  const measured = await inRounds({
+    parse: () => cpuMs(texts, JSON.parse),
+    read: () => cpuMs(texts, read),
+    peer: () => (peer ? cpuMs(texts, peer) : Number.NaN),
+  });
+  const bytes = texts.reduce((sum, { length }) => sum + length, 0);
+  const count = Math.ceil(ROUND_BYTES / bytes) * texts.length;
+  return {
+    answers,
+    toParse: ratio(measured.read, measured.parse),
+    microsAnAnswer: (median(measured.read) * 1000) / count,
+    ...(peer && { toYoutubei: ratio(measured.read, measured.peer) }),
+  };
+}
+
+function answerOf(actions: readonly unknown[]): string {
+  const continuation = { timeoutMs: 10_000, continuation: "c".repeat(300) };
+  const liveChatContinuation = {
+    continuations: [{ invalidationContinuationData: continuation }],
+    actions,
+  };
+  return JSON.stringify({ responseContext: {}, continuationContents: { liveChatContinuation } });
+}
+
+async function generated(actionsEach: number, answers: number): Promise<string[]> {
+  await using upstream = await startSimulator({ seed: 1 });
+  const chat = upstream.chat("bench-read1", {});
+  chat.say(actionsEach * answers);
+  const actions = chat.ledger.map(({ action }) => action);
+  return Array.from({ length: answers }, (_, i) =>
+    answerOf(actions.slice(i * actionsEach, (i + 1) * actionsEach)),
+  );
+}
+
+/** The answers in recorded files; what is neither an answer with a chat nor a list of actions is named and left out. */
+function recorded(files: readonly string[]): string[] {
+  return files.flatMap((file) => {
+    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    const actions = asArray(value);
+    if (actions) return answerOf(actions);
+    if (asObject(value)?.continuationContents) return JSON.stringify(value);
+    console.log(`${file}: no answer with a chat, left out`);
+    return [];
+  });
+}
+
+const peer = await peerReader();
+if (!peer) console.log("youtubei.js is not installed (npm ci --prefix bench/peers): not measured.");
+const files = process.argv.slice(2);
+const rows =
+  files.length > 0
+    ? [await measure("recorded", recorded(files))]
+    : [
+        await measure("100 actions", await generated(100, 50)),
+        await measure("5 actions", await generated(5, 200)),
+        await measure("no action", await generated(0, 1)),
+      ];
+report(files.length > 0 ? "reading-recorded" : "reading", rows);

@@ -1,0 +1,68 @@
+/**
+ * What all benches share: contestants that take turns in each of five rounds, so that a busy machine is busy for all of
+ * them, ratios within a round, and their median. Results go to a table on the terminal and to `bench/results/`.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+
+export const ROUNDS = 5;
+
+/** The numbers of one bench, by name; units stand in the names. */
+export type Figures = Record<string, number | string>;
+
+/** Whole numbers from the command line, by name, with what they are where they are not given. */
+export function settings<Name extends string>(defaults: Record<Name, number>): Record<Name, number> {
+  const names = Object.keys(defaults) as Name[];
+  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  const { values } = parseArgs({ options });
+  const given = (name: Name) => Number(values[name] ?? defaults[name]);
+  return Object.fromEntries(names.map((name) => [name, given(name)])) as Record<Name, number>;
+}
+
+export function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+}
+
+/** What each contestant measures, round after round. */
+export async function inRounds<Name extends string>(
+  contestants: Record<Name, () => number | Promise<number>>,
+): Promise<Record<Name, number[]>> {
+  const names = Object.keys(contestants) as Name[];
+  const measured = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const name of names) measured[name].push(await contestants[name]());
+  }
+  return measured;
+}
+
+/** The median over the rounds of the one divided by the other. */
+export function ratio(ones: readonly number[], others: readonly number[]): number {
+  return median(ones.map((one, round) => one / (others[round] ?? Number.NaN)));
+}
+
+/** CPU time, user and system, that all threads of a process have used, in milliseconds. Linux only. */
+export function cpuMs(pid: number): number {
+  const ranNs = (task: string) =>
+    Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
+  return readdirSync(`/proc/${pid}/task`).reduce((sum, task) => sum + ranNs(task), 0) / 1e6;
+}
+
+/** What a process holds in memory, in bytes. Linux only. */
+export function residentBytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+}
+
+/** Prints the rows as a table, and writes them to `bench/results/` with the date and the machine. */
+export function report(bench: string, rows: readonly Figures[]): void {
+  console.table(rows.map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, rounded(v)]))));
+  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryMb: Math.round(totalmem() / 2 ** 20) };
+  const result = { bench, date: new Date().toISOString(), node: process.version, machine, rows };
+  const folder = new URL("./results/", import.meta.url);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(new URL(`${bench}.json`, folder), `${JSON.stringify(result, null, 2)}\n`);
+}
+
+function rounded(value: number | string): number | string {
+  return typeof value === "number" ? Number(value.toPrecision(3)) : value;
+}

@@ -1,0 +1,161 @@
+/** The servers that benches compare, each a process of its own on a free port: this service, bare Node, and Nchan. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { freePorts } from "../chaos/service.ts";
+import type { SettingName } from "../src/cli/config.ts";
+import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+
+const START_MS = 60_000;
+/** The checkout whose service is measured: another one can be named, to compare two versions. */
+const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("..", import.meta.url));
+const NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so";
+
+export interface Served extends AsyncDisposable {
+  /** Of the process whose CPU time and memory count. */
+  pid: number;
+  port: number;
+}
+
+async function untilAnswers(port: number, path: string): Promise<void> {
+  for (const limit = AbortSignal.timeout(START_MS); ; await pause(20)) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+    if (answer) return void (await answer.body?.cancel());
+    limit.throwIfAborted();
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+export interface RelayServed extends Served {
+  upstream: Simulator;
+  /** From the start of its process until it was ready, in milliseconds. */
+  readyMs: number;
+}
+
+/** The service on a simulated upstream, which runs in this process. */
+export async function serveRelay(
+  settings: Partial<Record<SettingName, string>> = {},
+  nodeFlags: readonly string[] = [],
+): Promise<RelayServed> {
+  const [port = 0] = await freePorts(1);
+  const upstream = await startSimulator();
+  const env = {
+    ...process.env,
+    RELAY_PORT: String(port),
+    RELAY_HOST: "127.0.0.1",
+    RELAY_STORE: "memory:",
+    RELAY_LOG_LEVEL: "error",
+    RELAY_GATE_SPACING_MS: "1",
+    RELAY_UPSTREAM_URL: upstream.urls.main,
+    RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
+    RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
+    ...settings,
+  };
+  const startedAt = performance.now();
+  const main = join(PROJECT, "src/cli/main.ts");
+  const child = spawn(process.execPath, [...nodeFlags, main, "serve"], {
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  await untilAnswers(port, "/readyz");
+  return {
+    pid: child.pid ?? 0,
+    port,
+    upstream,
+    readyMs: performance.now() - startedAt,
+    [Symbol.asyncDispose]: async () => {
+      await stop(child);
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export interface BareServed extends Served {
+  /** Writes so many bytes to each connection. */
+  write(bytes: number): void;
+}
+
+/** Sockets that are written to in a loop, with nothing around them. */
+export async function serveBare(nodeFlags: readonly string[] = []): Promise<BareServed> {
+  const path = fileURLToPath(new URL("./bare-loop.ts", import.meta.url));
+  const child = spawn(process.execPath, [...nodeFlags, path], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const [port] = await once(child, "message");
+  return {
+    pid: child.pid ?? 0,
+    port,
+    write: (bytes) => void child.send(bytes),
+    [Symbol.asyncDispose]: () => stop(child),
+  };
+}
+
+export interface NchanServed extends Served {
+  publish(text: string): Promise<void>;
+}
+
+/** nginx with Nchan, one worker; undefined where it is not installed (`apt-get install libnginx-mod-nchan`). */
+export async function serveNchan(): Promise<NchanServed | undefined> {
+  if (!existsSync(NCHAN)) return undefined;
+  const [port = 0] = await freePorts(1);
+  const folder = mkdtempSync(join(tmpdir(), "nchan-"));
+  const conf = join(folder, "nginx.conf");
+  writeFileSync(
+    conf,
+    `load_module ${NCHAN};
+daemon off; master_process on; worker_processes 1; user root; worker_rlimit_nofile 20000;
+pid ${folder}/pid; error_log ${folder}/error.log;
+events { worker_connections 15000; }
+http {
+  access_log off; keepalive_requests 1000000; keepalive_timeout 3600s;
+  client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder};
+  uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
+  nchan_shared_memory_size 256M; nchan_message_buffer_length 500; nchan_message_timeout 1h;
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location = /pub { nchan_publisher; nchan_channel_id room; }
+    location = /sub { nchan_subscriber eventsource; nchan_channel_id room; nchan_subscriber_first_message newest;
+                      nchan_eventsource_ping_interval 15; }
+    location = /ready { return 204; }
+  }
+}
+`,
+  );
+  const child = spawn("/usr/sbin/nginx", ["-c", conf, "-p", folder], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  await untilAnswers(port, "/ready");
+  const [worker] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ");
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return {
+    pid: Number(worker),
+    port,
+    publish: async (text) => {
+      const asked = request({ agent, port, host: "127.0.0.1", path: "/pub", method: "POST" }).end(text);
+      const [answer] = await once(asked, "response");
+      answer.resume();
+      await once(answer, "end");
+    },
+    [Symbol.asyncDispose]: async () => {
+      agent.destroy();
+      child.kill("SIGTERM");
+      await once(child, "exit");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Its version, as the package names it. */
+export function nchanVersion(): string {
+  return execFileSync("dpkg-query", ["--show", "libnginx-mod-nchan"], { encoding: "utf8" }).trim();
+}

@@ -1,0 +1,108 @@
+/**
+ * The chats of a run: what they are like, what is said in them, and who follows whom. Live ones that go on, one that
+ * ends, and a replay; after each of the last two comes another.
+ */
+import { type EndShape, realisticHold, type Simulator } from "../src/simulator/index.ts";
+import type { Scenario } from "../src/simulator/scenario.ts";
+import { longActions } from "./long-messages.ts";
+import { RoomTruth } from "./room-truth.ts";
+
+/** A page shows what a killed poll may have lost: the last so many. */
+const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
+/** The one whose tokens can be used again: a poll that was cut short costs it nothing. */
+export const STEADY_ROOM = "chaos-live3";
+/** The one with long messages. */
+export const LONG_ROOM = "chaos-live4";
+/** The one whose upstream holds no more for a late reader than the real one: what is missing there is lost. */
+export const LOSSY_ROOM = "chaos-live5";
+const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
+  { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
+  { videoId: "chaos-live2", perSecond: 6, scenario: PAGE },
+  { videoId: STEADY_ROOM, perSecond: 3, scenario: { ...PAGE, tokens: "reusable" } },
+  { videoId: LONG_ROOM, perSecond: 4, scenario: { ...PAGE, kinds: ["text"] } },
+  {
+    videoId: LOSSY_ROOM,
+    perSecond: 8,
+    scenario: { ...realisticHold, page: 50, overlap: 20, timeoutMs: 1000, kinds: ["text", "paid"] },
+  },
+];
+/** What is said in the room of long messages at first: more than buffers can take, less than an answer may hold. */
+const LONG_CHARACTERS = 4000;
+export const LONG_HISTORY = { answers: 10, messages: 300 };
+
+const REPLAY = { kind: "replay", pageSize: 40, kinds: ["text", "paid", "sticker"] } as const;
+const REPLAY_LENGTH = 2500;
+
+/** A live chat that ends. */
+const BRIEF = { perSecond: 5, scenario: { ...PAGE, kinds: ["text"] } } as const;
+
+export class Cast {
+  readonly rooms: RoomTruth[] = [];
+  /** The live room whose chat ends; a new one follows it. */
+  brief: RoomTruth;
+  /** The room that is read from a recorded chat; a new one follows each that has ended. */
+  replay: RoomTruth;
+  readonly #upstream: Simulator;
+  readonly #traffic = new Map<RoomTruth, { stop(): void }>();
+  #numbered = 0;
+  #longSaid = 0;
+
+  constructor(upstream: Simulator) {
+    this.#upstream = upstream;
+    for (const live of LIVE) this.#newLive(live);
+    this.brief = this.newBrief();
+    this.replay = this.newReplay();
+  }
+
+  /** Those whose chats go on. */
+  get liveRooms(): RoomTruth[] {
+    return this.rooms.filter(({ chatType, mayEnd }) => chatType === "liveChatRenderer" && !mayEnd);
+  }
+
+  /** A replay that nobody has read yet. */
+  newReplay(): RoomTruth {
+    const chat = this.#upstream.chat(this.#nextId("r"), REPLAY);
+    chat.say(REPLAY_LENGTH);
+    this.replay = new RoomTruth(chat, "replay");
+    this.rooms.push(this.replay);
+    return this.replay;
+  }
+
+  newBrief(): RoomTruth {
+    this.brief = this.#newLive({ videoId: this.#nextId("b"), ...BRIEF });
+    return this.brief;
+  }
+
+  endBrief(shape: EndShape, lastWords: boolean): void {
+    this.#traffic.get(this.brief)?.stop();
+    this.brief.mayEnd = true;
+    this.brief.chat.end(shape, { lastWords });
+  }
+
+  sayLong(messages: number): void {
+    const room = this.rooms.find(({ videoId }) => videoId === LONG_ROOM);
+    room?.chat.say(longActions(this.#longSaid, messages, LONG_CHARACTERS));
+    this.#longSaid += messages;
+  }
+
+  /** Nothing more is said. */
+  stopTraffic(): void {
+    for (const speech of this.#traffic.values()) speech.stop();
+  }
+
+  #newLive({ videoId, perSecond, scenario }: (typeof LIVE)[number]): RoomTruth {
+    const chat = this.#upstream.chat(videoId, scenario);
+    const isLossy = scenario.holdsMs !== undefined;
+    const room = new RoomTruth(chat, "live", { pageLength: scenario.page ?? 0, isLossy });
+    this.rooms.push(room);
+    chat.say(30);
+    this.#traffic.set(room, chat.speak(perSecond));
+    return room;
+  }
+
+  /** A video that no other had: `chaos-r0001`. */
+  #nextId(letter: string): string {
+    this.#numbered += 1;
+    return `chaos-${letter}${String(this.#numbered).padStart(4, "0")}`;
+  }
+}

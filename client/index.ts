@@ -1,0 +1,28 @@
+/**
+ * The SDK: reads chats from a relay, in browsers, Node.js, Deno and Bun. It needs `fetch` alone, and importing it does
+ * nothing. What it promises is in docs/sdk.md.
+ */
+export { GROUPS } from "../src/protocol/kinds.ts";
+export { ChatError } from "./error.ts";
+export { poll } from "./poll.ts";
+export { probe } from "./probe.ts";
+export { chat } from "./room.ts";
+export type {
+  Chat,
+  ChatEvents,
+  ChatOptions,
+  Details,
+  End,
+  ErrorCode,
+  Gap,
+  Init,
+  Message,
+  MessageOf,
+  MessageType,
+  Part,
+  PollOptions,
+  ProbeOptions,
+  ProbeResult,
+  ProbeRow,
+  State,
+} from "./types.ts";

@@ -1,0 +1,87 @@
+/** A chat that the caller polls by itself, through `/v1/sessions` and `/v1/poll`. */
+import type { MessageType } from "../src/protocol/kinds.ts";
+import { ChatError } from "./error.ts";
+import { selectTypes } from "./selection.ts";
+import { Service } from "./service.ts";
+import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
+import { Retries, sleep } from "./waiting.ts";
+
+const MAX_FAILURES = 5;
+/** A new session repeats the messages that are still in the chat: some hundreds at the maximum. */
+const KEPT_IDS = 1000;
+
+interface Batch {
+  token: string | null;
+  timeoutMs: number;
+  messages: { id: string; type: MessageType }[];
+}
+
+interface Session extends Batch {
+  client: string;
+  endpoint: string;
+  apiKey: string;
+  webVersion: string;
+}
+
+/**
+ * The messages of a chat, polled while they are iterated. Throws `TypeError` at once for an unusable URL or a missing
+ * `videoId`. The loop throws `ChatError` at a refusal or the fifth failure in a row, and the signal's reason.
+ */
+export function poll<D extends boolean = false, T extends TypeOrGroup = MessageType>(
+  url: string | URL,
+  options: PollOptions<D, T>,
+): AsyncGenerator<BareMessageOf<TypesIn<T> | "gap", D>, void, void> {
+  return messages(new Service(url, options), options) as AsyncGenerator<never, void, void>;
+}
+
+async function* messages(service: Service, options: PollOptions): AsyncGenerator<unknown, void, void> {
+  const { includeInitial = true, details = false, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
+  const { videoId } = service;
+  const isWanted = selectTypes(options.types);
+  const retries = new Retries(options, MAX_FAILURES);
+  const known = new Set<string>();
+  let expiries = 0;
+  let isFirst = true;
+  let session: Session | undefined;
+  let token: string | null = "";
+  for (let delayMs = 0; token !== null; ) {
+    await sleep(delayMs, signal);
+    let batch: Batch;
+    try {
+      if (session) {
+        const { client, endpoint, apiKey, webVersion } = session;
+        batch = await service.post("v1/poll", { token, client, endpoint, apiKey, webVersion, details });
+        retries.succeed();
+        expiries = 0;
+      } else {
+        const initial = { includeInitial: includeInitial || !isFirst };
+        batch = session = await service.post<Session>("v1/sessions", { videoId, ...initial, details });
+      }
+    } catch (error) {
+      if (!(error instanceof ChatError)) throw error;
+      const isExpired = error.code === "TOKEN_EXPIRED" && ++expiries < MAX_FAILURES;
+      const waitMs = isExpired ? 0 : retries.fail(error);
+      if (waitMs === undefined) throw error;
+      if (isExpired) session = undefined;
+      delayMs = waitMs;
+      continue;
+    }
+    token = batch.token;
+    delayMs = Math.min(maxDelayMs, Math.max(minDelayMs, batch.timeoutMs));
+    // Of a session that only makes up for an expired token, what was there before the first one is not wanted either.
+    const isRepeating = batch === session && !isFirst && !includeInitial;
+    const from = isRepeating ? batch.messages.findLastIndex(({ id }) => known.has(id)) : 0;
+    isFirst = false;
+    for (const message of from < 0 ? [] : batch.messages.slice(from)) {
+      if (known.has(message.id)) continue;
+      remember(message.id, known);
+      if (isWanted(message.type)) yield message;
+    }
+  }
+}
+
+function remember(id: string, known: Set<string>): void {
+  known.add(id);
+  const [oldest = id] = known;
+  if (known.size > KEPT_IDS) known.delete(oldest);
+}

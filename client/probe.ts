@@ -1,0 +1,11 @@
+import { Service } from "./service.ts";
+import type { ProbeOptions, ProbeResult } from "./types.ts";
+
+/**
+ * Which upstream clients work for a video today; takes from seconds to minutes. Throws `TypeError` at once for an
+ * unusable URL or a missing `videoId`; rejects with `ChatError` at the first failure, or with the signal's reason.
+ */
+export function probe(url: string | URL, options: ProbeOptions): Promise<ProbeResult> {
+  const service = new Service(url, options);
+  return service.post("v1/probe", { videoId: service.videoId });
+}

@@ -1,0 +1,312 @@
+/**
+ * One chat over all its connections. What comes waits in a queue, at most about a thousand entries, and everything is
+ * handed out from there in the order of the stream: to the loop when it asks, or to listeners at once where no loop is.
+ */
+import type { MessageType } from "../src/protocol/kinds.ts";
+import { ChatError } from "./error.ts";
+import { selectTypes } from "./selection.ts";
+import { chunksOf, orNetworkError, Service } from "./service.ts";
+import { type Frame, FrameReader } from "./sse.ts";
+import type {
+  Chat,
+  ChatEvents,
+  ChatOptions,
+  End,
+  Gap,
+  Init,
+  Message,
+  MessageOf,
+  State,
+  TypeOrGroup,
+  TypesIn,
+} from "./types.ts";
+import { after, Retries, sleep } from "./waiting.ts";
+
+const READ_AHEAD = 1000;
+const DEFAULT_IDLE_MS = 45_000;
+/** A stream that was open for so long was no failure, even if it brought nothing. */
+const STABLE_MS = 5000;
+
+/**
+ * The chat of a video, not connected yet. Throws `TypeError` for an unusable URL or a missing `videoId`. The loop
+ * throws `ChatError` where the service refuses the chat or it fails, and the signal's reason.
+ */
+export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
+  url: string | URL,
+  options: ChatOptions<D, T>,
+): Chat<MessageOf<TypesIn<T> | "gap", D>> {
+  return new Room(new Service(url, options), options) as Chat<never>;
+}
+
+type Listeners = { [E in keyof ChatEvents]: Set<(value: ChatEvents[E]) => void> };
+type Emission = { [E in keyof ChatEvents]: [event: E, value: ChatEvents[E]] }[keyof ChatEvents];
+
+class Room implements Chat {
+  cursor: number | undefined;
+  state: State = "connecting";
+  end: End | undefined;
+  readonly #service: Service;
+  readonly #options: ChatOptions;
+  readonly #retries: Retries;
+  readonly #isWanted: (type: string) => boolean;
+  readonly #listeners: Listeners = {
+    message: new Set(),
+    init: new Set(),
+    gap: new Set(),
+    state: new Set(),
+    end: new Set(),
+    error: new Set(),
+  };
+  /** What has come and was not handed out yet. */
+  readonly #queue: Emission[] = [];
+  /** Those who wait for the queue to change, or for the end. */
+  #waiting: (() => void)[] = [];
+  /** Of the present connection, or of the wait for the next one. */
+  #connection = new AbortController();
+  #isStarted = false;
+  /** A loop has asked for messages: it sets the pace. */
+  #isPulled = false;
+  #wasOpen = false;
+  /** The cursor up to which everything has come. */
+  #received: number | undefined;
+  /** What the stream asks to wait before reconnecting. */
+  #retryMs: number | undefined;
+  /** What loops throw at the end. */
+  #failure: { error: unknown } | undefined;
+
+  constructor(service: Service, options: ChatOptions) {
+    this.#service = service;
+    this.#options = options;
+    this.#retries = new Retries(options);
+    this.#isWanted = selectTypes(options.types);
+    if (Number.isSafeInteger(options.cursor)) this.cursor = this.#received = options.cursor;
+  }
+
+  on<E extends keyof ChatEvents>(event: E, listener: (value: ChatEvents[E]) => void): () => void {
+    const added = (value: ChatEvents[E]) => listener(value); // the same one may be added twice
+    this.#listeners[event].add(added);
+    if (event === "message") this.#start();
+    return () => {
+      this.#listeners[event].delete(added);
+    };
+  }
+
+  close(): void {
+    this.#finish();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Message, undefined> {
+    let isDone = false;
+    const next = async (): Promise<IteratorResult<Message, undefined>> => {
+      this.#isPulled = true;
+      this.#start();
+      while (!isDone) {
+        const waiting = this.#queue.shift();
+        if (waiting) {
+          this.#handOut(waiting);
+          if (waiting[0] === "message") return { value: waiting[1], done: false };
+        } else if (this.state !== "closed") {
+          await this.#change();
+        } else {
+          isDone = true;
+          if (this.#failure) throw this.#failure.error;
+        }
+      }
+      return { value: undefined, done: true };
+    };
+    const leave = async (): Promise<IteratorResult<Message, undefined>> => {
+      isDone = true;
+      this.close();
+      return { value: undefined, done: true };
+    };
+    return { next, return: leave };
+  }
+
+  /** Not at once: whoever adds several listeners misses nothing. */
+  #start(): void {
+    queueMicrotask(() => {
+      this.#push();
+      if (this.#isStarted) return;
+      this.#isStarted = true;
+      this.#run().catch((error) => this.#enqueue("error", error));
+    });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isClosed()) return;
+    const { signal } = this.#options;
+    signal?.addEventListener("abort", this.#abort);
+    if (signal?.aborted) this.#abort();
+    else this.#emit("state", this.state);
+    while (!this.#isClosed()) {
+      const connection = new AbortController();
+      this.#connection = connection;
+      const failure = await this.#follow(connection).catch((error: unknown) => ({ error }));
+      if (!failure || this.#isClosed()) return;
+      const { error } = failure;
+      const waitMs = error instanceof ChatError ? this.#retries.fail(error, this.#retryMs) : undefined;
+      if (waitMs === undefined) throw error;
+      if (this.#isClosed()) return;
+      this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
+      this.#connection = new AbortController();
+      await sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
+    }
+  }
+
+  /** One connection: resolves at the chat's end, and rejects with whatever else ends it. */
+  async #follow(connection: AbortController): Promise<void> {
+    const { backfill, details, idleMs = DEFAULT_IDLE_MS } = this.#options;
+    const { signal } = connection;
+    const asked = this.#received;
+    const query = new URLSearchParams({ videoId: this.#service.videoId });
+    if (backfill !== undefined) query.set("backfill", `${backfill}`);
+    if (details) query.set("details", "true");
+    const headers = {
+      accept: "text/event-stream",
+      ...(asked !== undefined && { "last-event-id": `${asked}` }),
+    };
+    const idle = new ChatError("NETWORK", `No byte has come for ${idleMs} ms.`);
+    const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
+      const cancel = after(idleMs, () => connection.abort(idle));
+      return orNetworkError(() => work, signal, "The connection was cut.").finally(cancel);
+    };
+
+    const response = await whileNotIdle(this.#service.request(`v1/stream?${query}`, { headers }, signal));
+    const openedAt = performance.now();
+    const frames = new FrameReader();
+    try {
+      if (!/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? ""))
+        throw new ChatError("HTTP", "The answer is not an event stream.", { status: response.status });
+      this.#wasOpen = true;
+      this.#setState("open");
+      for await (const bytes of chunksOf(response, whileNotIdle)) {
+        for (const frame of frames.read(bytes)) {
+          if (this.#take(frame, asked)) return;
+          while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
+          signal.throwIfAborted();
+        }
+      }
+    } finally {
+      connection.abort();
+      this.#retryMs = frames.retryMs ?? this.#retryMs;
+      if (this.#wasOpen && performance.now() - openedAt >= STABLE_MS) this.#retries.succeed();
+    }
+    throw new ChatError("NETWORK", "The connection was cut.");
+  }
+
+  /** Queues what the frame says; true if it is the last one. */
+  #take({ event, data, id }: Frame, asked: number | undefined): boolean {
+    if (event === "init") {
+      const init: Init = parse(data);
+      this.#received = init.cursor;
+      this.#enqueue("init", init);
+      if (asked && asked !== init.cursor) this.#enqueue("gap", { after: asked, cursor: init.cursor });
+    } else if (event === "message") {
+      this.#receive({ cursor: Number(id), ...parse(data) });
+    } else if (event === "end") {
+      this.#enqueue("end", parse(data));
+      return true;
+    } else if (event === "error") {
+      const { code, message } = parse(data);
+      throw new ChatError(code, message);
+    }
+    return false;
+  }
+
+  #receive(message: Message & { details?: Gap["details"] }): void {
+    const { cursor, type, details } = message;
+    const before = this.#received ?? cursor - 1;
+    if (!(cursor > before)) return;
+    this.#received = cursor;
+    this.#retries.succeed();
+    if (type === "gap") this.#enqueue("gap", { after: before, cursor, ...(details && { details }) });
+    if (this.#isWanted(type)) this.#enqueue("message", message);
+  }
+
+  #enqueue(...emission: Emission): void {
+    if (this.#isClosed()) return;
+    this.#queue.push(emission);
+    this.#wake();
+    this.#push();
+  }
+
+  /** Where no loop asks, listeners are given what is there; messages wait for one who takes them. */
+  #push(): void {
+    while (!this.#isPulled) {
+      const [waiting] = this.#queue;
+      if (!waiting || (waiting[0] === "message" && this.#listeners.message.size === 0)) return;
+      this.#queue.shift();
+      this.#handOut(waiting);
+    }
+  }
+
+  #handOut(emission: Emission): void {
+    const [event, value] = emission;
+    if (event === "message") this.cursor = value.cursor;
+    if (event === "end") this.end = value;
+    this.#emit(...emission);
+    if (event === "error") {
+      if (!this.#isPulled && this.#listeners.error.size === 0) reportUncaught(value);
+      this.#finish({ error: value });
+    }
+    if (event === "end") this.#finish();
+    this.#wake();
+  }
+
+  #emit(...[event, value]: Emission): void {
+    for (const listener of [...this.#listeners[event]] as ((value: unknown) => void)[]) {
+      try {
+        listener(value);
+      } catch (error) {
+        reportUncaught(error);
+      }
+    }
+  }
+
+  #setState(state: State): void {
+    if (this.state === state) return;
+    this.state = state;
+    this.#emit("state", state);
+  }
+
+  #isClosed(): boolean {
+    return this.state === "closed";
+  }
+
+  readonly #abort = (): void => this.#finish({ error: this.#options.signal?.reason });
+
+  /** Leaves no timer, socket or listener; what was not handed out is dropped. */
+  #finish(failure?: { error: unknown }): void {
+    if (this.#isClosed()) return;
+    this.#failure = failure;
+    this.#queue.length = 0;
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    this.#setState("closed");
+    this.#connection.abort();
+    this.#wake();
+  }
+
+  /** Resolves when the queue has been filled or emptied, or the chat is closed. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+function parse(data: string) {
+  try {
+    return JSON.parse(data);
+  } catch (cause) {
+    throw new ChatError("NETWORK", "A frame could not be read.", { cause });
+  }
+}
+
+/** As if it had been thrown where nobody could catch it. */
+function reportUncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

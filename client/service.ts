@@ -1,0 +1,118 @@
+/** The service at a URL: its endpoints by path, and every failure of a call as a `ChatError`. */
+import { ChatError } from "./error.ts";
+import type { ProbeOptions } from "./types.ts";
+import { unlessAborted } from "./waiting.ts";
+
+/** An error's body is read no further: what stands in front of the service may send anything. */
+const MAX_ERROR_LENGTH = 65_536;
+
+export class Service {
+  readonly videoId: string;
+  readonly #base: URL;
+  readonly #options: ProbeOptions;
+
+  /** Throws `TypeError` where the URL is unusable or there is no `videoId`. */
+  constructor(url: string | URL, options: ProbeOptions) {
+    this.#base = new URL(url);
+    this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
+    const { protocol, username, password } = this.#base;
+    if (!/^https?:$/.test(protocol) || username || password)
+      throw new TypeError("url: must begin with http: or https:, and hold no password.");
+    this.videoId = options?.videoId;
+    if (typeof this.videoId !== "string" || !this.videoId.trim())
+      throw new TypeError("videoId: is required.");
+    this.#options = options;
+  }
+
+  /** Resolves to an answer of 200. Rejects with `ChatError`, or with the signal's reason. */
+  async request(path: string, init: RequestInit, signal: AbortSignal | undefined): Promise<Response> {
+    const { fetch = globalThis.fetch } = this.#options;
+    const headers = new Headers(this.#options.headers);
+    new Headers(init.headers).forEach((value, name) => {
+      headers.set(name, value);
+    });
+    const url = new URL(path, this.#base).href;
+    const response = await orNetworkError(
+      async () => fetch(url, { ...init, headers, ...(signal && { signal }) }),
+      signal,
+      `${this.#base.host} cannot be reached.`,
+    );
+    if (response.status === 200) return response;
+    const words = await orNetworkError(() => beginningOf(response, signal), signal, "The answer broke off.");
+    throw refusal(response, words);
+  }
+
+  /** Sends JSON and resolves to the JSON that is answered. */
+  async post<T>(path: string, body: object): Promise<T> {
+    const { signal } = this.#options;
+    const init = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    const response = await this.request(path, init, signal);
+    const text = await orNetworkError(() => response.text(), signal, "The answer broke off.");
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw new ChatError("HTTP", "The answer is not the service's.", { status: 200, cause });
+    }
+  }
+}
+
+/** Each chunk of the body as it comes; whoever leaves the loop closes the connection. `wait` stands over each read. */
+export async function* chunksOf(
+  { body }: Response,
+  wait: <T>(work: Promise<T>) => Promise<T>,
+): AsyncGenerator<Uint8Array> {
+  const reader = body?.getReader();
+  try {
+    while (reader) {
+      const { done, value } = await wait(reader.read());
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader?.cancel().catch(() => {}); // it may have failed already
+  }
+}
+
+/** Gives whatever fails a name, and an abort its reason. */
+export function orNetworkError<T>(
+  work: () => Promise<T>,
+  signal: AbortSignal | undefined,
+  message: string,
+): Promise<T> {
+  return unlessAborted(work(), signal).catch((cause) => {
+    if (signal?.aborted) throw signal.reason;
+    throw cause instanceof ChatError ? cause : new ChatError("NETWORK", message, { cause });
+  });
+}
+
+async function beginningOf(response: Response, signal: AbortSignal | undefined): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of chunksOf(response, (read) => unlessAborted(read, signal))) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > MAX_ERROR_LENGTH) break;
+  }
+  return text;
+}
+
+function refusal({ status, statusText, headers }: Response, text: string): ChatError {
+  const options = { status, retryAfterMs: parseRetryAfter(headers.get("retry-after")) };
+  try {
+    const { code, message } = JSON.parse(text);
+    if (typeof code === "string" && typeof message === "string")
+      return new ChatError(code as "HTTP", message, options);
+  } catch {
+    // what stands in front of the service answers in its own words
+  }
+  return new ChatError("HTTP", `The answer is ${status} ${statusText}`.trim(), options);
+}
+
+/** Of seconds or a date; undefined where it is neither, or past. */
+function parseRetryAfter(value: string | null): number | undefined {
+  const ms = /^\d+$/.test(value ?? "") ? Number(value) * 1000 : Date.parse(value ?? "") - Date.now();
+  return ms >= 0 ? ms : undefined;
+}

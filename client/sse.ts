@@ -1,0 +1,55 @@
+/**
+ * Server-Sent Events as the HTML standard reads them, from bytes that may be split anywhere: all three line ends, a
+ * byte order mark, comments, data of several lines, ids that persist, `retry`. An event that is cut off is dropped.
+ */
+
+export interface Frame {
+  event: string;
+  data: string;
+  /** The last id up to here; empty where there was none. */
+  id: string;
+}
+
+export class FrameReader {
+  /** What the stream asks clients to wait before they reconnect. */
+  retryMs: number | undefined;
+  readonly #decoder = new TextDecoder();
+  /** The beginning of a line whose end has not come. */
+  #rest = "";
+  /** The last line ended with CR: an LF that follows belongs to it. */
+  #afterCr = false;
+  #event = "";
+  #data: string[] = [];
+  #id = "";
+
+  /** The frames that these bytes complete, each read when it is asked for. */
+  *read(bytes: Uint8Array): Generator<Frame> {
+    let text = this.#decoder.decode(bytes, { stream: true });
+    if (text === "") return;
+    if (this.#afterCr && text.startsWith("\n")) text = text.slice(1);
+    this.#afterCr = text.endsWith("\r");
+    const lines = text.split(/\r\n|\n|\r/);
+    lines[0] = this.#rest + lines[0];
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line !== "") this.#field(line);
+      else if (this.#data.length > 0) yield this.#dispatch();
+      else this.#event = "";
+    }
+  }
+
+  #dispatch(): Frame {
+    const frame = { event: this.#event || "message", data: this.#data.join("\n"), id: this.#id };
+    this.#event = "";
+    this.#data = [];
+    return frame;
+  }
+
+  #field(line: string): void {
+    const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+    if (name === "data") this.#data.push(value);
+    else if (name === "event") this.#event = value;
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "retry" && /^\d+$/.test(value)) this.retryMs = Number(value);
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Answers `!uptime` on the console. Its cursor is kept in a file, so after a restart it goes on where it was.
+ *
+ *     npx node examples/uptime-bot.ts http://127.0.0.1:8080 demo-stream
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay/client"
+
+const [url = "http://127.0.0.1:8080", videoId = "demo-stream", file = "uptime-bot.cursor"] =
+  process.argv.slice(2);
+const cursor = existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
+const began = Date.now();
+
+const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"] });
+room.on("gap", ({ after }) => console.error(`Messages may be missing after ${after}.`));
+for await (const { author, message, cursor } of room) {
+  if (/^!uptime\b/.test(message)) {
+    const minutes = Math.floor((Date.now() - began) / 60_000);
+    console.log(`@${author.replace(/^@/, "")} The bot has been up for ${minutes} min.`);
+  }
+  // For answers of a language model, send `message` to its provider here, with your own key from the environment:
+  // const answer = await fetch("https://…", { headers: { authorization: `Bearer ${process.env.KEY}` }, … });
+  writeFileSync(file, String(cursor)); // after the answer: a crash in between repeats it instead of losing it
+}

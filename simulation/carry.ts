@@ -1,0 +1,139 @@
+/**
+ * Rooms that one address reads at once, in virtual time, from an upstream that holds what was said for 10 s: which are
+ * refused, how late polls are, and what is lost.
+ */
+import { SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
+import { readFlags } from "../src/cli/flags.ts";
+import { assembleRelay } from "../src/cli/relay.ts";
+import { RelayError } from "../src/protocol/errors.ts";
+import { FORMS } from "../src/rooms/form.ts";
+import { realisticHold, simulateInProcess } from "../src/simulator/index.ts";
+import { Random } from "../src/simulator/random.ts";
+import { MemoryStore } from "../src/store/memory.ts";
+import { ObservedStore } from "../src/store/observed.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { directEgress } from "../src/upstream/egress/egress.ts";
+import { Journal } from "./journal.ts";
+import { Network } from "./network.ts";
+import { MortalClock, Scheduler } from "./scheduler.ts";
+import { SimulatedSink } from "./sink.ts";
+import { UpstreamJudge } from "./upstream-judge.ts";
+
+export interface CarryOptions {
+  seed: number;
+  /** How many chats somebody asks for. */
+  rooms: number;
+  /** The interval that the upstream asks for, in milliseconds: of the first chat the first, and so on, in turn. */
+  timeoutsMs: readonly number[];
+  /** The time in which they ask, one after the other, in milliseconds. */
+  arrivalMs: number;
+  /** How long the chats are read in all, in milliseconds. */
+  forMs: number;
+  settings?: Partial<Record<SettingName, string>>;
+}
+
+export interface Carried {
+  open: number;
+  refused: number;
+  /** The refusal's words, where there was one. */
+  refusal: RelayError | undefined;
+  /** Messages of the open rooms that were said after their first one and before their last one, and are not in them. */
+  lost: number;
+  /** Of the polls, in milliseconds. */
+  lateness: { median: number; largest: number };
+  fullAnswers: number;
+}
+
+/** Messages per second of each chat. */
+const TALK = 0.5;
+
+export async function carry(options: CarryOptions): Promise<Carried> {
+  const { seed, rooms: count, timeoutsMs, arrivalMs, forMs } = options;
+  const scheduler = new Scheduler(new Random(seed, "time"));
+  const upstream = simulateInProcess({ seed, clock: scheduler, keepRequests: 1 });
+  const { main, music, mobile } = upstream.urls;
+  const texts = {
+    RELAY_UPSTREAM_URL: main,
+    RELAY_UPSTREAM_MUSIC_URL: music,
+    RELAY_UPSTREAM_MOBILE_URL: mobile,
+  };
+  const config = toConfig(readFlags(SETTINGS, [], { ...texts, ...options.settings }).values);
+  const journal = new Journal(() => scheduler.monotonic());
+  const judge = new UpstreamJudge(config.gate, scheduler, journal, { chatCalled() {}, pageCame() {} });
+  const network = new Network(upstream, scheduler, new Random(seed, "network"), judge);
+  const clock = new MortalClock(scheduler);
+  const telemetry = new MeasuredPolls(silentLog);
+  const engine = new MemoryStore(clock);
+  const store = new ObservedStore(engine, clock, telemetry);
+  const egress = directEgress(config.gate, clock, telemetry, network.connectionsOf(clock));
+  const relay = assembleRelay({ config, store, egress, clock, telemetry });
+
+  const refusals: RelayError[] = [];
+  const chats = Array.from({ length: count }, (_, i) => {
+    const timeoutMs = timeoutsMs[i % timeoutsMs.length] ?? 10_000;
+    const videoId = `carried${String(i).padStart(4, "0")}`;
+    return upstream.chat(videoId, { kinds: ["text"], page: 20, timeoutMs, ...realisticHold });
+  });
+  for (const [i, chat] of chats.entries()) {
+    void (async () => {
+      await scheduler.sleep((i * arrivalMs) / count);
+      const talk = chat.speak(TALK);
+      const request = {
+        videoId: chat.videoId,
+        lastEventId: undefined,
+        backfill: 0,
+        open: () => new SimulatedSink(FORMS.plain.bare, () => {}),
+      };
+      await relay.rooms.enter(request, new AbortController().signal).catch((error) => {
+        talk.stop();
+        if (!(error instanceof RelayError && error.code === "CAPACITY")) throw error;
+        refusals.push(error);
+      });
+    })();
+  }
+  await scheduler.run(
+    () => scheduler.monotonic() < forMs,
+    async () => {},
+  );
+  clock.isDead = true;
+  if (journal.violation)
+    throw new Error(`a promise of the gate is broken: ${JSON.stringify(journal.violation)}`);
+
+  let open = 0;
+  let lost = 0;
+  for (const { videoId, ledger } of chats) {
+    const stored = (await engine.read(videoId, 0, Number.POSITIVE_INFINITY)).map(
+      ({ body }) => JSON.parse(body).id,
+    );
+    if (stored.length === 0) continue;
+    open += 1;
+    const ids = new Set(stored);
+    const places = ledger.flatMap(({ id }, place) => (ids.has(id) ? [place] : []));
+    lost += (places.at(-1) ?? 0) - (places[0] ?? 0) + 1 - places.length;
+  }
+  const lateness = telemetry.lateMs.sort((a, b) => a - b);
+  return {
+    open,
+    refused: refusals.length,
+    refusal: refusals[0],
+    lost,
+    lateness: { median: lateness[lateness.length >> 1] ?? 0, largest: lateness.at(-1) ?? 0 },
+    fullAnswers: telemetry.fullAnswers,
+  };
+}
+
+class MeasuredPolls extends Telemetry {
+  readonly lateMs: number[] = [];
+  fullAnswers = 0;
+
+  override callStarted(egress: string, lane: string, lateMs: number): void {
+    super.callStarted(egress, lane, lateMs);
+    if (lane === "poll") this.lateMs.push(lateMs);
+  }
+
+  override answerFull(videoId: string, actions: number, isNews: boolean): void {
+    super.answerFull(videoId, actions, isNews);
+    this.fullAnswers += 1;
+  }
+}

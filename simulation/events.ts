@@ -1,0 +1,206 @@
+/** What happens in a run, and how often: the faults of the upstream, of the way to it, of the disk and of the process. */
+import type { Failure } from "../src/simulator/faults.ts";
+import { WALLS } from "../src/simulator/pages.ts";
+import { HOLD, type World } from "./world.ts";
+
+/** Answers of a chat call that are not what they should be. */
+const CHAT_FAILURES: Record<string, Failure> = {
+  "500": { status: 500 },
+  "503": { status: 503 },
+  "403": { status: 403 },
+  "404": { status: 404 },
+  html: "html",
+  empty: "empty",
+  null: "null",
+  array: "array",
+  object: "object",
+  "without contents": "no-contents",
+  "invalid argument": "invalid-argument",
+  "response errors": "response-errors",
+  lost: "lost",
+  truncated: "truncated",
+  reset: "reset",
+  silent: "silent",
+  slow: { delayMs: 5000 },
+  "in pieces": { drip: { bytes: 400, everyMs: 30 } },
+};
+
+const THROTTLINGS: Record<string, Failure> = {
+  "429": { status: 429 },
+  "429 with Retry-After": { status: 429, headers: { "retry-after": "4" } },
+  quota: "quota",
+  captcha: "captcha",
+};
+
+/** What comes in place of a script. */
+const SCRIPT_FAILURES: Record<string, Failure> = {
+  "503": { status: 503 },
+  redirect: { redirect: "https://accounts.google.com/ServiceLogin" },
+  captcha: "captcha",
+  html: "html",
+  truncated: "truncated",
+  silent: "silent",
+  reset: "reset",
+};
+
+/** What comes in place of a page. */
+const PAGE_FAILURES: Record<string, Failure> = {
+  ...SCRIPT_FAILURES,
+  ...Object.fromEntries(WALLS.map((wall) => [wall, wall])),
+};
+
+const OVER_SHAPES = [
+  "reload-only",
+  "seek-only",
+  "continuations-absent",
+  "continuations-empty",
+  "no-contents",
+] as const;
+
+const PAGES = ["popout", "watch", "next"] as const;
+
+export interface Event {
+  /** Its share of all that happens. */
+  share: number;
+  /** Goes on for as long as the event does. */
+  play(world: World): Promise<void>;
+}
+
+const event = (share: number, play: Event["play"]): Event => ({ share, play });
+
+function entry<T>(world: World, table: Record<string, T>): [string, T] {
+  return world.random.pick(Object.entries(table));
+}
+
+function room(world: World) {
+  return world.random.pick(world.liveRooms);
+}
+
+export const EVENTS: Record<string, Event> = {
+  "chat failure": event(40, async (world) => {
+    const [name, as] = entry(world, CHAT_FAILURES);
+    const times = 1 + world.random.below(3);
+    await world.order(`chat ${name}`, { on: "get_live_chat", videoId: room(world).videoId, times, as });
+  }),
+  throttling: event(6, async (world) => {
+    const [name, as] = entry(world, THROTTLINGS);
+    await world.order(`chat ${name}`, { on: "get_live_chat", times: 1, as });
+  }),
+  "page failure": event(14, async (world) => {
+    const [name, as] = entry(world, PAGE_FAILURES);
+    const { chat, videoId } = room(world);
+    const on = world.random.pick(PAGES);
+    chat.expireTokens();
+    await world.order(`page ${name}`, { on, videoId, times: 1 + world.random.below(3), as });
+  }),
+  "script failure": event(5, async (world) => {
+    const [name, as] = entry(world, SCRIPT_FAILURES);
+    room(world).chat.expireTokens();
+    await world.order(`script ${name}`, { on: world.random.pick(["sw.js", "sw.js_data"]), times: 2, as });
+  }),
+  wall: event(6, async (world) => {
+    const [name, as] = entry(world, PAGE_FAILURES);
+    const { chat, videoId } = room(world);
+    chat.expireTokens();
+    await world.order(`wall ${name}`, { on: PAGES, videoId, times: 1000, as });
+  }),
+  "tokens expired": event(8, async (world) => {
+    room(world).chat.expireTokens();
+    world.journal.count("tokens expired");
+  }),
+  "tokens silent": event(2, async (world) => {
+    const { scheduler, journal } = world;
+    const judge = world.random.pick(world.rooms.slice(1));
+    const silence = { from: scheduler.monotonic() - 60_000, to: Number.POSITIVE_INFINITY };
+    judge.silences.push(silence);
+    judge.chat.change({ holdsMs: 0 });
+    journal.note(`silent ${judge.videoId}`);
+    journal.count("tokens silent");
+    await scheduler.sleep(60_000 + world.random.next() * 60_000);
+    silence.to = scheduler.monotonic();
+    judge.chat.change(HOLD);
+  }),
+  // One at a time: of more than 200 messages in one interval some are gone before anybody could know.
+  burst: event(5, async (world) => {
+    const judge = room(world);
+    const now = world.scheduler.monotonic();
+    if (now < judge.burstHeldUntil) return;
+    judge.burstHeldUntil = now + 2 * HOLD.holdsMs;
+    judge.chat.say(20 + world.random.below(100));
+    world.journal.count("bursts");
+  }),
+  "chat over": event(0.6, async (world) => {
+    if (world.liveRooms.length < 10) return;
+    const judge = room(world);
+    const shape = world.random.pick(OVER_SHAPES);
+    judge.chat.end(shape, { lastWords: world.random.chance(0.5) });
+    judge.overSince = world.scheduler.monotonic();
+    world.journal.note(`over ${judge.videoId} ${shape}`);
+    world.journal.count(`chats over ${shape}`);
+  }),
+  "connections refused": event(2, async ({ network, random, scheduler, journal }) => {
+    network.refusesUntil = scheduler.monotonic() + random.next() * 40_000;
+    journal.note("connections refused");
+    journal.count("connections refused");
+  }),
+  outage: event(1, async ({ network, random, scheduler, journal }) => {
+    network.silentUntil = scheduler.monotonic() + random.next() * 60_000;
+    journal.note("outage");
+    journal.count("outages");
+  }),
+  "slow network": event(2, async ({ network, random, scheduler, journal }) => {
+    network.latency = { leastMs: 300, jitterMs: 2500 };
+    journal.count("slow network");
+    await scheduler.sleep(random.next() * 30_000);
+    network.latency = { leastMs: 20, jitterMs: 100 };
+  }),
+  "commit fails": event(6, async ({ disk, random }) => {
+    disk?.failAtCommit(1 + random.below(20), random.pick(["refused", "unanswered"]));
+  }),
+  "disk gone": event(1, async ({ disk, random, scheduler }) => {
+    if (disk) disk.goneUntil = scheduler.monotonic() + random.next() * 15_000;
+  }),
+  "slow disk": event(2, async ({ disk, random, scheduler, journal }) => {
+    if (!disk) return;
+    const usual = disk.commit;
+    disk.commit = { leastMs: 50, jitterMs: 1500 };
+    journal.count("slow disk");
+    await scheduler.sleep(random.next() * 20_000);
+    disk.commit = usual;
+  }),
+  kill: event(1.5, async (world) => {
+    if (!world.life) return;
+    world.journal.count("kills");
+    await world.kill(world.random.next() ** 2 * 30_000);
+  }),
+  stop: event(1, async (world) => {
+    if (!world.life) return;
+    world.journal.count("stops");
+    await world.restart(world.random.next() ** 2 * 30_000);
+  }),
+};
+
+const named = (prefix: string, table: object) => Object.keys(table).map((name) => `${prefix} ${name}`);
+
+/** Every kind of fault, as runs count it. */
+export const FAULT_KINDS: readonly string[] = [
+  ...named("chat", { ...CHAT_FAILURES, ...THROTTLINGS }),
+  ...["page", "wall"].flatMap((prefix) => named(prefix, PAGE_FAILURES)),
+  ...named("script", SCRIPT_FAILURES),
+  ...OVER_SHAPES.map((shape) => `chats over ${shape}`),
+  "tokens expired",
+  "tokens silent",
+  "bursts",
+  "connections refused",
+  "outages",
+  "slow network",
+  "commit refused",
+  "commit unanswered",
+  "disk gone",
+  "slow disk",
+  "kills",
+  "stops",
+  "viewers stalled",
+  "viewers left",
+  "viewers forged cursor",
+];

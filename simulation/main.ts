@@ -1,0 +1,95 @@
+/**
+ * Minutes of the service in virtual time, seed after seed, on all cores. The seeds that ever failed come first.
+ *
+ *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--until-failure]
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { commandLine } from "../chaos/command-line.ts";
+import type { Report } from "./child.ts";
+import { FAULT_KINDS } from "./events.ts";
+
+const { values } = commandLine({
+  options: {
+    seeds: { type: "string", default: "20" },
+    from: { type: "string", default: "1" },
+    minutes: { type: "string", default: "10" },
+    rooms: { type: "string", default: "20" },
+    "until-failure": { type: "boolean", default: false },
+  },
+});
+
+/** From so many seeds on every kind of fault must have fired. */
+const SEEDS_FOR_ALL_KINDS = 20;
+/** Failures that are printed with all that happened before them. */
+const MAX_SHOWN = 5;
+
+function numberOf(name: "seeds" | "from" | "minutes" | "rooms", minimum: number): number {
+  const value = Number(values[name]);
+  if (Number.isSafeInteger(value) && value >= minimum) return value;
+  process.stderr.write(`--${name}: must be a whole number, ${minimum} or more, not "${values[name]}"\n`);
+  process.exit(2);
+}
+
+const [seeds, from, minutes, rooms] = [
+  numberOf("seeds", 1),
+  numberOf("from", 0),
+  numberOf("minutes", 2),
+  numberOf("rooms", 12),
+];
+const failedBefore: { seed: number }[] = JSON.parse(
+  readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"),
+);
+const queue = [
+  ...new Set([
+    ...(values.from === "1" ? failedBefore.map(({ seed }) => seed) : []),
+    ...Array.from({ length: seeds }, (_, index) => from + index),
+  ]),
+];
+
+const counts = new Map(FAULT_KINDS.map((kind) => [kind, 0]));
+const failures: Report[] = [];
+const beganAt = performance.now();
+const total = queue.length;
+await Promise.all(Array.from({ length: Math.min(total, availableParallelism()) }, work));
+const seconds = (performance.now() - beganAt) / 1000;
+
+for (const [name, count] of counts) process.stdout.write(`${String(count).padStart(10)}  ${name}\n`);
+process.stdout.write(
+  `${total} seeds of ${minutes} minutes in ${seconds.toFixed(1)} s: ${(total / seconds).toFixed(2)} a second\n`,
+);
+for (const failure of failures.slice(0, MAX_SHOWN)) show(failure);
+const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : FAULT_KINDS.filter((kind) => counts.get(kind) === 0);
+if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: ${unseen.join(", ")}\n`);
+process.stdout.write(`\n${failures.length} of ${total} seeds failed\n`);
+process.exit(failures.length + unseen.length > 0 ? 1 : 0);
+
+/** Plays seeds of the queue in a process of their own until there is none left. */
+async function work(): Promise<void> {
+  const child = fork(new URL("child.ts", import.meta.url));
+  const playNext = () => {
+    const seed = queue.shift();
+    if (seed === undefined) child.disconnect();
+    else child.send({ seed, minutes, rooms });
+  };
+  child.on("message", (report: Report) => {
+    for (const [name, count] of report.counts) counts.set(name, (counts.get(name) ?? 0) + count);
+    if (report.violation) failures.push(report);
+    if (report.violation && values["until-failure"]) queue.length = 0;
+    playNext();
+  });
+  playNext();
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new Error(`a process that plays seeds exited with ${code}`);
+}
+
+function show({ seed, violation, last }: Report): void {
+  const { atMs = 0, videoId = "", what = "" } = violation ?? {};
+  process.stdout.write(
+    `\nVIOLATION seed ${seed}, after ${(atMs / 1000).toFixed(3)} s, ${videoId || "all rooms"}: ${what}\n` +
+      `${last.map((line) => `  ${line.slice(0, 300)}\n`).join("")}` +
+      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms}\n`,
+  );
+}

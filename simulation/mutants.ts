@@ -1,0 +1,17 @@
+/**
+ * The mutants that the simulation must notice, each within a minute.
+ *
+ *     npm run simulate:mutants [-- --only NAME,NAME] [--draw N] [--seed N]
+ */
+import { join } from "node:path";
+import { playMutants } from "../chaos/play-mutants.ts";
+
+playMutants({
+  table: new URL("mutants.json", import.meta.url),
+  copied: ["src", "simulation", "chaos", "package.json"],
+  args: (copy, _, seed) => [
+    join(copy, "simulation/main.ts"),
+    ...["--seeds", "24", "--from", seed, "--until-failure"],
+  ],
+  limitMs: 60_000,
+});

@@ -1,0 +1,94 @@
+/**
+ * The way to the simulated upstream: latency with jitter, refused connections, total silence. What each call was, and
+ * what became of it, is reported to the upstream's judge.
+ */
+import type { InProcessSimulator } from "../src/simulator/index.ts";
+import type { Random } from "../src/simulator/random.ts";
+import type { Connections, IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
+import type { MortalClock, Scheduler } from "./scheduler.ts";
+import type { UpstreamJudge } from "./upstream-judge.ts";
+
+/** Milliseconds of a usual answer's way: at least the first, at most both together. */
+const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
+
+export class Network {
+  latency = USUAL_LATENCY;
+  /** Until when connections are refused, or nothing is answered, in virtual milliseconds. */
+  refusesUntil = 0;
+  silentUntil = 0;
+  readonly #simulator: InProcessSimulator;
+  readonly #scheduler: Scheduler;
+  readonly #random: Random;
+  readonly #judge: UpstreamJudge;
+
+  constructor(simulator: InProcessSimulator, scheduler: Scheduler, random: Random, judge: UpstreamJudge) {
+    this.#simulator = simulator;
+    this.#scheduler = scheduler;
+    this.#random = random;
+    this.#judge = judge;
+  }
+
+  /** Nothing is wrong any more. */
+  calm(): void {
+    this.latency = USUAL_LATENCY;
+    this.refusesUntil = 0;
+    this.silentUntil = 0;
+  }
+
+  /** The connections of one life of the service. */
+  connectionsOf(life: MortalClock): Connections {
+    return {
+      request: (request, signal) =>
+        life.isDead ? aborted() : life.untilDeath(this.#request(request, signal, life)),
+      close: async () => {},
+    };
+  }
+
+  async #request(request: OutgoingRequest, signal: AbortSignal, life: MortalClock): Promise<IncomingAnswer> {
+    const call = this.#judge.began(request);
+    try {
+      signal.throwIfAborted();
+      const now = this.#scheduler.monotonic();
+      const waitMs = this.latency.leastMs + this.#random.next() * this.latency.jitterMs;
+      if (now < this.refusesUntil) {
+        await this.#scheduler.sleep(waitMs, signal);
+        throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+      }
+      if (now < this.silentUntil) await aborted(signal);
+      const answer = await this.#simulator.exchange(request, signal);
+      await this.#scheduler.sleep(waitMs, signal);
+      return { ...answer, body: this.#body(answer, call, life) };
+    } catch (error) {
+      if (!life.isDead) this.#judge.failed(call, error);
+      throw error;
+    }
+  }
+
+  async *#body(
+    answer: IncomingAnswer,
+    call: ReturnType<UpstreamJudge["began"]>,
+    life: MortalClock,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    const chunks: Uint8Array[] = [];
+    try {
+      for await (const chunk of answer.body) {
+        if (life.isDead) await aborted(); // a dead process reads nothing
+        chunks.push(chunk);
+        yield chunk;
+      }
+    } catch (error) {
+      if (life.isDead) await aborted();
+      this.#judge.failed(call, error);
+      throw error;
+    }
+    if (life.isDead) await aborted();
+    this.#judge.delivered(call, answer, Buffer.concat(chunks).toString());
+  }
+}
+
+/** Rejects with the signal's reason once it aborts; without one, never settles. */
+function aborted(signal?: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

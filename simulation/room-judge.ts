@@ -1,0 +1,142 @@
+/**
+ * Holds one room's log, as the store has it, to what its chat has said: consecutive cursors, each id once, the order
+ * of saying, no hole that is not reported by a `gap`, and nothing lost that an answer brought.
+ */
+import type { Chat } from "../src/simulator/chat.ts";
+import type { Says } from "../src/simulator/says.ts";
+import type { StoredMessage } from "../src/store/stored-message.ts";
+import type { Journal } from "./journal.ts";
+import type { Peek } from "./life.ts";
+
+/** Types of messages that are said once: no ticker repeats them. */
+const PLAIN = new Set(["chat", "donation"]);
+
+export class RoomJudge {
+  readonly chat: Chat;
+  /** When the upstream no longer holds its last burst, on the simulation's clock. */
+  burstHeldUntil = 0;
+  /** Since when the chat is over; infinite while it is open. */
+  overSince = Number.POSITIVE_INFINITY;
+  /** The id of the message that is said when all is calm. */
+  lastWord: string | undefined;
+  /** When the upstream withheld what was said: it is on no answer, and no hole of ours. Virtual milliseconds. */
+  readonly silences: { from: number; to: number }[] = [];
+  readonly #journal: Journal;
+  /** The cursor before the first row; undefined while there is none. */
+  base: number | undefined;
+  readonly rows: StoredMessage[] = [];
+  readonly #ids = new Set<string>();
+  /** The place in the ledger of each plain message. */
+  readonly #places = new Map<string, number>();
+  #heard = 0;
+  /** Whether a page of the chat came that may show older messages than the log: they follow, in order, once. */
+  hasNewPage = false;
+  /** The place of the last plain message in the log. */
+  #lastPlace: number | undefined;
+  #hasGapSince = false;
+
+  constructor(chat: Chat, journal: Journal) {
+    this.chat = chat;
+    this.#journal = journal;
+  }
+
+  get videoId(): string {
+    return this.chat.videoId;
+  }
+
+  get head(): number | undefined {
+    return this.base === undefined ? undefined : this.base + this.rows.length;
+  }
+
+  /** The store is lost, and with it the room's log. */
+  forget(): void {
+    this.base = undefined;
+    this.rows.length = 0;
+    this.#ids.clear();
+    this.#lastPlace = undefined;
+  }
+
+  at(cursor: number): StoredMessage | undefined {
+    return this.rows[cursor - (this.base ?? 0) - 1];
+  }
+
+  /** Takes up what the store has more than at the last look. */
+  async look(peek: Peek): Promise<void> {
+    if (this.base === undefined) {
+      const record = await peek.room(this.videoId);
+      if (!record || record.head === record.base) return;
+      this.base = record.base;
+    }
+    const added = await peek.after(this.videoId, this.head ?? 0);
+    for (const row of added) this.#take(row);
+    this.#listen();
+    for (const row of added) this.#place(row);
+    if (added.length > 0) this.hasNewPage = false;
+  }
+
+  #take(row: StoredMessage): void {
+    const expected = (this.head ?? 0) + 1;
+    if (row.cursor !== expected)
+      this.#violate(`cursor ${row.cursor} is stored where ${expected} was to come`);
+    if (this.#ids.has(row.id)) this.#violate(`id ${row.id} is stored twice`);
+    this.#ids.add(row.id);
+    this.rows.push(row);
+  }
+
+  #place(row: StoredMessage): void {
+    if (row.id.startsWith("gap:")) this.#hasGapSince = true;
+    const place = this.#places.get(row.id);
+    if (place === undefined) return;
+    const last = this.#lastPlace ?? place;
+    if (place >= last) this.#judgeHole(last, place);
+    else if (this.hasNewPage) this.hasNewPage = false;
+    else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
+    this.#lastPlace = place;
+    this.#hasGapSince = false;
+  }
+
+  /** Between two messages of the log: what of the chat is missing there. */
+  #judgeHole(from: number, to: number): void {
+    const missing = this.chat.ledger
+      .slice(from + 1, to)
+      .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at));
+    const [first] = missing;
+    if (!first) return;
+    const what = `a hole of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
+    this.#journal.count(this.#hasGapSince ? "holes reported" : "holes not reported");
+    this.#journal.note(`${this.videoId} ${what}`);
+    if (!this.#hasGapSince) this.#violate(`${what}, which no gap reports`);
+  }
+
+  #isSilent(at: number): boolean {
+    return this.silences.some(({ from, to }) => at >= from && at <= to);
+  }
+
+  /** What an answer brought must be stored when the room's next call goes out. */
+  judgeOffered(ids: readonly string[]): void {
+    this.#listen();
+    const lost = ids.find((id) => this.#places.has(id) && !this.#ids.has(id));
+    if (lost !== undefined) this.#violate(`${lost} was in an answer, and is not stored at the next call`);
+  }
+
+  get hasLastWord(): boolean {
+    return this.lastWord === undefined || this.#ids.has(this.lastWord);
+  }
+
+  #listen(): void {
+    const { ledger } = this.chat;
+    for (; this.#heard < ledger.length; this.#heard++) {
+      const { says, action, id = "" } = ledger[this.#heard] ?? {};
+      if (action?.replaceChatItemAction) this.#places.delete(id); // it may come anew, or never
+      if (isPlain(says) && !this.#places.has(says.id)) this.#places.set(says.id, this.#heard);
+    }
+  }
+
+  #violate(what: string): void {
+    this.#journal.violate(this.videoId, what);
+  }
+}
+
+function isPlain(says: Says | undefined): says is Says {
+  return says !== undefined && PLAIN.has(says.type) && says.replaces === undefined;
+}

@@ -1,0 +1,106 @@
+/** One run: a seed's world, some minutes of trouble, then calm, in which everybody must get everything. */
+import type { Random } from "../src/simulator/random.ts";
+import { EVENTS, type Event } from "./events.ts";
+import type { Violation } from "./journal.ts";
+import { World } from "./world.ts";
+
+export interface RunOptions {
+  seed: number;
+  minutes: number;
+  rooms: number;
+}
+
+export interface Outcome {
+  seed: number;
+  violation: Violation | undefined;
+  /** How often each thing happened. */
+  counts: ReadonlyMap<string, number>;
+  lines: readonly string[];
+  /** The last lines about the room that the violation is of. */
+  last: readonly string[];
+}
+
+/** From one event to the next, in the mean, in milliseconds. */
+const EVENT_MS = 3000;
+/** How long all is calm before the last words, which must reach everybody within the second time. */
+const CALM_MS = 90_000;
+const RELAYED_MS = 40_000;
+/** Pages are scarce: a room loads no more of them than one in this time, in the mean. */
+const MS_PER_PAGE = 10_000;
+const SETTLE_STEP_MS = 1000;
+const LAST_LINES = 60;
+
+export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome> {
+  const world = new World({ seed, rooms });
+  const { scheduler, journal } = world;
+  const calmAt = Math.max(60_000, minutes * 60_000 - CALM_MS);
+  let isSettled = false;
+  let settlesAt = calmAt + CALM_MS;
+  const onRejection = (reason: unknown) => {
+    journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
+  };
+  process.on("unhandledRejection", onRejection);
+  const actors = [trouble(world, calmAt), ...world.viewers.map((viewer) => viewer.live())];
+  for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));
+  const settle = async () => {
+    await world.judge();
+    const now = scheduler.monotonic();
+    if (!world.isCalm || now < settlesAt) return;
+    if (settlesAt === calmAt + CALM_MS) world.sayLastWords();
+    settlesAt = now + SETTLE_STEP_MS;
+    const lag = world.lagging();
+    isSettled = lag === undefined;
+    if (lag && now > calmAt + CALM_MS + RELAYED_MS) {
+      journal.violate(
+        lag.room.videoId,
+        `${lag.what}, ${RELAYED_MS} ms after the last word, when all was calm`,
+      );
+    }
+  };
+  try {
+    await scheduler.run(() => !isSettled && !journal.violation, settle);
+  } catch (error) {
+    journal.violate("", `${error instanceof Error ? error.stack : error}`);
+  } finally {
+    process.off("unhandledRejection", onRejection);
+    await world.upstream.close();
+  }
+  // Of a chat that is over, whoever comes may ask again.
+  for (const { videoId } of world.liveRooms) {
+    const loads = world.upstreamJudge.pageLoads.get(videoId) ?? 0;
+    journal.count("page loads", loads);
+    if (loads > scheduler.monotonic() / MS_PER_PAGE) {
+      journal.violate(videoId, `${loads} page loads, more than one per ${MS_PER_PAGE} ms`);
+    }
+  }
+  journal.count(
+    "messages",
+    world.rooms.reduce((sum, { rows }) => sum + rows.length, 0),
+  );
+  const { violation, counts, lines } = journal;
+  const last = violation ? journal.lastAbout(violation.videoId, LAST_LINES) : [];
+  return { seed, violation, counts, lines, last };
+}
+
+/** Starts the service, and lets events happen until it is time for calm; none is cut short by another. */
+async function trouble(world: World, calmAt: number): Promise<void> {
+  const { scheduler, random, journal } = world;
+  await world.start();
+  while (scheduler.monotonic() < calmAt) {
+    draw(random)
+      .play(world)
+      .catch((error) => journal.violate("", String(error?.stack ?? error)));
+    await scheduler.sleep(2 * EVENT_MS * random.next());
+  }
+  world.calm();
+}
+
+function draw(random: Random): Event {
+  const events = Object.values(EVENTS);
+  let ticket = random.next() * events.reduce((sum, { share }) => sum + share, 0);
+  for (const event of events) {
+    ticket -= event.share;
+    if (ticket < 0) return event;
+  }
+  return random.pick(events);
+}

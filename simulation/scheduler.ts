@@ -1,0 +1,163 @@
+/**
+ * Virtual time: one queue of timers for everything in a run. Time stands still while anything can go on without it,
+ * then jumps to the next timer; timers that are due together fire in the order of a draw. So a run depends on its seed
+ * alone, and minutes pass in milliseconds.
+ */
+
+import type { Clock } from "../src/clock.ts";
+import type { Random } from "../src/simulator/random.ts";
+
+/** The wall clock when a run begins, in milliseconds since 1970. */
+const BEGINNING = Date.UTC(2026, 0, 1);
+/** A real timer waits no less, and none can wait longer. */
+const MIN_TIMER_MS = 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+interface Timer {
+  at: number;
+  /** Decides between timers that are due together. */
+  draw: number;
+  fire: () => void;
+  isCancelled: boolean;
+}
+
+export class Scheduler implements Clock {
+  readonly #random: Random;
+  readonly #timers = new Heap();
+  #elapsedMs = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  now(): number {
+    return BEGINNING + Math.floor(this.#elapsedMs);
+  }
+
+  monotonic(): number {
+    return this.#elapsedMs;
+  }
+
+  random(): number {
+    return this.#random.next();
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (!(ms <= MAX_TIMER_MS)) throw new RangeError(`no timer can wait ${ms} ms`);
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const onAbort = () => {
+        timer.isCancelled = true;
+        reject(signal?.reason);
+      };
+      const fire = () => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const at = this.#elapsedMs + Math.max(MIN_TIMER_MS, ms);
+      const timer: Timer = { at, draw: this.#random.next(), fire, isCancelled: false };
+      this.#timers.push(timer);
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  /** Plays timer after timer while `goesOn`; `afterEach` is called when all that a timer set off has come to rest. */
+  async run(goesOn: () => boolean, afterEach: () => Promise<void>): Promise<void> {
+    await rest();
+    while (goesOn()) {
+      const timer = this.#timers.pop();
+      if (!timer) throw new Error("nothing is left that could ever happen");
+      if (timer.isCancelled) continue;
+      this.#elapsedMs = Math.max(this.#elapsedMs, timer.at);
+      timer.fire();
+      await rest();
+      await afterEach();
+    }
+  }
+}
+
+/** The clock of a process that can be killed: what sleeps by it then never wakes. */
+export class MortalClock implements Clock {
+  readonly #scheduler: Scheduler;
+  isDead = false;
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  now(): number {
+    return this.#scheduler.now();
+  }
+
+  monotonic(): number {
+    return this.#scheduler.monotonic();
+  }
+
+  random(): number {
+    return this.#scheduler.random();
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.untilDeath(this.#scheduler.sleep(ms, signal));
+  }
+
+  /** The promise's outcome while the process lives; after that none, ever. */
+  untilDeath<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      promise.then(
+        (value) => {
+          if (!this.isDead) resolve(value);
+        },
+        (error) => {
+          if (!this.isDead) reject(error);
+        },
+      );
+    });
+  }
+}
+
+/** Resolves when no promise can go on without time: none waits for the system in a run. */
+function rest(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The timer that is due first, on top. */
+class Heap {
+  readonly #timers: Timer[] = [];
+
+  push(timer: Timer): void {
+    const timers = this.#timers;
+    let place = timers.length;
+    timers.push(timer);
+    while (place > 0) {
+      const above = (place - 1) >> 1;
+      const parent = timers[above];
+      if (!parent || !isBefore(timer, parent)) break;
+      timers[place] = parent;
+      place = above;
+    }
+    timers[place] = timer;
+  }
+
+  pop(): Timer | undefined {
+    const timers = this.#timers;
+    const [top] = timers;
+    const last = timers.pop();
+    if (!last || last === top) return top;
+    let place = 0;
+    for (;;) {
+      const [left, right] = [timers[2 * place + 1], timers[2 * place + 2]];
+      const isRight = left !== undefined && right !== undefined && isBefore(right, left);
+      const child = isRight ? right : left;
+      if (!child || !isBefore(child, last)) break;
+      timers[place] = child;
+      place = 2 * place + (isRight ? 2 : 1);
+    }
+    timers[place] = last;
+    return top;
+  }
+}
+
+function isBefore(one: Timer, other: Timer): boolean {
+  return one.at < other.at || (one.at === other.at && one.draw < other.draw);
+}

@@ -1,0 +1,94 @@
+/**
+ * A viewer's connection in place of an HTTP response: takes what is written at once, a little later, or not at all while
+ * its viewer stalls; what was written and not taken is lost with the connection.
+ */
+import type { Form, Packet } from "../src/rooms/form.ts";
+import type { Sink, SinkOwner } from "../src/rooms/sink.ts";
+
+/** What a connection holds before it asks its writer to wait, in bytes: little, for chats in a run are slow. */
+const HIGH_WATER_BYTES = 1024;
+
+export class SimulatedSink implements Sink {
+  /** `end`: the service ended it, `reset`: it was cut, `left`: its viewer is gone, `lost`: its service is. */
+  closedBy: "end" | "reset" | "left" | "lost" | undefined;
+  readonly closed: Promise<void>;
+  readonly #take: (bytes: Buffer) => void;
+  readonly #close: () => void;
+  readonly form: Form;
+  #owner: SinkOwner | undefined;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #isStalled = false;
+  #isAwaited = false;
+
+  constructor(form: Form, take: (bytes: Buffer) => void) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.closed = promise;
+    this.#close = resolve;
+    this.form = form;
+    this.#take = take;
+  }
+
+  write({ bytes }: Packet): boolean {
+    if (this.closedBy) return false;
+    if (!this.#isStalled) {
+      this.#take(bytes);
+      return true;
+    }
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+    this.#isAwaited ||= this.#heldBytes >= HIGH_WATER_BYTES;
+    return !this.#isAwaited;
+  }
+
+  /** From now on nothing is taken. */
+  stall(): void {
+    this.#isStalled = true;
+  }
+
+  /** Takes what is held, and whatever comes. */
+  readOn(): void {
+    this.#isStalled = false;
+    this.#flush();
+    if (!this.#isAwaited || this.closedBy) return;
+    this.#isAwaited = false;
+    this.#owner?.drained();
+  }
+
+  end(): void {
+    this.#flush();
+    this.#over("end");
+  }
+
+  reset(): void {
+    this.#over("reset");
+  }
+
+  leave(): void {
+    this.#over("left");
+  }
+
+  /** Its service was killed: nobody is there to notice. */
+  lose(): void {
+    this.#owner = undefined;
+    this.#over("lost");
+  }
+
+  attach(owner: SinkOwner): void {
+    this.#owner = owner;
+  }
+
+  #flush(): void {
+    if (this.closedBy) return;
+    for (const bytes of this.#held.splice(0)) this.#take(bytes);
+    this.#heldBytes = 0;
+  }
+
+  #over(by: NonNullable<SimulatedSink["closedBy"]>): void {
+    if (this.closedBy) return;
+    this.closedBy = by;
+    this.#held = [];
+    this.#close();
+    this.#owner?.closed();
+  }
+}

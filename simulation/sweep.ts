@@ -1,0 +1,49 @@
+/**
+ * How many rooms one address reads of so many that are asked for, and how late polls were at most, in virtual time: the
+ * table of docs/reliability.md.
+ *
+ *     npm run sweep [-- --minutes 3] [--spacing 250]
+ */
+import { commandLine } from "../chaos/command-line.ts";
+import { type Carried, carry } from "./carry.ts";
+
+const { values } = commandLine({
+  options: {
+    minutes: { type: "string", default: "3" },
+    spacing: { type: "string", default: "250" },
+  },
+});
+
+const COUNTS = [1, 8, 16, 20, 24, 28, 32, 50, 100, 200, 500];
+/** The intervals that the upstream asks for, in milliseconds, by name. */
+const CHATS = { "2 s": [2000], "5 s": [5000], "10 s": [10_000], mixed: [2000, 5000, 10_000, 10_000] };
+/** In which the viewers of all rooms come, in milliseconds. */
+const ARRIVALS = { "at once": 1, "within 2 minutes": 120_000 };
+
+const columns = ["asked every", "come", ...COUNTS, "median lateness", "largest lateness", "lost"];
+process.stdout.write(`| ${columns.join(" | ")} |\n|${"---|".repeat(columns.length)}\n`);
+let isBroken = false;
+for (const [interval, timeoutsMs] of Object.entries(CHATS)) {
+  for (const [come, arrivalMs] of Object.entries(ARRIVALS)) {
+    const runs: Carried[] = [];
+    for (const rooms of COUNTS) {
+      const settings = { RELAY_GATE_SPACING_MS: values.spacing };
+      const forMs = Number(values.minutes) * 60_000;
+      const run = await carry({ seed: 1, rooms, timeoutsMs, arrivalMs, forMs, settings });
+      isBroken ||= run.lost > 0 || run.open + run.refused !== rooms;
+      runs.push(run);
+    }
+    const largest = (pick: (run: Carried) => number) => Math.round(Math.max(...runs.map(pick)));
+    const row = [
+      interval,
+      come,
+      ...runs.map(({ open }) => open),
+      `${largest(({ lateness }) => lateness.median)} ms`,
+      `${largest(({ lateness }) => lateness.largest)} ms`,
+      largest(({ lost }) => lost),
+    ];
+    process.stdout.write(`| ${row.join(" | ")} |\n`);
+  }
+}
+if (isBroken) process.stdout.write("\nBROKEN: something was lost, or a room was neither read nor refused\n");
+process.exitCode = isBroken ? 1 : 0;

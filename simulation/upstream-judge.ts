@@ -1,0 +1,143 @@
+/**
+ * Holds the calls of the service to its promises, as the upstream sees them: spacing, concurrency and cooldown of the
+ * gate, one poll of a room at a time, and what an answer brought stored before the next call of its room.
+ */
+
+import { parseObject } from "../src/simulator/json.ts";
+import { videoIdIn } from "../src/simulator/tokens.ts";
+import type { IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
+import type { GateSettings } from "../src/upstream/egress/gate.ts";
+import type { Journal } from "./journal.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+interface Call {
+  at: number;
+  name: string;
+  videoId: string;
+  /** A chat call; else a page or a script. */
+  isChat: boolean;
+}
+
+/** Sums of fractions of milliseconds are not exact. */
+const TOLERANCE_MS = 0.01;
+const MAX_COOLDOWN_MS = 10 * 60_000;
+const POPOUT = "/live_chat";
+const QUOTA_SIGNAL = /RESOURCE_EXHAUSTED|captcha-form/;
+
+/** A class of calls and the pause that a quota signal imposes on it. */
+class Pause {
+  until = 0;
+  #count = 0;
+
+  /** `isSame`: the answer reports a throttling that is known already. */
+  throttled(isSame: boolean, now: number, cooldownMs: number, namedMs: number): void {
+    const doubled = Math.min(MAX_COOLDOWN_MS, cooldownMs * 2 ** this.#count);
+    if (namedMs > 0) this.until = Math.max(this.until, now + namedMs);
+    else if (!isSame) this.until = Math.max(this.until, now + doubled);
+    if (!isSame) this.#count += 1;
+  }
+
+  succeeded(): void {
+    this.#count = 0;
+  }
+}
+
+interface UpstreamJudgeHost {
+  /** The next call of a room begins: what was offered to it before must be stored. */
+  chatCalled(videoId: string): void;
+  pageCame(videoId: string): void;
+}
+
+export class UpstreamJudge {
+  /** How often each room's page was loaded: wherever a chat is looked for, this is where the search begins. */
+  readonly pageLoads = new Map<string, number>();
+  /** What the last good answers of a room brought, to be found in its log at its next call. */
+  readonly offered = new Map<string, { ids: string[]; at: number }>();
+  readonly #gate: GateSettings;
+  readonly #scheduler: Scheduler;
+  readonly #journal: Journal;
+  readonly #host: UpstreamJudgeHost;
+  readonly #inFlight = new Set<Call>();
+  #lastAt = Number.NEGATIVE_INFINITY;
+  #throttledAt = Number.NEGATIVE_INFINITY;
+  #pauses = { chat: new Pause(), page: new Pause() };
+
+  constructor(gate: GateSettings, scheduler: Scheduler, journal: Journal, host: UpstreamJudgeHost) {
+    this.#gate = gate;
+    this.#scheduler = scheduler;
+    this.#journal = journal;
+    this.#host = host;
+  }
+
+  /** A process that starts knows nothing of the one before it, whose calls are gone. */
+  lifeBegins(): void {
+    this.#inFlight.clear();
+    this.offered.clear();
+    this.#lastAt = Number.NEGATIVE_INFINITY;
+    this.#throttledAt = Number.NEGATIVE_INFINITY;
+    this.#pauses = { chat: new Pause(), page: new Pause() };
+  }
+
+  began({ url, body }: OutgoingRequest): Call {
+    const { pathname, searchParams } = new URL(url);
+    const asked = parseObject(body ?? "") ?? {};
+    const token = asked.continuation;
+    const isChat = typeof token === "string";
+    const videoId = (isChat ? videoIdIn(token) : searchParams.get("v")) ?? String(asked.videoId ?? "");
+    const name = pathname;
+    const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat };
+    this.#journal.note(`call ${videoId} ${pathname}`);
+    this.#judge(call);
+    if (!isChat) {
+      if (name === POPOUT) this.pageLoads.set(videoId, (this.pageLoads.get(videoId) ?? 0) + 1);
+      this.offered.delete(videoId); // the page may come in the place of an answer that was given up
+    }
+    this.#lastAt = call.at;
+    this.#inFlight.add(call);
+    if (isChat) this.#host.chatCalled(videoId);
+    return call;
+  }
+
+  #judge(call: Call): void {
+    const { at, videoId, name, isChat } = call;
+    const { spacingMs, concurrency } = this.#gate;
+    const violate = (what: string) => this.#journal.violate(videoId, `${name}: ${what}`);
+    if (at - this.#lastAt < spacingMs - TOLERANCE_MS) violate(`${at - this.#lastAt} ms after the last call`);
+    if (this.#inFlight.size >= concurrency) violate(`${this.#inFlight.size} calls are in flight already`);
+    const until = isChat
+      ? this.#pauses.chat.until
+      : Math.max(this.#pauses.chat.until, this.#pauses.page.until);
+    if (at < until - TOLERANCE_MS) violate(`${until - at} ms before the end of a cooldown`);
+    const isPolled =
+      isChat && this.#inFlight.values().some((other) => other.isChat && other.videoId === videoId);
+    if (isPolled) violate("the room is being polled already");
+  }
+
+  failed(call: Call, error: unknown): void {
+    this.#journal.note(
+      `failed ${call.videoId} ${call.name} ${error instanceof Error ? error.message : error}`,
+    );
+    this.#inFlight.delete(call);
+  }
+
+  delivered(call: Call, { status, header }: IncomingAnswer, text: string): void {
+    this.#inFlight.delete(call);
+    const now = this.#scheduler.monotonic();
+    this.#journal.note(`answer ${call.videoId} ${call.name} ${status} ${text.length}`);
+    if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
+      const namedMs = 1000 * Number(header("retry-after") ?? 0);
+      const pause = call.isChat ? this.#pauses.chat : this.#pauses.page;
+      // Calls that were in flight together report one and the same throttling.
+      const isSame = call.at < this.#throttledAt;
+      pause.throttled(isSame, now, this.#gate.cooldownMs, namedMs);
+      if (!isSame) this.#throttledAt = now;
+      return;
+    }
+    if (status !== 200) return;
+    for (const pause of Object.values(this.#pauses)) pause.succeeded();
+    if (!call.isChat) this.#host.pageCame(call.videoId);
+    if (!call.isChat || !text.includes('"continuationContents"')) return;
+    const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
+    this.offered.set(call.videoId, { ids, at: now });
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * One viewer and its judge: comes, stalls, leaves, comes back by its cursor or by one that it made up. Whatever it is
+ * sent must be its room's log, from where its connection began, without a gap.
+ */
+import { RelayError } from "../src/protocol/errors.ts";
+import { FORMS, type Form } from "../src/rooms/form.ts";
+import { parseObject } from "../src/simulator/json.ts";
+import type { Random } from "../src/simulator/random.ts";
+import { UpstreamError } from "../src/upstream/errors.ts";
+import type { Frame, FrameReader } from "./frames.ts";
+import type { Journal } from "./journal.ts";
+import type { Life } from "./life.ts";
+import type { RoomJudge } from "./room-judge.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { SimulatedSink } from "./sink.ts";
+
+/** As a browser waits. */
+const RETRY_MS = 3000;
+
+export interface ViewerParts {
+  room: RoomJudge;
+  scheduler: Scheduler;
+  random: Random;
+  journal: Journal;
+  frames: FrameReader;
+  /** The service, while there is one. */
+  life(): Life | undefined;
+  /** Called when there is something to judge. */
+  onFrames(viewer: Viewer): void;
+}
+
+export class Viewer {
+  readonly name: string;
+  readonly room: RoomJudge;
+  /** The cursor of the last message that it has; undefined before the first connection. */
+  cursor: number | undefined;
+  /** Comes and does not go any more. */
+  isCalm = false;
+  /** Why it is not connected. */
+  lastWord = "";
+  sink: SimulatedSink | undefined;
+  readonly #parts: ViewerParts;
+  readonly #form: Form;
+  #taken: Frame[] = [];
+  #asked: number | undefined;
+  #headWhenAsked = 0;
+  #hasBegun = false;
+  #hasEnded = false;
+
+  constructor(name: string, parts: ViewerParts) {
+    this.name = name;
+    this.room = parts.room;
+    this.#parts = parts;
+    this.#form = FORMS[parts.random.chance(0.2) ? "detailed" : "plain"].bare;
+  }
+
+  /** Watches again and again, for ever. */
+  async live(): Promise<never> {
+    const { scheduler, random } = this.#parts;
+    await scheduler.sleep(random.next() * 30_000);
+    for (;;) {
+      await this.#watch();
+      this.sink = undefined;
+      const isPatient = this.#hasEnded || (!this.isCalm && random.chance(0.15));
+      await scheduler.sleep(isPatient ? random.next() * 120_000 : RETRY_MS * (0.5 + random.next()));
+    }
+  }
+
+  /** One connection, from its request to its end. */
+  async #watch(): Promise<void> {
+    const { life, random, journal, scheduler } = this.#parts;
+    const { videoId } = this.room;
+    const service = life();
+    if (!service) {
+      this.lastWord = "no service";
+      return;
+    }
+    const sink = new SimulatedSink(this.#form, (bytes) => this.#take(bytes));
+    const gone = new AbortController();
+    this.#asked = this.#lastEventId();
+    this.#headWhenAsked = this.room.head ?? 0;
+    this.#hasBegun = false;
+    this.sink = sink;
+    journal.note(`viewer ${this.name} of ${videoId} comes with ${this.#asked}`);
+    const request = {
+      videoId,
+      lastEventId: this.#asked,
+      backfill: random.pick([null, 0, 1, 50, 500]) ?? undefined,
+      open: () => {
+        gone.signal.throwIfAborted();
+        return sink;
+      },
+    };
+    const entered = service.rooms.enter(request, gone.signal).then(
+      () => "",
+      (error: unknown) => this.#refusal(error),
+    );
+    const refused = await Promise.race([entered, sink.closed, this.#impatience(sink)]);
+    if (refused) {
+      this.lastWord = refused;
+      journal.note(`viewer ${this.name} of ${videoId} is refused: ${refused}`);
+      return;
+    }
+    if (sink.closedBy === "left") gone.abort(new Error("the viewer left"));
+    if (!sink.closedBy) await this.#stay(sink);
+    await sink.closed;
+    this.lastWord = `connection closed by ${sink.closedBy}`;
+    journal.count(`viewers ${sink.closedBy}`);
+    journal.note(`viewer ${this.name} of ${videoId} at ${this.cursor}: ${sink.closedBy}`);
+    await scheduler.sleep(1);
+  }
+
+  /** A viewer that does not wait for its room to open; others never resolve this. */
+  async #impatience(sink: SimulatedSink): Promise<undefined> {
+    const { random, scheduler } = this.#parts;
+    const isImpatient = !this.isCalm && random.chance(0.1);
+    await scheduler.sleep(isImpatient ? random.next() * 1000 : 120_000);
+    if (!this.#hasBegun) sink.leave();
+    return undefined;
+  }
+
+  /** Reads on, stalls now and then, and leaves some time. */
+  async #stay(sink: SimulatedSink): Promise<void> {
+    const { random, scheduler, journal } = this.#parts;
+    const leavesAt = scheduler.monotonic() + (random.chance(0.3) ? 5000 : 240_000) * random.next();
+    while (!sink.closedBy) {
+      await Promise.race([sink.closed, scheduler.sleep(2000 + random.next() * 60_000)]);
+      if (this.isCalm || sink.closedBy) continue;
+      if (scheduler.monotonic() > leavesAt) return sink.leave();
+      sink.stall();
+      journal.count("viewers stalled");
+      await Promise.race([sink.closed, scheduler.sleep(random.next() ** 2 * 80_000)]);
+      sink.readOn();
+    }
+  }
+
+  /** Its own cursor as a rule; now and then none, or one that it made up. */
+  #lastEventId(): number | undefined {
+    const { random, journal } = this.#parts;
+    if (this.isCalm || random.chance(0.7)) return this.cursor;
+    if (random.chance(0.5)) return undefined;
+    journal.count("viewers forged cursor");
+    const { base = 1000, rows } = this.room;
+    return random.pick([
+      0,
+      1,
+      base - 1,
+      base,
+      base + random.below(rows.length + 1),
+      base + rows.length + 1,
+      2 ** 52,
+    ]);
+  }
+
+  #refusal(error: unknown): string {
+    const isKnown = error instanceof RelayError || error instanceof UpstreamError;
+    if (!isKnown && !(error instanceof Error && error.message === "the viewer left")) {
+      this.#violate(`is refused with ${error instanceof Error ? error.stack : error}`);
+    }
+    const code =
+      error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
+    this.#parts.journal.count(`refused ${code}`);
+    return code;
+  }
+
+  #take(bytes: Buffer): void {
+    const frames = this.#parts.frames.read(bytes);
+    if (frames.length === 0) return;
+    this.#taken.push(...frames);
+    this.#hasBegun = true;
+    this.#parts.onFrames(this);
+  }
+
+  /** Judges what was taken since the last time; the room's judge knows all that is durable by now. */
+  judge(): void {
+    for (const frame of this.#taken.splice(0)) {
+      if (frame.event === "init") this.#begin(parseObject(frame.data)?.cursor);
+      else if (frame.event === "message") this.#message(frame);
+      else this.#terminal(frame);
+    }
+  }
+
+  #begin(start: unknown): void {
+    const { base, head } = this.room;
+    const asked = this.#asked;
+    this.cursor = Number(start);
+    this.#hasEnded = false;
+    if (base === undefined || head === undefined) return;
+    if (!(this.cursor >= base && this.cursor <= head))
+      this.#violate(`begins after ${start}, in a room from ${base} to ${head}`);
+    const expected = asked === 0 ? base : asked;
+    const isOurs = expected !== undefined && expected >= base && expected <= this.#headWhenAsked;
+    if (isOurs && start !== expected) this.#violate(`asked for what follows ${asked}, begins after ${start}`);
+  }
+
+  #message({ cursor = Number.NaN, data }: Frame): void {
+    const row = this.room.at(cursor);
+    if (this.#hasEnded) this.#violate(`is sent ${cursor} after its end`);
+    if (cursor !== (this.cursor ?? 0) + 1) this.#violate(`is sent ${cursor} after ${this.cursor}`);
+    this.cursor = cursor;
+    if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
+    const { body = "", details = "" } = row ?? {};
+    const text = this.#form.shows === "plain" ? body : `${body.slice(0, -1)},"details":${details}}`;
+    if (data !== text)
+      this.#violate(`is sent other words under ${cursor} than are stored: ${data.slice(0, 200)}`);
+  }
+
+  #terminal({ event, data }: Frame): void {
+    const { journal, scheduler } = this.#parts;
+    if (this.#hasEnded) this.#violate(`is sent ${event} after its end`);
+    this.#hasEnded = true;
+    journal.count(`frames ${event}`);
+    const { head, overSince } = this.room;
+    if (head !== undefined && this.cursor !== head)
+      this.#violate(`is sent ${event} at ${this.cursor} of ${head}`);
+    if (event === "end" && scheduler.monotonic() < overSince) {
+      journal.count("false ends");
+      this.room.overSince = scheduler.monotonic();
+      this.#violate(`is sent an end of a chat that is open: ${data}`);
+    }
+  }
+
+  #violate(what: string): void {
+    this.#parts.journal.violate(this.room.videoId, `viewer ${this.name} ${what}`);
+  }
+}

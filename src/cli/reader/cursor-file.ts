@@ -1,0 +1,43 @@
+/** A file that holds a cursor, so that a command goes on where it was, whatever ended it. */
+import { open, readFile, rename } from "node:fs/promises";
+import { parseVideoId } from "../../protocol/video-id.ts";
+import { CommandError } from "./session.ts";
+
+export class CursorFile {
+  readonly path: string;
+
+  /** Without a path the file is named after the video. Throws `RelayError` where that cannot be read as one. */
+  constructor(path: string | undefined, video: string) {
+    this.path = path ?? `${parseVideoId(video)}.cursor`;
+  }
+
+  /** Undefined where there is no file. Rejects with `CommandError` where it holds something else. */
+  async read(): Promise<number | undefined> {
+    let text: string;
+    try {
+      text = (await readFile(this.path, "utf8")).trim();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+    if (!/^\d{1,15}$/.test(text))
+      throw new CommandError(
+        1,
+        `${this.path} holds no cursor: name another file with --cursor-file, or delete it`,
+      );
+    return Number(text);
+  }
+
+  /** The file holds the old cursor or the new one, whatever happens. */
+  async write(cursor: number): Promise<void> {
+    const part = `${this.path}.part`;
+    const file = await open(part, "w");
+    try {
+      await file.writeFile(`${cursor}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(part, this.path);
+  }
+}

@@ -1,0 +1,114 @@
+/** The file of an export: one that appears once it is complete, or one that grows and can be gone on with. */
+import { createReadStream, createWriteStream, statSync } from "node:fs";
+import { rename, rm, truncate } from "node:fs/promises";
+import { finished } from "node:stream/promises";
+import { UsageError } from "../flags.ts";
+import type { Format } from "./formats.ts";
+import { Output } from "./output.ts";
+
+export type FileMode = "whole" | "growing" | "append";
+
+export interface ExportFile {
+  output: Output;
+  /** That of the last message in the file. */
+  cursor: number | undefined;
+  /** Closes the file; an incomplete one is left only where it grows. Rejects where it cannot be written. */
+  close(isComplete: boolean): Promise<void>;
+}
+
+/** Rejects with `UsageError` where the file is in the way, or is of another format. */
+export async function openExportFile(
+  path: string,
+  format: Format,
+  mode: FileMode,
+  force: boolean,
+): Promise<ExportFile> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is there to be written
+  if (mode === "append") return append(path, format, found !== undefined);
+  if (found && !force)
+    throw new UsageError(`${path} is there already: name another file, or add --force or --append`);
+  return mode === "whole" ? whole(path, format) : growing(path, format, "w");
+}
+
+async function whole(path: string, format: Format): Promise<ExportFile> {
+  const part = `${path}.${process.pid}.part`;
+  const output = await create(part, format, "wx");
+  const close = async (isComplete: boolean) => {
+    try {
+      await output.finish();
+      if (isComplete) await rename(part, path);
+    } finally {
+      await rm(part, { force: true });
+    }
+  };
+  return { output, cursor: undefined, close };
+}
+
+async function growing(path: string, format: Format, flags: "w" | "a", cursor?: number): Promise<ExportFile> {
+  const output = await create(path, format, flags);
+  return { output, cursor, close: () => output.finish() };
+}
+
+async function append(path: string, format: Format, isThere: boolean): Promise<ExportFile> {
+  const { cursor, length, isEmpty } = isThere ? await lastRecord(path, format) : { isEmpty: true };
+  if (isEmpty) return growing(path, format, "w");
+  await truncate(path, length); // what was cut off in the middle of a record
+  return growing(path, { ...format, header: "" }, "a", cursor);
+}
+
+async function create(path: string, { header }: Format, flags: "w" | "wx" | "a"): Promise<Output> {
+  const stream = createWriteStream(path, { flags, flush: true });
+  await new Promise<void>((resolve, reject) => {
+    stream.once("open", () => resolve());
+    stream.once("error", (error) => reject(new UsageError(`${path} cannot be written: ${error.message}`)));
+  });
+  const output = new Output(stream, path);
+  if (header !== "") await output.add(header);
+  return output;
+}
+
+const QUOTE = 0x22;
+const LINE_FEED = 0x0a;
+
+interface LastRecord {
+  cursor: number | undefined;
+  /** Of all complete records. */
+  length: number;
+  isEmpty: boolean;
+}
+
+/** Rejects with `UsageError` where the file is not of that format. */
+async function lastRecord(path: string, { isQuoted, header, cursorOf }: Format): Promise<LastRecord> {
+  let [offset, start, end] = [0, 0, 0];
+  let isInQuotes = false;
+  const stream = createReadStream(path, { highWaterMark: 1 << 20 });
+  stream.on("data", (chunk) => {
+    const bytes = chunk as Buffer;
+    for (let index = 0; index < bytes.length; index++) {
+      const byte = bytes[index];
+      if (byte === QUOTE && isQuoted) isInQuotes = !isInQuotes;
+      if (byte !== LINE_FEED || isInQuotes) continue;
+      start = end;
+      end = offset + index + 1;
+    }
+    offset += bytes.length;
+  });
+  await finished(stream);
+  if (end === 0) return { cursor: undefined, length: 0, isEmpty: true };
+  const record = await read(path, start, end);
+  if (header !== "" && start === 0 && record === header)
+    return { cursor: undefined, length: end, isEmpty: false };
+  const cursor = cursorOf(record);
+  if (!Number.isSafeInteger(cursor))
+    throw new UsageError(
+      `${path} does not end with a message of this format: name another file, or its --format`,
+    );
+  return { cursor, length: end, isEmpty: false };
+}
+
+async function read(path: string, start: number, end: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { start, end: end - 1 })) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,127 @@
+/** `export`: all that the service keeps of a chat, as JSON lines or CSV, on standard output or in a file. */
+import { once } from "node:events";
+import { type Chat, ChatError, chat, type Init } from "../../../client/index.ts";
+import type { Input } from "../flags.ts";
+import { UsageError } from "../flags.ts";
+import { type ExportFile, openExportFile } from "./export-file.ts";
+import type { EXPORT_FLAGS } from "./flags.ts";
+import { type Format, formatFor } from "./formats.ts";
+import type { ReceivedMessage } from "./message.ts";
+import { Output } from "./output.ts";
+import { showProgress } from "./progress.ts";
+import { notice, openRoom, runSession } from "./session.ts";
+import { cleanText } from "./text.ts";
+
+type ExportInput = Input<typeof EXPORT_FLAGS>;
+type Room = Chat<ReceivedMessage>;
+
+/** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
+export function exportChat(input: ExportInput): Promise<number> {
+  const { values, given } = input;
+  const { output: path, append, force } = values;
+  if (!path && (append || force)) throw new UsageError("--append and --force need --output; see --help");
+  if (append && (force || given.has("since")))
+    throw new UsageError("--append goes on where the file ends: it goes with neither --force nor --since");
+  return runSession(values.RELAY_URL, (signal) => run(input, signal));
+}
+
+async function run({ values, argument: videoId }: ExportInput, stopped: AbortSignal): Promise<number> {
+  const { RELAY_URL: server, output: path = "", append, follow, force, raw } = values;
+  const format = formatFor(values.format, path);
+  const mode = append ? "append" : follow ? "growing" : "whole";
+  const file = path === "" ? standardOutput(format) : await openExportFile(path, format, mode, force);
+  const signal = AbortSignal.any([stopped, file.output.failed]);
+  let room: Room | undefined;
+  let isComplete = false;
+  try {
+    const head = follow ? undefined : await headOf(server, videoId, signal);
+    room = openRoom(server, { videoId, cursor: file.cursor ?? values.since ?? 0, signal, details: true });
+    const written = await copy(room, file.output, { format, raw, types: values.types, head });
+    isComplete = true;
+    await file.close(true);
+    notice(`${written} messages${room.cursor === undefined ? "" : `, up to cursor ${room.cursor}`}`);
+    return 0;
+  } finally {
+    if (!isComplete) await file.close(false).catch(() => {}); // why is thrown already
+    const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
+    if (isLeft && room?.cursor !== undefined) notice(`the file is complete up to cursor ${room.cursor}`);
+  }
+}
+
+interface CopyOptions {
+  format: Format;
+  raw: boolean;
+  types: readonly string[] | undefined;
+  /** The last cursor to be written; undefined: to the chat's end. */
+  head: number | undefined;
+}
+
+/** Resolves to the number of messages written. */
+async function copy(room: Room, output: Output, { format, raw, types, head }: CopyOptions): Promise<number> {
+  const isShown = output.isTerminal;
+  const wanted = types && new Set([...types, "gap"]);
+  const startedAt = performance.now();
+  let [read, written, offsetMs] = [0, 0, Number.NaN];
+  const hideProgress = isShown ? () => {} : showProgress(() => progressText());
+  const progressText = () => {
+    const rate = Math.round((read / (performance.now() - startedAt)) * 1000);
+    const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
+    return `${read} messages, ${rate} a second${place}`;
+  };
+  room.on("gap", ({ after, cursor }) =>
+    notice(`messages may be missing between cursors ${after} and ${cursor}`),
+  );
+  room.on("init", ({ cursor }) => {
+    if (head !== undefined && cursor >= head) room.close(); // nothing is left to be read
+  });
+  try {
+    for await (const message of room) {
+      read += 1;
+      offsetMs = message.details?.offsetMs ?? offsetMs;
+      if (!wanted || wanted.has(message.type)) {
+        written += 1;
+        const record = format.encode(message, raw);
+        await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
+      }
+      if (head !== undefined && message.cursor >= head) break;
+    }
+    return written;
+  } finally {
+    hideProgress();
+  }
+}
+
+/**
+ * The newest cursor of a live chat at this moment; undefined where all up to the chat's end is wanted: of a replay, and
+ * of a chat that is over, of which the service may still keep something.
+ */
+async function headOf(server: string, videoId: string, signal: AbortSignal): Promise<number | undefined> {
+  const room = chat(server, { videoId, backfill: 0, signal, retry: () => false });
+  const { promise, resolve, reject } = Promise.withResolvers<Init>();
+  room.on("init", resolve);
+  room.on("error", reject);
+  room.on("message", () => {}); // connects
+  const stopped = once(signal, "abort").then(() => signal.throwIfAborted());
+  try {
+    const init = await Promise.race([promise, stopped]);
+    return init?.chatType === "liveChatRenderer" ? init.cursor : undefined;
+  } catch (error) {
+    if (error instanceof ChatError && error.code === "NO_LIVE_CHAT") return undefined;
+    throw error;
+  } finally {
+    room.close();
+  }
+}
+
+function standardOutput(format: Format): ExportFile {
+  const output = new Output(process.stdout, "standard output");
+  if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line tells
+  return { output, cursor: undefined, close: () => output.finish() };
+}
+
+function clockTime(ms: number): string {
+  const seconds = Math.trunc(Math.abs(ms) / 1000);
+  const [h, m, s] = [Math.trunc(seconds / 3600), Math.trunc(seconds / 60) % 60, seconds % 60];
+  const two = (value: number) => `${value}`.padStart(2, "0");
+  return `${ms < 0 ? "-" : ""}${h}:${two(m)}:${two(s)}`;
+}

@@ -1,0 +1,132 @@
+/** The flags of the commands that speak to a service, and how their texts are read. */
+import { GROUPS, MESSAGE_TYPES, type MessageType } from "../../protocol/kinds.ts";
+import { type Argument, type Flag, type FlagTable, suggest } from "../flags.ts";
+import { FORMAT_NAMES, type FormatName } from "./formats.ts";
+
+export const VIDEO: Argument = {
+  name: "video",
+  meaning: "the video's id or URL",
+  pattern: /^-[\w-]{10}$/, // an id can begin with a dash, and is as long as no flag
+};
+
+const SERVER = {
+  RELAY_URL: {
+    default: "http://127.0.0.1:8080",
+    meaning: "base URL of the service",
+    option: "server",
+    read: serviceUrl,
+  },
+} satisfies FlagTable;
+
+const since = optional("", "go on after this cursor; 0: all that is kept", whole("a cursor: a whole number"));
+const types = optional("", `comma list of types and groups (${Object.keys(GROUPS).join(", ")})`, typesNamed);
+const color = {
+  default: "auto",
+  meaning: "auto, always or never; auto: on a terminal, unless NO_COLOR is set",
+  read: oneOf(["auto", "always", "never"]),
+};
+
+export const WATCH_FLAGS = {
+  ...SERVER,
+  since,
+  backfill: optional(
+    "",
+    "how many of the latest messages to begin with; without it 50, and all of a replay",
+    whole("a whole number"),
+  ),
+  types,
+  json: toggle("JSON lines: the cursor, the eight fields, with --details the details"),
+  details: toggle("JSON lines hold the details, too"),
+  wait: toggle("wait for a chat that has not begun, or a service that does not run yet"),
+  color,
+  post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
+  "cursor-file": optional(
+    "",
+    "with --post: file that holds the cursor of the last message that was taken; default: <video id>.cursor",
+    (path) => path,
+  ),
+  RELAY_POST_SECRET: optional(
+    "",
+    "with --post: secret that signs each message (Standard Webhooks); better given as a variable",
+    (secret) => secret,
+  ),
+} satisfies FlagTable;
+
+export const EXPORT_FLAGS = {
+  ...SERVER,
+  format: optional(
+    "",
+    `${FORMAT_NAMES.join(" or ")}; default: by the ending of --output, else jsonl`,
+    oneOf<FormatName>(FORMAT_NAMES),
+  ),
+  output: optional(
+    "",
+    "file to write, which appears once it is complete; without it standard output",
+    (path) => path,
+  ),
+  force: toggle("overwrite the file"),
+  append: toggle("go on in the file after its last message"),
+  follow: toggle("go on to the end of the chat"),
+  since,
+  types,
+  raw: toggle("CSV: leave texts as they are that a spreadsheet would run"),
+} satisfies FlagTable;
+
+export const PROBE_FLAGS = {
+  ...SERVER,
+  json: toggle("print the service's answer as JSON"),
+} satisfies FlagTable;
+
+export const ROOMS_FLAGS = {
+  ...SERVER,
+  json: toggle("print the service's answer as JSON"),
+} satisfies FlagTable;
+
+function optional<T>(defaultText: "", meaning: string, read: (text: string) => T): Flag<T | undefined> {
+  return { default: defaultText, meaning, read: (text) => (text === "" ? undefined : read(text)) };
+}
+
+function toggle(meaning: string): Flag<boolean> {
+  return { default: "off", meaning, isSwitch: true, read: (text) => text === "on" };
+}
+
+function whole(what: string) {
+  return (text: string): number => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (!Number.isSafeInteger(number)) throw new Error(what);
+    return number;
+  };
+}
+
+function oneOf<const T extends string>(allowed: readonly T[]) {
+  return (text: string): T => {
+    const found = allowed.find((item) => item === text);
+    if (found === undefined) throw new Error(`one of ${allowed.join(", ")}${suggest(text, allowed)}`);
+    return found;
+  };
+}
+
+/** Names that are neither type nor group are left out, as in the SDK; one must remain. */
+function typesNamed(text: string): MessageType[] {
+  const groups: Record<string, readonly MessageType[]> = GROUPS;
+  const names = text.split(",").map((name) => name.trim());
+  const found = names.flatMap((name) =>
+    Object.hasOwn(groups, name) ? (groups[name] ?? []) : MESSAGE_TYPES.filter((type) => type === name),
+  );
+  if (found.length > 0) return found;
+  const known = [...Object.keys(GROUPS), ...MESSAGE_TYPES];
+  throw new Error(`types or groups of messages${suggest(names[0] ?? "", known)}`);
+}
+
+function serviceUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
+    throw new Error("an http or https URL without a password, such as http://127.0.0.1:8080");
+  return url.href.replace(/\/$/, "");
+}
+
+function webhookUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) throw new Error("an http or https URL");
+  return url;
+}

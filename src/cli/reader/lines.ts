@@ -1,0 +1,97 @@
+/** A message as one line for people: time, author with badges, what it is, words. */
+import { styleText } from "node:util";
+import type { Details } from "../../protocol/kinds.ts";
+import type { ReceivedMessage } from "./message.ts";
+import { cleanText } from "./text.ts";
+
+type Style = Parameters<typeof styleText>[0];
+/** Gives a text its colour, or leaves it as it is. */
+export type Paint = (style: Style, text: string) => string;
+
+export const plain: Paint = (_style, text) => text;
+export const colored: Paint = (style, text) => styleText(style, text, { validateStream: false });
+
+export function usesColor(
+  asked: "auto" | "always" | "never",
+  isTerminal: boolean,
+  { NO_COLOR, TERM }: NodeJS.ProcessEnv,
+): boolean {
+  if (asked !== "auto") return asked === "always";
+  return isTerminal && !NO_COLOR && TERM !== "dumb";
+}
+
+/** Of so many the author is remembered, so that a deletion can name whose message it takes down. */
+const KNOWN_NAMES = 5000;
+
+const AUTHOR_STYLES: Record<string, Style> = {
+  owner: "yellow",
+  moderator: "blueBright",
+  member: "green",
+  verified: "cyan",
+};
+const PAID_STYLE: Style = ["bold", "yellow"];
+const REMOVED_STYLE: Style = "red";
+
+export class LinePrinter {
+  readonly #paint: Paint;
+  /** By the id of a message and of an author. */
+  readonly #names = new Map<string, string>();
+
+  constructor(paint: Paint) {
+    this.#paint = paint;
+  }
+
+  /** Ends with a line break and holds no other; control characters are left out. */
+  line(message: ReceivedMessage): string {
+    const { details = {} } = message;
+    this.#remember(message.id, message.author);
+    if (details.authorId) this.#remember(details.authorId, message.author);
+    const who = [this.#author(message, details), this.#what(message)].filter((part) => part !== "").join(" ");
+    const words = cleanText(this.#words(message, details));
+    const time = this.#paint("dim", cleanText(message.timestamp).padEnd(8));
+    return `${time}  ${who}${words === "" ? "" : `: ${words}`}\n`;
+  }
+
+  #author({ author }: ReceivedMessage, { badges = [] }: Details): string {
+    const name = cleanText(author);
+    const style = badges.map(({ kind }) => AUTHOR_STYLES[kind]).find((found) => found !== undefined);
+    const shown = style && name !== "" ? this.#paint(style, name) : name;
+    const kinds = badges.map(({ kind }) => kind).join(", ");
+    return kinds === "" ? shown : `${shown} (${kinds})`;
+  }
+
+  /** What it is, where it is not just said, and the amount. */
+  #what({ type, amount }: ReceivedMessage): string {
+    const isRemoval = type === "deleted" || type === "author_deleted";
+    const kind = type === "chat" ? "" : `[${cleanText(type).replaceAll("_", " ")}]`;
+    const label = `${kind}${amount === "" ? "" : ` ${cleanText(amount)}`}`.trim();
+    if (isRemoval) return this.#paint(REMOVED_STYLE, label);
+    return amount === "" ? label : this.#paint(PAID_STYLE, label);
+  }
+
+  #words({ type, message }: ReceivedMessage, { target, poll, header }: Details): string {
+    if (poll) return `${poll.question} | ${poll.choices.map(choiceText).join(" | ")} (${poll.state})`;
+    if (type === "deleted") {
+      const author = this.#names.get(target?.messageId ?? "");
+      return author ? `a message by ${author}` : `message ${target?.messageId ?? ""}`;
+    }
+    if (type === "author_deleted") {
+      const author = this.#names.get(target?.authorId ?? "") ?? target?.authorId ?? "";
+      return `all messages by ${author}`;
+    }
+    return [header, message].filter(Boolean).join(": ");
+  }
+
+  #remember(id: string, author: string): void {
+    if (author === "") return;
+    this.#names.set(id, author);
+    const [oldest = id] = this.#names.keys();
+    if (this.#names.size > KNOWN_NAMES) this.#names.delete(oldest);
+  }
+}
+
+type Choice = NonNullable<Details["poll"]>["choices"][number];
+
+function choiceText({ text, percent }: Choice): string {
+  return percent === undefined ? text : `${text} ${percent} %`;
+}

@@ -1,0 +1,98 @@
+/**
+ * Where data goes: standard output or a file. It is written in whole lines, many at once, and no faster than it is
+ * taken.
+ */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import { WriteStream } from "node:tty";
+
+const CHUNK_LENGTH = 65_536;
+/** How long what is left may take at the end where nobody takes it. */
+const LAST_WRITE_MS = 1000;
+
+/** Whoever read the pipe has left: nothing went wrong. */
+export class ReaderLeft extends Error {
+  override readonly name = "ReaderLeft";
+}
+
+export class Output {
+  readonly #stream: Writable;
+  readonly #name: string;
+  readonly #failed = new AbortController();
+  #waiting = "";
+  #isFlushDue = false;
+
+  /** `name` is for errors. */
+  constructor(stream: Writable, name: string) {
+    this.#stream = stream;
+    this.#name = name;
+    stream.on("error", (error) => this.#fail(error));
+  }
+
+  /** On a terminal, what somebody wrote must not drive it. */
+  get isTerminal(): boolean {
+    return this.#stream instanceof WriteStream;
+  }
+
+  /** Aborts when nothing can be written any more; its reason is `ReaderLeft`, or an error that says why. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
+  }
+
+  /** Resolves when there is room for more. Rejects with the reason of `failed`. `lines` ends with a line break. */
+  async add(lines: string): Promise<void> {
+    this.#failed.signal.throwIfAborted();
+    this.#waiting += lines;
+    if (this.#waiting.length >= CHUNK_LENGTH) return this.#flush();
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    setImmediate(() => {
+      this.#isFlushDue = false;
+      this.#flush().catch(() => {}); // the signal tells
+    });
+  }
+
+  /** Writes what is left; standard output stays open. Rejects with the reason of `failed`. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    if (this.#stream === process.stdout) {
+      const written = new Promise<void>((resolve) => this.#stream.write("", () => resolve()));
+      await Promise.race([
+        written,
+        aborted(AbortSignal.any([this.failed, AbortSignal.timeout(LAST_WRITE_MS)])),
+      ]);
+    } else {
+      const closed = once(this.#stream, "close", { signal: this.failed }).catch(() => {});
+      this.#stream.end();
+      await closed;
+    }
+    this.#failed.signal.throwIfAborted();
+  }
+
+  async #flush(): Promise<void> {
+    this.#failed.signal.throwIfAborted();
+    if (this.#waiting === "") return;
+    const lines = this.#waiting;
+    this.#waiting = "";
+    try {
+      if (this.#stream.write(lines)) return;
+    } catch (error) {
+      this.#fail(error); // a file as standard output fails at once
+    }
+    await once(this.#stream, "drain", { signal: this.failed }).catch(() => {});
+    this.#failed.signal.throwIfAborted();
+  }
+
+  #fail(error: unknown): void {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EPIPE") this.#failed.abort(new ReaderLeft());
+    else this.#failed.abort(new Error(`${this.#name} cannot be written: ${message}`, { cause: error }));
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

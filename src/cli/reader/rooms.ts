@@ -1,0 +1,63 @@
+/** `rooms`: what a service has stored and reads just now, as a table or as the service's answer. */
+import { ChatError } from "../../../client/index.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type { ListedRoom } from "../../rooms/listing.ts";
+import type { Input } from "../flags.ts";
+import type { ROOMS_FLAGS } from "./flags.ts";
+import { Output } from "./output.ts";
+import { notice, runSession } from "./session.ts";
+import { tableOf } from "./table.ts";
+import { jsonLine } from "./text.ts";
+
+interface Answer {
+  retentionDays: number;
+  rooms: ListedRoom[];
+}
+
+interface ErrorBody {
+  code: ErrorCode;
+  message: string;
+}
+
+const COLUMNS = {
+  video: ({ videoId }: ListedRoom) => videoId,
+  state: ({ state }: ListedRoom) => state,
+  messages: ({ messages }: ListedRoom) => `${messages}`,
+  first: ({ firstAt }: ListedRoom) => shortTime(firstAt),
+  last: ({ lastAt }: ListedRoom) => shortTime(lastAt),
+  viewers: ({ viewers }: ListedRoom) => `${viewers}`,
+  late: ({ lateMs }: ListedRoom) => (lateMs === null ? "-" : `${(lateMs / 1000).toFixed(1)} s`),
+  holes: ({ holes }: ListedRoom) => `${holes}`,
+};
+
+/** Resolves to the exit code. Rejects with `CommandError`. */
+export function listRooms({ values }: Input<typeof ROOMS_FLAGS>): Promise<number> {
+  const { RELAY_URL: server, json } = values;
+  return runSession(server, async (signal) => {
+    const output = new Output(process.stdout, "standard output");
+    const answer = await ask(server, AbortSignal.any([signal, output.failed]));
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms));
+    await output.finish();
+    if (answer.retentionDays > 0)
+      notice(`messages are deleted after ${answer.retentionDays} days (RELAY_RETENTION_DAYS)`);
+    return 0;
+  });
+}
+
+/** Rejects with `ChatError`, as the SDK's calls do, and with the signal's reason. */
+async function ask(server: string, signal: AbortSignal): Promise<Answer> {
+  try {
+    const response = await fetch(`${server}/v1/rooms`, { signal });
+    const answer = (await response.json()) as Answer & ErrorBody;
+    if (response.ok) return answer;
+    throw new ChatError(answer.code, answer.message, { status: response.status });
+  } catch (error) {
+    if (signal.aborted || error instanceof ChatError) throw error;
+    throw new ChatError("NETWORK", `${new URL(server).host} cannot be reached`, { cause: error });
+  }
+}
+
+/** To the minute, in UTC. */
+function shortTime(iso: string | null): string {
+  return iso === null ? "-" : `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+}

@@ -1,0 +1,117 @@
+/**
+ * What the commands that speak to a service have in common: a signal ends them, whoever reads their output may leave,
+ * and each way to end has its exit code.
+ */
+import { constants } from "node:os";
+import { type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
+import type { ReceivedMessage } from "./message.ts";
+import { ReaderLeft } from "./output.ts";
+import { cleanText } from "./text.ts";
+
+const REFUSED = 1;
+const NO_SERVICE = 3;
+
+/** The longest wait for a chat that has not begun, or a service that does not run. */
+const MAX_WAIT_MS = 30_000;
+const FIRST_WAIT_MS = 1000;
+
+/** A command that cannot go on; its message is one line. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Tells the user something beside the data: one line on standard error. */
+export function notice(text: string): void {
+  process.stderr.write(`livechat-relay: ${cleanText(text)}\n`);
+}
+
+/**
+ * Runs a command and resolves to its exit code; its signal aborts at SIGINT or SIGTERM, with the signal's name, and a
+ * second one ends the process at once. Rejects with `CommandError`, and as the work does.
+ */
+export async function runSession(
+  server: string,
+  work: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const stopping = new AbortController();
+  const onSignal = (name: "SIGINT" | "SIGTERM") => {
+    if (stopping.signal.aborted) process.exit(exitCodeOf(name));
+    stopping.abort(name);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  process.stderr.on("error", () => {}); // whoever read the notices has left
+  try {
+    return await work(stopping.signal);
+  } catch (error) {
+    if (stopping.signal.aborted) return exitCodeOf(stopping.signal.reason);
+    if (error instanceof ReaderLeft) return 0;
+    throw error instanceof ChatError ? explained(error, server) : error;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+}
+
+function exitCodeOf(name: "SIGINT" | "SIGTERM"): number {
+  return 128 + constants.signals[name];
+}
+
+/** In words, with the system's own where the network failed. */
+function reasonOf({ code, message, cause }: ChatError): string {
+  if (code !== "NETWORK" && code !== "HTTP") return `${code}: ${message}`;
+  const { cause: inner = cause } = (cause ?? {}) as { cause?: unknown };
+  const { code: detail } = (inner ?? {}) as { code?: string };
+  const words = message.replace(/\.$/, "");
+  return detail ? `${words} (${detail})` : words;
+}
+
+function explained(error: ChatError, server: string): CommandError {
+  const reason = cleanText(reasonOf(error));
+  if (error.code !== "NETWORK" && error.code !== "HTTP") return new CommandError(REFUSED, reason);
+  return new CommandError(
+    NO_SERVICE,
+    `no service answers at ${server}: ${reason}; start one with "livechat-relay serve", or name another with --server or RELAY_URL`,
+  );
+}
+
+export interface RoomOptions
+  extends Pick<ChatOptions, "videoId" | "cursor" | "backfill" | "details" | "types"> {
+  signal: AbortSignal;
+}
+
+/**
+ * The chat, with what happens to its connection told on standard error. Until it is open every failure is final; with
+ * `wait` the lack of a chat or of a service is not. Once it was open it reconnects for ever.
+ */
+export function openRoom(
+  server: string,
+  { wait = false, ...options }: RoomOptions & { wait?: boolean },
+): Chat<ReceivedMessage> {
+  let wasOpen = false;
+  let lastReason = "";
+  const retry = (error: ChatError, attempt: number): number | false | undefined => {
+    if (!wasOpen && !(wait && canPass(error))) return false;
+    const reason = reasonOf(error);
+    if (reason !== lastReason) notice(`${reason}; ${wasOpen ? "reconnecting" : "waiting"}`);
+    lastReason = reason;
+    return wasOpen ? undefined : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
+  };
+  const room = chat(server, { ...options, retry });
+  room.on("state", (state) => {
+    if (state !== "open") return;
+    if (lastReason !== "") notice("connected");
+    wasOpen = true;
+    lastReason = "";
+  });
+  return room as Chat<ReceivedMessage>;
+}
+
+/** Whether waiting can help: no chat yet, no service yet, or one that cannot serve just now. */
+function canPass({ code, status = 0 }: ChatError): boolean {
+  return code === "NO_LIVE_CHAT" || code === "NETWORK" || status === 408 || status === 429 || status >= 500;
+}

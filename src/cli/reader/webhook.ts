@@ -1,0 +1,102 @@
+/**
+ * Sends messages to a webhook, one at a time and in order, each until it is taken. Ids and signatures are those of
+ * Standard Webhooks (https://www.standardwebhooks.com), so receivers can check them with its libraries.
+ */
+import { createHmac } from "node:crypto";
+import { systemClock } from "../../clock.ts";
+import { retry } from "../../retry.ts";
+import type { ReceivedMessage } from "./message.ts";
+import { CommandError, notice } from "./session.ts";
+
+const TIMEOUT_MS = 15_000;
+const WAITS = { firstMs: 1000, maxMs: 60_000 };
+/** The receiver wants no more. */
+const GONE = 410;
+const MAX_RETRY_AFTER_S = 3600;
+
+export class Webhook {
+  readonly #url: URL;
+  readonly #key: Buffer | undefined;
+  readonly #videoId: string;
+
+  /** `secret`: `whsec_` and the key in base64, or any text, which is the key itself. */
+  constructor(url: URL, secret: string | undefined, videoId: string) {
+    this.#url = url;
+    this.#key = secret === undefined ? undefined : keyOf(secret);
+    this.#videoId = videoId;
+  }
+
+  /**
+   * Resolves once the receiver has answered 2xx. The receiver may be sent a message twice, under one `webhook-id`.
+   * Rejects with the signal's reason, and with `CommandError` where the receiver answers 410.
+   */
+  async post(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
+    const id = `${this.#videoId}:${message.cursor}`;
+    const body = JSON.stringify(message);
+    let hasFailed = false;
+    await retry(
+      WAITS,
+      systemClock,
+      signal,
+      (error) => error instanceof NotTaken,
+      async () => {
+        try {
+          await this.#attempt(id, body, signal);
+        } catch (error) {
+          if (error instanceof NotTaken && !hasFailed)
+            notice(`${error.message}; trying again until it is taken`);
+          hasFailed = true;
+          if (error instanceof NotTaken) await systemClock.sleep(error.retryAfterMs, signal);
+          throw error;
+        }
+      },
+    );
+    if (hasFailed) notice("the webhook takes messages again");
+  }
+
+  async #attempt(id: string, body: string, signal: AbortSignal): Promise<void> {
+    const headers = { "content-type": "application/json", ...this.#signed(id, body) };
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const init: RequestInit = { method: "POST", headers, body, redirect: "manual", signal: limit };
+    let response: Response;
+    try {
+      response = await fetch(this.#url, init);
+      await response.body?.cancel();
+    } catch (error) {
+      signal.throwIfAborted();
+      const { cause = error } = error as Error;
+      const { code, message } = cause as NodeJS.ErrnoException;
+      throw new NotTaken(`the webhook cannot be reached (${code ?? message})`);
+    }
+    if (response.ok) return;
+    if (response.status === GONE)
+      throw new CommandError(1, "the webhook answered 410: it wants no more messages");
+    const seconds = Number(response.headers.get("retry-after"));
+    throw new NotTaken(
+      `the webhook answered ${response.status}`,
+      seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_S) * 1000 : 0,
+    );
+  }
+
+  #signed(id: string, body: string): Record<string, string> {
+    const timestamp = Math.floor(systemClock.now() / 1000);
+    const headers = { "webhook-id": id, "webhook-timestamp": `${timestamp}` };
+    if (!this.#key) return headers;
+    const signature = createHmac("sha256", this.#key).update(`${id}.${timestamp}.${body}`).digest("base64");
+    return { ...headers, "webhook-signature": `v1,${signature}` };
+  }
+}
+
+class NotTaken extends Error {
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs = 0) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+function keyOf(secret: string): Buffer {
+  const prefix = "whsec_";
+  return secret.startsWith(prefix) ? Buffer.from(secret.slice(prefix.length), "base64") : Buffer.from(secret);
+}

@@ -1,0 +1,124 @@
+/**
+ * The pages for people, `/` and `/overlay`, and the files that they load. Each is read and compressed once, when it is
+ * first asked for, and served from memory; TypeScript is served with its types stripped, so that a checkout needs no
+ * build.
+ */
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { PACKAGE_ROOT } from "../package-root.ts";
+import { joinModules, toBrowserModule } from "./browser-modules.ts";
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".js": "text/javascript; charset=utf-8",
+};
+
+/** The hosts from which the upstream serves pictures. */
+const PICTURES = [
+  "https://*.ggpht.com",
+  "https://*.googleusercontent.com",
+  "https://*.ytimg.com",
+  "https://*.gstatic.com",
+  "https://www.youtube.com",
+];
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "object-src 'none'",
+  `img-src 'self' data: ${PICTURES.join(" ")}`,
+];
+
+/** By path, what each page is and its own part of the policy. */
+const PAGES = {
+  "/": {
+    file: "web/page/index.html",
+    policy: ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"],
+  },
+  // OBS and its forks inject the user's stylesheet as a `<style>` element, some through `innerHTML`.
+  "/overlay": { file: "web/overlay/index.html", policy: ["style-src 'self' 'unsafe-inline'"] },
+} as const;
+
+const SDK = "/client.js";
+
+interface StaticFile {
+  type: string;
+  body: Buffer;
+  zipped: Buffer;
+  etag: string;
+}
+
+/** `demoVideo`: the video that the empty page offers, where the service is the demo. */
+export function pageRoutes(app: FastifyInstance, demoVideo = ""): void {
+  for (const [path, { file, policy }] of Object.entries(PAGES)) {
+    const page = once(() => toStatic(".html", withDemo(readSource(file), demoVideo)));
+    const headers = {
+      "content-security-policy": [...POLICY, ...policy].join("; "),
+      "referrer-policy": "no-referrer",
+    };
+    app.get(path, (request, reply) => serve(page(), request, reply.headers(headers)));
+  }
+  for (const [path, file] of assets()) app.get(path, (request, reply) => serve(file(), request, reply));
+}
+
+/** By path; several services in one process share them. */
+const assets = once(() => {
+  const files = globSync("web/**/*.{ts,css,svg}", { cwd: PACKAGE_ROOT }).map(
+    (name): [string, () => StaticFile] => {
+      const path = `/${name.replaceAll("\\", "/")}`;
+      if (extname(name) !== ".ts") return [path, once(() => toStatic(extname(name), readSource(name)))];
+      const module = () => toBrowserModule(new URL(name, PACKAGE_ROOT), servedAs);
+      return [path.replace(/ts$/, "js"), once(() => toStatic(".js", module()))];
+    },
+  );
+  const sdk = once(() => toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT))));
+  return new Map([...files, [SDK, sdk]]);
+});
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+function withDemo(html: string, demoVideo: string): string {
+  return html.replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`);
+}
+
+/** Where a page finds what it imports. */
+function servedAs(path: string): string {
+  return path.endsWith("client/index.ts") ? `../..${SDK}` : path.replace(/ts$/, "js");
+}
+
+function readSource(name: string): string {
+  return readFileSync(new URL(name, PACKAGE_ROOT), "utf8");
+}
+
+function toStatic(extension: string, text: string): StaticFile {
+  const body = Buffer.from(text);
+  const hash = createHash("sha256").update(body).digest("base64url").slice(0, 22);
+  const type = CONTENT_TYPES[extension] ?? "application/octet-stream";
+  return { type, body, zipped: gzipSync(body, { level: 9 }), etag: `W/"${hash}"` };
+}
+
+function serve(file: StaticFile, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.headers({
+    "cache-control": "no-cache", // OBS keeps stale files for ever
+    etag: file.etag,
+    vary: "accept-encoding",
+    "x-content-type-options": "nosniff",
+  });
+  const known = headers["if-none-match"]?.split(/\s*,\s*/) ?? [];
+  if (known.some((tag) => tag === "*" || tag === file.etag)) return reply.code(304).send();
+  reply.type(file.type);
+  if (!/\bgzip\b/.test(String(headers["accept-encoding"] ?? ""))) return reply.send(file.body);
+  return reply.header("content-encoding", "gzip").send(file.zipped);
+}

@@ -1,0 +1,20 @@
+/** `GET /v1/rooms`: what is stored and what is read just now. */
+import type { FastifyInstance } from "fastify";
+import type { Rooms } from "../rooms/rooms.ts";
+import { json, schemaOf } from "./answers.ts";
+import { RoomsResponse } from "./schemas.ts";
+
+const EXPECTED = { summary: "List what is stored and what is read just now" };
+
+/** `retentionDays`: after how many days messages are deleted; 0: never. */
+export function roomsRoute(app: FastifyInstance, rooms: Rooms, retentionDays: number): void {
+  const success = json("One entry for each room, the last read first.", RoomsResponse);
+  app.get(
+    "/v1/rooms",
+    { schema: schemaOf("/v1/rooms", EXPECTED, success), exposeHeadRoute: false },
+    async () => ({
+      retentionDays,
+      rooms: await rooms.list(),
+    }),
+  );
+}

@@ -1,0 +1,168 @@
+/**
+ * The two forms of one gift in jewels, an item of the list and a widget, as one message of a room: that of whichever
+ * came first. Neither form carries a time or the other's id, so what a room has read of late is remembered.
+ */
+import { asArray, asNumber, asObject, asString, dig } from "../json.ts";
+import type { Message } from "../protocol/message.ts";
+import type { Gift, Item } from "../upstream/readers/reader.ts";
+
+/** A form of a gift whose other form may still come. */
+interface OpenGift extends Gift {
+  id: string;
+  author: string;
+  /** When it was read, in milliseconds since 1970. */
+  readAt: number;
+  /** It was said no earlier and no later than that, by the upstream's times around it, in milliseconds. */
+  after?: number | undefined;
+  before?: number | undefined;
+}
+
+export interface GiftMemory {
+  /** The oldest first. */
+  open: readonly OpenGift[];
+  /** By the id of a gift's second form, that of its message; the oldest first. */
+  firstForms: ReadonlyMap<string, string>;
+}
+
+export const NO_GIFTS: GiftMemory = { open: [], firstForms: new Map() };
+
+/** How far apart the two forms of a gift can be. */
+const PAIR_MS = 10_000;
+/** Beyond these the oldest are forgotten. A page shows about two hundred items, which are then read again. */
+const MAX_REMEMBERED = 200;
+
+/** The ids of the gifts among the items, and those under which they may come to stand. */
+export function giftIds(items: readonly Item[], { open, firstForms }: GiftMemory): string[] {
+  const ids = items.flatMap(({ message: { id }, gift }) => (gift ? [id, firstForms.get(id) ?? id] : []));
+  return ids.length > 0 ? [...ids, ...open.map(({ id }) => id)] : [];
+}
+
+/**
+ * The items with each second form under the id of the first, which takes over details that it lacks. A form that the room holds already, or that was joined
+ * before, stays what it was. `now`: milliseconds since 1970.
+ */
+export function joinGifts(
+  items: readonly Item[],
+  held: { has(id: string): boolean },
+  memory: GiftMemory,
+  now: number,
+): { items: readonly Item[]; memory: GiftMemory } {
+  const firstForms = new Map(memory.firstForms);
+  const secondForms = new Map<string, Message>();
+  const seen = new Set(memory.open.map(({ id }) => id));
+  const spans = spansOf(items);
+  let open = memory.open;
+  for (const [i, { message, gift }] of items.entries()) {
+    const { id, author } = message;
+    if (!gift || firstForms.has(id) || seen.has(id) || held.has(id)) continue;
+    seen.add(id);
+    const form = { ...gift, id, author, readAt: now, ...spans[i] };
+    const first = open.find((one) => isSameGift(one, form));
+    if (first) {
+      firstForms.set(id, first.id);
+      secondForms.set(first.id, message);
+      open = open.filter((one) => one !== first);
+    } else open = [...open, form].slice(-MAX_REMEMBERED);
+  }
+  return {
+    items: items.map((item) => {
+      const { message } = item;
+      return {
+        ...item,
+        message: withDetailsOf(underFirstForm(message, firstForms), secondForms.get(message.id)),
+      };
+    }),
+    memory: {
+      // Only now: what was said while nobody read is joined with what was read last before.
+      open: open.filter(({ readAt }) => Math.abs(now - readAt) <= PAIR_MS),
+      firstForms: new Map([...firstForms].slice(-MAX_REMEMBERED)),
+    },
+  };
+}
+
+function isSameGift(one: OpenGift, other: OpenGift): boolean {
+  return (
+    one.shownIn !== other.shownIn &&
+    one.author !== "" &&
+    one.author === other.author &&
+    one.names.some((name) => other.names.includes(name)) &&
+    minimumDistanceMs(one, other) <= PAIR_MS &&
+    minimumDistanceMs(other, one) <= PAIR_MS
+  );
+}
+
+/** The minimum by which the other was said later than the one. */
+function minimumDistanceMs(one: OpenGift, other: OpenGift): number {
+  return (other.after ?? Number.NEGATIVE_INFINITY) - (one.before ?? Number.POSITIVE_INFINITY);
+}
+
+/** For each item, by the times of those around it. */
+function spansOf(items: readonly Item[]): Pick<OpenGift, "after" | "before">[] {
+  const times = items.map(saidAt);
+  const before = carryOn(times.toReversed()).reverse();
+  return carryOn(times).map((after, i) => ({ after, before: before[i] }));
+}
+
+/** Each time, or the one before it where there is none. */
+function carryOn(times: readonly (number | undefined)[]): (number | undefined)[] {
+  let last: number | undefined;
+  return times.map((time) => {
+    last = time ?? last;
+    return last;
+  });
+}
+
+/** In a replay by the video's time, which every item has; else by the upstream's clock, by which gifts have none. */
+function saidAt({ message: { details } }: Item): number | undefined {
+  return (
+    details.offsetMs ?? (details.publishedAt === undefined ? undefined : Date.parse(details.publishedAt))
+  );
+}
+
+/** What is about a second form is about the message of the first. */
+function underFirstForm(message: Message, firstForms: ReadonlyMap<string, string>): Message {
+  if (message.type === "deleted") {
+    const messageId = firstForms.get(message.details.target.messageId);
+    if (messageId === undefined) return message;
+    return { ...message, id: `deleted:${messageId}`, details: { ...message.details, target: { messageId } } };
+  }
+  if (message.type !== "jewels") return message;
+  const id = firstForms.get(message.id) ?? message.id;
+  const messageId = firstForms.get(message.details.target?.messageId ?? "");
+  if (messageId === undefined) return { ...message, id };
+  return { ...message, details: { ...message.details, target: { messageId } } };
+}
+
+/** The list shows the price, the widget who gave it. */
+function withDetailsOf(first: Message, second: Message | undefined): Message {
+  if (first.type !== "jewels" || second?.type !== "jewels") return first;
+  const jewels = { ...second.details.jewels, ...first.details.jewels };
+  return { ...first, details: { ...second.details, ...first.details, jewels } };
+}
+
+/** As it is stored. */
+export function encodeGifts({ open, firstForms }: GiftMemory): object {
+  return { open, firstForms: [...firstForms] };
+}
+
+/** Reads what `encodeGifts` gave, from JSON; anything else in it is left out. */
+export function toGifts(stored: unknown): GiftMemory {
+  const pairs = (asArray(dig(stored, "firstForms")) ?? []).map((pair) => [dig(pair, 0), dig(pair, 1)]);
+  return {
+    open: (asArray(dig(stored, "open")) ?? []).filter(isOpenGift),
+    firstForms: new Map(
+      pairs.filter((pair): pair is [string, string] => pair.every((id) => typeof id === "string")),
+    ),
+  };
+}
+
+function isOpenGift(value: unknown): value is OpenGift {
+  const gift = asObject(value);
+  return (
+    asString(gift?.id) !== undefined &&
+    asString(gift?.author) !== undefined &&
+    asNumber(gift?.readAt) !== undefined &&
+    asArray(gift?.names)?.every((name) => typeof name === "string") === true &&
+    (gift?.shownIn === "list" || gift?.shownIn === "widget")
+  );
+}

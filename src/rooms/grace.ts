@@ -1,0 +1,26 @@
+/** When a room without viewers may be let go of: nobody has watched it for the grace time, on any instance. */
+import type { Clock } from "../clock.ts";
+import type { ObservedStore } from "../store/observed.ts";
+
+/** Before who watches is asked again, where the store cannot say. */
+const UNKNOWN_MS = 1000;
+
+interface GraceParts {
+  store: ObservedStore;
+  clock: Clock;
+  settings: { graceMs: number };
+}
+
+/** Resolves when the grace time of a room that has just lost its last viewer here is over. Rejects with the signal's reason. */
+export async function graceOver(
+  videoId: string,
+  { store, clock, settings: { graceMs } }: GraceParts,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let leftMs = graceMs; ; ) {
+    await clock.sleep(Math.min(leftMs, graceMs), signal);
+    leftMs = await store.presence.watchedForMs(videoId).catch(() => UNKNOWN_MS);
+    signal.throwIfAborted();
+    if (leftMs === 0) return;
+  }
+}

@@ -1,0 +1,45 @@
+/** What is stored and what is read just now, room by room, for operators. */
+import type { RoomSummary } from "../store/port.ts";
+import type { RoomState } from "./entry.ts";
+
+export interface ListedRoom {
+  videoId: string;
+  /** That of the open room; of a room that is not open the final one that it was left in. */
+  state: RoomState;
+  /** How many are kept. */
+  messages: number;
+  /** When the first and the last of them were stored, ISO 8601 in UTC; null where there is none. */
+  firstAt: string | null;
+  lastAt: string | null;
+  viewers: number;
+  /** Milliseconds since the last good answer of the upstream, of a room that is read; else null. */
+  lateMs: number | null;
+  /** How many messages of type `gap` are among them. */
+  holes: number;
+}
+
+/** What this instance has open of a video. */
+export interface OpenRoom {
+  state: RoomState;
+  viewers: number;
+}
+
+export function listedRoom(
+  { videoId, floor, head, end, readAt, firstAt, lastAt, holes }: RoomSummary,
+  open: OpenRoom | undefined,
+  now: number,
+): ListedRoom {
+  const state = open?.state ?? end?.state ?? "released";
+  const isRead = state === "polling" || state === "lingering";
+  const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    videoId,
+    state,
+    messages: head - floor,
+    firstAt: iso(firstAt),
+    lastAt: iso(lastAt),
+    viewers: open?.viewers ?? 0,
+    lateMs: isRead && readAt !== null ? Math.max(0, now - readAt) : null,
+    holes,
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * Fresh pages of a chat, from their loading to the answer that follows them. What overlaps, or follows so soon that the
+ * upstream still holds all that was said between, is one list in the order of saying; else a hole may lie between.
+ */
+import type { Item } from "../upstream/readers/reader.ts";
+import { areJoined, type Hole, isSaid, type Stretch } from "./hole.ts";
+import { mergeInOrder } from "./order.ts";
+
+/** A page shows the newest fifty messages, or a selection of them: one with some, but fewer, shows the whole chat. */
+const FULL_PAGE = 10;
+
+/** What may lie before a page or an answer. */
+interface Silence {
+  /** Undefined where nothing can be missing, as in a replay. */
+  hole: Hole | undefined;
+  /** Whether it was no longer than the upstream holds what was said. */
+  isShort: boolean;
+}
+
+export interface FreshPage extends Silence {
+  items: readonly Item[];
+  /** When it came, on the monotonic clock. */
+  loadedAt: number;
+}
+
+/** The last page that shows what somebody said; others prove nothing. */
+export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
+  return pages.findLast(({ items }) => items.some(isSaid));
+}
+
+/** The pages with one more, which comes after a silence. One that proves nothing counts as a part of that beside it. */
+export function withPage(
+  pages: readonly FreshPage[],
+  { items, loadedAt }: Pick<FreshPage, "items" | "loadedAt">,
+  silence: Silence,
+): readonly FreshPage[] {
+  const last = pages.at(-1);
+  const page = { items, loadedAt, ...silence };
+  if (!last) return [page];
+  const merged = { items: mergeInOrder(last.items, items) };
+  const before = pages.slice(0, -1);
+  if (!lastOf([last])) return [...before, { ...page, ...merged }];
+  if (!lastOf([page])) return [...before, { ...last, ...merged }];
+  if (areJoined(last.items, items)) return [...before, { ...last, ...merged, loadedAt }];
+  return [...pages, page];
+}
+
+/** The pages, and the answer that follows them after a silence. */
+export function withAnswer(
+  pages: readonly FreshPage[],
+  answer: readonly Item[],
+  { hole, isShort }: Silence,
+): readonly Stretch[] {
+  const last = pages.at(-1);
+  if (!last || !(isShort || areJoined(last.items, answer))) {
+    return [...stretchesOf(pages), { items: answer, after: hole }];
+  }
+  return stretchesOf([...pages.slice(0, -1), { ...last, items: mergeInOrder(last.items, answer) }]);
+}
+
+/** What the pages hold, where no answer follows them. */
+export function stretchesOf(pages: readonly FreshPage[]): readonly Stretch[] {
+  return pages.map(({ items, hole, isShort }) => {
+    const said = items.filter(isSaid).length;
+    return { items, after: isShort && said > 0 && said < FULL_PAGE ? undefined : hole };
+  });
+}

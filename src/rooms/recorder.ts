@@ -1,0 +1,85 @@
+/**
+ * Reads chats from the start of the service to their end, watched or not: for each video a viewer of its own, which
+ * takes everything and keeps nothing, so the room stays open and the store has it all. A video that has no chat yet, or
+ * whose room fails, is tried again.
+ */
+import type { Clock } from "../clock.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { FORMS } from "./form.ts";
+import type { Rooms } from "./rooms.ts";
+import type { Sink, SinkOwner } from "./sink.ts";
+
+const RETRY_MS = 60_000;
+
+export interface RecorderParts {
+  rooms: Rooms;
+  store: ObservedStore;
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
+/** Resolves when the chat is over, or the signal aborts. */
+export async function recordChat(videoId: string, parts: RecorderParts, signal: AbortSignal): Promise<void> {
+  const { clock, telemetry } = parts;
+  while (!signal.aborted) {
+    if (await isOver(videoId, parts)) return telemetry.recorded(videoId);
+    const sink = new NullSink();
+    const isRead = await enter(videoId, sink, parts, signal);
+    if (isRead) await sink.ended;
+    if (signal.aborted || (isRead && (await isOver(videoId, parts)))) continue;
+    await clock.sleep(RETRY_MS, signal).catch(() => {});
+  }
+}
+
+/** Whether the room could be entered; why not is in the log already. */
+async function enter(videoId: string, sink: Sink, { rooms, telemetry }: RecorderParts, signal: AbortSignal) {
+  const request = { videoId, lastEventId: undefined, backfill: 0, open: () => sink };
+  try {
+    await rooms.enter(request, signal);
+    return true;
+  } catch (error) {
+    if (!signal.aborted) telemetry.recordingWaits(videoId, error, RETRY_MS);
+    return false;
+  }
+}
+
+/** What was read to its end is not read again. */
+async function isOver(videoId: string, { store }: RecorderParts): Promise<boolean> {
+  const record = await store.getRoom(videoId).catch(() => undefined);
+  return record?.end?.state === "ended";
+}
+
+/** Takes all that is written at once, and keeps nothing of it. */
+class NullSink implements Sink {
+  /** Resolves when the room lets go of it. */
+  readonly ended: Promise<void>;
+  readonly form = FORMS.plain.bare;
+  readonly #close: () => void;
+  #owner: SinkOwner | undefined;
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.ended = promise;
+    this.#close = () => {
+      resolve();
+      queueMicrotask(() => this.#owner?.closed());
+    };
+  }
+
+  write(): boolean {
+    return true;
+  }
+
+  end(): void {
+    this.#close();
+  }
+
+  reset(): void {
+    this.#close();
+  }
+
+  attach(owner: SinkOwner): void {
+    this.#owner = owner;
+  }
+}

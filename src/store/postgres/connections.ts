@@ -1,0 +1,137 @@
+/**
+ * The connections to the database: two bounded pools, so that a wave of reads never keeps a lease from being renewed.
+ * Every statement has a time limit here and at the server. Once a connection is lost no older one is trusted: a
+ * server that is back is found by the next statement, not by the time-out of a dead connection.
+ */
+import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
+import type { Clock } from "../../clock.ts";
+import { StoreError } from "../port.ts";
+import { isConnectionLost, type Place, unavailable } from "./error.ts";
+
+/** How long a statement may take, in milliseconds, and how long a new connection. */
+const STATEMENT_LIMIT_MS = 5000;
+const CONNECT_LIMIT_MS = 3000;
+const LOCK_LIMIT_MS = 2000;
+const IDLE_LIMIT_MS = 30_000;
+
+const POOLS = { writes: 3, reads: 4 } as const;
+export type Lane = keyof typeof POOLS;
+
+const SESSION = `set statement_timeout = ${STATEMENT_LIMIT_MS}; set lock_timeout = ${LOCK_LIMIT_MS}`;
+
+/** Cursors, epochs and times fit into a double. */
+const BIGINT_OID = 20;
+
+export class Connections {
+  readonly place: Place;
+  /** When a connection was last lost, on the monotonic clock. */
+  lostAt = Number.NEGATIVE_INFINITY;
+  readonly #clock: Clock;
+  readonly #listenConfig: ClientConfig;
+  readonly #config: ClientConfig;
+  readonly #pools: Record<Lane, Pool>;
+  readonly #begun = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  /** `listenUrl`: leads to the server directly where `url` leads to a pooler. Throws where a URL cannot be read. */
+  constructor(url: string, listenUrl: string | undefined, clock: Clock) {
+    this.#config = clientConfig(url);
+    this.#listenConfig = listenUrl ? clientConfig(listenUrl) : this.#config;
+    this.#clock = clock;
+    this.place = placeOf(this.#config);
+    this.#pools = { writes: this.#newPool("writes"), reads: this.#newPool("reads") };
+  }
+
+  /** The rows of one statement. Rejects with `StoreError` "unavailable". */
+  async query<Row extends object>(lane: Lane, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    if (this.#isClosed) throw new StoreError("unavailable", "the store is closed");
+    const pool = this.#pools[lane];
+    const running = pool.query<Row>(text, [...values]);
+    this.#begun.add(running);
+    try {
+      return (await running).rows;
+    } catch (error) {
+      if (isConnectionLost(error)) this.#retire(pool);
+      throw unavailable(error, this.place);
+    } finally {
+      this.#begun.delete(running);
+    }
+  }
+
+  /** Runs something on a connection of its own. Rejects with what PostgreSQL throws. */
+  alone<T>(act: (client: Client) => Promise<T>): Promise<T> {
+    return withClient(this.#config, act);
+  }
+
+  /** The same, on a connection to the server itself. */
+  listening<T>(act: (client: Client) => Promise<T>): Promise<T> {
+    return withClient(this.#listenConfig, act);
+  }
+
+  /** Waits for what was begun. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#begun.size > 0) await Promise.allSettled(this.#begun);
+    for (const pool of Object.values(this.#pools)) end(pool);
+  }
+
+  #newPool(lane: Lane): Pool {
+    const config: PoolConfig = {
+      ...this.#config,
+      max: POOLS[lane],
+      idleTimeoutMillis: IDLE_LIMIT_MS,
+      onConnect: (client) => client.query(SESSION) as unknown as undefined, // awaited, whatever its type says
+    };
+    const pool = new Pool(config);
+    pool.on("error", () => this.#retire(pool)); // an idle connection was cut
+    return pool;
+  }
+
+  /** Statements that are under way on the old connections go on there. */
+  #retire(pool: Pool): void {
+    this.lostAt = this.#clock.monotonic();
+    for (const [lane, current] of Object.entries(this.#pools) as [Lane, Pool][]) {
+      if (current !== pool || this.#isClosed) continue;
+      this.#pools[lane] = this.#newPool(lane);
+      end(pool);
+    }
+  }
+}
+
+async function withClient<T>(config: ClientConfig, act: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(config);
+  client.on("error", () => {}); // whatever runs on it rejects
+  try {
+    await client.connect();
+    return await act(client);
+  } finally {
+    void client.end().catch(() => {});
+  }
+}
+
+function end(pool: Pool): void {
+  pool.removeAllListeners("error").on("error", () => {});
+  void pool.end().catch(() => {});
+}
+
+/** What `pg` makes of the URL and of libpq's variables. Throws where the URL cannot be read. */
+function clientConfig(url: string): ClientConfig {
+  // As libpq reads it: `require` encrypts without looking at the certificate.
+  const isOdd = /[?&]sslmode=/.test(url) && !/[?&]uselibpqcompat=/.test(url);
+  return {
+    connectionString: isOdd ? `${url}&uselibpqcompat=true` : url,
+    fallback_application_name: "livechat-relay",
+    connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    query_timeout: STATEMENT_LIMIT_MS,
+    keepAlive: true,
+    types: {
+      getTypeParser: (oid: number, format?: "text" | "binary") =>
+        oid === BIGINT_OID ? Number : types.getTypeParser(oid, format as "text"),
+    } as ClientConfig["types"],
+  } as ClientConfig;
+}
+
+function placeOf(config: ClientConfig): Place {
+  const { host, port, database } = new Client(config);
+  return `postgres://${host.startsWith("/") ? "" : `${host}:${port}`}/${database ?? ""}`;
+}

@@ -1,0 +1,57 @@
+/** What a failure of PostgreSQL means: whether a start may wait for it to pass, and one line that never holds a password. */
+import { StoreError } from "../port.ts";
+
+/** Where the database is, as lines name it: without user and password. */
+export type Place = string;
+
+/** By SQLSTATE, or its class: what a start cannot wait for, with what to do. */
+const ADVICE: Readonly<Record<string, string>> = {
+  "28": "refuses the user or the password: name the right ones in the URL, PGUSER or PGPASSWORD",
+  "3D": "has no such database: create it, or name another",
+  "42": "does not let this user work in it: grant it the right to create tables there, or name another database",
+  "25006": "is read-only: name the primary, not a standby",
+};
+
+/** The connections made before it are not to be trusted: the server is gone, going, or not the primary any more. */
+const GONE = /^(08...|57P0.|25006)$/;
+
+function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
+  return /^[0-9A-Z]{5}$/.test(error.code) && !error.code.startsWith("E") ? error.code : undefined;
+}
+
+/** The pool's words where all its connections are busy for too long. */
+const BUSY = "timeout exceeded when trying to connect";
+
+/** Whether the connection, and not the statement, has failed: also by silence. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof Error && error.message === BUSY) return false;
+  const state = sqlState(error);
+  return state === undefined || GONE.test(state);
+}
+
+/** What to do about a failure that does not pass by itself; undefined where it may. */
+export function adviceFor(error: unknown): string | undefined {
+  if (error instanceof StoreError) return error.message;
+  const state = sqlState(error) ?? "";
+  if (isTlsRefusal(error)) return "cannot be reached by TLS as asked: see sslmode in the URL or PGSSLMODE";
+  return ADVICE[state] ?? ADVICE[state.slice(0, 2)];
+}
+
+/** The failure as the port knows it; a `StoreError` stays what it is. */
+export function unavailable(error: unknown, place: Place): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError("unavailable", `${place} failed (${reasonOf(error)})`, error);
+}
+
+export function reasonOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  return message || code || String(error); // where every address of a name refuses, there is no message
+}
+
+function isTlsRefusal(error: unknown): boolean {
+  const { message = "", code = "" } = error as { message?: string; code?: string };
+  return (
+    /does not support SSL|self-signed|certificate/.test(message) || /^(ERR_TLS|ERR_SSL|CERT_)/.test(code)
+  );
+}

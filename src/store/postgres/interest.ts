@@ -1,0 +1,103 @@
+/**
+ * Who watches which room, in the table `interest`: written when the first viewer comes and the last one leaves, and
+ * renewed while there are any. What an instance that crashed has written runs out by itself.
+ */
+import type { Clock } from "../../clock.ts";
+import { isUnavailable } from "../port.ts";
+import type { Presence } from "../presence.ts";
+import type { Connections } from "./connections.ts";
+
+const SHORTEST_PERIOD_MS = 200;
+const LONGEST_PERIOD_MS = 10_000;
+
+const WRITE = `insert into interest as i (video_id, instance, viewers, until)
+  select v, $2, n, clock_timestamp() + keep * interval '1 ms'
+  from unnest($1::text[], $3::int[], $4::float8[]) as w (v, n, keep)
+  on conflict (video_id, instance) do update set viewers = excluded.viewers,
+    until = case when excluded.viewers = 0 then excluded.until else greatest(i.until, excluded.until) end`;
+
+const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - clock_timestamp()) * 1000, 0)::float8 as ms
+  from interest where video_id = $1 and until > clock_timestamp()`;
+
+export class Interest implements Presence {
+  readonly #instance: string;
+  readonly #graceMs: number;
+  readonly #periodMs: number;
+  readonly #connections: Connections;
+  readonly #clock: Clock;
+  readonly #viewers = new Map<string, number>();
+  /** What is not written yet. */
+  #changed = new Map<string, number>();
+  #writing: Promise<void> | undefined;
+  readonly #closed = new AbortController();
+
+  constructor(instance: string, graceMs: number, connections: Connections, clock: Clock) {
+    this.#instance = instance;
+    this.#graceMs = graceMs;
+    this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, graceMs / 3));
+    this.#connections = connections;
+    this.#clock = clock;
+    void this.#renew();
+  }
+
+  watch(videoId: string, viewers: number): void {
+    const before = this.#viewers.get(videoId) ?? 0;
+    if (viewers > 0) this.#viewers.set(videoId, viewers);
+    else this.#viewers.delete(videoId);
+    if (viewers > 0 === before > 0) return; // how many there are is written with the next renewal
+    this.#changed.set(videoId, viewers);
+    this.#writing ??= this.#write();
+  }
+
+  /** Resolves when what was said before is written, or could not be. */
+  async written(): Promise<void> {
+    await this.#writing;
+  }
+
+  async watchedForMs(videoId: string): Promise<number> {
+    await this.written();
+    // After an outage the others need time to say that they are still there.
+    const doubtMs = this.#connections.lostAt + 2 * this.#periodMs - this.#clock.monotonic();
+    if (doubtMs > 0) return doubtMs;
+    const [row] = await this.#connections.query<{ ms: number }>("reads", WATCHED_FOR, [videoId]);
+    return row?.ms ?? 0;
+  }
+
+  async close(): Promise<void> {
+    for (const videoId of this.#viewers.keys()) this.watch(videoId, 0);
+    this.#closed.abort();
+    await this.#writing;
+  }
+
+  async #renew(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      await this.#clock.sleep(this.#periodMs, signal).catch(() => {});
+      if (signal.aborted || this.#viewers.size === 0) continue;
+      for (const [videoId, viewers] of this.#viewers) this.#changed.set(videoId, viewers);
+      this.#writing ??= this.#write();
+      await this.#writing;
+    }
+  }
+
+  /** All that has changed, until nothing has. What cannot be written is left to the next renewal. */
+  async #write(): Promise<void> {
+    try {
+      while (this.#changed.size > 0) {
+        const changed = [...this.#changed].sort(([one], [other]) => (one < other ? -1 : 1)); // no deadlocks
+        this.#changed = new Map();
+        const keepMs = Math.max(this.#graceMs, 3 * this.#periodMs);
+        await this.#connections.query("writes", WRITE, [
+          changed.map(([videoId]) => videoId),
+          this.#instance,
+          changed.map(([, viewers]) => viewers),
+          changed.map(([, viewers]) => (viewers > 0 ? keepMs : this.#graceMs)),
+        ]);
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** From a URL to a store that answers, or to one line that says why there is none. Loaded for a PostgreSQL URL alone. */
+import type { Clock } from "../../clock.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { StoreError } from "../port.ts";
+import { Connections } from "./connections.ts";
+import { adviceFor, reasonOf } from "./error.ts";
+import { type PostgresSettings, PostgresStore } from "./postgres.ts";
+import { migrate } from "./schema.ts";
+
+/** How long a start waits for a server that cannot be reached, in milliseconds. */
+const START_LIMIT_MS = 12_000;
+const RETRY_MS = 500;
+
+/** Rejects with `StoreError` whose message is one line without the password. */
+export async function openPostgres(
+  url: string,
+  settings: PostgresSettings,
+  clock: Clock,
+  telemetry: Telemetry,
+  wallTime?: () => number,
+): Promise<PostgresStore> {
+  const connections = connectionsFor(url, settings.listenUrl, clock);
+  const until = clock.monotonic() + START_LIMIT_MS;
+  for (;;) {
+    try {
+      await connections.alone(migrate);
+      return new PostgresStore({ connections, clock, telemetry, settings, ...(wallTime && { wallTime }) });
+    } catch (error) {
+      const advice = adviceFor(error);
+      if (advice === undefined && clock.monotonic() < until) {
+        await clock.sleep(RETRY_MS);
+        continue;
+      }
+      await connections.close();
+      const what = advice ?? "cannot be reached: see that the server runs, and that host and port are right";
+      const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
+      throw new StoreError("unavailable", `${connections.place} ${what}${reason}`);
+    }
+  }
+}
+
+function connectionsFor(url: string, listenUrl: string | undefined, clock: Clock): Connections {
+  try {
+    return new Connections(url, listenUrl, clock);
+  } catch (error) {
+    // Neither the message nor the cause: either may quote the URL.
+    const { code = "" } = error as { code?: string };
+    throw new StoreError(
+      "unavailable",
+      `the PostgreSQL URL cannot be read${code && ` (${code})`}: use postgres://user@host:port/database`,
+    );
+  }
+}

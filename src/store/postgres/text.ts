@@ -1,0 +1,18 @@
+/**
+ * Text as PostgreSQL keeps it: UTF-8, which has no lone surrogates, and without NUL. A NUL is escaped, so that every
+ * text comes back to the letter; what holds none, as JSON never does, is stored as it is.
+ */
+
+const ESCAPED = { "\0": "\u00010", "\u0001": "\u00011" } as const;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const TO_ESCAPE = /[\0\u0001]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: as above
+const ESCAPES = /\u0001[01]/g;
+
+export function toColumn(text: string): string {
+  return text.toWellFormed().replace(TO_ESCAPE, (found) => ESCAPED[found as keyof typeof ESCAPED]);
+}
+
+export function fromColumn(text: string): string {
+  return text.replace(ESCAPES, (found) => (found === ESCAPED["\0"] ? "\0" : "\u0001"));
+}

@@ -1,0 +1,126 @@
+/**
+ * The store's work in rounds: of all that waits, first the reads, of what is committed, then the writes in one
+ * transaction, so that many rooms share one fsync. A write is answered after its commit; nothing is reported that is
+ * not on disk.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { StoreError } from "../port.ts";
+import { unavailable } from "./error.ts";
+import type { Tables } from "./tables.ts";
+
+export type Operation = keyof Tables;
+
+export interface OperationRequest {
+  id: number;
+  op: Operation;
+  args: readonly unknown[];
+}
+
+type Failure = Pick<StoreError, "kind" | "message">;
+
+export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
+
+/** The open store file. */
+export interface StoreFile {
+  readonly path: string;
+  /** Opens the file where it is not open. Throws what SQLite throws, or `StoreError`. */
+  connect(): { database: Pick<DatabaseSync, "exec" | "isTransaction">; tables: Tables };
+  /** Gives the connection up, and with it a transaction that is still open. */
+  disconnect(): void;
+  answer(answers: readonly OperationReply[]): void;
+}
+
+const READS: ReadonlySet<Operation> = new Set<Operation>([
+  "read",
+  "messagesById",
+  "getRoom",
+  "unfinishedRooms",
+  "listRooms",
+]);
+
+/** The maximum of either that one round takes, so that neither reads nor writes wait long for the others. */
+const ROUND_READS = 32;
+const ROUND_WRITES = 64;
+
+export class Rounds {
+  readonly #file: StoreFile;
+  readonly #reads: OperationRequest[] = [];
+  readonly #writes: OperationRequest[] = [];
+  /** Set by a failure of SQLite: the connection is given up once the round is over. */
+  #isSuspect = false;
+
+  constructor(file: StoreFile) {
+    this.#file = file;
+  }
+
+  get isIdle(): boolean {
+    return this.#reads.length + this.#writes.length === 0;
+  }
+
+  accept(calls: readonly OperationRequest[]): void {
+    for (const call of calls) (READS.has(call.op) ? this.#reads : this.#writes).push(call);
+  }
+
+  /** Plays one round. */
+  play(): void {
+    this.#answer(this.#reads.splice(0, ROUND_READS).map((call) => this.#read(call)));
+    this.#answer(this.#commit(this.#writes.splice(0, ROUND_WRITES)));
+    if (this.#isSuspect) this.#file.disconnect();
+    this.#isSuspect = false;
+  }
+
+  #answer(answers: readonly OperationReply[]): void {
+    if (answers.length > 0) this.#file.answer(answers);
+  }
+
+  #read(call: OperationRequest): OperationReply {
+    try {
+      return { id: call.id, value: run(this.#file.connect().tables, call) };
+    } catch (error) {
+      return { id: call.id, failure: this.#failure(error) };
+    }
+  }
+
+  /** One transaction for the whole group: its answers hold once it is committed, else all have failed. */
+  #commit(group: OperationRequest[]): OperationReply[] {
+    if (group.length === 0) return [];
+    try {
+      const { database, tables } = this.#file.connect();
+      database.exec("begin immediate");
+      const answers = group.map((call) => this.#write(database, tables, call));
+      database.exec("commit");
+      return answers;
+    } catch (error) {
+      const failure = this.#failure(error);
+      return group.map(({ id }) => ({ id, failure }));
+    }
+  }
+
+  /** One write of a group; if it fails, the others go on. */
+  #write(
+    database: Pick<DatabaseSync, "exec" | "isTransaction">,
+    tables: Tables,
+    call: OperationRequest,
+  ): OperationReply {
+    database.exec("savepoint one");
+    try {
+      const value = run(tables, call);
+      database.exec("release one");
+      return { id: call.id, value };
+    } catch (error) {
+      if (!database.isTransaction) throw error; // SQLite itself has undone the whole group
+      database.exec("rollback to one; release one");
+      return { id: call.id, failure: this.#failure(error) };
+    }
+  }
+
+  #failure(error: unknown): Failure {
+    if (!(error instanceof StoreError)) this.#isSuspect = true;
+    const { kind, message } = unavailable(error, this.#file.path);
+    return { kind, message };
+  }
+}
+
+function run(tables: Tables, { op, args }: OperationRequest): unknown {
+  return Reflect.apply(tables[op], tables, args);
+}

@@ -1,0 +1,89 @@
+/**
+ * Looks for a video's chat wherever the upstream may show it: on the popout page, on the watch page, and in what `next`
+ * answers. There are three outcomes: the chat; that it is over, which a page of this very video says while nothing else
+ * failed; and a wall, behind which there may be a chat.
+ */
+import { usableCredentials } from "./credential-sources.ts";
+import { UpstreamError } from "./errors.ts";
+import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
+import { type Credentials, credentialsInPage, type FoundCredentials } from "./page/credentials.ts";
+import type { NoChat } from "./page/no-chat.ts";
+import type { PageLoads } from "./page-loads.ts";
+
+export interface SearchFor {
+  videoId: string;
+  view: "all" | "top";
+  loads: PageLoads;
+  /** What is known before, which those on the pages replace, and which they do not. */
+  credentials: { older: FoundCredentials | undefined; better: FoundCredentials };
+}
+
+export type Search = { credentials: Credentials } & (
+  | (Extract<ChatPage, { isOfVideo: boolean }> & {
+      /** Whether it is surely this video's, and nothing failed before it was found. */
+      isCertain: boolean;
+    })
+  | {
+      chat: undefined;
+      isOver: boolean;
+      /** What it is that is over, or which wall; without a full stop. */
+      why: string;
+      /** Set where neither page could be loaded. */
+      failure: UpstreamError | undefined;
+    }
+);
+
+export function popoutPath(videoId: string): string {
+  return `/live_chat?is_popout=1&v=${videoId}&hl=en`;
+}
+
+/**
+ * Rejects with `RelayError` SW_JS_FAILED where no client version is known, and with `UpstreamError` "throttled", or
+ * "unusable" where the host cannot be connected to.
+ */
+export async function searchChat({ videoId, view, loads, credentials }: SearchFor): Promise<Search> {
+  const failures: UpstreamError[] = [];
+  const empty: NoChat[] = [];
+  let onPages: FoundCredentials = {};
+
+  const look = async (load: () => Promise<ChatPage>) => {
+    try {
+      const page = await load();
+      if (page.chat) return page;
+      empty.push(page);
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
+      if (error.unreachable === "no connection") throw error;
+      failures.push(error);
+    }
+    return undefined;
+  };
+  const lookAt = (path: string) =>
+    look(async () => {
+      const html = await loads.page(path);
+      onPages = { ...onPages, ...credentialsInPage(html) };
+      return readChatPage(html, videoId, view);
+    });
+
+  let found = (await lookAt(popoutPath(videoId))) ?? (await lookAt(`/watch?v=${videoId}&hl=en`));
+  const failure = failures.at(-1);
+  const usable = usableCredentials({ ...credentials.older, ...onPages, ...credentials.better }, failure);
+  const isUnloaded = !found && empty.length === 0;
+  found ??= await look(async () => readNextPage(await loads.next(videoId, usable), videoId, view));
+
+  const walls = [...empty.filter(({ means }) => means === "wall"), ...failures.map(toNoChat)];
+  if (found) return { ...found, isCertain: found.isOfVideo && walls.length === 0, credentials: usable };
+  const over = walls.length === 0 ? empty.find(({ means }) => means === "over") : undefined;
+  const reasons = over ? [over] : walls.length > 0 ? walls : empty;
+  return {
+    chat: undefined,
+    isOver: over !== undefined,
+    why: [...new Set(reasons.map(({ why }) => why))].join("; "),
+    failure: isUnloaded ? failure : undefined,
+    credentials: usable,
+  };
+}
+
+function toNoChat({ message }: UpstreamError): NoChat {
+  return { why: message, means: "wall" };
+}

@@ -1,0 +1,61 @@
+/**
+ * The pause after throttling: as long as the upstream names, else twice as long each time it goes on. What was
+ * throttled must succeed before the pauses are short again.
+ */
+import type { Clock } from "../../clock.ts";
+
+/** The longest pause that doubling reaches. */
+const MAX_COOLDOWN_MS = 10 * 60_000;
+/** A `Retry-After` beyond this is taken for a mistake: a relay must come back by itself. */
+const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
+
+/** A call that was throttled. */
+interface Throttled {
+  kind: string;
+  /** On the monotonic clock. */
+  startedAt: number;
+  retryAfterMs: number | undefined;
+}
+
+export class Cooldown {
+  readonly #clock: Clock;
+  readonly #firstMs: number;
+  #beganAt = Number.NEGATIVE_INFINITY;
+  #until = Number.NEGATIVE_INFINITY;
+  #count = 0;
+  #kind: string | undefined;
+
+  /** `firstMs`: the first pause where the upstream names none. */
+  constructor(clock: Clock, firstMs: number) {
+    this.#clock = clock;
+    this.#firstMs = firstMs;
+  }
+
+  /** When it is over, on the monotonic clock. */
+  get until(): number {
+    return this.#until;
+  }
+
+  /** A call of this kind succeeded. */
+  succeeded(kind: string): void {
+    if (kind === this.#kind) this.#count = 0;
+  }
+
+  /** Whether the pause has begun or grown by this. */
+  extend({ kind, startedAt, retryAfterMs }: Throttled): boolean {
+    const now = this.#clock.monotonic();
+    // Calls that were in flight together report one and the same throttling: only the first one counts.
+    const goesOn = startedAt >= this.#beganAt;
+    if (!goesOn && retryAfterMs === undefined) return false;
+    const doubled = Math.min(MAX_COOLDOWN_MS, this.#firstMs * 2 ** this.#count);
+    const until = now + (retryAfterMs === undefined ? doubled : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+    if (goesOn) {
+      this.#count += 1;
+      this.#beganAt = now;
+      this.#kind = kind;
+    }
+    if (until <= this.#until) return false;
+    this.#until = until;
+    return true;
+  }
+}

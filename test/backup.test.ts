@@ -1,0 +1,126 @@
+/**
+ * `backup` while the service writes. Each copy, put in the store's place, is sound and complete up to its moment.
+ * `BACKUPS=60` takes so many, one a second.
+ */
+import assert from "node:assert/strict";
+import { copyFile, readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { outcome } from "./support/command.ts";
+import { startRelay } from "./support/relay.ts";
+import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
+import { assertConsecutive, Stream } from "./support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const COUNT = Number(process.env.BACKUPS ?? 3);
+const PER_SECOND = 400;
+
+describe("livechat-relay backup", () => {
+  it(`takes ${COUNT} copies under load, each sound and complete up to its moment, in one file's place`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const store = `sqlite:${join(folder, "relay.db")}`;
+    const target = join(folder, "backup.db");
+    await using relay = await startRelay({ settings: { RELAY_STORE: store } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10, forget: true, holdsMs: 5000 });
+    chat.speak(PER_SECOND);
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    await viewer.untilMessages(50);
+    for (let count = 0; count < COUNT; count++) {
+      const seen = viewer.messages.length;
+      const { code, error } = await outcome(["backup", target, "--store", store]);
+      assert.equal(code, 0, error);
+      assert.match(error, /^livechat-relay: .*backup\.db: \d+ bytes\n$/);
+      assertSound(target, viewer, seen);
+      if (count % 10 === 0)
+        await assertRestores(
+          target,
+          join(folder, "restored.db"),
+          viewer.messages.slice(0, seen).slice(-2000),
+        );
+      await viewer.until(() => viewer.messages.length > seen, "the next messages");
+      if (COUNT > 3) await delay(1000);
+    }
+    assert.equal(viewer.over, false);
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith("backup")),
+      ["backup.db"],
+    );
+  });
+
+  const wrong: [string, (path: string) => string[], RegExp][] = [
+    [
+      "a store in memory",
+      (path) => [path, "--store", "memory:"],
+      /RELAY_STORE: only a sqlite: store has a file/,
+    ],
+    ["a store that is not there", (path) => [path, "--store", `sqlite:${path}x`], /is not there/],
+    [
+      "a database of another program",
+      (path) => [`${path}y`, "--store", `sqlite:${path}`],
+      /not a store of livechat-relay/,
+    ],
+    ["no file", () => [], /<file> is missing/],
+  ];
+  for (const [what, args, line] of wrong) {
+    it(`refuses ${what} in one line, and leaves the old copy alone`, async (t) => {
+      const path = await temporaryFile(t);
+      const foreign = new DatabaseSync(path);
+      foreign.exec("create table mine (x)");
+      foreign.close();
+      const before = await readFile(path);
+      const { code, error } = await outcome(["backup", ...args(path)]);
+      assert.ok(code === 1 || code === 2);
+      assert.match(error, /^livechat-relay: [^\n]+\n$/);
+      assert.match(error, line);
+      assert.deepEqual(await readFile(path), before);
+      assert.equal((await readdir(dirname(path))).length, 1);
+    });
+  }
+
+  it("refuses the store itself, and a place that cannot be written", async (t) => {
+    const path = await temporaryFile(t);
+    const relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
+    await relay[Symbol.asyncDispose]();
+    const itself = await outcome(["backup", path, "--store", `sqlite:${path}`]);
+    assert.deepEqual([itself.code, /is the store itself/.test(itself.error)], [1, true]);
+    const nowhere = await outcome(["backup", "/proc/backup.db", "--store", `sqlite:${path}`]);
+    assert.equal(nowhere.code, 1);
+    assert.match(nowhere.error, /^livechat-relay: the backup \/proc\/backup\.db cannot be made: [^\n]+\n$/);
+  });
+});
+
+/** The copy holds all that a viewer had seen when it was begun, and cursors without a gap. */
+function assertSound(path: string, viewer: Stream, seen: number): void {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    assert.equal(database.prepare("pragma integrity_check").get()?.integrity_check, "ok");
+    const room = database.prepare("select floor, head from room").get() ?? {};
+    const rows = database.prepare("select cursor from message order by cursor").all();
+    assertConsecutive(
+      rows.map(({ cursor }) => Number(cursor)),
+      Number(room.floor),
+    );
+    assert.equal(rows.length, Number(room.head) - Number(room.floor));
+    assert.ok(Number(room.head) >= (viewer.cursors[seen - 1] ?? Number.POSITIVE_INFINITY));
+  } finally {
+    database.close();
+  }
+}
+
+/** A service that is started on it gives out the same messages. */
+async function assertRestores(copy: string, path: string, messages: Stream["messages"]): Promise<void> {
+  await copyFile(copy, path);
+  await using relay = await startRelay({
+    settings: { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "60000" },
+  });
+  relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10 }).say(1);
+  const [first] = messages;
+  await using reader = await Stream.open(relay.url, {
+    videoId: VIDEO,
+    lastEventId: (first?.cursor ?? 0) - 1,
+  });
+  const given = await reader.untilMessages(messages.length);
+  assert.deepEqual(given.slice(0, messages.length), messages);
+}

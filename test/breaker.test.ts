@@ -1,0 +1,188 @@
+/** Trouble of the whole address: the rooms wait together, one of them tries, none of them pays for it. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { Breaker } from "../src/upstream/egress/breaker.ts";
+import { UpstreamError } from "../src/upstream/errors.ts";
+import { ask } from "./support/api.ts";
+import { FakeClock } from "./support/fake-clock.ts";
+import { failAlways, openStream } from "./support/opening.ts";
+import { metric, startRelay, type TestRelay } from "./support/relay.ts";
+import { assertConsecutive, type Stream } from "./support/stream.ts";
+
+const FAILED = new UpstreamError("unusable", "HTTP 503");
+const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no connection" });
+
+/** Rooms behind one breaker, each of whose tries fails with the error; when they tried, in seconds. */
+function failingRooms(count: number, error: UpstreamError) {
+  const clock = new FakeClock();
+  clock.chance = 1; // no jitter
+  const breaker = new Breaker("direct", clock, new Telemetry(silentLog));
+  const tries: number[] = [];
+  const stop = new AbortController();
+  const rooms = Array.from({ length: count }, (_, i) => `room ${i}`);
+  const counted = rooms.filter((room) => !breaker.failed(room, error));
+  const run = async (room: string) => {
+    for (;;) {
+      await breaker.mayCall(room, stop.signal);
+      if (breaker.isUp) return;
+      tries.push(Math.round(clock.monotonic() / 1000));
+      breaker.failed(room, error);
+    }
+  };
+  const running = Promise.all(rooms.map(run)).catch(() => {});
+  return { clock, breaker, tries, counted, stop, running };
+}
+
+describe("the breaker of an address", () => {
+  it("opens with the third room that fails without a success between; the failures before it count", () => {
+    assert.equal(failingRooms(2, FAILED).breaker.isUp, true);
+    const { breaker, counted } = failingRooms(5, FAILED);
+    assert.equal(breaker.isUp, false);
+    assert.deepEqual(counted, ["room 0", "room 1"]);
+  });
+
+  it("stays closed where one room fails again and again, or another succeeds between", () => {
+    const { breaker } = failingRooms(0, FAILED);
+    for (let i = 0; i < 9; i++) assert.equal(breaker.failed("room", FAILED), false);
+    assert.equal(breaker.failed("other", FAILED), false);
+    breaker.succeeded();
+    assert.equal(breaker.failed("third", FAILED), false);
+    assert.equal(breaker.failed("other", FAILED), false);
+    breaker.leave("other");
+    assert.equal(breaker.failed("room", FAILED), false);
+    assert.equal(breaker.failed("other", FAILED), true);
+  });
+
+  for (const [what, error, expected] of [
+    ["1, 2, 4 ... 30 s", FAILED, [1, 3, 7, 15, 31, 61, 91, 121]],
+    ["1, 2, 4, 5 s where there is no connection", UNCONNECTED, [1, 3, 7, 12, 17, 22, 27, 32]],
+  ] as const) {
+    it(`lets one room try after ${what}`, async () => {
+      const { clock, tries, stop, running } = failingRooms(20, error);
+      await clock.advance(130_000);
+      assert.deepEqual(tries.slice(0, expected.length), expected);
+      stop.abort();
+      await running;
+    });
+  }
+
+  it("lets all go on at the first success", async () => {
+    const { clock, breaker, tries, running } = failingRooms(20, FAILED);
+    await clock.advance(5000);
+    breaker.succeeded();
+    await running;
+    assert.deepEqual(tries, [1, 3]);
+    await breaker.mayCall("room 1", new AbortController().signal);
+  });
+
+  it("lets one try at once when somebody comes, but not more than once a second", async () => {
+    const { clock, breaker, tries, stop, running } = failingRooms(20, FAILED);
+    await clock.advance(40_000);
+    for (let i = 0; i < 40; i++) {
+      breaker.hurry();
+      await clock.advance(100);
+    }
+    assert.deepEqual(tries.slice(5), [40, 41, 42, 43]);
+    stop.abort();
+    await running;
+  });
+
+  it("goes on to another room where the one that tries is left, or learns nothing", async () => {
+    const { clock, breaker, tries, stop, running } = failingRooms(3, FAILED);
+    await clock.advance(999);
+    stop.abort();
+    await running;
+    const second = new AbortController();
+    const one = breaker.mayCall("one", second.signal);
+    const two = breaker.mayCall("two", second.signal);
+    await clock.advance(1);
+    await one;
+    breaker.leave("one");
+    await clock.advance(2000);
+    await two;
+    const again = breaker.mayCall("two", second.signal);
+    await clock.advance(4000);
+    await again;
+    assert.deepEqual(tries, []);
+  });
+});
+
+describe("an upstream that fails every call", () => {
+  const videos = ["outage-aaaa", "outage-bbbb", "outage-cccc"];
+
+  async function watched(count: number, failingMs: number) {
+    const settings = { RELAY_MAX_FAILURES: "2", RELAY_FAILING_MS: String(failingMs) };
+    await using stack = new AsyncDisposableStack();
+    const relay = stack.use(await startRelay({ settings }));
+    const chats = videos.slice(0, count).map((videoId) => relay.upstream.chat(videoId, { timeoutMs: 20 }));
+    const viewers: Stream[] = [];
+    for (const chat of chats) {
+      chat.say(1);
+      const viewer = stack.use(await openStream(relay, { videoId: chat.videoId }));
+      await viewer.untilMessages(1);
+      viewers.push(viewer);
+    }
+    const owned = stack.move();
+    return { relay, chats, viewers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  }
+
+  async function down(relay: TestRelay) {
+    for (const limit = AbortSignal.timeout(5000); ; await delay(5)) {
+      if ((await metric(relay, 'relay_egress_up{egress="direct"}')) === 0) return;
+      limit.throwIfAborted();
+    }
+  }
+
+  it("ends no room of three: viewers stay, the service is ready, few calls go out, and all goes on at once", async () => {
+    await using scene = await watched(3, 300);
+    const { relay, chats, viewers } = scene;
+    const mend = failAlways(relay, "get_live_chat", { status: 503 });
+    await down(relay);
+    await delay(400);
+    const before = relay.upstream.requests.length;
+    for (const chat of chats) chat.say(2);
+    assert.equal((await ask(relay.url, "/readyz")).status, 200);
+    await relay.upstream.requested("get_live_chat", { count: 1, finished: true });
+    assert.ok(relay.upstream.requests.length - before <= 2);
+    mend();
+    await using fresh = await openStream(relay, { videoId: videos[0] ?? "", backfill: 0 });
+    for (const [i, viewer] of viewers.entries()) {
+      await viewer.untilMessages(3);
+      assert.deepEqual(
+        viewer.ids,
+        chats[i]?.ledger.map(({ id }) => id),
+      );
+      assertConsecutive(viewer.cursors, viewer.init.cursor);
+    }
+    assert.equal(await metric(relay, 'relay_egress_up{egress="direct"}'), 1);
+    assert.ok(fresh);
+  });
+
+  it("counts against each room where there are only two", async () => {
+    await using scene = await watched(2, 0);
+    failAlways(scene.relay, "get_live_chat", { status: 503 });
+    for (const viewer of scene.viewers) assert.equal((await viewer.ended())?.event, "error");
+  });
+
+  it("is found to answer again by a viewer of a new video, too", async () => {
+    await using scene = await watched(3, 300);
+    const { relay, viewers } = scene;
+    const ends = videos.map((videoId) =>
+      relay.upstream.fault({
+        on: "get_live_chat",
+        videoId,
+        times: Number.POSITIVE_INFINITY,
+        as: { status: 503 },
+      }),
+    );
+    await down(relay);
+    for (const fault of ends) fault.cancel();
+    for (const chat of scene.chats) chat.say(1);
+    relay.upstream.chat("outage-dddd");
+    await using _fourth = await openStream(relay, { videoId: "outage-dddd" });
+    for (const viewer of viewers) await viewer.untilMessages(2);
+  });
+});

@@ -1,0 +1,314 @@
+/** Several instances on one PostgreSQL: one reads each chat, all serve it, and whoever goes is replaced. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Postgres, run } from "../chaos/cluster/postgres.ts";
+import type { SettingName } from "../src/cli/config.ts";
+import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { Line } from "./support/line.ts";
+import { noPooler, poolerTo } from "./support/pooler.ts";
+import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
+import { metric, roomsIn, startRelay, type TestRelay } from "./support/relay.ts";
+import { startProcess } from "./support/relay-process.ts";
+import { Stream } from "./support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const CHAT = { kinds: ["text" as const], timeoutMs: 20 };
+const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
+/** Scaled down with the rest: in the product 10 s and 5 s. */
+const SETTINGS = { RELAY_LEASE_MS: "600", RELAY_DRAIN_MS: "0" } as const;
+
+type Settings = Partial<Record<SettingName, string>>;
+
+const { skip, server } = await testPostgres();
+
+/** An upstream, and a database of its own that instances are started on. */
+async function setUp(t: TestContext) {
+  const upstream = await startSimulator();
+  t.after(() => upstream.close());
+  const url = await ownSchema(t, server as PostgresServer);
+  const start = async (settings: Settings = {}): Promise<TestRelay> => {
+    const relay = await startRelay({ upstream, settings: { RELAY_STORE: url, ...SETTINGS, ...settings } });
+    t.after(() => relay[Symbol.asyncDispose]());
+    return relay;
+  };
+  const watch = async (
+    { url: at }: { url: string },
+    options: { lastEventId?: number; backfill?: number } = {},
+  ) => {
+    const stream = await Stream.open(at, { videoId: VIDEO, ...options });
+    t.after(() => stream.close());
+    await stream.until(() => stream.frames.length > 0);
+    return stream;
+  };
+  return { upstream, url, start, watch };
+}
+
+const bootstraps = ({ requests }: Simulator) =>
+  requests.filter(({ kind }) => BOOTSTRAP_KINDS.includes(kind)).length;
+
+/** The streams have got so many of one sequence, under the same cursors. */
+async function assertSame(streams: readonly Stream[], count: number): Promise<void> {
+  const [first, ...others] = await Promise.all(streams.map((stream) => stream.untilMessages(count)));
+  for (const other of others) assert.deepEqual(other.slice(0, count), first?.slice(0, count));
+  const cursors = (first ?? []).map(({ cursor }) => cursor);
+  assert.deepEqual(
+    cursors,
+    cursors.map((_, index) => (cursors[0] ?? 0) + index),
+  );
+}
+
+describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
+  it("read a chat once, and serve the same messages under the same cursors", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const relays = await Promise.all([start(), start(), start()]);
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    const before = bootstraps(upstream);
+    for (let n = 0; n < 5; n++) {
+      chat.say(4);
+      await delay(30);
+    }
+    await assertSame(streams, 20);
+    assert.equal(bootstraps(upstream), before);
+    const pages = upstream.requests.filter(({ kind }) => kind === "popout");
+    assert.equal(pages.length, 1);
+    chat.end("reload-only");
+    for (const stream of streams) assert.equal((await stream.ended())?.event, "end");
+  });
+
+  it("replace one that stops, without a bootstrap and without a gap", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const [first, second] = [await start(), await start()];
+    const [leaving, staying] = [await watch(first), await watch(second)];
+    const before = bootstraps(upstream);
+    const talking = setInterval(() => chat.say(1), 20);
+    await staying.untilMessages(10);
+    const stopping = first.service.stop();
+    assert.equal(await leaving.ended(), undefined);
+    await stopping;
+    const back = await watch(second, { lastEventId: leaving.cursors.at(-1) ?? 0 });
+    await back.untilMessages(10);
+    clearInterval(talking);
+    await assertSame([staying], staying.messages.length);
+    assert.equal(back.init.cursor, leaving.cursors.at(-1));
+    assert.equal(bootstraps(upstream), before);
+    assert.equal(await metric(second, "relay_takeovers_total"), 1);
+    assert.equal(
+      staying.messages.some(({ message }) => message.type === "gap"),
+      false,
+    );
+  });
+
+  it("replace one that dies, once its lease has run out, for viewers that are there and for those that come back", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const relay = await start();
+    // Another instance opened the room, said that it has a viewer, and died.
+    const owner = await start();
+    const lost = await watch(owner);
+    const staying = await watch(relay);
+    await owner.service.stop();
+    await run(
+      url,
+      "update room set owner = 'dead', epoch = epoch + 1, lease_until = clock_timestamp() + interval '600 ms'",
+    );
+    await lost.ended();
+    chat.say(5);
+    const beganAt = performance.now();
+    await staying.until(() => staying.messages.length >= 8);
+    const tookMs = performance.now() - beganAt;
+    assert.ok(tookMs > 300 && tookMs < 3000, `${tookMs} ms`);
+    await assertSame([staying, await watch(relay, { lastEventId: staying.init.cursor })], 8);
+  });
+
+  it("let a room go once nobody has watched it for the grace time on any of them", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    upstream.chat(VIDEO, CHAT).say(3);
+    const graceMs = 600;
+    const [owner, other] = [
+      await start({ RELAY_GRACE_MS: `${graceMs}` }),
+      await start({ RELAY_GRACE_MS: `${graceMs}` }),
+    ];
+    const first = await watch(owner);
+    const second = await watch(other);
+    await first.close();
+    await roomsIn(owner, "lingering");
+    await delay(2.5 * graceMs);
+    assert.equal(await stateOf(url), "polling", "the other's viewer keeps it");
+    const leftAt = performance.now();
+    await second.close();
+    while ((await stateOf(url)) !== "released") {
+      assert.ok(performance.now() - leftAt < 6 * graceMs, "not released");
+      await delay(10);
+    }
+    const tookMs = performance.now() - leftAt;
+    assert.ok(tookMs >= graceMs - 50, `released after ${tookMs} ms`);
+    await roomsIn(owner, "lingering", 0);
+    const again = await watch(other, { lastEventId: second.cursors.at(-1) ?? second.init.cursor });
+    assert.equal(again.init.cursor, second.cursors.at(-1) ?? second.init.cursor);
+  });
+
+  it("end a failed room for the viewers of all", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(2);
+    const relays = [await start({ RELAY_MAX_FAILURES: "1" }), await start({ RELAY_MAX_FAILURES: "1" })];
+    const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
+    upstream.fault({ on: "get_live_chat", times: Number.POSITIVE_INFINITY, as: { status: 500 } });
+    const ends = await Promise.all(streams.map((stream) => stream.ended()));
+    assert.equal(ends[0]?.event, "error");
+    assert.deepEqual(ends[0]?.data, ends[1]?.data);
+  });
+
+  it("resume where the cursor is ahead of what was followed so far", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const settings = { RELAY_STORE_NOTIFY: "off" };
+    const [owner, late] = [await start(settings), await start(settings)];
+    const [ahead, behind] = [await watch(owner), await watch(late)];
+    chat.say(5);
+    await ahead.untilMessages(8);
+    const from = ahead.cursors[6] ?? 0;
+    const resumed = await watch(late, { lastEventId: from });
+    assert.equal(resumed.init.cursor, from);
+    chat.say(4);
+    await assertSame([ahead, behind], 12);
+    await resumed.untilMessages(5);
+    assert.deepEqual(resumed.ids, ahead.ids.slice(7, 12));
+  });
+
+  it("close streams without an end where the tables were emptied, and begin above every old cursor", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(5);
+    const relays = [await start({ RELAY_STORE_NOTIFY: "off" }), await start({ RELAY_STORE_NOTIFY: "off" })];
+    const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
+    await assertSame(streams, 5);
+    await run(url, "truncate store, room, message, interest");
+    for (const stream of streams) assert.equal(await stream.ended(), undefined);
+    const old = streams[0]?.cursors.at(-1) ?? 0;
+    for (const relay of relays) {
+      const back = await watch(relay, { lastEventId: old });
+      await back.untilMessages(1);
+      assert.ok(back.init.cursor > old);
+    }
+    assert.deepEqual(await run(url, "select schema_version from store"), [{ schema_version: 1 }]);
+  });
+
+  it("skip nothing silently after a failover that may have lost something", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(5);
+    const relay = await start({ RELAY_STORE_NOTIFY: "off" });
+    const stream = await watch(relay);
+    await stream.untilMessages(5);
+    await run(url, "update store set lineage = 'another server'");
+    assert.equal(await stream.ended(), undefined);
+    const old = stream.cursors.at(-1) ?? 0;
+    const back = await watch(relay, { lastEventId: old });
+    assert.ok(back.init.cursor > old, `${back.init.cursor} and ${old}`);
+    chat.say(3);
+    await back.until(() => back.ids.length >= 3);
+  });
+
+  it("take over from one that was frozen, which then follows and stores nothing more", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, { ...CHAT, timeoutMs: 200 });
+    chat.say(3);
+    const line = new Line(Number(new URL(upstream.urls.main).port));
+    const RELAY_UPSTREAM_URL = await line.listen();
+    t.after(() => line.close());
+    const frozen = await startProcess(upstream, { RELAY_STORE: url, RELAY_UPSTREAM_URL, ...SETTINGS });
+    t.after(() => frozen.close());
+    const thawing = await watch(frozen);
+    const relay = await start();
+    const staying = await watch(relay);
+    await thawing.untilMessages(3);
+    await upstream.requested("get_live_chat", { finished: true });
+    await delay(60); // what it brought is stored, and the next poll is not due
+    frozen.signal("SIGSTOP");
+    chat.say(3);
+    await staying.untilMessages(6);
+    chat.say(3);
+    const asked = line.requests.length;
+    frozen.signal("SIGCONT");
+    await assertSame([staying, thawing], 9);
+    chat.say(3);
+    await assertSame([staying, thawing], 12);
+    assert.equal(line.requests.length, asked, "it polled without a lease");
+    assert.equal(await metric(relay, "relay_takeovers_total"), 1);
+    const [room] = await run<{ rooms: number }>(
+      url,
+      "select count(*)::int as rooms from room where epoch = base + 2",
+    );
+    assert.equal(room?.rooms, 1, "claimed once, taken over once");
+  });
+
+  it("work through a pooler in transaction mode, with LISTEN by the server itself and without", {
+    skip: noPooler || !server?.stop,
+  }, async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const schema = new URL(url).searchParams.get("options")?.replace("-c search_path=", "") ?? "";
+    const RELAY_STORE = await poolerTo(t, server as Postgres, schema);
+    const direct = { RELAY_STORE, RELAY_STORE_LISTEN_URL: url };
+    const relays = [await start(direct), await start(direct), await start({ RELAY_STORE })];
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    for (let n = 0; n < 4; n++) {
+      chat.say(3);
+      await delay(50);
+    }
+    await assertSame(streams, 15);
+    const hears = async () => Promise.all(relays.map((relay) => metric(relay, "relay_store_notify")));
+    for (const limit = AbortSignal.timeout(5000); (await hears()).join() !== "1,1,0"; await delay(50))
+      assert.ok(!limit.aborted, (await hears()).join());
+    await relays[0]?.service.stop();
+    chat.say(3);
+    await assertSame(streams.slice(1), 18);
+  });
+
+  it("keep viewers while PostgreSQL is away, ask the upstream nothing, and go on when it is back", {
+    skip: !server?.stop,
+  }, async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const relays = [await start(), await start()];
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    await assertSame(streams, 3);
+    await server?.stop?.();
+    const wentAt = performance.now();
+    for (const relay of relays) await readiness(relay, 503);
+    assert.ok(performance.now() - wentAt < 8000, "red too late");
+    await delay(700); // no lease can be proved any more
+    const asked = upstream.requests.length;
+    chat.say(4);
+    await delay(500);
+    assert.equal(upstream.requests.length, asked);
+    await server?.start?.();
+    const backAt = performance.now();
+    for (const relay of relays) await readiness(relay, 200);
+    assert.ok(performance.now() - backAt < 10_000, "green too late");
+    chat.say(2);
+    await assertSame(streams, 9);
+  });
+});
+
+/** Resolves once an instance answers so whether it is ready. */
+async function readiness({ url }: TestRelay, status: number): Promise<void> {
+  for (const limit = AbortSignal.timeout(15_000); ; await delay(50)) {
+    if ((await fetch(`${url}/readyz`)).status === status) return;
+    assert.ok(!limit.aborted, `not ${status}`);
+  }
+}
+
+async function stateOf(url: string): Promise<string | undefined> {
+  return (await run<{ state: string }>(url, "select state from room"))[0]?.state;
+}

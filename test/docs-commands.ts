@@ -1,0 +1,125 @@
+/**
+ * Every command that the documents print, run as it stands, block by block, in a folder of its own; docs/api.md has a
+ * test of its own. What cannot run here says why.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync, readFileSync } from "node:fs";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { AnsweringServer, refuses } from "./support/answering-server.ts";
+import { ROOT } from "./support/command.ts";
+import { startRelay, type TestRelay, testEnvironment } from "./support/relay.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
+
+const DEMO = "http://127.0.0.1:8080";
+const VIDEO = "demo-stream";
+
+const ELSEWHERE: [RegExp, string][] = [
+  [/^npm (ci|test)|^npm run /, "is what .ci/run runs"],
+  [/^npm install --prefix|^docker |docker compose /, "changes the machine"],
+  [/^RELAY_STORE=postgres:/, "names a server of the reader's own"],
+  [/^promtool /, "is run by deploy.test.ts"],
+];
+
+interface Block {
+  page: string;
+  script: string;
+}
+
+const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
+const blocks: Block[] = pages
+  .filter((page) => page !== "docs/api.md")
+  .flatMap((page) =>
+    [...readFileSync(join(ROOT, page), "utf8").matchAll(/^```sh\n(.*?)^```$/gms)].map(([, script = ""]) => ({
+      page,
+      script,
+    })),
+  );
+
+describe("the commands of the documents", () => {
+  let relay: TestRelay;
+  let hook: AnsweringServer;
+  before(async () => {
+    relay = await startRelay();
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, tokens: "reusable" });
+    chat.say(60);
+    chat.speak(20);
+    hook = await AnsweringServer.start(refuses(200, ""));
+  });
+  after(async () => {
+    await hook[Symbol.asyncDispose]();
+    await relay[Symbol.asyncDispose]();
+  });
+
+  it("are there", () => assert.ok(blocks.length > 20, `${blocks.length}`));
+
+  for (const { page, script } of blocks) {
+    const reason = ELSEWHERE.find(([pattern]) => pattern.test(script))?.[1];
+    it(`${page}: ${script.split("\n")[0]}`, { skip: reason ?? false }, async (t) => {
+      const folder = await temporaryFolder(t);
+      await mkdir(join(folder, "bin"));
+      await mkdir(join(folder, "data"));
+      const name = join(folder, "bin/livechat-relay");
+      const launcher = join(ROOT, "bin/livechat-relay.js");
+      await writeFile(name, `#!/bin/sh\nexec '${process.execPath}' '${launcher}' "$@"\n`);
+      await chmod(name, 0o755);
+      const store = { RELAY_STORE: `sqlite:${join(folder, "data/relay.db")}` };
+      const env = { ...testEnvironment(relay.upstream, store), RELAY_URL: relay.url };
+      const ready = script
+        .replaceAll(DEMO, relay.url)
+        .replaceAll("http://127.0.0.1:9000", hook.url)
+        .replaceAll("npx livechat-relay", "livechat-relay")
+        .replaceAll("<the last id you saw>", "0")
+        .replaceAll("<URL or id of the video>", VIDEO);
+      // A backup needs a store, and its restoration a backup.
+      if (/backup/.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
+      const given = script.startsWith("cp backup.db") ? "livechat-relay backup backup.db\n" : "";
+      await play(`${given}${ready}`, folder, env, () => hook.calls.length > 0);
+    });
+  }
+});
+
+/** What runs on and on: it is stopped once it has shown something. */
+const ENDLESS = /^(RELAY_\w+=\S+ )?livechat-relay (watch|serve|demo)\b|^curl -N/;
+
+/** Runs the lines one after another; each must succeed. */
+async function play(
+  script: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  isSent: () => boolean,
+): Promise<void> {
+  const lines = script.replaceAll("\\\n", " ").trimEnd().split("\n");
+  for (const line of lines) {
+    const isEndless = ENDLESS.test(line);
+    const child = spawn("sh", ["-c", `exec env ${line}`], {
+      cwd,
+      env: { ...env, PATH: `${cwd}/bin:${process.env.PATH}`, HOME: cwd },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 20_000,
+      killSignal: "SIGKILL",
+    });
+    let [out, error] = ["", ""];
+    const isEnough = () => /\n.*\n|listening/.test(out) || (line.includes("--post") && isSent());
+    const look = () => isEndless && isEnough() && child.kill("SIGINT");
+    child.stdout.on("data", (text) => {
+      out += text;
+      look();
+    });
+    child.stderr.on("data", (text) => {
+      error += text;
+    });
+    const watching = setInterval(look, 50);
+    const [code, signal] = await once(child, "close");
+    clearInterval(watching);
+    if (isEndless) assert.ok(isEnough(), `${line}: ${out}${error}`);
+    if (!isEndless) assert.equal(code, 0, `${line}: ${error}`);
+    assert.ok(
+      code === 0 || code === 130 || signal === "SIGINT",
+      `${line} ended with ${code} ${signal}: ${error}`,
+    );
+  }
+}

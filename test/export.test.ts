@@ -1,0 +1,196 @@
+/** `export`: complete up to its moment, or not there at all; files that are gone on with; pipes that are left. */
+import assert from "node:assert/strict";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { parse } from "csv-parse/sync";
+import type { Chat } from "../src/simulator/chat.ts";
+import { AnsweringServer, cuts, END, init, message, messages, streams } from "./support/answering-server.ts";
+import { Command, outcome, outcomeInShell, outcomeOnTerminal } from "./support/command.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { temporaryFile } from "./support/store-subject.ts";
+import { Stream } from "./support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const REPLAY = "-replay-id_";
+
+const records = (text: string) =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+/** What asks for the newest cursor is told this one; every further call is answered in turn. */
+const withHead = (cursor: number, ...answers: Parameters<typeof AnsweringServer.start>) =>
+  AnsweringServer.start(streams(init(cursor)), ...answers);
+
+describe("export from a running service", () => {
+  let relay: TestRelay;
+  let chat: Chat;
+  before(async () => {
+    relay = await startRelay();
+    chat = relay.upstream.chat(VIDEO, { timeoutMs: 20 });
+    chat.say(600);
+    relay.upstream.chat(REPLAY, { kind: "replay", kinds: ["text"] }).say(120);
+  });
+  after(() => relay[Symbol.asyncDispose]());
+
+  it("writes all that is kept up to its moment, though the chat goes on", async () => {
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0, details: true });
+    const [first] = await viewer.untilMessages(1);
+    chat.say(300);
+    await viewer.until(() => viewer.ids.includes(chat.ledger.at(-1)?.id ?? ""), "the newest message");
+    const speaking = chat.speak(50);
+    const { code, out, error } = await outcome(["export", VIDEO, "--server", relay.url]);
+    speaking.stop();
+    assert.equal(code, 0, error);
+    const exported = records(out);
+    assert.equal(exported[0].cursor, first?.cursor);
+    const received = viewer.messages.map(({ cursor, message }) => ({ cursor, ...message }));
+    assert.deepEqual(exported.slice(0, received.length), received.slice(0, exported.length));
+    assert.ok(exported.length >= 300);
+    assert.match(
+      error,
+      new RegExp(`^livechat-relay: ${exported.length} messages, up to cursor ${exported.at(-1).cursor}\n$`),
+    );
+  });
+
+  it("writes a replay to its end, as CSV by the file's ending, also of an id that begins with a dash", async (t) => {
+    const path = `${await temporaryFile(t)}.csv`;
+    const { code, error } = await outcome(["export", REPLAY, "--server", relay.url, "--output", path]);
+    assert.equal(code, 0, error);
+    const rows: Record<string, string>[] = parse(await readFile(path, "utf8"), { columns: true });
+    assert.equal(rows.length, 120);
+    await using viewer = await Stream.open(relay.url, { videoId: REPLAY, lastEventId: 0 });
+    await viewer.ended();
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      viewer.ids,
+    );
+    assert.deepEqual(
+      rows.map(({ message }) => message?.replace(/^'/, "")),
+      viewer.messages.map(({ message }) => message.message),
+    );
+  });
+
+  it("leaves quietly with the reader of its pipe", async () => {
+    const { code, out, error } = await outcomeInShell(
+      `relay export ${VIDEO} --server ${relay.url} | head -1`,
+    );
+    assert.equal(code, 0);
+    assert.equal(records(out).length, 1);
+    assert.doesNotMatch(error, /\n {4}at |EPIPE/);
+  });
+
+  for (const target of ["> /dev/full", "--output /dev/full"]) {
+    it(`says one line where the disk is full (${target})`, async () => {
+      const { code, error } = await outcomeInShell(`relay export ${VIDEO} --server ${relay.url} ${target}`);
+      assert.equal(code, 1);
+      assert.match(error, /^livechat-relay: .* cannot be written: ENOSPC[^\n]*\n$/);
+    });
+  }
+});
+
+describe("the file of an export", () => {
+  it("is not overwritten without --force, and is there whole or not at all", async (t) => {
+    const path = `${await temporaryFile(t)}.jsonl`;
+    await using server = await withHead(
+      9,
+      streams(init(0), messages(1, 2)),
+      streams(init(9)),
+      streams(init(0), messages(1, 9)),
+    );
+    const args = ["export", VIDEO, "--server", server.url, "--output", path];
+    const cut = new Command(args);
+    await server.changes.until(() => server.calls.length === 2, "the second call");
+    cut.child.kill("SIGTERM");
+    assert.deepEqual(await cut.exited, [143, null]);
+    assert.deepEqual(await readdir(dirname(path)), []);
+    await writeFile(path, "mine");
+    const refused = await outcome(args);
+    assert.equal(refused.code, 2);
+    assert.match(refused.error, /is there already: .*--force/);
+    assert.equal(await readFile(path, "utf8"), "mine");
+    assert.equal((await outcome([...args, "--force"])).code, 0);
+    assert.equal(records(await readFile(path, "utf8")).length, 9);
+    assert.equal((await readdir(dirname(path))).length, 1);
+  });
+
+  for (const [format, rest] of [
+    ["jsonl", '{"cursor":3,"ty'],
+    ["csv", '3,chat,3,,,,"half'],
+  ] as const) {
+    it(`is gone on with after its last whole ${format} record`, async (t) => {
+      const path = `${await temporaryFile(t)}.${format}`;
+      const odd = message(2, {
+        message: 'a "quoted"\nline',
+        timestamp: "",
+        author: "",
+        amount: "",
+        color: "",
+      });
+      await using server = await withHead(
+        2,
+        streams(init(0), message(1, { author: "@a" }), odd),
+        streams(init(4)),
+        streams(init(2), messages(3, 4)),
+        streams(init(4)),
+        streams(init(4)),
+      );
+      const args = ["export", VIDEO, "--server", server.url, "--output", path, "--append"];
+      assert.equal((await outcome(args)).code, 0);
+      await writeFile(path, rest, { flag: "a" });
+      assert.equal((await outcome(args)).code, 0);
+      const { code, error } = await outcome(args);
+      assert.equal(code, 0, error);
+      assert.deepEqual(
+        server.calls.map(({ lastEventId }) => lastEventId),
+        [undefined, "0", undefined, "2", undefined, "4"],
+      );
+      const text = await readFile(path, "utf8");
+      const rows: { cursor: number | string; message: string }[] =
+        format === "csv" ? parse(text, { columns: true }) : records(text);
+      assert.deepEqual(
+        rows.map(({ cursor }) => Number(cursor)),
+        [1, 2, 3, 4],
+      );
+      assert.equal(rows[1]?.message, 'a "quoted"\nline');
+    });
+  }
+
+  it("of something else is left alone", async (t) => {
+    const path = `${await temporaryFile(t)}.csv`;
+    await writeFile(path, "name,age\r\nann,7\r\n");
+    const { code, error } = await outcome(["export", VIDEO, "--output", path, "--append"]);
+    assert.equal(code, 2);
+    assert.match(error, /does not end with a message of this format/);
+    assert.equal(await readFile(path, "utf8"), "name,age\r\nann,7\r\n");
+  });
+
+  it("grows with --follow to the chat's end, over a cut, and a gap is told", async (t) => {
+    const path = await temporaryFile(t);
+    await using server = await AnsweringServer.start(
+      cuts("retry: 10\n\n", init(0), messages(1, 2)),
+      streams(init(7), messages(8, 9), END),
+    );
+    const args = ["export", VIDEO, "--server", server.url, "--output", path, "--follow", "--types", "chat"];
+    const { code, error } = await outcome(args);
+    assert.equal(code, 0);
+    assert.match(error, /reconnecting\n/);
+    assert.match(error, /messages may be missing between cursors 2 and 7\n/);
+    assert.deepEqual(
+      records(await readFile(path, "utf8")).map(({ cursor }) => cursor),
+      [1, 2, 8, 9],
+    );
+  });
+});
+
+it("shows its progress on a terminal, where the data goes to a file", async (t) => {
+  const path = await temporaryFile(t);
+  await using server = await withHead(2, (response, call) => {
+    streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
+    setTimeout(() => response.write(messages(2, 2)), 700);
+  });
+  const { code, out } = await outcomeOnTerminal(["export", VIDEO, "--server", server.url, "--output", path]);
+  assert.equal(code, 0);
+  assert.match(out, /\[2K1 messages, \d+ a second, 1:02:03 into the video/);
+});

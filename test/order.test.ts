@@ -1,0 +1,84 @@
+/** The order of a page's messages and of the answer's that follows it, as one list. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
+import type { Item } from "../src/upstream/readers/reader.ts";
+
+describe("a page and the answer that follows it", () => {
+  it("are sorted by time; what has none keeps its place in its own list", () => {
+    const list = fc.array(fc.oneof(fc.nat(20), fc.constant(undefined)), { maxLength: 12 });
+    fc.assert(
+      fc.property(list, list, (pageTimes, answerTimes) => {
+        const items = (times: (number | undefined)[], name: string) =>
+          times.map((second, i) => ({
+            message: {
+              id: `${name}${i}`,
+              details: second === undefined ? {} : { publishedAt: new Date(second).toISOString() },
+            },
+          })) as unknown as Item[];
+        const page = items(pageTimes, "p");
+        const answer = items(answerTimes, "a");
+        const merged = mergeInOrder(page, answer);
+        const at = ({ message }: Item) => message.details.publishedAt;
+        assert.deepEqual(new Set(merged), new Set([...page, ...answer]));
+        if (page.length === 0) return assert.deepEqual(merged, answer);
+        const times = merged.map(at).filter((time) => time !== undefined);
+        assert.deepEqual(times, times.toSorted());
+        for (const own of [page, answer]) {
+          for (const [i, item] of own.entries()) {
+            const before = own.slice(0, i).findLast((other) => at(other) !== undefined);
+            if (at(item) !== undefined || !before) continue;
+            assert.ok(merged.indexOf(item) > merged.indexOf(before));
+          }
+        }
+        const newest = pageTimes
+          .filter((time) => time !== undefined)
+          .toSorted((a, b) => a - b)
+          .at(-1);
+        const history = new Set(merged.slice(0, historyLength(merged, page)));
+        for (const item of merged) {
+          const time = at(item);
+          if (newest === undefined) assert.ok(history.has(item));
+          else if (time !== undefined)
+            assert.equal(history.has(item), time <= new Date(newest).toISOString());
+        }
+      }),
+    );
+  });
+
+  it("that hold a message both give it once, where the answer has it: one moment can hold several", () => {
+    const items = (...ids: string[]) =>
+      ids.map((id) => ({
+        message: { id, details: { publishedAt: "2026-01-01T00:00:00.000000Z" } },
+      })) as unknown as Item[];
+    const merged = mergeInOrder(items("0", "2", "4"), items("1", "2", "3", "4"));
+    assert.deepEqual(
+      merged.map(({ message }) => message.id),
+      ["0", "1", "2", "3", "4"],
+    );
+  });
+
+  it("give what was paid where the page has it, before its deletion, though the answer shows it in a ticker", () => {
+    const item = (id: string, second?: number, upstreamKind = "") =>
+      ({
+        message: {
+          id,
+          details: { upstreamKind, ...(second && { publishedAt: new Date(second * 1000).toISOString() }) },
+        },
+      }) as unknown as Item;
+    const page = [item("paid", 1), item("deleted:paid"), item("later", 2)];
+    const answer = [item("later", 2), item("paid", 1, "liveChatTickerPaidMessageItemRenderer")];
+    const merged = mergeInOrder(page, answer);
+    assert.deepEqual(
+      merged.map(({ message }) => message.id),
+      ["paid", "deleted:paid", "later"],
+    );
+  });
+
+  it("give a message that the page shows and its replacement that the answer shows", () => {
+    const original = { message: { id: "a", details: {} } } as unknown as Item;
+    const replacement = { ...original, replaces: { as: { id: "replaced:a:hash" } } } as unknown as Item;
+    assert.deepEqual(mergeInOrder([original, replacement], [replacement]), [original, replacement]);
+  });
+});

@@ -1,0 +1,199 @@
+/** The overlay in a browser: its parameters, its bounds, and what a user's stylesheet can rely on. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
+import { usePages } from "./support/pages.ts";
+
+const PROPERTIES =
+  "font-family font-size line-height color outline author-color owner-color moderator-color verified-color member-color background radius padding gap avatar-size emoji-size width enter-ms fade-ms";
+
+describe("the overlay", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 700 });
+  const { evaluate, has, visit } = pages;
+  const styleOf = (selector: string, name: string) =>
+    evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).getPropertyValue('${name}')`);
+
+  it("begins with as many messages as it holds, and holds no more", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 40));
+    await visit("&max=10");
+    await has("a-39");
+    assert.deepEqual(
+      await idsOf(page),
+      Array.from({ length: 10 }, (_, at) => `a-${at + 30}`),
+    );
+    chat.say([...texts("b", 15), deletionOf("b-10")]);
+    await until(
+      page,
+      `!document.querySelector('${rowOf("b-10")}') && !!document.querySelector('${rowOf("b-14")}')`,
+    );
+    const ids = await idsOf(page);
+    assert.ok(ids.length <= 10 && ids.at(-1) === "b-14", ids.join());
+  });
+
+  it("lets rows fade and leave, and then does not begin with old ones", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("old", 3));
+    await visit("&fade=0.5");
+    await until(page, "document.documentElement.dataset.state === 'open'");
+    chat.say([textAction("new")]);
+    await has("new");
+    assert.deepEqual(await idsOf(page), ["new"]);
+    const since = Date.now();
+    await until(page, `document.querySelector('${rowOf("new")}') === null`);
+    assert.ok(Date.now() - since < 2600);
+  });
+
+  it("leaves out bots, commands and types that are not asked for", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      textAction("bot", { author: "@NightBot" }),
+      textAction("command", { text: "!uptime" }),
+      paidAction("paid", "$5.00"),
+      textAction("a"),
+    ]);
+    await visit("&hide=nightbot,other&commands=off");
+    await has("a");
+    assert.deepEqual(await idsOf(page), ["paid", "a"]);
+    await visit("&types=paid,nonsense");
+    await has("paid");
+    assert.deepEqual(await idsOf(page), ["paid"]);
+  });
+
+  it("is transparent without scroll bars, in every theme, and says where it stands", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 30));
+    for (const theme of ["dark", "light", "none"]) {
+      await visit(`&theme=${theme}&size=33&direction=down&align=right`);
+      await has("a-29");
+      for (const element of ["html", "body"]) {
+        assert.equal(await styleOf(element, "background-color"), "rgba(0, 0, 0, 0)");
+        assert.equal(await styleOf(element, "overflow-y"), "hidden");
+      }
+      assert.deepEqual(await page.evaluate("({ ...document.querySelector('#chat').dataset })"), {
+        direction: "down",
+        align: "right",
+      });
+      for (const name of PROPERTIES.split(" "))
+        assert.notEqual(await styleOf("html", `--chat-${name}`), "", name);
+      assert.equal(await styleOf("html", "--chat-font-size"), "33px");
+      assert.equal(await page.locator("[data-field=timestamp]").count(), 0);
+    }
+    const tops = await page.evaluate<number[]>(
+      "[...document.querySelectorAll('.row')].map((row) => row.getBoundingClientRect().top)",
+    );
+    assert.deepEqual(
+      tops,
+      tops.toSorted((a, b) => b - a),
+    );
+  });
+
+  it("gives way to any rule of the user's", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("paid", "$5.00"), textAction("a")]);
+    await visit();
+    await has("a");
+    const css =
+      ":root { --chat-font-size: 50px } [data-type=superchat] { background: rgb(1, 2, 3) } [data-field=author] { color: rgb(4, 5, 6) }";
+    await page.evaluate(`document.head.insertAdjacentHTML('beforeend', '<style>${css}</style>')`);
+    assert.equal(await styleOf("html", "--chat-font-size"), "50px");
+    assert.equal(await styleOf(rowOf("paid"), "background-color"), "rgb(1, 2, 3)");
+    assert.equal(await styleOf(`${rowOf("a")} [data-field=author]`, "color"), "rgb(4, 5, 6)");
+  });
+
+  const designs: [
+    name: string,
+    query: string,
+    file: string,
+    [selector: string, property: string, value: string][],
+  ][] = [
+    ["dark", "", "", [[rowOf("a"), "color", "rgb(255, 255, 255)"]]],
+    ["light", "&theme=light", "", [[rowOf("a"), "color", "rgb(22, 23, 28)"]]],
+    [
+      "none, which has no design",
+      "&theme=none",
+      "",
+      [
+        [rowOf("a"), "color", "rgb(0, 0, 0)"],
+        [rowOf("a"), "text-shadow", "none"],
+        [rowOf("paid"), "background-color", "rgba(0, 0, 0, 0)"],
+      ],
+    ],
+    ["bubbles", "", "overlay-bubbles", [[rowOf("a"), "background-color", "rgba(18, 20, 28, 0.78)"]]],
+    [
+      "plate",
+      "",
+      "overlay-plate",
+      [
+        [`${rowOf("a")} [data-field=author]`, "background-color", "rgb(61, 58, 184)"],
+        [`${rowOf("a")} [data-field=message]`, "color", "rgb(22, 23, 28)"],
+      ],
+    ],
+    [
+      "terminal",
+      "&avatars=off",
+      "overlay-terminal",
+      [
+        [rowOf("a"), "color", "rgb(183, 255, 176)"],
+        ["#chat", "background-color", "rgba(0, 12, 0, 0.72)"],
+      ],
+    ],
+  ];
+  for (const [name, query, file, rules] of designs) {
+    it(`has the design ${name}`, async () => {
+      const { page, chat } = pages;
+      chat.say([paidAction("paid", "$5.00"), textAction("a", { text: "w".repeat(300) })]);
+      await visit(query);
+      await has("a");
+      if (file) await page.addStyleTag({ path: join(import.meta.dirname, `../examples/${file}.css`) });
+      for (const [selector, property, value] of rules) {
+        assert.equal(await styleOf(selector, property), value, `${property} of ${selector}`);
+      }
+      assert.equal(await styleOf("body", "background-color"), "rgba(0, 0, 0, 0)");
+      const widths =
+        "[...document.querySelectorAll('#chat .row')].map((row) => row.getBoundingClientRect().right)";
+      assert.ok(Math.max(...(await evaluate<number[]>(widths))) <= 600);
+      if (!query.includes("none")) {
+        assert.equal(await styleOf(rowOf("paid"), "background-color"), "rgb(230, 33, 23)");
+      }
+    });
+  }
+
+  it("explains itself only where a video is missing or none", async () => {
+    const { page, relay } = pages;
+    for (const query of ["", "?videoId=no"]) {
+      await page.goto(`${relay.url}/overlay${query}`);
+      await page.locator("#status").waitFor();
+      assert.match(await page.locator("#status").innerText(), /videoId/);
+    }
+    await page.goto(`${relay.url}/overlay?videoId=not-a-chat_`);
+    await until(page, "document.documentElement.dataset.state === 'connecting'");
+    assert.equal(await page.locator("#status").isVisible(), false);
+  });
+
+  it("shows a sample of each kind without asking the service", async () => {
+    const { page, relay } = pages;
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.clock.install();
+    await page.goto(
+      `${relay.url}/overlay?demo=on&max=200&deleted=hide&types=chat,paid,members,polls,pinned,moderation,notices`,
+    );
+    await until(page, "document.querySelector('.row') !== null");
+    await page.clock.runFor(60_000);
+    const types = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('#chat [data-type]')].map((row) => row.dataset.type)",
+    );
+    assert.deepEqual(
+      MESSAGE_TYPES.filter((type) => !types.includes(type)),
+      ["banner", "gap"], // one stands above, one is none of the upstream's
+    );
+    assert.deepEqual(
+      asked.filter((path) => path.startsWith("/v1/")),
+      [],
+    );
+  });
+});

@@ -1,0 +1,184 @@
+/** What chats say, as text, JSON lines and CSV: nothing of it drives a terminal or a spreadsheet, nothing is lost. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parse } from "csv-parse/sync";
+import { CSV_HEADER, csvLine } from "../src/cli/reader/csv.ts";
+import { formatFor } from "../src/cli/reader/formats.ts";
+import { LinePrinter, plain, usesColor } from "../src/cli/reader/lines.ts";
+import type { ReceivedMessage } from "../src/cli/reader/message.ts";
+import { cleanText, jsonLine } from "../src/cli/reader/text.ts";
+
+const EVERY_CONTROL = String.fromCharCode(
+  ...Array.from({ length: 32 }, (_, code) => code),
+  ...Array.from({ length: 33 }, (_, code) => 0x7f + code),
+);
+const EVERY_OVERRIDE = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069";
+
+function message(fields: Partial<ReceivedMessage> = {}): ReceivedMessage {
+  const words = { author: "@ines", message: "hello", amount: "", color: "" };
+  const parts = [{ kind: "text" as const, text: "hello" }];
+  return { cursor: 7, type: "chat", id: "m1", timestamp: "9:05 PM", ...words, parts, ...fields };
+}
+
+describe("text for people", () => {
+  const rows: [string, string, string][] = [
+    ["words", "hello 👋🏽 שלום", "hello 👋🏽 שלום"],
+    ["line breaks", "a\nb\r\nc\rd\u2028e", "a b c d e"],
+    ["escape sequences", "\x1b[31mred\x1b]0;title\x07", "[31mred]0;title"],
+    ["8-bit sequences", "\x9b2Jgone", "2Jgone"],
+    ["overrides", `abc${EVERY_OVERRIDE}def`, "abcdef"],
+  ];
+  for (const [what, given, expected] of rows) {
+    it(`keeps or cleans ${what}`, () => assert.equal(cleanText(given), expected));
+  }
+
+  it("holds no control character, whatever comes", () => {
+    assert.match(cleanText(EVERY_CONTROL), /^ *$/);
+  });
+});
+
+describe("a JSON line", () => {
+  it("holds all of a text, and no control character or override itself", () => {
+    const text = `${EVERY_CONTROL}${EVERY_OVERRIDE}\u2028\u2029`;
+    const line = jsonLine({ text });
+    assert.doesNotMatch(line.slice(0, -1), /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
+    assert.equal(JSON.parse(line).text, text);
+  });
+});
+
+describe("a line of watch", () => {
+  const badges = [
+    { kind: "moderator" as const, label: "Moderator" },
+    { kind: "member" as const, label: "Member" },
+  ];
+  const poll = {
+    question: "Which?",
+    choices: [{ text: "A", percent: 40 }, { text: "B" }],
+    state: "open" as const,
+  };
+  const rows: [string, Partial<ReceivedMessage>, string][] = [
+    ["words", {}, "@ines: hello"],
+    ["badges", { details: { badges } }, "@ines (moderator, member): hello"],
+    ["an amount", { type: "superchat", amount: "$5.00" }, "@ines [superchat] $5.00: hello"],
+    [
+      "a header",
+      { type: "milestone", details: { header: "6 months" } },
+      "@ines [milestone]: 6 months: hello",
+    ],
+    ["a poll", { type: "poll", author: "", details: { poll } }, "[poll]: Which? | A 40 % | B (open)"],
+    ["no words", { type: "gift", message: "" }, "@ines [gift]"],
+    ["a foreign type", { type: "n\x1bew" as "chat" }, "@ines [new]: hello"],
+    [
+      "an unknown deletion",
+      { type: "deleted", author: "", details: { target: { messageId: "x" } } },
+      "[deleted]: message x",
+    ],
+  ];
+  for (const [what, fields, expected] of rows) {
+    it(`shows ${what}`, () =>
+      assert.equal(new LinePrinter(plain).line(message(fields)), `9:05 PM   ${expected}\n`));
+  }
+
+  it("names whose words were taken down", () => {
+    const printer = new LinePrinter(plain);
+    printer.line(message({ details: { authorId: "UC1" } }));
+    const removal = { author: "", message: "" };
+    const one = printer.line(
+      message({ ...removal, type: "deleted", details: { target: { messageId: "m1" } } }),
+    );
+    const all = printer.line(
+      message({ ...removal, type: "author_deleted", details: { target: { authorId: "UC1" } } }),
+    );
+    assert.equal(one, "9:05 PM   [deleted]: a message by @ines\n");
+    assert.equal(all, "9:05 PM   [author deleted]: all messages by @ines\n");
+  });
+});
+
+describe("colour", () => {
+  const rows: [Parameters<typeof usesColor>, boolean][] = [
+    [["auto", true, {}], true],
+    [["auto", false, {}], false],
+    [["auto", true, { NO_COLOR: "1" }], false],
+    [["auto", true, { NO_COLOR: "" }], true],
+    [["auto", true, { TERM: "dumb" }], false],
+    [["never", true, {}], false],
+    [["always", false, { NO_COLOR: "1", TERM: "dumb" }], true],
+  ];
+  for (const [args, expected] of rows) {
+    it(`is ${expected ? "there" : "absent"} for ${JSON.stringify(args)}`, () => {
+      assert.equal(usesColor(...args), expected);
+    });
+  }
+});
+
+describe("CSV", () => {
+  const full = message({
+    type: "superchat",
+    message: 'two\nlines, "quoted"',
+    amount: "$5.00",
+    color: "#1de9b6",
+    details: {
+      publishedAt: "2026-11-20T20:17:31.123456Z",
+      offsetMs: -1500,
+      authorId: "UC1",
+      badges: [
+        { kind: "owner", label: "" },
+        { kind: "verified", label: "" },
+      ],
+      amount: { value: 5, currency: null },
+      tier: 3,
+      level: "Gold",
+      header: "h",
+      target: { messageId: "m0", authorId: "UC0" },
+    },
+  });
+
+  it("has the columns that are promised, and is read back by another parser as it was", () => {
+    const [row] = parse(CSV_HEADER + csvLine(full, false), { columns: true, record_delimiter: "\r\n" });
+    assert.deepEqual(row, {
+      cursor: "7",
+      type: "superchat",
+      id: "m1",
+      timestamp: "9:05 PM",
+      publishedAt: "2026-11-20T20:17:31.123456Z",
+      offsetMs: "-1500",
+      author: "'@ines",
+      authorId: "UC1",
+      badges: "owner verified",
+      message: 'two\nlines, "quoted"',
+      amount: "$5.00",
+      amountValue: "5",
+      amountCurrency: "",
+      color: "#1de9b6",
+      tier: "3",
+      level: "Gold",
+      header: "h",
+      targetMessageId: "m0",
+      targetAuthorId: "UC0",
+    });
+  });
+
+  for (const start of ["=", "+", "-", "@", "\t", "\r"]) {
+    it(`guards a text that begins with ${JSON.stringify(start)}, but for --raw`, () => {
+      const said = `${start}1+1`;
+      const read = (raw: boolean) =>
+        parse(csvLine(message({ message: said }), raw), { record_delimiter: "\r\n" })[0]?.[9];
+      assert.equal(read(false), `'${said}`);
+      assert.equal(read(true), said);
+    });
+  }
+});
+
+describe("the format of an export", () => {
+  const rows: [Parameters<typeof formatFor>, string][] = [
+    [[undefined, ""], "jsonl"],
+    [[undefined, "chat.CSV"], "csv"],
+    [[undefined, "chat.txt"], "jsonl"],
+    [["csv", "chat.jsonl"], "csv"],
+  ];
+  for (const [args, expected] of rows) {
+    it(`is ${expected} for ${args.join(" ") || "nothing"}`, () => {
+      assert.equal(formatFor(...args), formatFor(expected as "csv", ""));
+    });
+  }
+});

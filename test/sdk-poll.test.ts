@@ -1,0 +1,167 @@
+/** `poll()` and `probe()`, the SDK's calls of the caller's own polling. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ChatError, type PollOptions, poll, probe } from "../client/index.ts";
+import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
+import { startRelay } from "./support/relay.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const FAST = { videoId: "v", minDelayMs: 0, backoff: { baseMs: 1 } };
+const CREDENTIALS = { client: "WEB", endpoint: "get_live_chat", apiKey: "key", webVersion: "2.0" };
+
+const batch = (token: string | null, ids: string[], timeoutMs = 0) => {
+  const messages = ids.map((id) => ({ type: "chat", id }));
+  return refuses(200, { ...CREDENTIALS, token, timeoutMs, messages });
+};
+const EXPIRED = refuses(410, { code: "TOKEN_EXPIRED", message: "m" });
+const BROKEN = refuses(502, { code: "UPSTREAM_ERROR", message: "m" });
+
+async function idsOf(answers: Answer[], options: Partial<PollOptions> = {}) {
+  await using server = await AnsweringServer.start(...answers);
+  const ids: string[] = [];
+  let error: unknown;
+  try {
+    for await (const { id } of poll(server.url, { ...FAST, ...options })) ids.push(id);
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { ids, error, calls: server.calls, waits: server.waits };
+}
+
+describe("poll() of the SDK", () => {
+  it("opens a session and polls with what it was given, to the end", async () => {
+    const { ids, calls } = await idsOf([batch("t1", ["a"]), batch("t2", ["b", "a"]), batch(null, ["c"])], {
+      details: true,
+    });
+    assert.deepEqual(ids, ["a", "b", "c"]);
+    assert.deepEqual(
+      calls.map(({ path, body }) => [path, body]),
+      [
+        ["/v1/sessions", { videoId: "v", includeInitial: true, details: true }],
+        ["/v1/poll", { token: "t1", ...CREDENTIALS, details: true }],
+        ["/v1/poll", { token: "t2", ...CREDENTIALS, details: true }],
+      ],
+    );
+  });
+
+  it("waits timeoutMs before each poll, clamped", async () => {
+    const answers = [batch("t1", [], 50), batch("t2", [], 1), batch(null, [])];
+    const { waits } = await idsOf(answers, { minDelayMs: 30, maxDelayMs: 40 });
+    for (const [index, minMs] of [40, 30].entries()) {
+      const waited = waits[index] ?? 0;
+      assert.ok(waited >= minMs - 1 && waited < minMs + 500, `${waited} of ${minMs} ms`);
+    }
+  });
+
+  it("makes a new session for an expired token, and hands out nothing twice", async () => {
+    const { ids, calls } = await idsOf([
+      batch("t1", ["a", "b"]),
+      EXPIRED,
+      batch("t2", ["a", "b", "c"]),
+      batch(null, ["c", "d"]),
+    ]);
+    assert.deepEqual(ids, ["a", "b", "c", "d"]);
+    assert.deepEqual(
+      calls.map(({ path }) => path),
+      ["/v1/sessions", "/v1/poll", "/v1/sessions", "/v1/poll"],
+    );
+    assert.equal(calls[3]?.body.token, "t2");
+  });
+
+  it("loses nothing to an expired token where the beginning was not wanted, nor goes back before it", async () => {
+    const answers = [
+      batch("t1", []),
+      batch("t2", ["b"]),
+      EXPIRED,
+      batch("t3", ["a", "b", "c"]),
+      batch(null, []),
+    ];
+    const { ids, calls } = await idsOf(answers, { includeInitial: false });
+    assert.deepEqual(ids, ["b", "c"]);
+    assert.deepEqual([calls[0]?.body.includeInitial, calls[3]?.body.includeInitial], [false, true]);
+    const silent = [batch("t1", []), EXPIRED, batch("t3", ["a"]), batch(null, ["b"])];
+    assert.deepEqual((await idsOf(silent, { includeInitial: false })).ids, ["b"]);
+  });
+
+  it("throws at the fifth failure in a row, or at a token that expires five times in a row", async () => {
+    const failing = [batch("t1", []), BROKEN, BROKEN, BROKEN, BROKEN, batch("t2", ["a"])];
+    const { ids, error, calls } = await idsOf([...failing, BROKEN]);
+    assert.deepEqual([ids, (error as ChatError).code, calls.length], [["a"], "UPSTREAM_ERROR", 11]);
+    const expiring = Array.from({ length: 5 }, () => [batch("t", []), EXPIRED]).flat();
+    assert.equal(((await idsOf([...expiring, batch(null, [])])).error as ChatError).code, "TOKEN_EXPIRED");
+  });
+
+  it("throws a refusal at once, unless retry gives a wait", async () => {
+    const answers = [refuses(404, { code: "NO_LIVE_CHAT", message: "none" }), batch(null, ["a"])];
+    assert.equal(((await idsOf(answers)).error as ChatError).code, "NO_LIVE_CHAT");
+    assert.deepEqual((await idsOf(answers, { retry: () => 1 })).ids, ["a"]);
+  });
+
+  it("throws TypeError at once, and the signal's reason whenever it comes", async () => {
+    assert.throws(() => poll("nowhere", FAST), TypeError);
+    assert.throws(() => poll("http://relay", { videoId: "" }), TypeError);
+    const abort = new AbortController();
+    setTimeout(() => abort.abort("enough"), 20);
+    const { error, calls } = await idsOf([batch("t1", [], 60_000)], {
+      signal: abort.signal,
+      maxDelayMs: 60_000,
+    });
+    assert.deepEqual([error, calls.length], ["enough", 1]);
+    assert.deepEqual(
+      (await idsOf([batch(null, [])], { signal: AbortSignal.abort("before") })).error,
+      "before",
+    );
+  });
+
+  it("reads a chat from the service, past an expired token", async () => {
+    await using relay = await startRelay();
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text", "paid"], timeoutMs: 5 });
+    const said = chat.say(10);
+    const read: string[] = [];
+    for await (const message of poll(relay.url, { videoId: VIDEO, minDelayMs: 1, details: true })) {
+      if (message.type === "superchat") assert.ok(message.details.amount);
+      if (read.push(message.id) === 10) chat.expireTokens();
+      if (read.length === 10 || read.length === 15) said.push(...chat.say(5));
+      if (read.length === 20) chat.end("seek-only");
+    }
+    assert.deepEqual(read, said);
+  });
+});
+
+describe("probe() of the SDK", () => {
+  it("resolves to a row for each client and endpoint", async () => {
+    await using relay = await startRelay();
+    relay.upstream.chat(VIDEO).say(1);
+    const { videoId, rows } = await probe(relay.url, { videoId: `https://youtu.be/${VIDEO}` });
+    assert.deepEqual([videoId, rows.length], [VIDEO, 24]);
+    assert.deepEqual(Object.keys(rows[0] ?? {}), ["label", "endpoint", "ok", "actions", "error"]);
+  });
+
+  it("rejects with what the service refuses, what is not the service's, or the signal's reason", async () => {
+    await using server = await AnsweringServer.start(
+      refuses(429, { code: "RATE_LIMITED", message: "m" }, { "retry-after": "5" }),
+      refuses(200, "<h1>hello</h1>"),
+      (response) => response.writeHead(200, { "content-length": "9" }).write("{", () => response.destroy()),
+      () => {},
+    );
+    const limited = { code: "RATE_LIMITED", status: 429, retryAfterMs: 5000 };
+    await assert.rejects(probe(server.url, FAST), limited);
+    await assert.rejects(probe(server.url, FAST), { code: "HTTP", status: 200 });
+    await assert.rejects(probe(server.url, FAST), { code: "NETWORK" });
+    const signal = AbortSignal.timeout(50);
+    await assert.rejects(probe(server.url, { ...FAST, signal }), { name: "TimeoutError" });
+    assert.throws(() => probe(server.url, { videoId: "" }), TypeError);
+    await server.untilClosed();
+  });
+
+  it("sends the caller's headers through the caller's fetch", async () => {
+    const seen: [string, unknown][] = [];
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      seen.push([String(input), Object.fromEntries(new Headers(init?.headers))]);
+      return Response.json({ videoId: "v", rows: [] });
+    };
+    await probe("https://relay.example/live?x=1#y", { videoId: "v", headers: { authorization: "a" }, fetch });
+    const headers = { authorization: "a", "content-type": "application/json" };
+    assert.deepEqual(seen, [["https://relay.example/live/v1/probe", headers]]);
+  });
+});

@@ -1,0 +1,241 @@
+/** What a chat of the SDK does after each kind of failure, and when. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ChatError, type ChatOptions, chat } from "../client/index.ts";
+import { Retries } from "../client/waiting.ts";
+import {
+  type Answer,
+  AnsweringServer,
+  cuts,
+  END,
+  init,
+  message,
+  messages,
+  refuses,
+  streams,
+} from "./support/answering-server.ts";
+
+const FAST = { videoId: "v", backoff: { baseMs: 1 } };
+const WHOLE = streams(init(0), messages(1, 3), END);
+
+/** What the loop was given, with each failure that was asked about. */
+async function follow(url: string, options: Partial<ChatOptions> = {}) {
+  const failures: ChatError[] = [];
+  const retry = (error: ChatError) => void failures.push(error);
+  const cursors: number[] = [];
+  for await (const { cursor } of chat(url, { ...FAST, retry, ...options })) cursors.push(cursor);
+  return { cursors, failures, codes: failures.map(({ code, status }) => [code, status]) };
+}
+
+describe("a chat of the SDK that fails for a while", () => {
+  const proxyPage = "<h1>Bad gateway</h1>";
+  const transient: [what: string, answer: Answer, code: string, status?: number][] = [
+    ["a connection that is cut before the answer", (response) => response.socket?.destroy(), "NETWORK"],
+    ["a stream that is cut", cuts(init(0)), "NETWORK"],
+    [
+      "a stream that ends without an end",
+      (response, call) => {
+        streams(init(0))(response, call);
+        response.end();
+      },
+      "NETWORK",
+    ],
+    ["a frame that cannot be read", streams(init(0), "id: 1\ndata: {\n\n"), "NETWORK"],
+    [
+      "a 200 that is no event stream, and does not end",
+      (response) => {
+        response.writeHead(200, { "content-type": "text/html" }).write(proxyPage);
+      },
+      "HTTP",
+      200,
+    ],
+    ["a 204", refuses(204, ""), "HTTP", 204],
+    ["408", refuses(408, { code: "REQUEST_TIMEOUT", message: "m" }), "REQUEST_TIMEOUT", 408],
+    ["429", refuses(429, { code: "RATE_LIMITED", message: "m" }), "RATE_LIMITED", 429],
+    ["a proxy's 502", refuses(502, proxyPage), "HTTP", 502],
+    ["503", refuses(503, { code: "CAPACITY", message: "m" }), "CAPACITY", 503],
+    [
+      "an error without an end",
+      (response) => {
+        response.writeHead(500);
+        response.write("x".repeat(100_000));
+      },
+      "HTTP",
+      500,
+    ],
+  ];
+  for (const [what, answer, code, status] of transient) {
+    it(`reconnects after ${what}`, async () => {
+      await using server = await AnsweringServer.start(answer, WHOLE);
+      const { cursors, codes } = await follow(server.url);
+      assert.deepEqual([cursors, codes], [[1, 2, 3], [[code, status]]]);
+      await server.untilClosed();
+    });
+  }
+
+  it("tries again where nobody listens", async () => {
+    const server = await AnsweringServer.start(WHOLE);
+    const { url } = server;
+    await server[Symbol.asyncDispose]();
+    const abort = new AbortController();
+    const retry = ({ code }: ChatError, attempt: number) => {
+      if (attempt === 3) abort.abort(code);
+      return 1;
+    };
+    await assert.rejects(follow(url, { retry, signal: abort.signal }), (reason) => reason === "NETWORK");
+  });
+
+  it("asks with Last-Event-ID and hands out everything once, however often it is cut", async () => {
+    await using server = await AnsweringServer.start(
+      cuts(init(10), messages(11, 13)),
+      cuts(init(13)),
+      cuts(init(13), messages(12, 15), message(14)),
+      streams(init(15), messages(16, 17), END),
+    );
+    const { cursors } = await follow(server.url);
+    assert.deepEqual(cursors, [11, 12, 13, 14, 15, 16, 17]);
+    assert.deepEqual(
+      server.calls.map(({ lastEventId }) => lastEventId),
+      [undefined, "13", "13", "15"],
+    );
+  });
+
+  it("resumes behind its init where no message has come yet", async () => {
+    await using server = await AnsweringServer.start(cuts(init(10)), streams(init(10), END));
+    const room = chat(server.url, FAST);
+    room.on("gap", () => assert.fail("a gap"));
+    for await (const _ of room) assert.fail("a message");
+    assert.equal(server.calls[1]?.lastEventId, "10");
+  });
+
+  it("gives up a connection that brings no byte for idleMs, but not one that brings keepalives", async () => {
+    const keepsAlive: Answer = async (response, call) => {
+      streams(init(0))(response, call);
+      for (let sent = 0; sent < 8; sent++) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        response.write(": keepalive\n\n");
+      }
+      response.write(message(1));
+    };
+    await using server = await AnsweringServer.start(() => {}, keepsAlive, streams(init(1), END));
+    const { cursors, failures } = await follow(server.url, { idleMs: 150 });
+    assert.deepEqual(cursors, [1]);
+    assert.deepEqual(
+      failures.map(({ code, message }) => [code, message]),
+      Array(2).fill(["NETWORK", "No byte has come for 150 ms."]),
+    );
+    await server.untilClosed();
+  });
+
+  it("asks retry on every failure, and does as it says", async () => {
+    const refusal = refuses(404, { code: "NO_LIVE_CHAT", message: "none" });
+    await using server = await AnsweringServer.start(
+      refusal,
+      refusal,
+      cuts(init(0), message(1)),
+      refuses(503, ""),
+    );
+    const asked: [string, number][] = [];
+    const retry = ({ code }: ChatError, attempt: number) => {
+      asked.push([code, attempt]);
+      return asked.length > 3 ? false : 1;
+    };
+    await assert.rejects(follow(server.url, { retry }), { code: "HTTP", status: 503 });
+    assert.deepEqual(asked, [
+      ["NO_LIVE_CHAT", 0],
+      ["NO_LIVE_CHAT", 1],
+      ["NETWORK", 0],
+      ["HTTP", 1],
+    ]);
+  });
+
+  it("counts anew after 5 s of an open stream that brings nothing", async () => {
+    const opensFor5s: Answer = (response, call) => {
+      streams(init(0))(response, call);
+      setTimeout(() => response.destroy(), 5100);
+    };
+    await using server = await AnsweringServer.start(refuses(503, ""), cuts(init(0)), opensFor5s, WHOLE);
+    const attempts: number[] = [];
+    await follow(server.url, { retry: (_, attempt) => attempts.push(attempt) });
+    assert.deepEqual(attempts, [0, 1, 0]);
+  });
+
+  it("never comes back before Retry-After, whatever retry says", async () => {
+    await using server = await AnsweringServer.start(refuses(429, "", { "retry-after": "1" }), WHOLE);
+    await follow(server.url, { retry: () => 0 });
+    assert.ok((server.waits[0] ?? 0) >= 1000);
+  });
+
+  it("reads Retry-After in seconds and as a date", async () => {
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    for (const [header, minMs, maxMs] of [
+      ["7", 7000, 7000],
+      [date, 50_000, 60_000],
+    ] as const) {
+      await using server = await AnsweringServer.start(refuses(503, "", { "retry-after": header }));
+      await assert.rejects(
+        follow(server.url, { retry: () => false }),
+        ({ retryAfterMs = 0 }: ChatError) => retryAfterMs >= minMs && retryAfterMs <= maxMs,
+      );
+    }
+  });
+
+  it("waits as the stream asks, unless it is given a base of its own", async () => {
+    await using server = await AnsweringServer.start(cuts("retry: 100\n\n", init(0)), WHOLE);
+    await follow(server.url, { backoff: {} });
+    const [wait = 0] = server.waits;
+    assert.ok(wait >= 50 && wait < 1000, `${wait} ms`);
+  });
+
+  it("shows its states", async () => {
+    await using server = await AnsweringServer.start(
+      refuses(503, ""),
+      cuts(init(0)),
+      refuses(503, ""),
+      WHOLE,
+    );
+    const room = chat(server.url, FAST);
+    const states: string[] = [];
+    room.on("state", (state) => states.push(state));
+    for await (const _ of room);
+    assert.deepEqual(states, ["connecting", "open", "reconnecting", "open", "closed"]);
+  });
+
+  it("ends a wait at once when it is closed or aborted", async () => {
+    await using server = await AnsweringServer.start(refuses(503, "", { "retry-after": "60" }));
+    const abort = new AbortController();
+    const room = chat(server.url, { ...FAST, signal: abort.signal });
+    room.on("message", () => {});
+    const looping = room[Symbol.asyncIterator]().next();
+    await server.changes.until(() => server.calls.length === 1, "a call");
+    abort.abort("enough");
+    await assert.rejects(looping, (reason) => reason === "enough");
+  });
+});
+
+describe("the waits between tries", () => {
+  const failure = { code: "NETWORK" } as ChatError;
+  const waitsOf = (retries: Retries, count: number) =>
+    Array.from({ length: count }, () => retries.fail(failure) ?? assert.fail("gave up"));
+
+  it("lie between half and all of base × 2^n, at most maxMs, and start anew after a success", () => {
+    for (const [backoff, baseMs, maxMs] of [
+      [{}, 3000, 30_000],
+      [{ baseMs: 10, maxMs: 50 }, 10, 50],
+    ] as const) {
+      const retries = new Retries({ backoff });
+      for (let round = 0; round < 50; round++) {
+        for (const [n, wait] of waitsOf(retries, 6).entries()) {
+          const full = Math.min(maxMs, baseMs * 2 ** n);
+          assert.ok(wait >= full / 2 && wait <= full, `wait ${n}: ${wait} of ${full}`);
+        }
+        retries.succeed();
+      }
+    }
+  });
+
+  it("stay finite after thousands of failures, and where retry gives no number", () => {
+    const retries = new Retries({ retry: () => Number.NaN, backoff: { baseMs: 0 } });
+    assert.deepEqual(new Set(waitsOf(retries, 2000)), new Set([0]));
+  });
+});

@@ -1,0 +1,113 @@
+/** How a PostgreSQL store is opened, and the one line that says why it cannot be. */
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import { run } from "../chaos/cluster/postgres.ts";
+import { systemClock } from "../src/clock.ts";
+import { openStore, StoreOpenError } from "../src/store/open.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+import { messages, own } from "./support/store-reading.ts";
+import { openFor, ROOM } from "./support/store-subject.ts";
+
+const SECRET = "s3cret-p4ssw0rd";
+const { skip, server } = await testPostgres();
+
+/** The line by which a store is refused. */
+async function refusal(url: string): Promise<string> {
+  const error = await openStore(url, systemClock, new Telemetry(silentLog)).then(
+    async (store) => {
+      await store.close();
+      return undefined;
+    },
+    (failure: unknown) => failure,
+  );
+  assert.ok(error instanceof StoreOpenError, String(error));
+  assert.doesNotMatch(error.message, /\n/);
+  assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, new RegExp(SECRET));
+  return error.message;
+}
+
+function withPassword(url: string, user: string): string {
+  return url.replace("//relay@", `//${user}:${SECRET}@`);
+}
+
+describe("a PostgreSQL URL that leads nowhere", () => {
+  it("is told in one line where it cannot be read", async () => {
+    assert.match(
+      await refusal(`postgres://relay:${SECRET}@host:port:port/x`),
+      /URL cannot be read.*use postgres:/,
+    );
+  });
+
+  it("is told in one line where nothing listens, once that has stayed so", async () => {
+    const port = await unusedPort();
+    let passed = 0;
+    const sleep = async () => {
+      passed += 5000;
+    };
+    const passing = { ...systemClock, sleep, monotonic: () => passed };
+    const url = `postgres://relay:${SECRET}@127.0.0.1:${port}/chat`;
+    const opening = openStore(url, passing, new Telemetry(silentLog));
+    await assert.rejects(opening, (error: Error) => {
+      assert.match(error.message, new RegExp(`127.0.0.1:${port}/chat cannot be reached.*ECONNREFUSED`));
+      assert.doesNotMatch(error.message, new RegExp(SECRET));
+      return error instanceof StoreOpenError;
+    });
+    assert.equal(passed, 15_000, "steps of five seconds, until twelve have passed");
+  });
+});
+
+describe("a PostgreSQL server", { skip }, () => {
+  it("refuses a wrong password and a missing database at once", { skip: !server?.start }, async () => {
+    assert.ok(server);
+    await server.demandPassword?.("guarded", "another password");
+    const beganAt = performance.now();
+    const url = withPassword(server.url, "guarded");
+    assert.match(await refusal(url), /refuses the user or the password.*password authentication failed/);
+    const none = server.url.replace(/\/postgres$/, "/nowhere");
+    assert.match(await refusal(none), /\/nowhere has no such database: create it/);
+    assert.ok(performance.now() - beganAt < 5000, "it waited");
+  });
+
+  it("is refused where a newer program needs it, and left as it was", async (t) => {
+    const url = await schema(t);
+    await (await openFor(t, url)).close();
+    await run(url, "update store set schema_version = 99, oldest_version = 98");
+    assert.match(await refusal(url), /has schema 99.*knows 98 at least.*start a newer program/);
+    const versions = await run(url, "select schema_version, oldest_version from store");
+    assert.deepEqual(versions, [{ schema_version: 99, oldest_version: 98 }]);
+  });
+
+  it("is used where a newer program has only added to it", async (t) => {
+    const url = await schema(t);
+    await (await openFor(t, url)).close();
+    await run(url, "update store set schema_version = 99");
+    const store = await openFor(t, url);
+    const claim = await own(store, ROOM);
+    assert.equal((await store.append(claim, claim.head, messages(["a"]), "")).length, 1);
+    assert.deepEqual(await run(url, "select schema_version from store"), [{ schema_version: 99 }]);
+  });
+
+  it("is migrated once by four instances that start together", async (t) => {
+    const url = await schema(t);
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openFor(t, url)));
+    const claims = await Promise.all(stores.map((store) => store.claim(ROOM)));
+    assert.equal(claims.filter(Boolean).length, 1, "one owner");
+    assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 1 }]);
+  });
+
+  async function schema(t: TestContext): Promise<string> {
+    assert.ok(server);
+    return ownSchema(t, server);
+  }
+});
+
+async function unusedPort(): Promise<number> {
+  const listening = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => listening.once("listening", resolve));
+  const { port } = listening.address() as { port: number };
+  await new Promise((resolve) => listening.close(resolve));
+  return port;
+}

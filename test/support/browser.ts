@@ -1,0 +1,51 @@
+/** Debian's Chromium, for tests of what people see. Without it they are skipped. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+const CHROMIUM = "/usr/bin/chromium";
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Why tests of a browser are skipped, or false. */
+export const NO_CHROMIUM = existsSync(CHROMIUM) ? false : "chromium is not installed";
+
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+/** What is wrong with a page: exceptions, and what the policy refused but for pictures. */
+export function faultsOf(page: Page): string[] {
+  const faults: string[] = [];
+  page.on("pageerror", ({ message }) => faults.push(message));
+  page.on("console", (message) => {
+    const text = message.text();
+    if (/Content Security Policy|Trusted/i.test(text) && !/img-src/.test(text)) faults.push(text);
+  });
+  return faults;
+}
+
+/** A message's row, as a test looks for it. */
+export const rowOf = (id: string): string => `[data-message-id=${JSON.stringify(id)}]`;
+
+/** The ids of the rows, in the order of the document. */
+export function idsOf(page: Page, within = "#chat"): Promise<string[]> {
+  return page.evaluate(
+    `[...document.querySelectorAll('${within} [data-message-id]')].map((row) => row.dataset.messageId)`,
+  );
+}
+
+/** Resolves once an expression is true in the page; asked from outside, for the page's policy allows no `eval`. */
+export async function until(page: Page, expression: string): Promise<void> {
+  for (const limit = AbortSignal.timeout(15_000); !(await page.evaluate(expression)); await delay(40)) {
+    assert.ok(!limit.aborted, `not in time: ${expression}`);
+  }
+}

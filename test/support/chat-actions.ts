@@ -1,0 +1,55 @@
+/** Actions that a simulated chat says, each with what a test needs to tell it apart. */
+import type { JsonObject } from "../../src/simulator/json.ts";
+import { adding, COMMON, PAID } from "./chat-items.ts";
+
+interface Said {
+  text?: string;
+  author?: string;
+  channel?: string;
+}
+
+const commonOf = (id: string, { author = "@somebody", channel = "UCsomebody" }: Said) => ({
+  ...COMMON,
+  id,
+  timestampUsec: String(Date.now() * 1000),
+  authorName: { simpleText: author },
+  authorExternalChannelId: channel,
+  authorBadges: [],
+});
+
+export const textItem = (id: string, said: Said = {}) => ({
+  liveChatTextMessageRenderer: {
+    ...commonOf(id, said),
+    message: { runs: [{ text: said.text ?? `words of ${id}` }] },
+  },
+});
+
+export const textAction = (id: string, said: Said = {}): JsonObject => adding(textItem(id, said));
+
+export const paidAction = (id: string, amount: string, said: Said = {}): JsonObject =>
+  adding({
+    liveChatPaidMessageRenderer: {
+      ...PAID.liveChatPaidMessageRenderer,
+      ...commonOf(id, said),
+      message: { runs: [{ text: said.text ?? `words of ${id}` }] },
+      purchaseAmountText: { simpleText: amount },
+    },
+  });
+
+export const deletionOf = (id: string): JsonObject => ({
+  markChatItemAsDeletedAction: { targetItemId: id, deletedStateMessage: { runs: [{ text: "[deleted]" }] } },
+});
+
+export const authorDeletionOf = (channel: string): JsonObject => ({
+  markChatItemsByAuthorAsDeletedAction: {
+    externalChannelId: channel,
+    deletedStateMessage: { runs: [{ text: "[deleted]" }] },
+  },
+});
+
+export const replacementOf = (id: string, text: string): JsonObject => ({
+  replaceChatItemAction: { targetItemId: id, replacementItem: textItem(id, { text }) },
+});
+
+export const texts = (prefix: string, count: number): JsonObject[] =>
+  Array.from({ length: count }, (_, at) => textAction(`${prefix}-${at}`));

@@ -1,0 +1,61 @@
+/** What tests of the pages share: a relay, a browser with a page in it, and a chat for each test. */
+import { after, afterEach, before, beforeEach } from "node:test";
+import type { Browser, Page, ViewportSize } from "playwright-core";
+import { launchChromium, rowOf, until } from "./browser.ts";
+import { startRelay, type TestRelay } from "./relay.ts";
+
+type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
+type Scenario = Parameters<TestRelay["upstream"]["chat"]>[1];
+
+/** Set before the first test. */
+export class Pages {
+  relay!: TestRelay;
+  browser!: Browser;
+  page!: Page;
+  /** Of the test that runs. */
+  videoId!: string;
+  chat!: Chat;
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Goes to the page that is tested, and to the test's chat on it. */
+  readonly visit = async (query = ""): Promise<void> => {
+    await this.page.goto(`${this.relay.url}${this.#path}?videoId=${this.videoId}${query}`);
+  };
+
+  readonly stateIs = (state: string): Promise<void> =>
+    until(this.page, `document.documentElement.dataset.state === '${state}'`);
+
+  /** Resolves once the row is in the document, in view or not. */
+  readonly has = (id: string): Promise<void> =>
+    until(this.page, `document.querySelector('${rowOf(id)}') !== null`);
+
+  readonly evaluate = <T>(expression: string): Promise<T> => this.page.evaluate(expression);
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.browser?.close(), this.relay?.[Symbol.asyncDispose]()]);
+  }
+}
+
+/** For all tests of a suite. Pictures of the upstream's hosts fail at once: there is no upstream. */
+export function usePages(path: "/" | "/overlay", viewport: ViewportSize, scenario: Scenario = {}): Pages {
+  const pages = new Pages(path);
+  let videos = 0;
+  before(async () => {
+    [pages.relay, pages.browser] = await Promise.all([startRelay(), launchChromium()]);
+    pages.page = await pages.browser.newPage({ viewport });
+    await pages.page.route(/^https:/, (route) => route.abort());
+  });
+  after(() => pages[Symbol.asyncDispose]());
+  beforeEach(() => {
+    videos += 1;
+    pages.videoId = `page-${String(videos).padStart(6, "0")}`;
+    pages.chat = pages.relay.upstream.chat(pages.videoId, { timeoutMs: 50, ...scenario });
+  });
+  // Nobody reads it any longer: it must not be polled beside the next one.
+  afterEach(() => pages.chat.end("continuations-absent"));
+  return pages;
+}

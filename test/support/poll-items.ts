@@ -1,0 +1,38 @@
+/** A poll as the upstream shows it: opened, with votes, and closed. */
+import { runs } from "./chat-items.ts";
+
+export const poll = (votes: string, ...ratios: number[]) => ({
+  liveChatPollId: "poll-1",
+  choices: ["wall", "floor"].map((text, i) => {
+    const ratio = ratios[i];
+    const counted = {
+      voteRatio: ratio,
+      votePercentage: { simpleText: `${Math.round((ratio ?? 0) * 100)}%` },
+    };
+    return { text: runs(text), selected: false, ...(ratio === undefined ? {} : counted) };
+  }),
+  header: {
+    pollHeaderRenderer: {
+      pollQuestion: runs("Wall or floor?"),
+      metadataText: runs("@somebody", " • ", "just now", " • ", votes),
+      liveChatPollType: "LIVE_CHAT_POLL_TYPE_CREATOR",
+    },
+  },
+});
+export const POLL_OPENED = {
+  showLiveChatActionPanelAction: {
+    panelToShow: {
+      liveChatActionPanelRenderer: {
+        contents: { pollRenderer: poll("0 votes") },
+        id: "panel-1",
+        targetId: "live-chat-action-panel",
+      },
+    },
+  },
+};
+export const POLL_UPDATED = {
+  updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll("1,972 votes", 0.47, 0.53) } },
+};
+export const POLL_CLOSED = {
+  closeLiveChatActionPanelAction: { targetPanelId: "panel-1", skipOnDismissCommand: true },
+};

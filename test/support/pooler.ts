@@ -1,0 +1,61 @@
+/** pgbouncer in transaction mode in front of a throw-away server: each statement may get another connection. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { installedPostgres, type Postgres, run } from "../../chaos/cluster/postgres.ts";
+import { freePorts } from "../../chaos/service.ts";
+
+const PROGRAM = "/usr/sbin/pgbouncer";
+const START_LIMIT_MS = 10_000;
+
+/** Why there is no pooler; false where there is one. */
+export const noPooler = existsSync(PROGRAM) ? false : "pgbouncer is not installed";
+
+/** The URL of `schema` by the pooler, which goes with the test. */
+export async function poolerTo(t: TestContext, { url, port }: Postgres, schema: string): Promise<string> {
+  const installed = installedPostgres();
+  const user = typeof installed === "string" ? {} : installed.user;
+  const folder = await mkdtemp(join(tmpdir(), "relay-pooler-"));
+  const [ownPort = 0] = await freePorts(1);
+  const ini = join(folder, "pgbouncer.ini");
+  const users = join(folder, "users.txt");
+  writeFileSync(users, '"relay" ""\n');
+  writeFileSync(
+    ini,
+    `[databases]
+pooled = host=127.0.0.1 port=${port} dbname=postgres user=relay connect_query='set search_path = ${schema}'
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${ownPort}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = 5
+server_login_retry = 1
+`,
+  );
+  if (user.uid !== undefined && user.gid !== undefined)
+    for (const path of [folder, ini, users]) chownSync(path, user.uid, user.gid);
+  const child = spawn(PROGRAM, ["-q", ini], { ...user, cwd: folder, stdio: "ignore" });
+  t.after(async () => {
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  });
+  const pooled = url.replace(`:${port}/postgres`, `:${ownPort}/pooled`);
+  for (const limit = Date.now() + START_LIMIT_MS; ; await delay(50)) {
+    try {
+      await run(pooled, "select 1");
+      return pooled;
+    } catch (error) {
+      if (Date.now() > limit) throw error;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * A PostgreSQL server for tests: the one that RELAY_TEST_POSTGRES names, or a throw-away one. Where there is neither,
+ * `skip` says so.
+ */
+import { randomBytes } from "node:crypto";
+import { after, type TestContext } from "node:test";
+import { installedPostgres, type Postgres, run, startPostgres } from "../../chaos/cluster/postgres.ts";
+
+/** A server whose URL names a database that tests may fill; only what is ours can be stopped. */
+export type PostgresServer = Pick<Postgres, "url"> & Partial<Postgres>;
+
+type Found = { skip: string; server?: undefined } | { skip: false; server: PostgresServer };
+
+/** To be called at the top of a test file; the server goes with the file's tests. */
+export async function testPostgres(): Promise<Found> {
+  const url = process.env.RELAY_TEST_POSTGRES;
+  if (url) return { skip: false, server: { url } };
+  const installed = installedPostgres();
+  if (typeof installed === "string") return { skip: `${installed}, and RELAY_TEST_POSTGRES is not set` };
+  const server = await startPostgres(installed);
+  after(() => server.remove());
+  return { skip: false, server };
+}
+
+/** The URL of a schema of its own, which goes with the test. */
+export async function ownSchema(t: TestContext, { url }: PostgresServer): Promise<string> {
+  const schema = `relay_${randomBytes(6).toString("hex")}`;
+  await run(url, `create schema ${schema}`);
+  t.after(() => run(url, `drop schema ${schema} cascade`).catch(() => {}));
+  return withOption(url, `-c search_path=${schema}`);
+}
+
+function withOption(url: string, option: string): string {
+  return `${url}${url.includes("?") ? "&" : "?"}options=${encodeURIComponent(option)}`;
+}

@@ -1,0 +1,272 @@
+/** `watch` and `probe` as people use them: in a pipe, on a terminal, against a service that lives, dies or is not there. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { freePorts } from "../chaos/service.ts";
+import type { Chat } from "../src/simulator/chat.ts";
+import {
+  AnsweringServer,
+  cuts,
+  END,
+  init,
+  message,
+  messages,
+  refuses,
+  streams,
+} from "./support/answering-server.ts";
+import { deletionOf, textAction } from "./support/chat-actions.ts";
+import { Command, outcome, outcomeInShell, outcomeOnTerminal } from "./support/command.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { temporaryFile } from "./support/store-subject.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const OTHER = "-other-id__";
+const ESCAPE = "\x1b";
+
+describe("watch", () => {
+  let relay: TestRelay;
+  let chat: Chat;
+  before(async () => {
+    relay = await startRelay();
+    chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, kinds: ["text"] });
+    chat.say([
+      textAction("first", { text: "one\ntwo\x1b[31m", author: "@ann" }),
+      textAction("second", { text: "gone soon", author: "@bob" }),
+      deletionOf("second"),
+    ]);
+  });
+  after(() => relay[Symbol.asyncDispose]());
+
+  it("prints whole lines without colour into a pipe, and at Ctrl-C how to go on", async () => {
+    const watch = new Command(["watch", VIDEO, "--server", relay.url]);
+    await watch.printed(/a message by @bob\n/);
+    watch.child.kill("SIGINT");
+    assert.deepEqual(await watch.exited, [130, null]);
+    const time = "\\d\\d?:\\d\\d [AP]M +";
+    assert.match(
+      watch.out,
+      new RegExp(
+        `^${time}@ann: one two\\[31m\n${time}@bob: gone soon\n${time}\\[deleted\\]: a message by @bob\n$`,
+      ),
+    );
+    const cursor = /^livechat-relay: to go on from here: --since (\d+)\n$/.exec(watch.error)?.[1] ?? "";
+    chat.say([textAction("third", { text: "what comes next" })]);
+    const speaking = chat.speak(50); // whoever leaves a pipe is noticed at the next write
+    const { code, out, error } = await outcomeInShell(
+      `relay watch ${VIDEO} --since ${cursor} --json | head -1`,
+      {
+        env: { RELAY_URL: relay.url },
+      },
+    );
+    assert.deepEqual([code, error.includes("at ")], [0, false], error);
+    speaking.stop();
+    const next = JSON.parse(out);
+    assert.deepEqual([next.cursor, next.message], [Number(cursor) + 1, "what comes next"]);
+    const fields = ["cursor", "type", "id", "timestamp", "author", "message", "amount", "color", "parts"];
+    assert.deepEqual(Object.keys(next), fields);
+  });
+
+  it("leaves with 143 at SIGTERM", async () => {
+    const watch = new Command([
+      "watch",
+      VIDEO,
+      "--server",
+      relay.url,
+      "--json",
+      "--details",
+      "--types",
+      "moderation",
+      "--since",
+      "0",
+    ]);
+    const line = await watch.printed(/^(\{.*)\n/);
+    watch.child.kill("SIGTERM");
+    assert.deepEqual(await watch.exited, [143, null]);
+    assert.deepEqual(JSON.parse(line).details.target, { messageId: "second" });
+    assert.equal(watch.lines.length, 1);
+  });
+
+  it("says one line where standard output is full", async () => {
+    const { code, error } = await outcomeInShell(`relay watch ${VIDEO} --server ${relay.url} > /dev/full`);
+    assert.equal(code, 1);
+    assert.match(error, /^livechat-relay: standard output cannot be written: ENOSPC[^\n]*\n$/);
+  });
+
+  it("waits for a service that does not run yet, and reconnects to one that restarts", async (t) => {
+    const [port = 0] = await freePorts(1);
+    const settings = { RELAY_PORT: `${port}`, RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
+    const { upstream } = relay;
+    const other = upstream.chat(OTHER, { timeoutMs: 20 });
+    other.say([textAction("before", { text: "before the restart" })]);
+    const watch = new Command(["watch", OTHER, "--server", `http://127.0.0.1:${port}`, "--wait", "--json"]);
+    await watch.printed(/ECONNREFUSED\); waiting\n/);
+    const started = await startRelay({ upstream, settings });
+    await watch.printed(/"message":"before the restart"/);
+    await started.service.stop();
+    await watch.printed(/; reconnecting\n/);
+    await using _again = await startRelay({ upstream, settings });
+    await watch.printed(/connected\n[\s\S]*connected\n/);
+    other.say([textAction("after", { text: "after the restart" })]);
+    await watch.printed(/"message":"after the restart"/);
+    watch.child.kill("SIGINT");
+    await watch.exited;
+    const cursors = watch.lines.map((line) => JSON.parse(line).cursor);
+    assert.deepEqual(
+      cursors,
+      cursors.map((_, index) => cursors[0] + index),
+    );
+  });
+});
+
+describe("on a terminal", () => {
+  for (const [what, env, isColored] of [
+    ["there is colour", {}, true],
+    ["NO_COLOR takes it away", { NO_COLOR: "1" }, false],
+  ] as const) {
+    it(what, async () => {
+      await using server = await AnsweringServer.start(
+        streams(init(0), message(1, { timestamp: "9:05 PM", author: "@ann", amount: "" }), END),
+      );
+      const { code, out } = await outcomeOnTerminal(["watch", VIDEO, "--server", server.url], { env });
+      assert.equal(code, 0, out);
+      assert.match(out, /@ann: x\r\n/);
+      assert.equal(out.includes(ESCAPE), isColored);
+    });
+  }
+
+  it("probe shows that it is at work, and a table", async () => {
+    const row = { label: "WEB", endpoint: "get_live_chat", ok: true, actions: 3, error: null };
+    await using server = await AnsweringServer.start(
+      (response) => void setTimeout(() => response.end(JSON.stringify({ videoId: VIDEO, rows: [row] })), 600),
+    );
+    const { code, out } = await outcomeOnTerminal(["probe", VIDEO, "--server", server.url]);
+    assert.equal(code, 0);
+    assert.match(out, /24 attempts.* 0 s so far/);
+    assert.match(out, /CLIENT +ENDPOINT +OK +ACTIONS +ERROR\r\nWEB +get_live_chat +yes +3\r\n/);
+  });
+});
+
+describe("what a service refuses", () => {
+  const none = { code: "NO_LIVE_CHAT", message: "There is no chat.\x1b[2J" };
+  it("ends a command with 1, and its code and words", async () => {
+    await using server = await AnsweringServer.start(refuses(404, none));
+    const { code, out, error } = await outcome(["export", VIDEO, "--server", server.url]);
+    assert.deepEqual([code, out], [1, ""]);
+    assert.equal(error, "livechat-relay: NO_LIVE_CHAT: There is no chat.[2J\n");
+  });
+
+  for (const command of ["watch", "export", "probe"]) {
+    it(`is 3 where there is no service for ${command}`, async () => {
+      const [port] = await freePorts(1);
+      const { code, out, error } = await outcome([command, VIDEO], {
+        env: { RELAY_URL: `http://127.0.0.1:${port}` },
+      });
+      assert.deepEqual([code, out], [3, ""]);
+      assert.match(
+        error,
+        new RegExp(
+          `^livechat-relay: no service answers at http://127\\.0\\.0\\.1:${port}: .*ECONNREFUSED.*"livechat-relay serve"[^\n]*\n$`,
+        ),
+      );
+    });
+  }
+
+  it("is waited for with --wait, where the chat has not begun", async () => {
+    await using server = await AnsweringServer.start(
+      refuses(404, none),
+      streams(init(0), messages(1, 2), END),
+    );
+    const { code, out, error } = await outcome(["watch", VIDEO, "--server", server.url, "--wait", "--json"]);
+    assert.equal(code, 0);
+    assert.equal(out.trim().split("\n").length, 2);
+    assert.match(error, /NO_LIVE_CHAT: There is no chat\.\[2J; waiting\n.*connected\n/);
+  });
+
+  it("is not waited for where waiting cannot help", async () => {
+    const answer = { code: "INVALID_VIDEO_ID", message: "No." };
+    await using server = await AnsweringServer.start(refuses(400, answer));
+    const { code } = await outcome(["watch", VIDEO, "--server", server.url, "--wait"]);
+    assert.equal(code, 1);
+    assert.equal(server.calls.length, 1);
+  });
+
+  it("is 1 where a chat fails, and where no client works", async () => {
+    const failed = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"It failed."}\n\n';
+    const row = { label: "WEB", endpoint: "get_live_chat", ok: false, actions: 0, error: "HTTP 400" };
+    await using server = await AnsweringServer.start(
+      streams(init(0), messages(1, 1), failed),
+      refuses(200, { videoId: VIDEO, rows: [row] }),
+    );
+    const watch = await outcome(["watch", VIDEO, "--server", server.url, "--json"]);
+    assert.equal(watch.code, 1);
+    assert.match(watch.error, /UPSTREAM_ERROR: It failed\.\n$/);
+    const probe = await outcome(["probe", VIDEO, "--server", server.url, "--json"]);
+    assert.equal(probe.code, 1);
+    assert.deepEqual(JSON.parse(probe.out), { videoId: VIDEO, rows: [row] });
+  });
+});
+
+describe("watch --post", () => {
+  const KEY = Buffer.from("a key of the test");
+
+  it("sends each message in order until it is taken, signed, and goes on from its cursor file", async (t) => {
+    const path = await temporaryFile(t);
+    const files = { cwd: join(path, "..") };
+    const taken = refuses(200, "");
+    await using hook = await AnsweringServer.start(
+      refuses(500, ""),
+      refuses(429, "", { "retry-after": "1" }),
+      taken,
+    );
+    await using server = await AnsweringServer.start(
+      cuts("retry: 10\n\n", init(0), messages(1, 2)),
+      streams(init(2), messages(3, 3), END),
+      streams(init(3), messages(4, 4), END),
+    );
+    const args = ["watch", VIDEO, "--server", server.url, "--post", `${hook.url}/hook`];
+    const env = { RELAY_POST_SECRET: `whsec_${KEY.toString("base64")}` };
+    const first = await outcome(args, { ...files, env });
+    assert.deepEqual([first.code, first.out], [0, ""], first.error);
+    assert.match(
+      first.error,
+      /the webhook answered 500; trying again[\s\S]*the webhook takes messages again/,
+    );
+    assert.equal(await readFile(join(files.cwd, `${VIDEO}.cursor`), "utf8"), "3\n");
+    const second = await outcome(args, { ...files, env });
+    assert.equal(second.code, 0);
+    assert.deepEqual(
+      server.calls.map(({ lastEventId }) => lastEventId),
+      [undefined, "2", "3"],
+    );
+    const sent = hook.calls.map(({ body }) => body.cursor);
+    assert.deepEqual(sent, [1, 1, 1, 2, 3, 4]);
+    for (const { headers, body } of hook.calls) {
+      const { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature } = headers;
+      assert.equal(id, `${VIDEO}:${body.cursor}`);
+      const signed = `${id}.${at}.${JSON.stringify(body)}`;
+      assert.equal(signature, `v1,${createHmac("sha256", KEY).update(signed).digest("base64")}`);
+    }
+    assert.ok(
+      (hook.waits[1] ?? 0) >= 2000,
+      "it asked to be left alone for a second, after which the usual wait comes",
+    );
+  });
+
+  it("stops where the receiver wants no more, and refuses a cursor file of something else", async (t) => {
+    await using hook = await AnsweringServer.start(refuses(410, ""));
+    await using server = await AnsweringServer.start(streams(init(0), messages(1, 1)));
+    const path = await temporaryFile(t);
+    const args = ["watch", VIDEO, "--server", server.url, "--post", hook.url, "--cursor-file", path];
+    const gone = await outcome(args);
+    assert.deepEqual(
+      [gone.code, gone.error],
+      [1, "livechat-relay: the webhook answered 410: it wants no more messages\n"],
+    );
+    await writeFile(path, "nonsense");
+    const refused = await outcome(args);
+    assert.equal(refused.code, 1);
+    assert.match(refused.error, /holds no cursor/);
+  });
+});

@@ -1,0 +1,61 @@
+/** Reads a page's query: a value that cannot be used counts as absent, and the console names it. */
+import { GROUPS } from "../../client/index.ts";
+
+export class Parameters {
+  readonly #query: URLSearchParams;
+
+  constructor(search: string) {
+    this.#query = new URLSearchParams(search);
+  }
+
+  text(name: string): string {
+    return this.#query.get(name) ?? "";
+  }
+
+  oneOf<const T extends string>(name: string, allowed: readonly [T, ...T[]], otherwise: T = allowed[0]): T {
+    const text = this.text(name);
+    const found = allowed.find((value) => value === text);
+    if (found === undefined && text !== "") warn(name, text, `use one of ${allowed.join(", ")}`);
+    return found ?? otherwise;
+  }
+
+  number<T>(name: string, min: number, max: number, otherwise: T): number | T {
+    const text = this.text(name);
+    if (text === "") return otherwise;
+    const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    warn(name, text, `use a number from ${min} to ${max}`);
+    return otherwise;
+  }
+
+  /** The types that are named, by themselves or by their group; undefined where none is. */
+  types(name = "types"): ReadonlySet<string> | undefined {
+    const names = this.list(name);
+    const chosen = new Set<string>();
+    for (const each of names) {
+      const types = typesOf(each);
+      if (types.length === 0) warn(name, each, "it is neither a type of messages nor a group");
+      for (const type of types) chosen.add(type);
+    }
+    return chosen.size > 0 ? chosen : undefined;
+  }
+
+  list(name: string): string[] {
+    return this.text(name)
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  }
+}
+
+const BY_GROUP: Readonly<Record<string, readonly string[]>> = GROUPS;
+
+/** The types of a group, or the type itself. */
+export function typesOf(name: string): readonly string[] {
+  if (Object.hasOwn(BY_GROUP, name)) return BY_GROUP[name] ?? [];
+  return Object.values(BY_GROUP).some((types) => types.includes(name)) ? [name] : [];
+}
+
+function warn(name: string, value: string, advice: string): void {
+  console.warn(`${name}=${value} cannot be used: ${advice}.`);
+}

@@ -1,0 +1,30 @@
+/**
+ * The words of a message: texts, links, custom emoji. The text content of what is drawn, with each picture as its
+ * `alt`, is exactly the message.
+ */
+import type { Part } from "../../src/protocol/message.ts";
+import { make } from "./element.ts";
+import { drawPicture } from "./pictures.ts";
+
+export function drawParts(
+  { parts, message }: { parts: readonly Part[]; message: string },
+  images: boolean,
+): (Node | string)[] {
+  if (parts.map(({ text }) => text).join("") !== message) return [message];
+  return parts.map((part) => drawPart(part, images));
+}
+
+function drawPart(part: Part, images: boolean): Node | string {
+  if (part.kind === "link") return drawLink(part);
+  if (part.kind !== "emoji" || !part.custom || !images) return part.text;
+  const { text, url } = part;
+  const asText = () => document.createTextNode(text);
+  return drawPicture(url, { class: "emoji", alt: text, title: text }, asText) ?? text;
+}
+
+function drawLink({ text, url }: { text: string; url: string }): Node | string {
+  const address = URL.parse(url);
+  if (!address || !/^https?:$/.test(address.protocol)) return text;
+  const href = address.href;
+  return make("a", { href, target: "_blank", rel: "noopener noreferrer nofollow ugc", title: href }, text);
+}

@@ -1,0 +1,168 @@
+/**
+ * What was said and what became of it: each message once, deletions and replacements applied to those that are kept,
+ * one row for a poll, and what is pinned. Where rows stand in the document, its pages decide.
+ */
+import { draw, EVENT_WORDS, pollIdOf } from "./draw.ts";
+import { make } from "./element.ts";
+import type { Fate, Look, ShownMessage } from "./message.ts";
+
+/** These change other rows; they are rows themselves only where someone asks for their type. */
+export const EVENTS: ReadonlySet<string> = new Set(Object.keys(EVENT_WORDS));
+
+/** Of a room that was lost and read again, messages come again under new cursors. */
+const MAX_SEEN_IDS = 5000;
+/** Nobody pins as much; the oldest goes. */
+const MAX_PINNED = 20;
+
+/** One element of the log. A gap that no message tells has no message. */
+export interface Row {
+  message: ShownMessage | undefined;
+  fate: Fate;
+  /** Made when it is first shown. */
+  element?: HTMLElement;
+}
+
+interface Changes {
+  /** A message that was not there before. */
+  taken?(message: ShownMessage): void;
+  /** A row whose element has to be drawn anew. */
+  changed(row: Row): void;
+  /** A row that is to leave the page. */
+  removed(row: Row): void;
+}
+
+export class Transcript {
+  readonly pinned = new Map<string, Row>();
+  readonly #rows = new Map<string, Row>();
+  readonly #polls = new Map<string, Row>();
+  readonly #seen = new Set<string>();
+  readonly #look: Look;
+  readonly #changes: Changes;
+
+  constructor(look: Look, changes: Changes) {
+    this.#look = look;
+    this.#changes = changes;
+  }
+
+  /** Applies the message; returns its row if it is to stand in the log, whatever the filters say. */
+  take(message: ShownMessage): Row | undefined {
+    if (this.#seen.has(message.id)) return undefined;
+    this.#remember(message.id);
+    this.#changes.taken?.(message);
+    this.#apply(message);
+    const row: Row = { message, fate: {} };
+    if (message.type === "banner") {
+      this.#pin(message.id, row);
+      return undefined;
+    }
+    if (message.details.poll && this.#updatePoll(message)) return undefined;
+    this.#rows.set(message.id, row);
+    if (message.details.poll) this.#polls.set(pollIdOf(message.id), row);
+    return row;
+  }
+
+  /** Forgets a row that left the page. */
+  drop({ message }: Row): void {
+    if (!message) return;
+    this.#rows.delete(message.id);
+    if (message.details.poll) this.#polls.delete(pollIdOf(message.id));
+  }
+
+  #remember(id: string): void {
+    this.#seen.add(id);
+    if (this.#seen.size <= MAX_SEEN_IDS) return;
+    for (const oldest of this.#seen) {
+      this.#seen.delete(oldest);
+      return;
+    }
+  }
+
+  #apply(message: ShownMessage): void {
+    const { type, id, details } = message;
+    const rest = id.slice(id.indexOf(":") + 1);
+    const target = details.target?.messageId ?? rest;
+    if (type === "deleted") {
+      this.#delete("message", (said) => said.id === target || showsAgain(said, target));
+    } else if (type === "author_deleted") {
+      const author = details.target?.authorId ?? rest;
+      this.#delete("author", (said) => said.details.authorId === author);
+    } else if (type === "replaced") this.#replace(target, message);
+    else if (type === "banner_removed") this.#unpin(`banner:${rest}`);
+  }
+
+  #delete(deleted: NonNullable<Fate["deleted"]>, isMeant: (said: ShownMessage) => boolean): void {
+    for (const rows of [this.#rows, this.pinned]) {
+      for (const [id, row] of [...rows]) {
+        if (!row.message || !isMeant(row.message)) continue;
+        row.fate.deleted = deleted;
+        if (this.#look.deleted === "remove") {
+          rows.delete(id);
+          this.drop(row);
+          this.#changes.removed(row);
+        } else this.#changes.changed(row);
+      }
+    }
+  }
+
+  #replace(target: string, { message, author, amount, color, parts, details }: ShownMessage): void {
+    const row = this.#rows.get(target);
+    if (!row?.message) return;
+    const own = row.message.details.target;
+    const { target: _, ...content } = details;
+    row.message = {
+      ...row.message,
+      ...{ message, author, amount, color, parts },
+      details: own ? { ...content, target: own } : content,
+    };
+    row.fate.replaced = true;
+    this.#changes.changed(row);
+  }
+
+  /** Whether the poll has a row already, which now shows the new state. */
+  #updatePoll(message: ShownMessage): boolean {
+    const row = this.#polls.get(pollIdOf(message.id));
+    if (!row?.message) return false;
+    this.#rows.delete(row.message.id);
+    this.#rows.set(message.id, row);
+    row.message = { ...message, cursor: row.message.cursor };
+    this.#changes.changed(row);
+    return true;
+  }
+
+  #pin(id: string, row: Row): void {
+    this.pinned.set(id, row);
+    this.#changes.changed(row);
+    const [oldest] = this.pinned.keys();
+    if (this.pinned.size > MAX_PINNED && oldest !== undefined) this.#unpin(oldest);
+  }
+
+  #unpin(id: string): void {
+    const row = this.pinned.get(id);
+    if (!row) return;
+    this.pinned.delete(id);
+    this.#changes.removed(row);
+  }
+}
+
+/** What is pinned, and what a log of replacements shows, are the words of another message. */
+function showsAgain({ type, details }: ShownMessage, target: string): boolean {
+  return (type === "banner" || type === "replaced") && details.target?.messageId === target;
+}
+
+/** The row's element, drawn if it is new. */
+export function elementOf(row: Row, look: Look): HTMLElement {
+  if (row.element) return row.element;
+  row.element = make("div", { class: "row" });
+  redraw(row, look);
+  return row.element;
+}
+
+/** Draws a row anew that has an element. */
+export function redraw({ element, message, fate }: Row, look: Look): void {
+  if (!element) return;
+  if (message) draw(element, message, fate, look);
+  else {
+    element.setAttribute("data-gap", "");
+    element.textContent = "Messages are missing here: the service no longer keeps them.";
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The overlay, for hours and unattended: shows the chat, reconnects for ever, and lets viewers see nothing of it. Only
+ * a video that is missing or no video at all is told in words, to whoever sets the source up.
+ */
+import { type ChatError, chat } from "../../client/index.ts";
+import { Batch } from "../chat/batch.ts";
+import { find } from "../chat/element.ts";
+import { completed, type ShownMessage } from "../chat/message.ts";
+import { type Options, readOptions } from "./options.ts";
+import { playSamples } from "./samples.ts";
+import { Stage } from "./stage.ts";
+
+const SERVICE = new URL(".", location.href).href;
+/** The source is often open before the stream begins. */
+const NO_CHAT_MS = 30_000;
+const FAILED_MS = 30_000;
+const MAX_FAILED_MS = 5 * 60_000;
+const RELEASED_MS = 3000;
+
+const ROOT = document.documentElement;
+
+function start(options: Options): void {
+  const chatElement = find("#chat", HTMLElement);
+  dress(options, chatElement);
+  const stage = new Stage(options, chatElement, find("#pinned", HTMLElement));
+  const { videoId, backfill } = options;
+  if (options.demo) {
+    ROOT.dataset.state = "open";
+    playSamples((message) => stage.take([message]));
+  } else if (videoId === "")
+    explain("idle", "Add ?videoId= and the address or id of a video to this source’s URL.");
+  else follow({ videoId, backfill }, stage);
+}
+
+/** What the parameters say of the design; in the overlay's layer, so that the user's stylesheet wins. */
+function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
+  ROOT.dataset.theme = theme;
+  for (const element of [ROOT, chatElement]) Object.assign(element.dataset, { direction, align });
+  const size = new CSSStyleSheet();
+  size.replaceSync(`@layer overlay { :root { --chat-font-size: ${sizePx}px } }`);
+  document.adoptedStyleSheets.push(size);
+}
+
+/** `cursor`: where to go on, if something was shown already. */
+function follow(options: Pick<Options, "videoId" | "backfill">, stage: Stage, cursor?: number): void {
+  const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
+  const room = chat(SERVICE, { ...options, cursor, details: true, retry: waitAfter });
+  room.on("state", (state) => {
+    if (state !== "closed") ROOT.dataset.state = state;
+  });
+  room.on("gap", ({ details }) => details || batch.add("gap")); // one with details comes as a message, too
+  room.on("end", ({ reason }) => {
+    batch.flush();
+    if (reason === "no more continuations") ROOT.dataset.state = "ended";
+    else {
+      ROOT.dataset.state = "reconnecting";
+      setTimeout(() => follow(options, stage, room.cursor), RELEASED_MS);
+    }
+  });
+  room.on("error", ({ code, message }) => explain("failed", message, code));
+  room.on("message", (message) => batch.add(completed(message)));
+}
+
+/** Only what is no video ends it. The SDK knows best how to wait for what is not a refusal. */
+function waitAfter({ code, status }: ChatError, attempt: number): number | false | undefined {
+  if (code === "INVALID_VIDEO_ID" || code === "INVALID_REQUEST") return false;
+  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
+  const isRefused = status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
+  const isErrorFrame = status === undefined && code !== "NETWORK" && code !== "HTTP";
+  return isRefused || isErrorFrame ? Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS) : undefined;
+}
+
+function explain(state: "idle" | "failed", words: string, code?: string): void {
+  ROOT.dataset.state = state;
+  if (code !== undefined) ROOT.dataset.code = code;
+  const status = find("#status", HTMLElement);
+  status.textContent = words;
+  status.hidden = false;
+}
+
+start(readOptions(location.search));

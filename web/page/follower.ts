@@ -1,0 +1,91 @@
+/**
+ * Keeps the newest row in view until the reader scrolls up, and then what is being read in its place, whatever
+ * changes above it.
+ */
+
+/** Fractions of a pixel, and what a zoomed page rounds. */
+const AT_BOTTOM_PX = 4;
+
+export class Follower {
+  readonly #chat: HTMLElement;
+  readonly #content: HTMLElement;
+  readonly #changed: (following: boolean) => void;
+  #following = true;
+  #lastTop = 0;
+  #read: { element: Element; top: number }[] = [];
+
+  constructor(chat: HTMLElement, content: HTMLElement, changed: (following: boolean) => void) {
+    this.#chat = chat;
+    this.#content = content;
+    this.#changed = changed;
+    chat.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    chat.addEventListener("keydown", ({ key }) => key === "End" && this.follow());
+    const sizes = new ResizeObserver(() => this.#settle());
+    sizes.observe(chat);
+    sizes.observe(content);
+  }
+
+  get following(): boolean {
+    return this.#following;
+  }
+
+  follow(): void {
+    this.#set(true);
+    this.#settle();
+  }
+
+  /** Changes the rows; what is being read stays where it is. */
+  keep(change: () => void): void {
+    this.#scrolled(); // a scroll that is not reported yet
+    change();
+    this.#settle();
+  }
+
+  #scrolled(): void {
+    const { scrollTop } = this.#chat;
+    if (this.#isAtBottom()) this.#set(true);
+    else if (scrollTop < this.#lastTop - 1) this.#set(false);
+    this.#lastTop = scrollTop;
+    if (!this.#following) this.#note();
+  }
+
+  #set(following: boolean): void {
+    if (following === this.#following) return;
+    this.#following = following;
+    this.#changed(following);
+    if (following) this.#settle();
+  }
+
+  #isAtBottom(): boolean {
+    const { scrollHeight, clientHeight, scrollTop } = this.#chat;
+    return scrollHeight - clientHeight - scrollTop <= AT_BOTTOM_PX;
+  }
+
+  #settle(): void {
+    if (this.#following) this.#chat.scrollTop = this.#chat.scrollHeight;
+    else {
+      const kept = this.#read.find(({ element }) => element.isConnected);
+      if (kept) this.#chat.scrollTop += kept.element.getBoundingClientRect().top - kept.top;
+      this.#note();
+    }
+    this.#lastTop = this.#chat.scrollTop;
+  }
+
+  /** Remembers where the rows stand that are in view. */
+  #note(): void {
+    const { top, bottom } = this.#chat.getBoundingClientRect();
+    const rows = this.#content.children;
+    let [first, end] = [0, rows.length];
+    while (first < end) {
+      const middle = (first + end) >> 1;
+      if ((rows[middle]?.getBoundingClientRect().top ?? 0) < top) first = middle + 1;
+      else end = middle;
+    }
+    this.#read = [];
+    for (const element of [...rows].slice(Math.max(0, first), first + 100)) {
+      const at = element.getBoundingClientRect().top;
+      if (at > bottom) return;
+      this.#read.push({ element, top: at });
+    }
+  }
+}

@@ -1,0 +1,35 @@
+/** Lets a screen reader speak new rows only while they come slowly enough to be listened to. */
+
+const WINDOW_MS = 3000;
+const MAX_PER_SECOND = 2;
+
+export class LiveRegion {
+  readonly #log: HTMLElement;
+  #arrivals: number[] = [];
+  #quietFrom = Number.POSITIVE_INFINITY;
+
+  constructor(log: HTMLElement) {
+    this.#log = log;
+    setInterval(() => this.#update(), 500);
+  }
+
+  /** A backfill comes now: nothing of it is spoken. */
+  opened(): void {
+    this.#quietFrom = performance.now() + WINDOW_MS;
+    this.#update();
+  }
+
+  came(count: number): void {
+    const now = performance.now();
+    for (let each = 0; each < Math.min(count, 100); each += 1) this.#arrivals.push(now);
+    this.#update();
+  }
+
+  #update(): void {
+    const now = performance.now();
+    this.#arrivals = this.#arrivals.filter((at) => at > now - WINDOW_MS);
+    const isSlow = this.#arrivals.length <= (MAX_PER_SECOND * WINDOW_MS) / 1000;
+    const live = isSlow && now >= this.#quietFrom ? "polite" : "off";
+    if (this.#log.getAttribute("aria-live") !== live) this.#log.setAttribute("aria-live", live);
+  }
+}

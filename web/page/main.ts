@@ -1,0 +1,216 @@
+/** The viewer page: opens the chat that its address names, and shows it as the controls say. */
+import { type Chat, type ChatError, type ChatOptions, chat } from "../../client/index.ts";
+import { Batch } from "../chat/batch.ts";
+import { find } from "../chat/element.ts";
+import { completed, type Look, type ShownMessage } from "../chat/message.ts";
+import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
+import { startControls } from "./controls.ts";
+import { Follower } from "./follower.ts";
+import { LiveRegion } from "./live-region.ts";
+import { Log } from "./log.ts";
+import { startProbe } from "./probe.ts";
+import type { Settings } from "./settings.ts";
+import { Stats } from "./stats.ts";
+import { Status } from "./status.ts";
+
+const SERVICE = new URL(".", location.href).href;
+
+class Page {
+  readonly #look: Look = { images: true, avatars: true, badges: true, timestamps: true, deleted: "hide" };
+  readonly #status = new Status();
+  readonly #stats = new Stats();
+  readonly #chat = find("#chat", HTMLElement);
+  readonly #pinned = find("#pinned", HTMLElement);
+  readonly #latest = find("#latest", HTMLButtonElement);
+  readonly #live = new LiveRegion(this.#chat);
+  /** Rows of the batch at hand. */
+  readonly #fresh = new Set<Row>();
+  readonly #follower: Follower;
+  readonly #log: Log;
+  #transcript: Transcript;
+  #batch: Batch<ShownMessage | "gap">;
+  #settings: Settings | undefined;
+  #room: Chat<ShownMessage> | undefined;
+
+  constructor() {
+    const content = find("#rows", HTMLElement);
+    this.#log = new Log({
+      content,
+      look: this.#look,
+      isShown: (row) => this.#isShown(row),
+      dropped: (row) => this.#transcript.drop(row),
+    });
+    this.#follower = new Follower(this.#chat, content, (following) => {
+      this.#chat.dataset.following = String(following);
+      if (following)
+        for (const row of content.querySelectorAll<HTMLElement>("[style*=min-height]"))
+          row.style.minHeight = "";
+      this.#log.follow(following);
+      this.#showNews();
+    });
+    this.#transcript = this.#newTranscript();
+    this.#batch = this.#newBatch();
+    this.#latest.addEventListener("click", () => {
+      this.#chat.focus({ preventScroll: true }); // the button goes, and the focus with it
+      this.#follower.follow();
+    });
+    find("#retry", HTMLButtonElement).addEventListener("click", () => this.#goOn());
+    // The same video again, once it has ended or failed, goes on where it was.
+    find("#open", HTMLFormElement).addEventListener("submit", () => {
+      const { value } = find("#open input[name=videoId]", HTMLInputElement);
+      const isOver = this.#status.state === "failed" || this.#status.state === "ended";
+      if (isOver && value.trim() === this.#settings?.videoId) this.#goOn();
+    });
+    const { content: demoVideo } = find("meta[name=demo-video]", HTMLMetaElement);
+    find("#demo", HTMLElement).hidden = demoVideo === "";
+    find("#demo a", HTMLAnchorElement).href = `?videoId=${demoVideo}`;
+    startProbe(SERVICE, () => this.#settings?.videoId ?? "");
+    startControls((settings) => this.#apply(settings));
+  }
+
+  #apply(settings: Settings): void {
+    const before = this.#settings;
+    this.#settings = settings;
+    this.#look.deleted = settings.deleted;
+    document.title = settings.videoId === "" ? "Live chat" : `Live chat · ${settings.videoId}`;
+    if (settings.tab === "stats") this.#stats.draw();
+    if (settings.images !== this.#look.images) {
+      this.#look.images = settings.images;
+      this.#redrawAll();
+    }
+    if (before && (before.types !== settings.types || before.q !== settings.q)) {
+      this.#follower.keep(() => this.#log.filter(isNarrower(settings, before)));
+      this.#showPinned();
+      this.#showNews();
+    }
+    if (before?.videoId !== settings.videoId || before.backfill !== settings.backfill) this.#open();
+  }
+
+  /** Shows another chat, from its backfill on. */
+  #open(): void {
+    this.#room?.close();
+    this.#room = undefined;
+    this.#log.clear();
+    this.#transcript = this.#newTranscript();
+    this.#batch = this.#newBatch();
+    this.#pinned.replaceChildren();
+    this.#stats.clear();
+    this.#follower.follow();
+    this.#goOn();
+  }
+
+  /** Connects behind what was shown last, if anything was. */
+  #goOn(): void {
+    const { videoId = "", backfill } = this.#settings ?? {};
+    this.#status.show(videoId === "" ? "idle" : "connecting");
+    if (videoId !== "") this.#connect({ videoId, backfill, cursor: this.#room?.cursor }, this.#batch);
+  }
+
+  #connect(options: Omit<ChatOptions, "details" | "types">, batch: Batch<ShownMessage | "gap">): void {
+    const retry = ({ message }: ChatError): undefined => {
+      if (this.#room !== room) return;
+      this.#status.show(room.state === "reconnecting" ? "reconnecting" : "connecting", message);
+    };
+    const room: Chat<ShownMessage> = chat(SERVICE, { ...options, details: true, retry });
+    this.#room = room;
+    room.on("state", (state) => {
+      if (this.#room === room && state !== "closed" && state !== this.#status.state) this.#status.show(state);
+    });
+    room.on("init", ({ chatType }) => {
+      this.#status.show("open", chatType);
+      this.#live.opened();
+    });
+    room.on("gap", ({ details }) => details || batch.add("gap")); // one with details comes as a message, too
+    room.on("end", ({ reason }) => {
+      batch.flush();
+      this.#status.show("ended", reason);
+    });
+    room.on("error", ({ code, message }) => {
+      batch.flush();
+      this.#status.show("failed", message, code);
+    });
+    room.on("message", (message) => batch.add(completed(message)));
+  }
+
+  #newBatch(): Batch<ShownMessage | "gap"> {
+    const batch: Batch<ShownMessage | "gap"> = new Batch((items) => {
+      if (this.#batch === batch) this.#follower.keep(() => this.#take(items));
+    });
+    return batch;
+  }
+
+  #newTranscript(): Transcript {
+    return new Transcript(this.#look, {
+      taken: (message) => this.#stats.count(message),
+      changed: (row) => this.#redraw(row),
+      removed: (row) => {
+        this.#fresh.delete(row);
+        this.#log.remove(row);
+        row.element?.remove();
+      },
+    });
+  }
+
+  #take(items: readonly (ShownMessage | "gap")[]): void {
+    for (const item of items) {
+      const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
+      if (row) this.#fresh.add(row);
+    }
+    this.#log.add(this.#fresh);
+    this.#live.came(this.#fresh.size);
+    this.#fresh.clear();
+    this.#showPinned();
+    this.#showNews();
+  }
+
+  #isShown({ message, fate }: Row): boolean {
+    if (!message || message.type === "gap") return true;
+    const { types, q = "" } = this.#settings ?? {};
+    if (!letsThrough(types, message.type)) return false;
+    const sought = q.trim().toLowerCase();
+    const words = fate.deleted && this.#look.deleted === "hide" ? "" : message.message;
+    return sought === "" || `${message.author}\n${words}`.toLowerCase().includes(sought);
+  }
+
+  #showPinned(): void {
+    const { types } = this.#settings ?? {};
+    const rows = !types || types.has("banner") ? [...this.#transcript.pinned.values()] : [];
+    const elements = rows.map((row) => elementOf(row, this.#look));
+    if (elements.length === this.#pinned.children.length && elements.every((each) => each.isConnected))
+      return;
+    this.#pinned.replaceChildren(...elements);
+  }
+
+  #showNews(): void {
+    const count = this.#log.news;
+    this.#latest.hidden = this.#follower.following || count === 0;
+    this.#latest.dataset.count = String(count);
+    this.#latest.textContent = count === 1 ? "1 new message" : `${count} new messages`;
+  }
+
+  /** What is being read does not move because a row above it, or in view, gets shorter. */
+  #redraw(row: Row): void {
+    if (row.element?.isConnected && !this.#follower.following) {
+      row.element.style.minHeight = `${row.element.getBoundingClientRect().height}px`;
+    }
+    redraw(row, this.#look);
+  }
+
+  #redrawAll(): void {
+    this.#follower.keep(() => {
+      for (const row of [...this.#log.rows, ...this.#transcript.pinned.values()]) redraw(row, this.#look);
+    });
+  }
+}
+
+function letsThrough(types: Settings["types"], type: string): boolean {
+  return types ? types.has(type) : !EVENTS.has(type);
+}
+
+/** Whether everything that the filters let through now they did before. */
+function isNarrower(now: Settings, before: Settings): boolean {
+  const types = now.types ?? (before.types ? ["a type that is not known"] : []);
+  return [...types].every((type) => letsThrough(before.types, type)) && now.q.includes(before.q);
+}
+
+new Page();

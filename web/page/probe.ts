@@ -1,0 +1,85 @@
+/** The probe tab: asks the service which upstream clients work for the video, and shows what came of each attempt. */
+import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
+import { find, make, setAttributes } from "../chat/element.ts";
+
+/** What a probe tries, in its order. */
+const LABELS = [
+  "MWEB",
+  "WEB",
+  "ANDROID",
+  "IOS",
+  "TVHTML5",
+  "TVHTML5_SIMPLY_EMBEDDED_PLAYER",
+  "WEB_EMBEDDED_PLAYER",
+  "ANDROID_EMBEDDED_PLAYER",
+  "WEB_REMIX (music)",
+  "MWEB (music)",
+  "MWEB (m.youtube)",
+  "ANDROID_VR",
+] as const;
+const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
+
+export function startProbe(service: string, videoId: () => string): void {
+  const start = find("#probe button", HTMLButtonElement);
+  const body = find("#probe tbody", HTMLElement);
+  const words = find("#probe-words", HTMLElement);
+  const progress = find("#probe [role=progressbar]", HTMLElement);
+  const rows = new Map<string, HTMLTableRowElement>();
+  const rowOf = (label: string, endpoint: string): HTMLTableRowElement => {
+    const key = `${label} ${endpoint}`;
+    const row = rows.get(key) ?? make("tr", { "data-label": label, "data-endpoint": endpoint });
+    if (!rows.has(key)) body.append(row);
+    rows.set(key, row);
+    return row;
+  };
+  const pending = (result: string): void => {
+    for (const label of LABELS) {
+      for (const endpoint of ENDPOINTS) showRow(rowOf(label, endpoint), label, endpoint, result);
+    }
+  };
+
+  start.addEventListener("click", async () => {
+    if (videoId() === "") {
+      words.textContent = "Open a video first: a probe asks for one.";
+      return;
+    }
+    start.disabled = true;
+    progress.hidden = false;
+    words.textContent = "Trying 12 clients with both endpoints, one after the other. This takes a while.";
+    pending("pending");
+    try {
+      const { rows: results } = await probe(service, { videoId: videoId() });
+      for (const result of results) showResult(rowOf(result.label, result.endpoint), result);
+      const working = results.filter(({ ok }) => ok).length;
+      words.textContent = `${working} of ${results.length} attempts brought a chat.`;
+    } catch (error) {
+      pending("not tried");
+      words.textContent = wordsOf(error as ChatError);
+    }
+    start.disabled = false;
+    progress.hidden = true;
+  });
+  pending("not tried");
+}
+
+function showRow(row: HTMLTableRowElement, label: string, endpoint: string, ...cells: string[]): void {
+  row.removeAttribute("data-ok");
+  const [result = "", actions = "", error = ""] = cells;
+  row.replaceChildren(
+    make("th", { scope: "row" }, label),
+    make("td", {}, make("code", {}, endpoint)),
+    make("td", { class: "result" }, result),
+    make("td", { class: "number" }, actions),
+    make("td", {}, error),
+  );
+}
+
+function showResult(row: HTMLTableRowElement, { label, endpoint, ok, actions, error }: ProbeRow): void {
+  showRow(row, label, endpoint, ok ? "works" : "no", String(actions), error ?? "");
+  setAttributes(row, { "data-ok": String(ok) });
+}
+
+function wordsOf({ code, message }: ChatError): string {
+  if (code === "NOT_FOUND") return "This service does not offer probes (RELAY_PROBE=off).";
+  return `${message} Try again later.`;
+}

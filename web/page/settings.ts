@@ -1,0 +1,79 @@
+/** What the page shows, as its address says it. The controls change the address too, so a link shows the same. */
+import { Parameters, typesOf } from "../chat/parameters.ts";
+
+const THEMES = ["auto", "light", "dark"] as const;
+const SWITCH = ["on", "off"] as const;
+const TABS = ["chat", "stats", "probe"] as const;
+type Tab = (typeof TABS)[number];
+
+export interface Settings {
+  videoId: string;
+  /** Undefined: every row. */
+  types: ReadonlySet<string> | undefined;
+  q: string;
+  theme: (typeof THEMES)[number];
+  images: boolean;
+  deleted: "hide" | "strike" | "remove";
+  backfill: number | undefined;
+  tab: Tab;
+}
+
+/** What is remembered in this browser; the address wins. */
+const REMEMBERED = ["theme", "images"] as const;
+
+/** The values of the filter's checkboxes. */
+export const FILTERS = ["chat", "paid", "members", "polls", "pinned", "notices", "moderation"] as const;
+/** The filters that are on where the address names no types. */
+export const USUAL: readonly string[] = FILTERS.filter((name) => name !== "moderation");
+
+export function readSettings(search: string): Settings {
+  const parameters = new Parameters(search);
+  return {
+    videoId: parameters.text("videoId").trim(),
+    types: parameters.types(),
+    q: parameters.text("q"),
+    theme: parameters.oneOf("theme", THEMES, remembered("theme", THEMES)),
+    images: parameters.oneOf("images", SWITCH, remembered("images", SWITCH)) === "on",
+    deleted: parameters.oneOf("deleted", ["hide", "strike", "remove"]),
+    backfill: parameters.number("backfill", 0, 500, undefined),
+    tab: parameters.oneOf("tab", TABS),
+  };
+}
+
+function remembered<T extends string>(name: string, allowed: readonly T[]): T | undefined {
+  const value = storage()?.getItem(name);
+  return allowed.find((each) => each === value);
+}
+
+/** None where the browser forbids it. */
+function storage(): Storage | undefined {
+  try {
+    return localStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes parameters into the address; an empty value takes one away. */
+export function writeAddress(changes: Record<string, string>, how: "push" | "replace"): void {
+  const address = new URL(location.href);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === "") address.searchParams.delete(name);
+    else address.searchParams.set(name, value);
+    if (REMEMBERED.some((remembered) => remembered === name)) storage()?.setItem(name, value);
+  }
+  if (address.href === location.href) return;
+  if (how === "push") history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+/** The list of types for the address: groups where all of a group is chosen; empty where it is the usual choice. */
+export function listTypes(chosen: ReadonlySet<string>): string {
+  const isWhole = (name: string): boolean => typesOf(name).every((type) => chosen.has(type));
+  const whole = FILTERS.filter(isWhole);
+  const rest = FILTERS.filter((name) => !isWhole(name)).flatMap((name) =>
+    typesOf(name).filter((type) => chosen.has(type)),
+  );
+  if (rest.length === 0 && whole.join() === USUAL.join()) return "";
+  return [...whole, ...rest].join(",");
+}

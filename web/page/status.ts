@@ -1,0 +1,54 @@
+/** Says in words how the connection stands, and what to do next where something is wrong. */
+import { find } from "../chat/element.ts";
+
+export type PageState = "idle" | "connecting" | "open" | "reconnecting" | "ended" | "failed";
+
+const WORDS: Readonly<Record<PageState, string>> = {
+  idle: "Paste a video to see its chat.",
+  connecting: "Connecting …",
+  open: "Live",
+  reconnecting: "The connection was lost. Reconnecting …",
+  ended: "The chat is over.",
+  failed: "This chat cannot be shown.",
+};
+const REASONS: Readonly<Record<string, string>> = {
+  "no more continuations": "The chat is over: no more continuations. All that was said stays here.",
+  "room released":
+    "The service has stopped reading this chat (room released). Open the video again to go on.",
+};
+/** When a connection takes longer, the browser may be waiting for itself. */
+const SLOW_MS = 10_000;
+const SLOW =
+  "Still connecting. A browser opens at most six streams to one host: if other tabs show chats from here, close one of them.";
+
+export class Status {
+  readonly #words = find("#status-words", HTMLElement);
+  readonly #retry = find("#retry", HTMLButtonElement);
+  #slow: ReturnType<typeof setTimeout> | undefined;
+  state: PageState = "idle";
+
+  /** `detail` is what the service says of it. */
+  show(state: PageState, detail = "", code?: string): void {
+    clearTimeout(this.#slow);
+    this.state = state;
+    const { dataset } = document.documentElement;
+    dataset.state = state;
+    if (code === undefined) delete dataset.code;
+    else dataset.code = code;
+    this.#retry.hidden = state !== "failed";
+    this.#say(wordsFor(state, detail));
+    if (state === "connecting" && detail === "") this.#slow = setTimeout(() => this.#say(SLOW), SLOW_MS);
+  }
+
+  #say(words: string): void {
+    if (this.#words.textContent !== words) this.#words.textContent = words;
+  }
+}
+
+function wordsFor(state: PageState, detail: string): string {
+  if (state === "ended") return REASONS[detail] ?? `${WORDS.ended} ${detail}`;
+  if (state === "failed") return `${WORDS.failed} ${detail}`;
+  if (state === "open") return detail === "liveChatReplayRenderer" ? "Replay" : WORDS.open;
+  if (detail === "") return WORDS[state];
+  return `${WORDS[state]} ${detail}`;
+}
