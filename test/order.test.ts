@@ -76,6 +76,21 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
+  it("give a notice where the page has it, though it is said again in the answer", () => {
+    const item = (id: string, second: number) =>
+      ({
+        message: { id, details: { publishedAt: new Date(second * 1000).toISOString() } },
+      }) as unknown as Item;
+    const merged = mergeInOrder(
+      [item("notice", 1), item("a", 2)],
+      [item("b", 3), item("notice", 4), item("c", 5)],
+    );
+    assert.deepEqual(
+      merged.map(({ message }) => message.id),
+      ["notice", "a", "b", "c"],
+    );
+  });
+
   it("give a message that the page shows and its replacement that the answer shows", () => {
     const original = { message: { id: "a", details: {} } } as unknown as Item;
     const replacement = { ...original, replaces: { as: { id: "replaced:a:hash" } } } as unknown as Item;

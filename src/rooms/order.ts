@@ -29,17 +29,26 @@ function timed(items: readonly Item[], withoutAny: string): { item: Item; at: st
 
 /**
  * Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. But
- * a ticker shows again what was paid before: the payment on the page stands where the page has it.
+ * what the answer only repeats stands where the page has it: a payment in a ticker, a notice that was said before.
  */
 export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
   if (page.length === 0) return answer;
-  const paidOnPage = idsOf(page.filter((item) => !isTicker(item)));
-  const followed = answer.filter((item) => !(isTicker(item) && paidOnPage.has(idOf(item))));
+  const onPage = new Map<string, Item>();
+  for (const item of page) {
+    if (!isTicker(item) && !onPage.has(idOf(item))) onPage.set(idOf(item), item);
+  }
+  const followed = answer.filter((item) => !isRepeated(item, onPage.get(idOf(item))));
   const answered = idsOf(followed);
   const pageAlone = timed(page, FIRST).filter(({ item }) => !answered.has(idOf(item)));
   return [...pageAlone, ...timed(followed, LAST)]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
+}
+
+/** Whether the answer's item says again what the page's item of the same id said. */
+function isRepeated(answered: Item, onPage: Item | undefined): boolean {
+  if (!onPage) return false;
+  return isTicker(answered) || (saidAt(onPage) ?? LAST) < (saidAt(answered) ?? FIRST);
 }
 
 /**
