@@ -85,7 +85,7 @@ describe("chaos holds the service", { concurrency: true }, () => {
 
   it("kill -9 at any moment loses and doubles nothing, again and again", { timeout: 120_000 }, async () => {
     const events = ["kill -9", "kill -9 in peace"];
-    const { verdict } = await run({ seed: 2, viewers: 15, projectDir: PROJECT, events });
+    const { verdict } = await run({ seed: 2, viewers: 8, projectDir: PROJECT, events });
     assert.deepEqual(verdict.violations, []);
     assert.equal(verdict.total("kills "), 4);
   });
@@ -94,7 +94,7 @@ describe("chaos holds the service", { concurrency: true }, () => {
     timeout: 120_000,
   }, async () => {
     const events = Object.keys(STORE_FAULTS);
-    const { verdict } = await run({ seed: 1, viewers: 15, projectDir: PROJECT, events });
+    const { verdict } = await run({ seed: 1, viewers: 8, projectDir: PROJECT, events });
     assert.deepEqual(verdict.violations, []);
     for (const [event, fault] of Object.entries(STORE_FAULTS)) {
       const count = verdict.total(`faults ${fault}`) + verdict.total(`impossible here: ${event}`);
