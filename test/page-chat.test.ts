@@ -252,6 +252,8 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.reload();
     await until(page, "document.documentElement.dataset.state === 'open'");
     assert.equal(await page.locator("input[name=types][value=chat]").isChecked(), false);
+    await visit("&types=gap");
+    assert.equal(await page.locator("input[name=types]:checked").count(), 0);
     await visit("&q=nEEdle&backfill=500");
     chat.say([textAction("x", { text: "a NEEDLE here" }), textAction("y")]);
     await has("x");

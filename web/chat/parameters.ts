@@ -50,10 +50,10 @@ export class Parameters {
 
 const BY_GROUP: Readonly<Record<string, readonly string[]>> = GROUPS;
 
-/** The types of a group, or the type itself. */
+/** The types of a group, or the type itself; `gap` is in no group. */
 export function typesOf(name: string): readonly string[] {
   if (Object.hasOwn(BY_GROUP, name)) return BY_GROUP[name] ?? [];
-  return Object.values(BY_GROUP).some((types) => types.includes(name)) ? [name] : [];
+  return [["gap"], ...Object.values(BY_GROUP)].some((types) => types.includes(name)) ? [name] : [];
 }
 
 function warn(name: string, value: string, advice: string): void {
