@@ -221,6 +221,21 @@ describe("a start", LIMIT, () => {
     assert.deepEqual(back.ids, missed);
   });
 
+  it("goes on with a hundred rooms by their tokens, without a page or a script", async (t) => {
+    const { upstream, start } = await setUp(t);
+    const videos = Array.from({ length: 100 }, (_, room) => `restarted${String(room).padStart(2, "0")}`);
+    for (const video of videos) upstream.chat(video, { ...SCENARIO, timeoutMs: 1000 });
+    const relay = await start();
+    const streams = await Promise.all(videos.map((videoId) => Stream.open(relay.url, { videoId })));
+    await Promise.all(streams.map((stream) => stream.close()));
+    await stop(relay);
+    const since = performance.now();
+    await start();
+    await Promise.all(videos.map((videoId) => upstream.requested("get_live_chat", { videoId, since })));
+    const calls = upstream.requests.filter(({ at }) => at >= since);
+    assert.deepEqual(new Set(calls.map(({ kind }) => kind)), new Set(["get_live_chat"]));
+  });
+
   it("leaves rooms alone whose checkpoint is older than the grace time, until a viewer comes", async (t) => {
     const { upstream, start, lastEventId, restartAt, missed } = await afterStop(t);
     upstream.chat(OTHER, SCENARIO);
