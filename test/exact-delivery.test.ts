@@ -18,7 +18,7 @@ describe("whatever viewers and upstream do, every viewer is sent exactly the roo
   ] as const) {
     it(`on the ${store} store`, { timeout: 120_000 }, async () => {
       const names = Object.keys(events).filter((name) => name !== "non-reading viewer"); // it takes half a minute
-      const options = { seed: 20_260_613, minutes: 0.2, viewers: 30, store, events: names };
+      const options = { seed: 20_260_613, minutes: 0.25, viewers: 30, store, events: names };
       const { verdict } = await run({ ...options, projectDir: PROJECT });
       assert.deepEqual(verdict.violations, []);
       assert.ok(verdict.total("messages received") > 10_000);

@@ -124,7 +124,7 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("leave what the page of a late answer shows beyond it to the next answer", async () => {
-    await using relay = await startRelay({ windowMs: 100, settings: { RELAY_COOLDOWN_MS: "300" } });
+    await using relay = await startRelay({ windowMs: 500, settings: { RELAY_COOLDOWN_MS: "900" } });
     const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, page: 5 });
     chat.say(saidFrom(1, 2));
     await using viewer = await openStream(relay, { videoId: VIDEO });
