@@ -50,7 +50,7 @@ const queue = [
 ];
 
 const counts = new Map(FAULT_KINDS.map((kind) => [kind, 0]));
-const failures: Report[] = [];
+let failures = 0;
 const beganAt = performance.now();
 const total = queue.length;
 await Promise.all(Array.from({ length: Math.min(total, availableParallelism()) }, work));
@@ -60,11 +60,10 @@ for (const [name, count] of counts) process.stdout.write(`${String(count).padSta
 process.stdout.write(
   `${total} seeds of ${minutes} minutes in ${seconds.toFixed(1)} s: ${(total / seconds).toFixed(2)} a second\n`,
 );
-for (const failure of failures.slice(0, MAX_SHOWN)) show(failure);
 const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : FAULT_KINDS.filter((kind) => counts.get(kind) === 0);
 if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: ${unseen.join(", ")}\n`);
-process.stdout.write(`\n${failures.length} of ${total} seeds failed\n`);
-process.exit(failures.length + unseen.length > 0 ? 1 : 0);
+process.stdout.write(`\n${failures} of ${total} seeds failed\n`);
+process.exit(failures + unseen.length > 0 ? 1 : 0);
 
 /** Plays seeds of the queue in a process of their own until there is none left. */
 async function work(): Promise<void> {
@@ -76,8 +75,11 @@ async function work(): Promise<void> {
   };
   child.on("message", (report: Report) => {
     for (const [name, count] of report.counts) counts.set(name, (counts.get(name) ?? 0) + count);
-    if (report.violation) failures.push(report);
-    if (report.violation && values["until-failure"]) queue.length = 0;
+    if (report.violation) {
+      failures += 1;
+      if (failures <= MAX_SHOWN) show(report);
+      if (values["until-failure"]) queue.length = 0;
+    }
     playNext();
   });
   playNext();
