@@ -41,6 +41,9 @@ export class Appender {
   readonly #claim: Claim;
   #head: number;
   #memory: RoomMemory;
+  /** Whether the outcome of the last write is unknown. */
+  #isUnsure = false;
+  #isFinished = false;
 
   constructor(parts: AppenderParts, claim: RoomRecord & Claim) {
     this.#parts = parts;
@@ -83,9 +86,11 @@ export class Appender {
     return added;
   }
 
-  /** Closes the room in the store. Rejects as `append` does. */
+  /** Closes the room in the store, where it is not closed yet. Rejects as `append` does. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
+    if (this.#isFinished) return; // its chat was over just when it was let go of
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
+    this.#isFinished = true;
   }
 
   async #toEntries(stretches: readonly Stretch[]): Promise<Entries> {
@@ -117,18 +122,18 @@ export class Appender {
       this.#parts.telemetry.holeFound(this.#claim.videoId, reason, sinceMs);
   }
 
-  /** A write that failed may have happened all the same: before the next attempt the room is read. */
+  /** A write that failed, or was given up, may have happened all the same: before the next one the room is read. */
   async #write(signal: AbortSignal, act: () => Promise<unknown>): Promise<void> {
-    let isUnsure = false;
     await this.#untilDone(signal, async () => {
-      if (isUnsure && (await this.#isFinished())) return;
-      isUnsure = true;
+      if (this.#isUnsure && (await this.#foundFinished())) return;
+      this.#isUnsure = true;
       await act();
+      this.#isUnsure = false;
     });
   }
 
   /** Takes up the head as it is in the store. Rejects as `Store.getRoom` does. */
-  async #isFinished(): Promise<boolean> {
+  async #foundFinished(): Promise<boolean> {
     const record = await this.#parts.store.getRoom(this.#claim.videoId);
     if (record) this.#head = record.head;
     return record !== undefined && record.end !== null;

@@ -39,6 +39,11 @@ export class Lateness {
     this.#last = { startedAt, answeredAt, wallAt };
   }
 
+  /** When the call of the last good answer went out, on the monotonic clock. */
+  get startedAt(): number {
+    return this.#last.startedAt;
+  }
+
   /** Wall time of the last good answer, in milliseconds since 1970. */
   get answeredAt(): number {
     return this.#last.wallAt;

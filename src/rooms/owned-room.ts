@@ -107,7 +107,8 @@ export class OwnedRoom {
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
     const unread = { hole: hole(lastReadAt(claim), reasonFor(lastEnd)), isShort: false };
     const pageAt = clock.now() - (clock.monotonic() - page.loadedAt);
-    const isShort = answeredAt - page.loadedAt <= settings.windowMs;
+    const silenceMs = Math.max(startedAt - page.startedAt, answeredAt - page.loadedAt);
+    const isShort = silenceMs <= settings.windowMs;
     const stretches = withAnswer(withPage([], page, unread), first.items, {
       hole: hole(pageAt, "unreachable"),
       isShort,

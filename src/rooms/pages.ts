@@ -19,7 +19,8 @@ interface Silence {
 
 export interface FreshPage extends Silence {
   items: readonly Item[];
-  /** When it came, on the monotonic clock. */
+  /** When its call went out and when it came, on the monotonic clock. */
+  startedAt: number;
   loadedAt: number;
 }
 
@@ -31,17 +32,17 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
 /** The pages with one more, which comes after a silence. One that proves nothing counts as a part of that beside it. */
 export function withPage(
   pages: readonly FreshPage[],
-  { items, loadedAt }: Pick<FreshPage, "items" | "loadedAt">,
+  { items, startedAt, loadedAt }: Pick<FreshPage, "items" | "startedAt" | "loadedAt">,
   silence: Silence,
 ): readonly FreshPage[] {
   const last = pages.at(-1);
-  const page = { items, loadedAt, ...silence };
+  const page = { items, startedAt, loadedAt, ...silence };
   if (!last) return [page];
   const merged = { items: mergeInOrder(last.items, items) };
   const before = pages.slice(0, -1);
   if (!lastOf([last])) return [...before, { ...page, ...merged }];
   if (!lastOf([page])) return [...before, { ...last, ...merged }];
-  if (areJoined(last.items, items)) return [...before, { ...last, ...merged, loadedAt }];
+  if (areJoined(last.items, items)) return [...before, { ...last, ...merged, startedAt, loadedAt }];
   return [...pages, page];
 }
 

@@ -161,7 +161,7 @@ export class Poller {
     const { breaker, clock } = this.#parts;
     const now = clock.monotonic();
     breaker.succeeded();
-    const before = this.#silenceBefore(now);
+    const before = this.#silenceBefore({ startedAt: this.#startedAt, answeredAt: now });
     const silence = this.#lateness.observe(this.#startedAt, this.#pace.intervalMs);
     let { items, position }: Pick<Batch, "items" | "position"> = batch;
     let stretches: readonly Stretch[];
@@ -182,15 +182,17 @@ export class Poller {
   }
 
   #keepPage(page: Page): void {
-    this.#pages = withPage(this.#pages, page, this.#silenceBefore(page.loadedAt));
+    const { startedAt, loadedAt: answeredAt } = page;
+    this.#pages = withPage(this.#pages, page, this.#silenceBefore({ startedAt, answeredAt }));
   }
 
-  /** What lies between the last good answer, or fresh page that shows messages, and a time on the monotonic clock. */
-  #silenceBefore(at: number) {
+  /** What lies between the last good answer, or fresh page that shows messages, and a later answer or page. */
+  #silenceBefore({ startedAt, answeredAt }: CallTimes) {
     const page = lastOf(this.#pages);
     const sinceMs = page ? this.#wallTime(page.loadedAt) : this.#lateness.answeredAt;
-    const isShort = this.#wallTime(at) - sinceMs <= this.#parts.settings.windowMs;
-    return { hole: this.#holeSince(sinceMs), isShort };
+    const betweenStartsMs = startedAt - (page ?? this.#lateness).startedAt;
+    const ms = Math.max(betweenStartsMs, this.#wallTime(answeredAt) - sinceMs);
+    return { hole: this.#holeSince(sinceMs), isShort: ms <= this.#parts.settings.windowMs };
   }
 
   /** A replay has no holes: it is read on from its place. */

@@ -32,7 +32,8 @@ export interface ReadingSettings {
 export interface Page {
   items: readonly Item[];
   position: Position;
-  /** When it came, on the monotonic clock. */
+  /** When its call went out and when it came, on the monotonic clock. */
+  startedAt: number;
   loadedAt: number;
 }
 
@@ -51,7 +52,8 @@ export interface Batch {
 /** A chat before a client and an endpoint that read it are known. */
 export interface OpenChat {
   items: readonly Item[];
-  /** When the page came, on the monotonic clock. */
+  /** When the page's call went out and when it came, on the monotonic clock. */
+  startedAt: number;
   loadedAt: number;
   start: Omit<Position, "pair">;
 }
@@ -77,14 +79,14 @@ export class LiveChat {
    * `UpstreamError` "throttled", or "unusable" where no page could be loaded.
    */
   async bootstrap(videoId: string, options: CallOptions): Promise<{ page: Page; first: Batch }> {
-    const { items, loadedAt, start } = await this.open(videoId, options);
+    const { start, ...opened } = await this.open(videoId, options);
     const failures: string[] = [];
     for (const pair of BOOTSTRAP_PAIRS) {
       const position = { ...start, pair };
       try {
         const first = await this.poll(position, options);
         // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { page: { items, position, loadedAt }, first };
+        if (first.kind === "batch") return { page: { ...opened, position }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
@@ -104,14 +106,19 @@ export class LiveChat {
    * "throttled", or "unusable" where a wall may hide it.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Page> {
-    const { items, loadedAt, start } = await this.open(videoId, options, known);
+    const { start, ...opened } = await this.open(videoId, options, known);
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
-    return { items, position, loadedAt };
+    return { ...opened, position };
   }
 
   /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap`, or `reopen`, does. */
   async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
-    const loads = new PageLoads(this.#calls, options);
+    let startedAt = this.#clock.monotonic();
+    const beforeStart = () => {
+      options.beforeStart?.();
+      startedAt = this.#clock.monotonic();
+    };
+    const loads = new PageLoads(this.#calls, { ...options, beforeStart });
     const kept = known && this.#credentials.get();
     const better = kept ?? (await scriptCredentials(loads));
     const search = await searchChat({
@@ -131,20 +138,23 @@ export class LiveChat {
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
-    return { items, loadedAt, start: { chatType, continuation, credentials, panels, ...from } };
+    return { items, startedAt, loadedAt, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**
    * What the popout page shows just now, nothing where it shows no chat: no other page shows messages. The position
    * stays but for the polls that the page shows. Rejects with `UpstreamError` where the page is not the video's.
    */
-  async backlog(videoId: string, position: Position, options: CallOptions): Promise<Page> {
+  async backlog(
+    videoId: string,
+    position: Position,
+    options: CallOptions,
+  ): Promise<Pick<Page, "items" | "position">> {
     const html = await this.#calls.page(popoutPath(videoId), options);
-    const loadedAt = this.#clock.monotonic();
     const page = readChatPage(html, videoId, this.#settings.chatView);
     if (!page.chat && page.means === "wall") throw new UpstreamError("unusable", page.why);
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
-    return { items, position: { ...position, panels }, loadedAt };
+    return { items, position: { ...position, panels } };
   }
 
   /** The base URL of the host that a client talks to. */
