@@ -17,6 +17,7 @@ import {
 /** How connecting fails, by the system's codes and undici's. */
 const NO_CONNECTION = new Set([
   "EACCES",
+  "EADDRNOTAVAIL",
   "EAI_AGAIN",
   "ECONNREFUSED",
   "EHOSTDOWN",
@@ -27,6 +28,10 @@ const NO_CONNECTION = new Set([
   "EPERM",
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
+  // By a proxy: it refuses the tunnel, breaks it off while it is made, or says in SOCKS why it makes none.
+  "UND_ERR_ABORTED",
+  "UND_ERR_PRX_CONN",
+  "UND_ERR_SOCKS5",
 ]);
 /** Most answers are smaller. */
 const FIRST_BYTES = 32 * 1024;
