@@ -70,8 +70,9 @@ const THROTTLES = { status: 429, headers: { "retry-after": "120" } };
 export async function carry(options: CarryOptions): Promise<Carried> {
   const { seed, rooms: count, timeoutsMs, arrivalMs, forMs, egresses = 1, trouble } = options;
   const scheduler = new Scheduler(new Random(seed, "time"));
+  const spacingMs = Number(options.settings?.RELAY_GATE_SPACING_MS ?? SETTINGS.RELAY_GATE_SPACING_MS.default);
   // One more than an address asks for that keeps to the gate.
-  const perAddress = { requests: 5, everyMs: 1000 };
+  const perAddress = { requests: Math.floor(1000 / spacingMs) + 1, everyMs: 1000 };
   const upstream = simulateInProcess({ seed, clock: scheduler, keepRequests: 1, perAddress });
   const { main, music, mobile } = upstream.urls;
   const texts = {

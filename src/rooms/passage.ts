@@ -77,6 +77,11 @@ export class Passage {
     return this.#route.liveChat;
   }
 
+  /** Whether it has taken this route from another, and nothing good has come yet. */
+  get isNewcomer(): boolean {
+    return !this.#isProved;
+  }
+
   /** The name of its egress. */
   get egress(): string {
     return this.#route.egress.name;

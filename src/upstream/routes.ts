@@ -29,6 +29,8 @@ export interface RoutesParts extends Omit<UpstreamCallsParts, "egress" | "flight
 /** What an address asks for that no room uses, to learn whether it reaches the upstream again. */
 const SMALL_PAGE = "/sw.js";
 
+/** Where there is another way out, one that does not answer is left sooner than a call would be given up otherwise. */
+const MAX_CHAT_MS = 5000;
 /** A caller waits for no more of them. */
 export const MAX_TRIES = 3;
 
@@ -38,8 +40,10 @@ export class Routes {
 
   constructor({ egresses, reading, clock, ...parts }: RoutesParts) {
     this.#clock = clock;
+    const maxChatMs = egresses.length > 1 ? MAX_CHAT_MS : Number.POSITIVE_INFINITY;
+    const deadlines = { ...parts.deadlines, chatMs: Math.min(parts.deadlines.chatMs, maxChatMs) };
     this.#all = egresses.map((egress) => {
-      const calls = new UpstreamCalls({ ...parts, egress, flights: new Flights(clock) });
+      const calls = new UpstreamCalls({ ...parts, deadlines, egress, flights: new Flights(clock) });
       return { egress, calls, liveChat: new LiveChat(calls, reading, clock, parts.telemetry) };
     });
     if (this.isSingle) return;
