@@ -176,7 +176,12 @@ export class OwnedRoom {
     const { lease } = claim;
     const isRecorded = parts.settings.recorded.has(claim.videoId);
     const standsBackMs = (isQuiet: boolean) =>
-      standsBack({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet, isNewcomer: passage.isNewcomer });
+      standsBack({
+        isRecorded,
+        isWatched: this.room.viewerCount > 0,
+        isQuiet,
+        isNewcomer: passage.isNewcomer,
+      });
     this.#poller = new Poller(claim.videoId, start, { ...parts, passage, appender, lease, standsBackMs });
     this.#following = this.room.follow();
     this.#polling = this.#poller.run(this.#windDown.signal, this.#stop.signal);

@@ -3,7 +3,7 @@
  * names. One that names none uses the proxy of the environment, if any, but never for loopback addresses.
  */
 import { isIP } from "node:net";
-import { Agent, type Dispatcher, EnvHttpProxyAgent, fetch, ProxyAgent } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, fetch, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { Way } from "./ways.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -72,6 +72,8 @@ function dispatcherOf(way: Way): Dispatcher {
       return new Agent({ ...OPTIONS, localAddress: way.address, connect });
     }
     case "proxy": {
+      if (way.url.startsWith("socks5:"))
+        return new Socks5ProxyAgent(way.url, { requestTls: OPTIONS.connect });
       const tls = { requestTls: OPTIONS.connect, proxyTls: OPTIONS.connect };
       // Through a tunnel, whatever the upstream's scheme: so the proxy reads nothing, and answers nothing itself.
       return new ProxyAgent({ uri: way.url, proxyTunnel: true, allowH2: false, ...tls });
