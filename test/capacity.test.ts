@@ -121,6 +121,23 @@ describe("a room that fits waits while its calls would make polls late", () => {
     assert.deepEqual(opened, [0, 1, 2, 3, 4, 5]);
   });
 
+  it("opens a recorded one before all others that wait", async () => {
+    const { capacity, clock, late } = capacityOf({ spacingMs: 1000 });
+    late.ms = 5001;
+    const opened: string[] = [];
+    const admit = (room: string, isFirst: boolean) =>
+      capacity.admit(room, { ...wish(REPLAY), isFirst }, never).then(() => opened.push(room));
+    for (const room of ["one", "two", "three"]) void admit(room, false);
+    void admit("recorded", true);
+    late.ms = 0;
+    for (const room of ["recorded", "one", "two", "three"]) {
+      await clock.advance(200);
+      assert.equal(opened.at(-1), room);
+      capacity.ask(room, { intervalMs: 60_000, windowMs: REPLAY });
+    }
+    assert.equal(opened.length, 4);
+  });
+
   it("opens none while polls are as late as they may be, and refuses what waits for 30 s", async () => {
     const { capacity, clock, late } = capacityOf();
     late.ms = 5001;

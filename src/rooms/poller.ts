@@ -247,17 +247,16 @@ export class Poller {
    */
   async #refresh(options: CallOptions): Promise<Next | undefined> {
     const { appender, clock, passage, telemetry } = this.#parts;
-    const { liveChat } = passage;
     if (!this.#silence.isDue(clock.monotonic())) return undefined;
     this.#silence.pageAsked(clock.monotonic());
     const atOnce = { ...options, maxCooldownMs: 0 };
-    const page = await optional(liveChat.reopen(this.#videoId, this.#position, atOnce));
+    const page = await optional(passage.liveChat.reopen(this.#videoId, this.#position, atOnce));
     if (page?.position.chatType !== this.#position.chatType) return undefined;
     if (await appender.holdsAll(page.items, options.signal)) return undefined;
     telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
     this.#hindrance = "unreachable";
     this.#keepPage(page);
-    const answer = await optional(liveChat.poll(page.position, options));
+    const answer = await optional(passage.liveChat.poll(page.position, options));
     return answer?.kind === "batch" ? this.#take(answer, options) : undefined;
   }
 
