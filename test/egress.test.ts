@@ -5,10 +5,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { carry } from "../simulation/carry.ts";
 import type { ListedRoom } from "../src/rooms/listing.ts";
 import type { Chat } from "../src/simulator/chat.ts";
+import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
-import { ask, post } from "./support/api.ts";
+import { ask, post, session } from "./support/api.ts";
 import { inTime } from "./support/opening.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 import { assertConsecutive, Stream, streamUrl } from "./support/stream.ts";
 import { TEXT } from "./support/watched-room.ts";
 
@@ -124,6 +126,62 @@ it("a chat is opened by another address where the first one turns out to be thro
   await viewer.untilMessages(2);
   const { body } = await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms");
   assert.equal(body.rooms[0]?.egress, TWO);
+});
+
+it("the polls that follow a session go by its address, while that works", async () => {
+  await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
+  const { upstream } = relay;
+  for (const videoId of ["egress-six6", "egress-7777"])
+    upstream.chat(videoId, { ...TEXT, timeoutMs: 50 }).say(1);
+  const { client, endpoint, apiKey, webVersion, ...opened } = await session(relay.url, {
+    videoId: "egress-six6",
+  });
+  await using viewer = await Stream.open(relay.url, { videoId: "egress-7777" });
+  await viewer.untilMessages(1); // the first address has more to do than the second now
+  let { token } = opened;
+  const poll = async () => {
+    const { status, body } = await post<{ token: string }>(relay.url, "/v1/poll", {
+      client,
+      endpoint,
+      token,
+      apiKey,
+      webVersion,
+    });
+    assert.equal(status, 200);
+    token = body.token;
+    return upstream.requests.findLast(({ videoId }) => videoId === "egress-six6")?.from;
+  };
+  assert.deepEqual([await poll(), await poll()], [ONE, ONE]);
+  upstream.fault({ on: "get_live_chat", from: ONE, videoId: "egress-six6", times: 1, as: THROTTLES });
+  assert.deepEqual([await poll(), await poll()], [TWO, TWO]);
+});
+
+it("after a restart a room is read by the egress of the same name, and where that is gone by another, from its page", async (t) => {
+  const path = await temporaryFile(t);
+  const started = (ways: string, upstream: Simulator) =>
+    startRelay({ upstream, settings: { RELAY_STORE: `sqlite:${path}`, RELAY_EGRESS: ways } });
+  await using upstream = await startSimulator();
+  const chats = ["egress-8888", "egress-9999"].map((id) => upstream.chat(id, { ...TEXT, timeoutMs: 50 }));
+  const pages = () => upstream.requests.filter(({ kind }) => kind === "popout").map(({ from }) => from);
+  for (const [ways, ...expected] of [
+    [`a=ip:${ONE},b=ip:${TWO}`, "a", "b"],
+    [`b=ip:${TWO},a=ip:${ONE}`, "a", "b"],
+    [`b=ip:${TWO}`, "b", "b"],
+  ] as const) {
+    await using relay = await started(ways, upstream);
+    for (const chat of chats) {
+      chat.say(1);
+      await using viewer = await Stream.open(relay.url, { videoId: chat.videoId, lastEventId: 0 });
+      await inTime(viewer.untilMessages(chat.ledger.length), "what was said");
+    }
+    const { body } = await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms");
+    const found = new Map(body.rooms.map(({ videoId, egress }) => [videoId, egress]));
+    assert.deepEqual(
+      chats.map(({ videoId }) => found.get(videoId)),
+      expected,
+    );
+  }
+  assert.deepEqual(pages(), [ONE, TWO, TWO]);
 });
 
 describe("of an upstream that counts calls by address and holds what was said for 10 s", () => {
