@@ -188,6 +188,8 @@ export const FAULT_KINDS: readonly string[] = [
   ...["page", "wall"].flatMap((prefix) => named(prefix, PAGE_FAILURES)),
   ...named("script", SCRIPT_FAILURES),
   ...OVER_SHAPES.map((shape) => `chats over ${shape}`),
+  "address throttled",
+  "address lost",
   "tokens expired",
   "tokens silent",
   "bursts",

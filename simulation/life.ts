@@ -12,8 +12,9 @@ import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import type { Logger } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import type { UpstreamCalls } from "../src/upstream/calls.ts";
-import { directEgress } from "../src/upstream/egress/egress.ts";
+import { openEgresses } from "../src/upstream/egress/egress.ts";
+import type { Way } from "../src/upstream/egress/ways.ts";
+import type { Routes } from "../src/upstream/routes.ts";
 import { type Disk, SimulatedThread } from "./disk.ts";
 import type { Network } from "./network.ts";
 import { MortalClock, type Scheduler } from "./scheduler.ts";
@@ -38,7 +39,7 @@ export class Life {
   readonly peek: Peek;
   readonly #clock: MortalClock;
   readonly #store: ObservedStore;
-  readonly #calls: UpstreamCalls;
+  readonly #routes: Routes;
 
   /** Rejects where the store does not work: then there is no service, until the next try. */
   static async begin(parts: LifeParts): Promise<Life> {
@@ -56,21 +57,23 @@ export class Life {
   private constructor({ config, scheduler, network, disk, log }: LifeParts) {
     const clock = new MortalClock(scheduler);
     const telemetry = new Telemetry(log);
-    const egress = directEgress(config.gate, clock, telemetry, network.connectionsOf(clock));
+    const { egress: ways, gate: settings } = config;
+    const connectionsOf = ({ name }: Way) => network.connectionsOf(clock, name);
+    const egresses = openEgresses({ ways, settings, clock, telemetry, connectionsOf });
     const { engine, peek } = disk ? onDisk(disk, clock) : inMemory(clock);
     const store = new ObservedStore(engine, clock, telemetry);
-    const { rooms, calls } = assembleRelay({ config, store, egress, clock, telemetry });
+    const { rooms, routes } = assembleRelay({ config, store, egresses, clock, telemetry });
     this.rooms = rooms;
     this.peek = peek;
     this.#clock = clock;
     this.#store = store;
-    this.#calls = calls;
+    this.#routes = routes;
   }
 
   /** As the service stops on a signal. */
   async stop(): Promise<void> {
     await this.rooms.stop();
-    await this.#calls.close();
+    await this.#routes.close();
     await this.#clock.sleep(1); // in the service the listener closes here
     await this.#store.close();
     this.#clock.isDead = true;

@@ -16,6 +16,8 @@ export class Network {
   /** Until when connections are refused, or nothing is answered, in virtual milliseconds. */
   refusesUntil = 0;
   silentUntil = 0;
+  /** The egresses by which nothing is answered. */
+  readonly lost = new Set<string>();
   readonly #simulator: InProcessSimulator;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
@@ -33,19 +35,25 @@ export class Network {
     this.latency = USUAL_LATENCY;
     this.refusesUntil = 0;
     this.silentUntil = 0;
+    this.lost.clear();
   }
 
-  /** The connections of one life of the service. */
-  connectionsOf(life: MortalClock): Connections {
+  /** The connections of one egress in one life of the service. */
+  connectionsOf(life: MortalClock, egress: string): Connections {
     return {
       request: (request, signal) =>
-        life.isDead ? aborted() : life.untilDeath(this.#request(request, signal, life)),
+        life.isDead ? aborted() : life.untilDeath(this.#request(request, signal, life, egress)),
       close: async () => {},
     };
   }
 
-  async #request(request: OutgoingRequest, signal: AbortSignal, life: MortalClock): Promise<IncomingAnswer> {
-    const call = this.#judge.began(request);
+  async #request(
+    request: OutgoingRequest,
+    signal: AbortSignal,
+    life: MortalClock,
+    egress: string,
+  ): Promise<IncomingAnswer> {
+    const call = this.#judge.began(request, egress);
     try {
       signal.throwIfAborted();
       const now = this.#scheduler.monotonic();
@@ -54,8 +62,8 @@ export class Network {
         await this.#scheduler.sleep(waitMs, signal);
         throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
       }
-      if (now < this.silentUntil) await aborted(signal);
-      const answer = await this.#simulator.exchange(request, signal);
+      if (now < this.silentUntil || this.lost.has(egress)) await aborted(signal);
+      const answer = await this.#simulator.exchange({ ...request, from: egress }, signal);
       await this.#scheduler.sleep(waitMs, signal);
       return { ...answer, body: this.#body(answer, call, life) };
     } catch (error) {

@@ -1,5 +1,6 @@
 /** One run: a seed's world, some minutes of trouble, then calm, in which everybody must get everything. */
 import type { Random } from "../src/simulator/random.ts";
+import { troubleAddresses } from "./addresses.ts";
 import { EVENTS, type Event } from "./events.ts";
 import type { Violation } from "./journal.ts";
 import { World } from "./world.ts";
@@ -40,7 +41,8 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
     journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
   };
   process.on("unhandledRejection", onRejection);
-  const actors = [trouble(world, calmAt), ...world.viewers.map((viewer) => viewer.live())];
+  const addresses = troubleAddresses(world, world.egresses, calmAt);
+  const actors = [trouble(world, calmAt), addresses, ...world.viewers.map((viewer) => viewer.live())];
   for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));
   const settle = async () => {
     await world.judge();

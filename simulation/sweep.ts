@@ -1,8 +1,8 @@
 /**
- * How many rooms one address reads of so many that are asked for, and how late polls were at most, in virtual time: the
- * table of docs/reliability.md.
+ * How many rooms one address reads, or several, of so many that are asked for, and how late polls were at most, in
+ * virtual time: the tables of docs/operations.md.
  *
- *     npm run sweep [-- --minutes 3] [--spacing 250]
+ *     npm run sweep [-- --minutes 3] [--spacing 250] [--egresses 1]
  */
 import { commandLine } from "../chaos/command-line.ts";
 import { type Carried, carry } from "./carry.ts";
@@ -11,6 +11,7 @@ const { values } = commandLine({
   options: {
     minutes: { type: "string", default: "3" },
     spacing: { type: "string", default: "250" },
+    egresses: { type: "string", default: "1" },
   },
 });
 
@@ -29,7 +30,8 @@ for (const [interval, timeoutsMs] of Object.entries(CHATS)) {
     for (const rooms of COUNTS) {
       const settings = { RELAY_GATE_SPACING_MS: values.spacing };
       const forMs = Number(values.minutes) * 60_000;
-      const run = await carry({ seed: 1, rooms, timeoutsMs, arrivalMs, forMs, settings });
+      const egresses = Number(values.egresses);
+      const run = await carry({ seed: 1, rooms, timeoutsMs, arrivalMs, forMs, settings, egresses });
       isBroken ||= run.lost > 0 || run.open + run.refused !== rooms;
       runs.push(run);
     }

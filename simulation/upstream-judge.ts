@@ -16,6 +16,7 @@ interface Call {
   videoId: string;
   /** A chat call; else a page or a script. */
   isChat: boolean;
+  address: Address;
 }
 
 /** Sums of fractions of milliseconds are not exact. */
@@ -42,10 +43,20 @@ class Pause {
   }
 }
 
+/** What the upstream has seen of one address. */
+class Address {
+  readonly inFlight = new Set<Call>();
+  readonly pauses = { chat: new Pause(), page: new Pause() };
+  lastAt = Number.NEGATIVE_INFINITY;
+  throttledAt = Number.NEGATIVE_INFINITY;
+}
+
 interface UpstreamJudgeHost {
   /** The next call of a room begins: what was offered to it before must be stored. */
   chatCalled(videoId: string): void;
   pageCame(videoId: string): void;
+  /** A good answer to a chat call of the room came. */
+  answered(videoId: string): void;
 }
 
 export class UpstreamJudge {
@@ -57,10 +68,8 @@ export class UpstreamJudge {
   readonly #scheduler: Scheduler;
   readonly #journal: Journal;
   readonly #host: UpstreamJudgeHost;
-  readonly #inFlight = new Set<Call>();
-  #lastAt = Number.NEGATIVE_INFINITY;
-  #throttledAt = Number.NEGATIVE_INFINITY;
-  #pauses = { chat: new Pause(), page: new Pause() };
+  /** By the name of the egress. */
+  readonly #addresses = new Map<string, Address>();
 
   constructor(gate: GateSettings, scheduler: Scheduler, journal: Journal, host: UpstreamJudgeHost) {
     this.#gate = gate;
@@ -71,45 +80,42 @@ export class UpstreamJudge {
 
   /** A process that starts knows nothing of the one before it, whose calls are gone. */
   lifeBegins(): void {
-    this.#inFlight.clear();
+    this.#addresses.clear();
     this.offered.clear();
-    this.#lastAt = Number.NEGATIVE_INFINITY;
-    this.#throttledAt = Number.NEGATIVE_INFINITY;
-    this.#pauses = { chat: new Pause(), page: new Pause() };
   }
 
-  began({ url, body }: OutgoingRequest): Call {
+  began({ url, body }: OutgoingRequest, egress: string): Call {
     const { pathname, searchParams } = new URL(url);
     const asked = parseObject(body ?? "") ?? {};
     const token = asked.continuation;
     const isChat = typeof token === "string";
     const videoId = (isChat ? videoIdIn(token) : searchParams.get("v")) ?? String(asked.videoId ?? "");
     const name = pathname;
-    const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat };
+    const address = this.#addresses.getOrInsertComputed(egress, () => new Address());
+    const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat, address };
     this.#journal.note(`call ${videoId} ${pathname}`);
     this.#judge(call);
     if (!isChat) {
       if (name === POPOUT) this.pageLoads.set(videoId, (this.pageLoads.get(videoId) ?? 0) + 1);
       this.offered.delete(videoId); // the page may come in the place of an answer that was given up
     }
-    this.#lastAt = call.at;
-    this.#inFlight.add(call);
+    address.lastAt = call.at;
+    address.inFlight.add(call);
     if (isChat) this.#host.chatCalled(videoId);
     return call;
   }
 
   #judge(call: Call): void {
     const { at, videoId, name, isChat } = call;
+    const { lastAt, inFlight, pauses } = call.address;
     const { spacingMs, concurrency } = this.#gate;
     const violate = (what: string) => this.#journal.violate(videoId, `${name}: ${what}`);
-    if (at - this.#lastAt < spacingMs - TOLERANCE_MS) violate(`${at - this.#lastAt} ms after the last call`);
-    if (this.#inFlight.size >= concurrency) violate(`${this.#inFlight.size} calls are in flight already`);
-    const until = isChat
-      ? this.#pauses.chat.until
-      : Math.max(this.#pauses.chat.until, this.#pauses.page.until);
+    if (at - lastAt < spacingMs - TOLERANCE_MS) violate(`${at - lastAt} ms after the last call`);
+    if (inFlight.size >= concurrency) violate(`${inFlight.size} calls are in flight already`);
+    const until = isChat ? pauses.chat.until : Math.max(pauses.chat.until, pauses.page.until);
     if (at < until - TOLERANCE_MS) violate(`${until - at} ms before the end of a cooldown`);
-    const isPolled =
-      isChat && this.#inFlight.values().some((other) => other.isChat && other.videoId === videoId);
+    const all = this.#addresses.values().flatMap((address) => address.inFlight);
+    const isPolled = isChat && all.some((other) => other.isChat && other.videoId === videoId);
     if (isPolled) violate("the room is being polled already");
   }
 
@@ -117,27 +123,29 @@ export class UpstreamJudge {
     this.#journal.note(
       `failed ${call.videoId} ${call.name} ${error instanceof Error ? error.message : error}`,
     );
-    this.#inFlight.delete(call);
+    call.address.inFlight.delete(call);
   }
 
   delivered(call: Call, { status, header }: IncomingAnswer, text: string): void {
-    this.#inFlight.delete(call);
+    const { address } = call;
+    address.inFlight.delete(call);
     const now = this.#scheduler.monotonic();
     this.#journal.note(`answer ${call.videoId} ${call.name} ${status} ${text.length}`);
     if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
       const namedMs = 1000 * Number(header("retry-after") ?? 0);
-      const pause = call.isChat ? this.#pauses.chat : this.#pauses.page;
+      const pause = call.isChat ? address.pauses.chat : address.pauses.page;
       // Calls that were in flight together report one and the same throttling.
-      const isSame = call.at < this.#throttledAt;
+      const isSame = call.at < address.throttledAt;
       pause.throttled(isSame, now, this.#gate.cooldownMs, namedMs);
-      if (!isSame) this.#throttledAt = now;
+      if (!isSame) address.throttledAt = now;
       return;
     }
     if (status !== 200) return;
-    for (const pause of Object.values(this.#pauses)) pause.succeeded();
+    for (const pause of Object.values(address.pauses)) pause.succeeded();
     if (!call.isChat) this.#host.pageCame(call.videoId);
     if (!call.isChat || !text.includes('"continuationContents"')) return;
     const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
     this.offered.set(call.videoId, { ids, at: now });
+    this.#host.answered(call.videoId);
   }
 }

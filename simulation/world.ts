@@ -9,6 +9,7 @@ import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
+import { drawWays } from "./addresses.ts";
 import { Disk } from "./disk.ts";
 import { FrameReader } from "./frames.ts";
 import { Journal } from "./journal.ts";
@@ -43,6 +44,9 @@ export class World {
   readonly random: Random;
   readonly upstream: InProcessSimulator;
   readonly upstreamJudge: UpstreamJudge;
+  readonly seed: number;
+  /** The names of the service's ways out. */
+  readonly egresses: readonly string[];
   readonly network: Network;
   /** Undefined where the store is in memory. */
   readonly disk: Disk | undefined;
@@ -64,10 +68,13 @@ export class World {
     this.scheduler = new Scheduler(new Random(seed, "time"));
     this.journal = new Journal(() => this.scheduler.monotonic());
     this.upstream = simulateInProcess({ seed, clock: this.scheduler, keepRequests: 100 });
-    this.#config = drawConfig(this.random, this.upstream);
+    this.seed = seed;
+    this.#config = drawConfig(this.random, this.upstream, drawWays(seed));
+    this.egresses = this.#config.egress.map(({ name }) => name);
     this.upstreamJudge = new UpstreamJudge(this.#config.gate, this.scheduler, this.journal, {
       chatCalled: (videoId) => this.#chatCalled(videoId),
       pageCame: (videoId) => this.#pageCame(videoId),
+      answered: () => {},
     });
     this.network = new Network(
       this.upstream,
@@ -247,12 +254,13 @@ export class World {
 }
 
 /** Limits that make calls rare enough to have to wait for each other, and states short enough to be left in a run. */
-function drawConfig(random: Random, { urls }: InProcessSimulator): Config {
+function drawConfig(random: Random, { urls }: InProcessSimulator, ways: string): Config {
   const settings: Partial<Record<SettingName, string | number>> = {
     RELAY_STORE: "memory:",
     RELAY_UPSTREAM_URL: urls.main,
     RELAY_UPSTREAM_MUSIC_URL: urls.music,
     RELAY_UPSTREAM_MOBILE_URL: urls.mobile,
+    RELAY_EGRESS: ways,
     RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]),
     RELAY_GATE_CONCURRENCY: random.pick([2, 4, 8]),
     RELAY_COOLDOWN_MS: random.pick([2000, 5000]),

@@ -14,6 +14,7 @@ import { TEXT, watchedRoom } from "./support/watched-room.ts";
 const WINDOW_MS = 10_000;
 const REPLAY = Number.POSITIVE_INFINITY;
 const SETTINGS = { spacingMs: 250, maxLatenessMs: 5000 };
+const wish = (windowMs: number) => ({ intervalMs: undefined, windowMs });
 const never = new AbortController().signal;
 
 function capacityOf(settings: Partial<typeof SETTINGS> = {}) {
@@ -33,7 +34,7 @@ async function fill(
   for (let count = 0; count < most; count++) {
     const room = `${intervalMs} ${count}`;
     try {
-      await capacity.admit(room, windowMs, never);
+      await capacity.admit(room, wish(windowMs), never);
     } catch (error) {
       assert.ok(error instanceof RelayError && error.code === "CAPACITY");
       return count;
@@ -92,7 +93,7 @@ describe("rooms are taken in as long as all can be read in time", () => {
   it("the refusal says how many are read, names the settings and when to come again", async () => {
     const { capacity } = capacityOf();
     await fill(capacity, 9000);
-    await assert.rejects(capacity.admit("one more", WINDOW_MS, never), (error: RelayError) => {
+    await assert.rejects(capacity.admit("one more", wish(WINDOW_MS), never), (error: RelayError) => {
       assert.match(
         error.message,
         /beside 26 others.*250 ms.*RELAY_GATE_SPACING_MS.*5000 ms.*RELAY_MAX_LATENESS_MS/,
@@ -108,7 +109,8 @@ describe("a room that fits waits while its calls would make polls late", () => {
   it("opens four at a time at 250 ms, the next one when one of them is read or given up", async () => {
     const { capacity, clock } = capacityOf();
     const opened: number[] = [];
-    for (let i = 0; i < 7; i++) void capacity.admit(`room ${i}`, WINDOW_MS, never).then(() => opened.push(i));
+    for (let i = 0; i < 7; i++)
+      void capacity.admit(`room ${i}`, wish(WINDOW_MS), never).then(() => opened.push(i));
     await clock.advance(1000);
     assert.deepEqual(opened, [0, 1, 2, 3]);
     capacity.ask("room 2", { intervalMs: 9000, windowMs: WINDOW_MS });
@@ -119,12 +121,29 @@ describe("a room that fits waits while its calls would make polls late", () => {
     assert.deepEqual(opened, [0, 1, 2, 3, 4, 5]);
   });
 
+  it("opens a recorded one before all others that wait", async () => {
+    const { capacity, clock, late } = capacityOf({ spacingMs: 1000 });
+    late.ms = 5001;
+    const opened: string[] = [];
+    const admit = (room: string, isFirst: boolean) =>
+      capacity.admit(room, { ...wish(REPLAY), isFirst }, never).then(() => opened.push(room));
+    for (const room of ["one", "two", "three"]) void admit(room, false);
+    void admit("recorded", true);
+    late.ms = 0;
+    for (const room of ["recorded", "one", "two", "three"]) {
+      await clock.advance(200);
+      assert.equal(opened.at(-1), room);
+      capacity.ask(room, { intervalMs: 60_000, windowMs: REPLAY });
+    }
+    assert.equal(opened.length, 4);
+  });
+
   it("opens none while polls are as late as they may be, and refuses what waits for 30 s", async () => {
     const { capacity, clock, late } = capacityOf();
     late.ms = 5001;
     const outcomes: string[] = [];
     const admit = (room: string) =>
-      capacity.admit(room, REPLAY, never).then(
+      capacity.admit(room, wish(REPLAY), never).then(
         () => outcomes.push(`${room} opened`),
         (error) => outcomes.push(`${room} ${error.code}`),
       );
@@ -143,7 +162,7 @@ describe("a room that fits waits while its calls would make polls late", () => {
     const { capacity, late } = capacityOf();
     late.ms = 5001;
     const stop = new AbortController();
-    const waiting = capacity.admit("room", REPLAY, stop.signal);
+    const waiting = capacity.admit("room", wish(REPLAY), stop.signal);
     stop.abort(new Error("stopped"));
     await assert.rejects(waiting, /stopped/);
     assert.equal(capacity.roomCount, 0);

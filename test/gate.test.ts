@@ -69,6 +69,18 @@ describe("fairness", () => {
     );
   });
 
+  it("lets those stand back that may, behind all that are due before their time is over", async () => {
+    const { clock, call, starts } = gateBench();
+    const polls = Array.from({ length: 12 }, (_, i) => call(`poll ${i}`, { dueAt: i * 200 }));
+    const patient = call("patient", { dueAt: 0, standsBackMs: 1000 });
+    await clock.advance(5000);
+    await Promise.all([...polls, patient]);
+    assert.equal(
+      starts.findIndex(({ name }) => name === "patient"),
+      6,
+    );
+  });
+
   it("lets a caller's calls through between hundreds of polls that are overdue", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Promise.all(Array.from({ length: 300 }, (_, i) => call(`poll ${i}`, { dueAt: -i })));

@@ -47,6 +47,8 @@ describe("a recorded chat", () => {
       viewers: 0,
       lateMs: null,
       holes: 0,
+      egress: null,
+      fullAnswers: null,
     });
     assert.ok(Date.parse(firstAt ?? "") <= Date.parse(lastAt ?? ""));
     await using reader = await Stream.open(again.url, { videoId: VIDEO, lastEventId: 0 });
@@ -89,8 +91,11 @@ describe("livechat-relay rooms", () => {
     const { code, out, error } = await outcome(["rooms", "--server", relay.url]);
     assert.equal(code, 0);
     const time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d";
-    assert.match(out, /^VIDEO +STATE +MESSAGES +FIRST +LAST +VIEWERS +LATE +HOLES\n/);
-    assert.match(out, new RegExp(`\n${VIDEO} +polling +4 +${time} +${time} +1 +\\d+\\.\\d s +0\n$`));
+    assert.match(out, /^VIDEO +STATE +MESSAGES +FIRST +LAST +VIEWERS +LATE +HOLES +FULL +EGRESS\n/);
+    assert.match(
+      out,
+      new RegExp(`\n${VIDEO} +polling +4 +${time} +${time} +1 +\\d+\\.\\d s +0 +0 +direct\n$`),
+    );
     assert.equal(error, "livechat-relay: messages are deleted after 30 days (RELAY_RETENTION_DAYS)\n");
   });
 });

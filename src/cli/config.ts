@@ -10,6 +10,7 @@ import { STALL_MS } from "../rooms/viewer.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
+import { parseWays } from "../upstream/egress/ways.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
@@ -52,6 +53,14 @@ export const SETTINGS = {
   RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
   RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of the music upstream host", baseUrl),
   RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of the mobile upstream host", baseUrl),
+  RELAY_EGRESS: {
+    ...flag(
+      "direct",
+      "comma list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`)",
+      parseWays,
+    ),
+    isSecret: true,
+  },
   RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two upstream calls", ms(0)),
   RELAY_GATE_CONCURRENCY: flag("4", "maximum number of upstream calls in flight", whole(1, 1000)),
   RELAY_MAX_LATENESS_MS: flag(
@@ -162,6 +171,7 @@ export function toConfig(v: SettingValues) {
     },
     clients: v.RELAY_CLIENTS_FILE,
     deadlines: DEADLINES,
+    egress: v.RELAY_EGRESS,
     gate: {
       spacingMs: v.RELAY_GATE_SPACING_MS,
       concurrency: v.RELAY_GATE_CONCURRENCY,
@@ -181,6 +191,8 @@ export function toConfig(v: SettingValues) {
       maxFailures: v.RELAY_MAX_FAILURES,
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
+      /** Ids of the videos to record. */
+      recorded: new Set(v.RELAY_RECORD),
       timeOfDay: time,
     },
     reading: { chatView: v.RELAY_CHAT_VIEW, timeOfDay: time },
@@ -193,8 +205,6 @@ export function toConfig(v: SettingValues) {
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
-    /** Ids of the videos to record. */
-    record: v.RELAY_RECORD,
     /** 0 keeps all. */
     retentionDays: v.RELAY_RETENTION_DAYS,
     /** The store is a backup: cursors given out since it was made must not be honoured. */

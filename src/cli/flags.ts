@@ -11,6 +11,8 @@ export interface Flag<T> {
   option?: string;
   /** It takes no value: given, its text is "on". */
   isSwitch?: true;
+  /** Its text may hold a password, and is shown in no error. */
+  isSecret?: true;
   /** Throws an error that says what the text must be. */
   read(text: string): T;
 }
@@ -148,8 +150,8 @@ function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
     const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     const option = `--${flagOf(name, flag)}`;
     const shown = !isVariable(name) ? option : flag.option ? `${name} (${option})` : name;
-    const quoted = text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS);
-    throw new UsageError(`${shown}: must be ${must}, not ${JSON.stringify(quoted)}`);
+    const quoted = JSON.stringify(text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS));
+    throw new UsageError(`${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quoted}`}`);
   }
 }
 

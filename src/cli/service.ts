@@ -6,7 +6,8 @@ import { recordChat } from "../rooms/recorder.ts";
 import { openStore, StoreOpenError } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { directEgress } from "../upstream/egress/egress.ts";
+import { openEgresses } from "../upstream/egress/egress.ts";
+import { assertLocal } from "../upstream/egress/ways.ts";
 import type { Config } from "./config.ts";
 import { assembleRelay } from "./relay.ts";
 
@@ -32,14 +33,16 @@ export async function startService(
   telemetry: Telemetry,
   stopped?: AbortSignal,
 ): Promise<Service> {
-  const egress = directEgress(config.gate, clock, telemetry); // first: what it refuses must leave nothing open
+  const { egress: ways, gate } = config; // first: what these refuse must leave nothing open
+  await assertLocal(ways);
+  const egresses = openEgresses({ ways, settings: gate, clock, telemetry });
   const store = await openStore(config.storeUrl, clock, telemetry, config.shared).catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;
   });
-  const { calls, liveChat, rooms } = assembleRelay({ config, store, egress, clock, telemetry });
-  const app = await createServer({ rooms, liveChat, telemetry, clock }, config.http);
+  const { routes, rooms } = assembleRelay({ config, store, egresses, clock, telemetry });
+  const app = await createServer({ rooms, routes, telemetry, clock }, config.http);
   const background = new AbortController();
 
   const stop = async () => {
@@ -47,7 +50,7 @@ export async function startService(
     if (store.peers) await rooms.leave(config.drainMs);
     // Readiness goes off first; it can be asked for until the last stream has ended.
     await rooms.stop();
-    await calls.close();
+    await routes.close();
     await app.close();
     await store.close();
   };
@@ -66,7 +69,7 @@ export async function startService(
   }
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
   const recording = { rooms, store, clock, telemetry };
-  for (const videoId of config.record) void recordChat(videoId, recording, background.signal);
+  for (const videoId of config.rooms.recorded) void recordChat(videoId, recording, background.signal);
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;
   return {

@@ -9,10 +9,10 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import { joinGifts, NO_GIFTS } from "../rooms/gifts.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { isClientLabel } from "../upstream/clients.ts";
-import type { LiveChat } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import type { Route, Routes } from "../upstream/routes.ts";
 import { json, routeOptions } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas.ts";
@@ -20,7 +20,18 @@ import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./sc
 const SESSION = { summary: "Bootstrap a chat for polling by the caller", body: SessionRequest };
 const POLL = { summary: "Exchange a continuation token for the next batch", body: PollRequest };
 
-export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): void {
+/** So many tokens are remembered with the egress that they came by; one that is forgotten works by any. */
+const MAX_TOKENS = 10_000;
+
+export function callerPollingRoutes(app: FastifyInstance, routes: Routes): void {
+  const byToken = new Map<string, Route>();
+  const remember = (token: string | null, route: Route) => {
+    if (token === null || routes.isSingle) return;
+    byToken.delete(token);
+    byToken.set(token, route);
+    const [oldest] = byToken.keys();
+    if (oldest !== undefined && byToken.size > MAX_TOKENS) byToken.delete(oldest);
+  };
   app.post<{ Body: SessionRequest }>(
     "/v1/sessions",
     routeOptions("/v1/sessions", SESSION, json("The chat, ready to be polled.", SessionResponse)),
@@ -28,19 +39,25 @@ export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): v
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
       const signal = clientGone(reply.raw);
-      const { page, first } = await liveChat.bootstrap(videoId, { lane: "caller", maxCooldownMs: 0, signal });
+      const options = { lane: "caller", maxCooldownMs: 0, signal } as const;
+      const { page, first, route } = await routes.call(signal, async (route) => ({
+        ...(await route.liveChat.bootstrap(videoId, options)),
+        route,
+      }));
       const { chatType, pair, credentials, continuation } = page.position;
+      // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
+      const token = first.position.continuation ?? continuation;
+      remember(token, route);
       const initial = includeInitial ? toMessages([...page.items, ...first.items]) : [];
       return {
         videoId,
         chatType,
         client: pair.client,
-        host: liveChat.hostOf(pair.client),
+        host: route.liveChat.hostOf(pair.client),
         endpoint: pair.endpoint,
         apiKey: credentials.apiKey,
         webVersion: credentials.clientVersion,
-        // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
-        token: first.position.continuation ?? continuation,
+        token,
         timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         messages: initial.map((message) => messageFor(message, details)),
       };
@@ -67,8 +84,14 @@ export function callerPollingRoutes(app: FastifyInstance, liveChat: LiveChat): v
         panels: NO_PANELS,
       };
       const options = { lane: "caller", maxCooldownMs: 0, signal: clientGone(reply.raw) } as const;
-      const answer = await liveChat.poll(position, options);
+      const { answer, route } = await routes.call(
+        options.signal,
+        async (route) => ({ answer: await route.liveChat.poll(position, options), route }),
+        byToken.get(token),
+      );
+      byToken.delete(token);
       if (answer.kind === "silence") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
+      remember(answer.position.continuation, route);
       return {
         token: answer.position.continuation,
         timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,

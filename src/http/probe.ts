@@ -1,21 +1,21 @@
 /** `POST /v1/probe`: which upstream clients and endpoints work for a video today. */
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
-import type { LiveChat } from "../upstream/live-chat.ts";
 import { probe } from "../upstream/probe.ts";
+import type { Routes } from "../upstream/routes.ts";
 import { json, routeOptions } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas.ts";
 
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
-export function probeRoute(app: FastifyInstance, liveChat: LiveChat): void {
+export function probeRoute(app: FastifyInstance, routes: Routes): void {
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",
     routeOptions("/v1/probe", EXPECTED, json("One row for each attempt.", ProbeResponse)),
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
-      return { videoId, rows: await probe(liveChat, videoId, clientGone(reply.raw)) };
+      return { videoId, rows: await probe(routes.best.liveChat, videoId, clientGone(reply.raw)) };
     },
   );
 }

@@ -252,6 +252,15 @@ export const RoomsResponse = Type.Object({
       viewers: Type.Integer({ description: "On this instance; a recording counts as one." }),
       lateMs: orNull(Type.Number({ description: "Of a room that is read: since the last good answer." })),
       holes: Type.Integer({ description: "How many messages of type `gap` are among them." }),
+      egress: orNull(
+        Type.String({ description: "The way out to the upstream, of a room that is read here." }),
+      ),
+      fullAnswers: orNull(
+        Type.Integer({
+          description:
+            "Of a room that is read here: how many answers came full, so that messages may be missing.",
+        }),
+      ),
     }),
   ),
 });

@@ -6,7 +6,7 @@ import { nestsDeeper } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { LiveChat } from "../upstream/live-chat.ts";
+import type { Routes } from "../upstream/routes.ts";
 import { AddressLimit } from "./address-limit.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
@@ -52,13 +52,13 @@ export interface HttpSettings {
 
 interface Served {
   rooms: Rooms;
-  liveChat: LiveChat;
+  routes: Routes;
   telemetry: Telemetry;
   clock: Clock;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, liveChat, telemetry, clock } = served;
+  const { rooms, routes, telemetry, clock } = served;
   const socketAnswers = new SocketAnswers(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -94,8 +94,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.streamsNotHandedOver();
   streamRoute(app, { rooms, addresses, socketAnswers, handsOver, compresses: settings.compression });
-  if (settings.callerPolling) callerPollingRoutes(app, liveChat);
-  if (settings.probe) probeRoute(app, liveChat);
+  if (settings.callerPolling) callerPollingRoutes(app, routes);
+  if (settings.probe) probeRoute(app, routes);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
   healthRoutes(app, rooms, telemetry);
   pageRoutes(app, settings.demoVideo);

@@ -18,15 +18,18 @@ export interface Progress {
   position: Position;
   /** When the call went out whose answer led to the position, in milliseconds since 1970. */
   readAt: number;
+  /** The name of the egress whose address the upstream gave the position's credentials to. */
+  egress?: string;
 }
 
 export function encodeCheckpoint(
-  { position, readAt }: Progress,
+  { position, readAt, egress }: Progress,
   { deletions, gifts, hole }: RoomMemory,
 ): string {
   return JSON.stringify({
     position: encodePosition(position),
     readAt,
+    egress,
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
     hole,
@@ -52,6 +55,11 @@ export function readCheckpoint(
 /** When the room was last read, in milliseconds since 1970; undefined where it never was. */
 export function lastReadAt({ checkpoint, checkpointAt }: RoomRecord): number | undefined {
   return asNumber(dig(parseJson(checkpoint ?? ""), "readAt")) ?? checkpointAt ?? undefined;
+}
+
+/** The egress by which the room was last read; undefined where that is not known. */
+export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
+  return asString(dig(parseJson(checkpoint ?? ""), "egress"));
 }
 
 /** The memory that a checkpoint holds; an empty one where it cannot be read. */

@@ -137,10 +137,10 @@ export class Entry {
       case "lingering":
         state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
-        this.#parts.breaker.hurry();
+        state.owned.passage.hurry();
         return state.owned.room.enter(request);
       case "polling":
-        this.#parts.breaker.hurry();
+        state.owned.passage.hurry();
         return state.owned.room.enter(request);
     }
   }

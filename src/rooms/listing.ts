@@ -16,12 +16,18 @@ export interface ListedRoom {
   lateMs: number | null;
   /** How many messages of type `gap` are among them. */
   holes: number;
+  /** The name of the egress by which this instance reads it; null where it does not. */
+  egress: string | null;
+  /** How many answers came full, so that something may be missing, since this instance reads it; null where it does not. */
+  fullAnswers: number | null;
 }
 
 /** What this instance has open of a video. */
 export interface OpenRoom {
   state: RoomState;
   viewers: number;
+  /** Undefined where this instance does not read it. */
+  reading: { egress: string; fullAnswers: number } | undefined;
 }
 
 export function listedRoom(
@@ -41,5 +47,7 @@ export function listedRoom(
     viewers: open?.viewers ?? 0,
     lateMs: isRead && readAt !== null ? Math.max(0, now - readAt) : null,
     holes,
+    egress: open?.reading?.egress ?? null,
+    fullAnswers: open?.reading?.fullAnswers ?? null,
   };
 }

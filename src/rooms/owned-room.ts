@@ -7,34 +7,34 @@ import { Deadline } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { type ClaimedRoom, isFenced } from "../store/port.ts";
-import type { Breaker } from "../upstream/egress/breaker.ts";
-import type { Capacity } from "../upstream/egress/capacity.ts";
-import type { LiveChat } from "../upstream/live-chat.ts";
+import type { CallOptions } from "../upstream/flights.ts";
 import type { Position } from "../upstream/position.ts";
 import { Appender, type AppenderSettings } from "./appender.ts";
-import { lastReadAt, readCheckpoint } from "./checkpoint.ts";
+import { lastEgress, lastReadAt, readCheckpoint } from "./checkpoint.ts";
 import { backfillCursor } from "./cursor.ts";
 import type { Hole } from "./hole.ts";
 import { waitAfter } from "./interval.ts";
 import { historyLength } from "./order.ts";
+import { demandOf } from "./pace.ts";
 import { withAnswer, withPage } from "./pages.ts";
+import { Passage, type PassageParts } from "./passage.ts";
 import { Poller, type PollerSettings, type PollerStart } from "./poller.ts";
+import { standsBack } from "./rank.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 /** A release that the store cannot take is given up: the next claim settles it. */
 const RELEASE_LIMIT_MS = 5000;
 
-export interface OwnedRoomParts extends RoomParts {
-  liveChat: LiveChat;
-  /** Of the egress by which `liveChat` calls. */
-  breaker: Breaker;
-  capacity: Capacity;
+export interface OwnedRoomParts extends RoomParts, PassageParts {
   settings: RoomSettings & PollerSettings & AppenderSettings;
 }
 
 export class OwnedRoom {
   readonly room: Room;
+  /** The egress by which it is read just now. */
+  readonly passage: Passage;
+  readonly #poller: Poller;
   readonly #claim: ClaimedRoom;
   readonly #store: ObservedStore;
   readonly #appender: Appender;
@@ -57,23 +57,28 @@ export class OwnedRoom {
   ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
     const owned = await OwnedRoom.takeOver(videoId, parts);
     if (owned) return { owned };
-    const { store, capacity, settings } = parts;
-    await capacity.admit(videoId, settings.windowMs, signal);
+    const { store, settings } = parts;
+    const passage = await Passage.admitted(
+      videoId,
+      demandOf(videoId, false, undefined, settings),
+      parts,
+      signal,
+    );
     try {
       const before = await store.getRoom(videoId);
       const claim = await store.claim(videoId);
       if (!claim) {
-        capacity.leave(videoId);
+        passage.leave();
         return undefined;
       }
       try {
-        return await OwnedRoom.#bootstrap(claim, before?.end ?? null, parts, signal);
+        return await OwnedRoom.#bootstrap(claim, before?.end ?? null, passage, parts, signal);
       } catch (error) {
         await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
         throw error;
       }
     } catch (error) {
-      capacity.leave(videoId);
+      passage.leave();
       throw error;
     }
   }
@@ -81,13 +86,14 @@ export class OwnedRoom {
   static async #bootstrap(
     claim: ClaimedRoom,
     lastEnd: RoomEnd | null,
+    passage: Passage,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
     const { videoId } = claim;
-    const { breaker, clock, liveChat, telemetry, settings } = parts;
+    const { clock, telemetry, settings } = parts;
     let startedAt = 0;
-    const { page, first } = await liveChat.bootstrap(videoId, {
+    const options: CallOptions = {
       lane: "caller",
       dueAt: clock.monotonic(), // of several, one is opened after the other: a page must not wait long for its answer
       maxCooldownMs: 0,
@@ -96,9 +102,10 @@ export class OwnedRoom {
         startedAt = clock.monotonic();
       },
       signal,
-    });
+    };
+    const { page, first } = await passage.open((liveChat) => liveChat.bootstrap(videoId, options), signal);
     const answeredAt = clock.monotonic();
-    breaker.succeeded();
+    passage.succeeded();
     const { position } = first;
     const { chatType, pair } = position;
     const isReplay = chatType === "liveChatReplayRenderer";
@@ -115,7 +122,7 @@ export class OwnedRoom {
     });
     const backlog = stretches.flatMap(({ items }) => items);
     const readAt = clock.now() - (clock.monotonic() - startedAt);
-    const added = await appender.appendOnce(stretches, { position, readAt });
+    const added = await appender.appendOnce(stretches, { position, readAt, egress: passage.egress });
     const history = new Set(
       backlog
         .slice(0, historyLength(backlog, page.items))
@@ -123,7 +130,7 @@ export class OwnedRoom {
     );
     const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? claim.head;
     const start = { position, startedAt, answeredAt, intervalMs: waitAfter(first, settings) };
-    const owned = new OwnedRoom(claim, appender, start, parts);
+    const owned = new OwnedRoom(claim, appender, start, passage, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
     return {
       owned,
@@ -147,13 +154,17 @@ export class OwnedRoom {
     const ageMs = Math.max(0, parts.clock.now() - (lastReadAt(claim) ?? 0));
     const at = parts.clock.monotonic() - ageMs;
     const start = { position, startedAt: at, answeredAt: at, intervalMs: 0 };
-    return new OwnedRoom(claim, new Appender(parts, claim), start, parts, room);
+    const isReplay = position.chatType === "liveChatReplayRenderer";
+    const demand = demandOf(claim.videoId, isReplay, undefined, parts.settings);
+    const passage = Passage.resumed(claim.videoId, demand, lastEgress(claim), parts);
+    return new OwnedRoom(claim, new Appender(parts, claim), start, passage, parts, room);
   }
 
   private constructor(
     claim: ClaimedRoom,
     appender: Appender,
     start: PollerStart,
+    passage: Passage,
     parts: OwnedRoomParts,
     room = new Room(claim.videoId, start.position.chatType, claim.head, parts),
   ) {
@@ -162,9 +173,24 @@ export class OwnedRoom {
     this.#store = parts.store;
     this.#appender = appender;
     this.#clock = parts.clock;
-    const poller = new Poller(claim.videoId, start, { ...parts, appender, lease: claim.lease });
+    this.passage = passage;
+    const { lease } = claim;
+    const isRecorded = parts.settings.recorded.has(claim.videoId);
+    const standsBackMs = (isQuiet: boolean) =>
+      standsBack({
+        isRecorded,
+        isWatched: this.room.viewerCount > 0,
+        isQuiet,
+        isNewcomer: passage.isNewcomer,
+      });
+    this.#poller = new Poller(claim.videoId, start, { ...parts, passage, appender, lease, standsBackMs });
     this.#following = this.room.follow();
-    this.#polling = poller.run(this.#windDown.signal, this.#stop.signal);
+    this.#polling = this.#poller.run(this.#windDown.signal, this.#stop.signal);
+  }
+
+  /** How many answers came full since this instance reads it. */
+  get fullAnswers(): number {
+    return this.#poller.fullAnswers;
   }
 
   /** Resolves when the room's end has reached it; rejects where poller or follower cannot go on. */

@@ -1,9 +1,10 @@
-/** When a room is polled next, as its answers tell; the gate's capacity learns it, and a chat read too slowly shows. */
+/** When a room is polled next, as its answers tell; its gate learns it, and a chat that is read too slowly shows. */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Capacity } from "../upstream/egress/capacity.ts";
+import type { Demand } from "../upstream/egress/capacity.ts";
 import type { Batch } from "../upstream/live-chat.ts";
 import { type IntervalSettings, waitAfter } from "./interval.ts";
+import type { Passage } from "./passage.ts";
 
 /** A live answer of so many actions came too late: the upstream gives about 200, and drops what is older. */
 const FULL_ACTIONS = 150;
@@ -12,10 +13,12 @@ const FULL_LOG_INTERVAL_MS = 60_000;
 export interface PaceSettings extends IntervalSettings {
   /** How long the upstream holds what was said, in milliseconds. */
   windowMs: number;
+  /** The videos whose chats are recorded. */
+  recorded: ReadonlySet<string>;
 }
 
 export interface PaceParts {
-  capacity: Capacity;
+  passage: Passage;
   settings: PaceSettings;
   clock: Clock;
   telemetry: Telemetry;
@@ -26,6 +29,8 @@ export class Pace {
   readonly #parts: PaceParts;
   #intervalMs: number;
   #fullLoggedAt = Number.NEGATIVE_INFINITY;
+  /** How many answers came full since the reading began. */
+  fullAnswers = 0;
 
   /** `intervalMs`: 0 where it is not known. */
   constructor(videoId: string, isReplay: boolean, intervalMs: number, parts: PaceParts) {
@@ -46,20 +51,26 @@ export class Pace {
     this.#intervalMs = waitAfter(batch, settings);
     this.#ask(isReplay);
     if (isReplay || batch.actionCount < FULL_ACTIONS) return;
+    this.fullAnswers += 1;
     const now = clock.monotonic();
     const isNews = now - this.#fullLoggedAt >= FULL_LOG_INTERVAL_MS;
     if (isNews) this.#fullLoggedAt = now;
     telemetry.answerFull(this.#videoId, batch.actionCount, isNews);
   }
 
-  /** The room is not polled any more. */
-  leave(): void {
-    this.#parts.capacity.leave(this.#videoId);
-  }
-
   #ask(isReplay: boolean): void {
-    const { capacity, settings } = this.#parts;
-    const windowMs = isReplay ? Number.POSITIVE_INFINITY : settings.windowMs;
-    capacity.ask(this.#videoId, { intervalMs: this.#intervalMs || undefined, windowMs });
+    const { passage, settings } = this.#parts;
+    passage.ask(demandOf(this.#videoId, isReplay, this.#intervalMs || undefined, settings));
   }
+}
+
+/** What a room asks of its gate. */
+export function demandOf(
+  videoId: string,
+  isReplay: boolean,
+  intervalMs: number | undefined,
+  { windowMs, recorded }: Pick<PaceSettings, "windowMs" | "recorded">,
+): Demand {
+  const isFirst = recorded.has(videoId);
+  return { intervalMs, windowMs: isReplay ? Number.POSITIVE_INFINITY : windowMs, isFirst };
 }

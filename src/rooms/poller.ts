@@ -4,18 +4,19 @@
  */
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable, type Lease } from "../store/port.ts";
-import type { Breaker } from "../upstream/egress/breaker.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { CallOptions } from "../upstream/flights.ts";
-import type { Batch, LiveChat, Page } from "../upstream/live-chat.ts";
+import type { Batch, Page } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import type { Appender } from "./appender.ts";
 import type { Hole, Stretch } from "./hole.ts";
 import { filledAfterMs } from "./interval.ts";
 import { type CallTimes, Lateness } from "./lateness.ts";
+import { optional } from "./optional.ts";
 import { completeInOrder } from "./order.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { type FreshPage, lastOf, stretchesOf, withAnswer, withPage } from "./pages.ts";
+import type { Detour } from "./passage.ts";
 import { Silence } from "./silence.ts";
 
 export interface PollerSettings extends PaceSettings {
@@ -35,10 +36,10 @@ export interface PollerStart extends CallTimes {
 }
 
 export interface PollerParts extends PaceParts {
-  liveChat: LiveChat;
-  breaker: Breaker;
   appender: Appender;
   lease: Lease;
+  /** How much later than due the room's calls count among others that wait, in milliseconds. */
+  standsBackMs: (isQuiet: boolean) => number;
   settings: PollerSettings;
 }
 
@@ -78,12 +79,17 @@ export class Poller {
     this.#progressedAt = start.answeredAt;
   }
 
+  /** How many answers came full since the reading began. */
+  get fullAnswers(): number {
+    return this.#pace.fullAnswers;
+  }
+
   /**
    * Polls until the room's end is in the store. `windDown` lets the step in hand finish and then stops; `stop`
    * cuts that short. Rejects with `StoreError` "fenced" when the room has another owner.
    */
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
-    const { breaker, clock, telemetry } = this.#parts;
+    const { passage, clock, telemetry } = this.#parts;
     try {
       let next: Next = this.#atInterval();
       while (next !== "over") {
@@ -93,7 +99,8 @@ export class Poller {
           return;
         }
         await clock.sleep(next.delayMs, windDown);
-        await breaker.mayCall(this.#videoId, windDown);
+        const detour = await passage.ready(this.#lostBecause !== undefined, windDown);
+        if (detour) this.#beginAnew(detour);
         const dueAt = clock.monotonic();
         next = await this.#step(this.#callOptions(dueAt, stop));
         telemetry.polled(clock.monotonic() - dueAt);
@@ -104,17 +111,17 @@ export class Poller {
         if (!stop.aborted) throw failure;
       });
     } finally {
-      this.#pace.leave();
-      breaker.leave(this.#videoId);
+      passage.leave();
     }
   }
 
   #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
-    const { clock, lease } = this.#parts;
+    const { clock, lease, passage, standsBackMs } = this.#parts;
     return {
       lane: "poll",
       dueAt,
-      maxCooldownMs: Number.POSITIVE_INFINITY,
+      standsBackMs: standsBackMs(this.#silence.isQuiet(dueAt)),
+      maxCooldownMs: passage.maxCooldownMs,
       beforeStart: () => {
         lease.assertHeld();
         this.#startedAt = clock.monotonic();
@@ -129,7 +136,7 @@ export class Poller {
 
   async #step(options: CallOptions): Promise<Next> {
     const needsPage = this.#lostBecause !== undefined;
-    if (this.#parts.liveChat.cooldownLeftMs(needsPage) > 0) this.#hindrance = "throttled";
+    if (this.#parts.passage.liveChat.cooldownLeftMs(needsPage) > 0) this.#hindrance = "throttled";
     try {
       if (this.#lostBecause !== undefined) return await this.#reopen(options, this.#lostBecause);
       const refreshed = await this.#refresh(options);
@@ -152,15 +159,15 @@ export class Poller {
   }
 
   async #poll(options: CallOptions): Promise<Next> {
-    const answer = await this.#parts.liveChat.poll(this.#position, options);
+    const answer = await this.#parts.passage.liveChat.poll(this.#position, options);
     return answer.kind === "batch" ? this.#take(answer, options) : this.#fallSilent(options.signal);
   }
 
   /** Makes an answer durable, in one list with the page that it follows. */
   async #take(batch: Batch, options: CallOptions): Promise<Next> {
-    const { breaker, clock } = this.#parts;
+    const { clock, passage } = this.#parts;
     const now = clock.monotonic();
-    breaker.succeeded();
+    passage.succeeded();
     const before = this.#silenceBefore({ startedAt: this.#startedAt, answeredAt: now });
     const silence = this.#lateness.observe(this.#startedAt, this.#pace.intervalMs);
     let { items, position }: Pick<Batch, "items" | "position"> = batch;
@@ -218,7 +225,7 @@ export class Poller {
     silentMs: number,
     options: CallOptions,
   ): Promise<Pick<Page, "items" | "position">> {
-    const { clock, lease, liveChat, settings, telemetry } = this.#parts;
+    const { clock, lease, passage, settings, telemetry } = this.#parts;
     const now = clock.monotonic();
     const pageOptions: CallOptions = {
       lane: options.lane,
@@ -227,7 +234,7 @@ export class Poller {
       beforeStart: () => lease.assertHeld(),
       signal: options.signal,
     };
-    const page = await optional(liveChat.backlog(this.#videoId, batch.position, pageOptions));
+    const page = await optional(passage.liveChat.backlog(this.#videoId, batch.position, pageOptions));
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, silentMs);
     // What the upstream still held and the answer lacks was not said: any time in its window parts old from new.
@@ -241,26 +248,34 @@ export class Poller {
    * where anything fails or nothing is new, the token at hand goes on and nothing is counted.
    */
   async #refresh(options: CallOptions): Promise<Next | undefined> {
-    const { appender, clock, liveChat, telemetry } = this.#parts;
+    const { appender, clock, passage, telemetry } = this.#parts;
     if (!this.#silence.isDue(clock.monotonic())) return undefined;
     this.#silence.pageAsked(clock.monotonic());
     const atOnce = { ...options, maxCooldownMs: 0 };
-    const page = await optional(liveChat.reopen(this.#videoId, this.#position, atOnce));
+    const page = await optional(passage.liveChat.reopen(this.#videoId, this.#position, atOnce));
     if (page?.position.chatType !== this.#position.chatType) return undefined;
     if (await appender.holdsAll(page.items, options.signal)) return undefined;
     telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
     this.#hindrance = "unreachable";
     this.#keepPage(page);
-    const answer = await optional(liveChat.poll(page.position, options));
+    const answer = await optional(passage.liveChat.poll(page.position, options));
     return answer?.kind === "batch" ? this.#take(answer, options) : undefined;
+  }
+
+  /** By another egress a page gives the next token, and a visitor of its own. */
+  #beginAnew(why: Detour): void {
+    const { visitorData: _, ...credentials } = this.#position.credentials;
+    this.#position = { ...this.#position, credentials };
+    this.#lostBecause = `another egress is used (${why})`;
+    this.#hindrance = why;
   }
 
   /** A page gives another token in place of the one that was lost; what it shows and the next answer are one list. */
   async #reopen(options: CallOptions, why: string): Promise<Next> {
-    const { liveChat, telemetry } = this.#parts;
+    const { passage, telemetry } = this.#parts;
     let page: Page;
     try {
-      page = await liveChat.reopen(this.#videoId, this.#position, options);
+      page = await passage.liveChat.reopen(this.#videoId, this.#position, options);
     } catch (error) {
       if (!(error instanceof RelayError)) throw error;
       if (error.code === "NO_LIVE_CHAT") return this.#end(options.signal);
@@ -302,9 +317,9 @@ export class Poller {
   }
 
   async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
-    const { appender, breaker, clock, settings, telemetry } = this.#parts;
+    const { appender, passage, clock, settings, telemetry } = this.#parts;
     this.#hindrance = "unreachable";
-    if (breaker.failed(this.#videoId, why)) return { delayMs: 0 }; // it waits there
+    if (passage.failed(why)) return { delayMs: 0 }; // it waits there
     this.#failures += 1;
     telemetry.pollFailed(this.#videoId, this.#failures, why.message);
     const failingForMs = clock.monotonic() - this.#progressedAt;
@@ -328,19 +343,10 @@ export class Poller {
   /** Resolves to how many of the items are new. */
   async #append(stretches: readonly Stretch[], position: Position, signal: AbortSignal): Promise<number> {
     const readAt = this.#wallTime(this.#startedAt);
-    const added = await this.#parts.appender.append(stretches, { position, readAt }, signal);
+    const progress = { position, readAt, egress: this.#parts.passage.egress };
+    const added = await this.#parts.appender.append(stretches, progress, signal);
     this.#position = position;
     this.#pages = [];
     return added;
-  }
-}
-
-/** Undefined where the upstream does not give what is asked for. */
-async function optional<T>(outcome: Promise<T>): Promise<T | undefined> {
-  try {
-    return await outcome;
-  } catch (error) {
-    if (error instanceof RelayError || error instanceof UpstreamError) return undefined;
-    throw error;
   }
 }

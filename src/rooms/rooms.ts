@@ -99,8 +99,9 @@ export class Rooms {
     });
     const now = this.#parts.clock.now();
     return summaries.map((summary) => {
-      const { roomState: state, viewerCount: viewers = 0 } = this.#entries.get(summary.videoId) ?? {};
-      return listedRoom(summary, state && { state, viewers }, now);
+      const { roomState: state, viewerCount: viewers = 0, owned } = this.#entries.get(summary.videoId) ?? {};
+      const reading = owned && { egress: owned.passage.egress, fullAnswers: owned.fullAnswers };
+      return listedRoom(summary, state && { state, viewers, reading }, now);
     });
   }
 

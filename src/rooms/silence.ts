@@ -9,6 +9,8 @@ export const QUIET_MS = 60_000;
 const UNPROVED_FACTOR = 10;
 /** The wait doubles up to this while pages bring nothing new. */
 const MAX_QUIET_MS = 30 * 60_000;
+/** After so many times as long nobody may be talking any more. */
+const QUIET_FACTOR = 2;
 /** A slow interval alone does not make a chat silent. */
 const MIN_EMPTY_POLLS = 20;
 
@@ -18,11 +20,14 @@ export class Silence {
   #emptyPolls = 0;
   /** When something new last came, a page was last asked for, or the reading began. */
   #since: number;
+  /** When something new last came, or the reading began. */
+  #newAt: number;
 
   constructor(quietMs: number, now: number) {
     this.#quietMs = quietMs;
     this.#waitMs = UNPROVED_FACTOR * quietMs;
     this.#since = now;
+    this.#newAt = now;
   }
 
   /** An answer brought so many new messages. */
@@ -31,7 +36,13 @@ export class Silence {
     if (added === 0) return;
     this.#emptyPolls = 0;
     this.#since = now;
+    this.#newAt = now;
     this.#waitMs = this.#quietMs;
+  }
+
+  /** Whether nothing new has come for minutes. */
+  isQuiet(now: number): boolean {
+    return now - this.#newAt >= QUIET_FACTOR * this.#quietMs;
   }
 
   /** Whether to ask for a fresh page now. */

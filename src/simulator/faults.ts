@@ -9,7 +9,7 @@ import { type Answer, errorObject, html, json, OLD_ERROR_OBJECT } from "./answer
 import type { Outgoing } from "./in-process.ts";
 import type { JsonObject } from "./json.ts";
 import { WALLS, type Wall } from "./pages.ts";
-import type { RequestKind } from "./requests.ts";
+import type { RequestKind, RequestRecord } from "./requests.ts";
 
 /** What goes wrong. */
 export type Failure =
@@ -30,6 +30,8 @@ export type Failure =
 export interface FaultOrder {
   on: RequestKind | readonly RequestKind[];
   videoId?: string;
+  /** The address that the request comes from. */
+  from?: string;
   /** How many requests it meets; may be infinite. */
   times: number;
   as: Failure;
@@ -116,10 +118,11 @@ export class Faults {
   }
 
   /** What shall go wrong with this request, if anything; the oldest order that fits is met first. */
-  meet(kind: RequestKind, videoId: string | undefined): Failure | undefined {
+  meet({ kind, videoId, from }: Pick<RequestRecord, "kind" | "videoId" | "from">): Failure | undefined {
     for (const order of this.#orders) {
-      if (![order.on].flat().includes(kind) || (order.videoId !== undefined && order.videoId !== videoId))
-        continue;
+      if (![order.on].flat().includes(kind)) continue;
+      if (order.videoId !== undefined && order.videoId !== videoId) continue;
+      if (order.from !== undefined && order.from !== from) continue;
       if (order.fired >= order.times) continue;
       order.fired += 1;
       return order.as;

@@ -5,6 +5,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../clock.ts";
+import type { AddressLimit } from "./address-limit.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import type { ChatCall } from "./chat.ts";
 import { errorPage, type Faults, fail, send } from "./faults.ts";
@@ -31,6 +32,8 @@ export interface Site {
 export interface HostContext {
   site: Site;
   faults: Faults;
+  /** Undefined where addresses are not counted. */
+  limit: AddressLimit | undefined;
   log: RequestLog;
   clock: Clock;
   signal: AbortSignal;
@@ -93,7 +96,9 @@ export async function serve(
   const url = new URL(path, "http://upstream.invalid");
   const method = request.method ?? "GET";
   const kind = (method === "POST" ? postKinds : getKinds)[url.pathname] ?? "other";
-  const record: RequestRecord = { at: clock.monotonic(), host, kind, method, path, headers: request.headers };
+  const { headers } = request;
+  const from = request.socket.remoteAddress ?? "";
+  const record: RequestRecord = { at: clock.monotonic(), host, kind, method, path, headers, from };
   log.arrive(record);
   response.once("close", () => {
     log.finish(record, clock.monotonic(), response.headersSent ? response.statusCode : undefined);
@@ -118,7 +123,8 @@ export async function serve(
     kind === "popout" || kind === "watch" || kind === "next"
       ? context.site.wall(wall, kind, shown ?? "")
       : errorPage(404);
-  const failure = faults.meet(kind, record.videoId);
+  const isLimited = context.limit?.exceeds(from, clock.monotonic());
+  const failure = faults.meet(record) ?? (isLimited ? { status: 429 } : undefined);
   if (failure) {
     record.faulted = true;
     return fail(failure, { response, accept, wall, api, clock, signal });

@@ -9,6 +9,7 @@ export interface Incoming extends AsyncIterable<unknown> {
   /** Path with query. */
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
 export interface Outgoing {
@@ -30,6 +31,8 @@ export interface Request {
   url: string;
   headers: Readonly<Record<string, string>>;
   body?: string;
+  /** The address that it comes from. */
+  from?: string;
 }
 
 export interface Response {
@@ -40,12 +43,13 @@ export interface Response {
   body: AsyncIterable<Buffer>;
 }
 
-export function incoming({ method, url, headers, body }: Request): Incoming {
+export function incoming({ method, url, headers, body, from }: Request): Incoming {
   const { pathname, search } = new URL(url);
   return {
     method,
     url: pathname + search,
     headers,
+    socket: { remoteAddress: from },
     async *[Symbol.asyncIterator]() {
       if (body !== undefined) yield Buffer.from(body);
     },

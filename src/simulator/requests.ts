@@ -25,6 +25,8 @@ export interface RequestRecord {
   /** Path with query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** The address that it came from. */
+  readonly from: string;
   /** The page's `v`, or the video that the continuation names. */
   videoId?: string;
   /** `context.client.clientName` of the body. */

@@ -3,6 +3,7 @@
  * caller orders, and tell what they were asked. It shares no code with the service that reads it.
  */
 import { type Clock, systemClock } from "../clock.ts";
+import { AddressLimit, type AddressLimitOptions } from "./address-limit.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import { Chat, type ChatCall } from "./chat.ts";
 import { type Fault, type FaultOrder, Faults } from "./faults.ts";
@@ -30,6 +31,8 @@ export interface SimulatorOptions {
   pageCredentials?: boolean;
   /** How many requests are remembered at least; 20,000 by default. */
   keepRequests?: number;
+  /** How many requests one address may make; beyond it they are answered 429. Any number by default. */
+  perAddress?: AddressLimitOptions;
 }
 
 /** How a recording is played; what is left out of the scenario is a live chat's or a replay's usual. */
@@ -102,6 +105,7 @@ class Upstream implements InProcessSimulator, Site {
   readonly #tokens: TokenBook;
   readonly #log: RequestLog;
   readonly #faults = new Faults();
+  readonly #limit: AddressLimit | undefined;
   readonly #chats = new Map<string, Chat>();
   readonly #hosts: Host[] = [];
   readonly #closed = new AbortController();
@@ -109,6 +113,7 @@ class Upstream implements InProcessSimulator, Site {
   constructor(options: SimulatorOptions) {
     const { seed = 1, clock = systemClock, keepRequests = 20_000, pageCredentials = true } = options;
     const random = new Random(seed);
+    this.#limit = options.perAddress && new AddressLimit(options.perAddress);
     this.#options = options;
     this.#seed = seed;
     this.#clock = clock;
@@ -152,7 +157,14 @@ class Upstream implements InProcessSimulator, Site {
 
   get #context(): HostContext {
     const { signal } = this.#closed;
-    return { site: this, faults: this.#faults, log: this.#log, clock: this.#clock, signal };
+    return {
+      site: this,
+      faults: this.#faults,
+      limit: this.#limit,
+      log: this.#log,
+      clock: this.#clock,
+      signal,
+    };
   }
 
   chat(videoId: string, scenario: Partial<Scenario> = {}): Chat {

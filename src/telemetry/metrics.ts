@@ -134,6 +134,10 @@ export function createMetrics(sources: MetricSources) {
           cooldown.set({ egress }, gate.cooldownLeftMs(true) / 1000);
       },
     ),
+    roomsMoved: counter("relay_egress_moves_total", "Rooms that left this egress for another, by reason", [
+      "egress",
+      "reason",
+    ]),
     throttled: counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
     unreadableCheckpoints: counter(
       "relay_unreadable_checkpoints_total",

@@ -104,6 +104,12 @@ export class Telemetry {
     this.log.info({ egress, afterMs: Math.round(afterMs) }, "the upstream answers again: all rooms go on");
   }
 
+  /** The room takes another egress. */
+  roomMoved(videoId: string, egress: string, to: string, reason: string): void {
+    this.#metrics.roomsMoved.inc({ egress, reason });
+    this.log.info({ videoId, egress, to, reason }, "the room is read by another egress");
+  }
+
   /** `rooms`: how many are read; `roomsCarried`: how many like them can be read in time. */
   pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
     this.log.warn(

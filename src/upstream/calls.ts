@@ -151,7 +151,9 @@ export class UpstreamCalls {
         throw error;
       }
     };
-    return flights.call(egress.gate, { ...options, key, kind, run });
+    const { reached } = egress.breaker;
+    const signal = reached ? AbortSignal.any([options.signal, reached]) : options.signal;
+    return flights.call(egress.gate, { ...options, signal, key, kind, run });
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */

@@ -39,6 +39,18 @@ export function isUpstreamTrouble(error: unknown): boolean {
   return error instanceof Error && error.cause !== undefined && isUpstreamTrouble(error.cause);
 }
 
+/** Whether the error, or what caused it, is one that another address may not meet, and that came soon. */
+export function isOfAddress(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.fault === "throttled" || isUnconnected(error);
+  return error instanceof Error && error.cause !== undefined && isOfAddress(error.cause);
+}
+
+/** Whether the error, or what caused it, is that a host was not reached. */
+export function isUnreached(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.unreachable !== undefined;
+  return error instanceof Error && isUnreached(error.cause);
+}
+
 /** Whether the error, or what caused it, is that there was no connection to a host. */
 export function isUnconnected(error: unknown): boolean {
   if (error instanceof UpstreamError) return error.unreachable === "no connection";

@@ -12,6 +12,8 @@ export interface CallOptions {
   lane: Lane;
   /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
   dueAt?: number;
+  /** How much later than due it counts among calls that wait, in milliseconds; 0 by default. */
+  standsBackMs?: number;
   /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
   maxCooldownMs: number;
   /** Called when the call goes out, behind its queue. A caller for whom it throws is given that, and waits no more. */
@@ -30,7 +32,7 @@ export interface Call<T> extends CallOptions {
   run(signal: AbortSignal): Promise<T>;
 }
 
-type Waiter = Required<Pick<CallOptions, "lane" | "dueAt" | "maxCooldownMs">> &
+type Waiter = Required<Pick<CallOptions, "lane" | "dueAt" | "standsBackMs" | "maxCooldownMs">> &
   Pick<CallOptions, "beforeStart"> &
   Omit<PromiseWithResolvers<unknown>, "promise">;
 
@@ -49,13 +51,13 @@ export class Flights {
    */
   async call<T>(gate: Gate, call: Call<T>): Promise<T> {
     const { signal, key, lane, isPage, maxCooldownMs, beforeStart, run } = call;
-    const { dueAt = this.#clock.monotonic() } = call;
+    const { dueAt = this.#clock.monotonic(), standsBackMs = 0 } = call;
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
     if (gate.cooldownLeftMs(isPage) > maxCooldownMs) throw gate.refusal(isPage);
     const flight = this.#byKey.get(key) ?? this.#begin(key);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const waiter: Waiter = { lane, dueAt, maxCooldownMs, beforeStart, resolve, reject };
+    const waiter: Waiter = { lane, dueAt, standsBackMs, maxCooldownMs, beforeStart, resolve, reject };
     const onAbort = () => flight.leave(waiter, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     flight.join(waiter, () => gate.call({ ...call, flight, run: () => flight.run(run) }));
@@ -101,6 +103,10 @@ class Flight implements Waiting {
 
   get dueAt(): number {
     return Math.min(...this.#waiters.values().map(({ dueAt }) => dueAt));
+  }
+
+  get orderAt(): number {
+    return Math.min(...this.#waiters.values().map(({ dueAt, standsBackMs }) => dueAt + standsBackMs));
   }
 
   get lane(): Lane {

@@ -14,6 +14,7 @@ interface Wishes {
   lane?: Lane;
   isPage?: boolean;
   dueAt?: number;
+  standsBackMs?: number;
   maxCooldownMs?: number;
   beforeStart?: () => void;
   signal?: AbortSignal;

@@ -6,7 +6,7 @@ import { startSimulator } from "../../src/simulator/index.ts";
 import type { MemoryStore } from "../../src/store/memory.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { directEgress } from "../../src/upstream/egress/egress.ts";
+import { openEgresses } from "../../src/upstream/egress/egress.ts";
 import { testConfig } from "./relay.ts";
 import { observe } from "./store-subject.ts";
 
@@ -16,12 +16,12 @@ export async function roomsOn(engine: MemoryStore, given: Partial<Record<Setting
   const config = testConfig(upstream, given);
   const clock = systemClock;
   const telemetry = new Telemetry(silentLog);
-  const egress = directEgress(config.gate, clock, telemetry);
+  const egresses = openEgresses({ ways: config.egress, settings: config.gate, clock, telemetry });
   const store = observe(engine, clock, telemetry);
-  const { calls, liveChat, rooms } = assembleRelay({ config, store, egress, clock, telemetry });
-  stack.defer(() => calls.close());
+  const { routes, rooms } = assembleRelay({ config, store, egresses, clock, telemetry });
+  stack.defer(() => routes.close());
   stack.defer(() => rooms.stop());
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
-  return { config, upstream, liveChat, telemetry, clock, rooms, store, [Symbol.asyncDispose]: dispose };
+  return { config, upstream, routes, telemetry, clock, rooms, store, [Symbol.asyncDispose]: dispose };
 }

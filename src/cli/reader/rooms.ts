@@ -28,6 +28,8 @@ const COLUMNS = {
   viewers: ({ viewers }: ListedRoom) => `${viewers}`,
   late: ({ lateMs }: ListedRoom) => (lateMs === null ? "-" : `${(lateMs / 1000).toFixed(1)} s`),
   holes: ({ holes }: ListedRoom) => `${holes}`,
+  full: ({ fullAnswers }: ListedRoom) => `${fullAnswers ?? "-"}`,
+  egress: ({ egress }: ListedRoom) => egress ?? "-",
 };
 
 /** Resolves to the exit code. Rejects with `CommandError`. */

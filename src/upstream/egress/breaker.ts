@@ -1,11 +1,12 @@
 /**
  * Tells trouble of one address from trouble of one chat. Where the last calls of several rooms failed and none has
  * succeeded since, the address is down: its rooms stop polling and none of their failures counts. One of them tries
- * now and then; the first success lets all go on.
+ * now and then; the first success lets all go on. Where there are other addresses and this one cannot be reached any
+ * more, its calls under way are given up, so that its rooms can leave it; with no room left it tries by itself.
  */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnconnected } from "../errors.ts";
+import { isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
 
 /** So many rooms that fail together are no coincidence. */
 const MIN_FAILING_ROOMS = 3;
@@ -15,6 +16,8 @@ const MAX_WAIT_MS = 30_000;
 const MAX_WAIT_UNCONNECTED_MS = 5000;
 /** Viewers that come do not make it try more often. */
 const MIN_HURRY_MS = 1000;
+/** Who tries where no room does; no room's name. */
+const ITSELF = "";
 
 export class Breaker {
   readonly #name: string;
@@ -28,17 +31,35 @@ export class Breaker {
   /** The room that tries just now. */
   #trying: string | undefined;
   #wake = new AbortController();
+  readonly #roomCount: (() => number) | undefined;
+  #reached = new AbortController();
+  /** Calls the upstream for the sake of the answer; to be set where there are other addresses. */
+  tryItself: (() => Promise<unknown>) | undefined;
 
-  /** `name`: that of the address's egress, which metrics and log carry. */
-  constructor(name: string, clock: Clock, telemetry: Telemetry) {
+  /**
+   * `name`: that of the address's egress, which metrics and log carry. `roomCount`: how many rooms it has, where these
+   * may leave for other addresses.
+   */
+  constructor(name: string, clock: Clock, telemetry: Telemetry, roomCount?: () => number) {
     this.#name = name;
     this.#clock = clock;
     this.#telemetry = telemetry;
+    this.#roomCount = roomCount;
     telemetry.sources.egressUp.set(name, () => this.isUp);
   }
 
   get isUp(): boolean {
     return this.#down === undefined;
+  }
+
+  /** Whether there are other addresses and this one cannot be reached any more: its rooms shall leave it. */
+  get isLost(): boolean {
+    return this.#down !== undefined && this.#reached.signal.aborted;
+  }
+
+  /** Gives up a call that is under way when the address is lost, with `UpstreamError` "unusable". */
+  get reached(): AbortSignal | undefined {
+    return this.#roomCount && !this.#down ? this.#reached.signal : undefined;
   }
 
   /** Resolves when the room may call: at once, or when it is its turn to try. Rejects with the signal's reason. */
@@ -66,10 +87,17 @@ export class Breaker {
       if (room === this.#trying) this.#tryAgain(error);
       return true;
     }
-    if (this.#failing.size < MIN_FAILING_ROOMS) return false;
+    const mayLeave = this.#roomCount !== undefined && isUnreached(error);
+    // That nothing is reached is no one chat's trouble; rooms that have left for it are among those that fail.
+    const enough = mayLeave ? Math.min(MIN_FAILING_ROOMS, this.#roomCount()) : MIN_FAILING_ROOMS;
+    if (this.#failing.size < enough) return false;
     const now = this.#clock.monotonic();
     this.#down = { since: now, tries: 0, tryAt: now, triedAt: now };
     this.#telemetry.egressDown(this.#name, this.#failing.size, error.message);
+    if (mayLeave) {
+      const options = { unreachable: "no connection", cause: error } as const;
+      this.#reached.abort(new UpstreamError("unusable", error.message, options));
+    }
     this.#tryAgain(error);
     return true;
   }
@@ -80,6 +108,7 @@ export class Breaker {
     if (!this.#down) return;
     this.#telemetry.egressUp(this.#name, this.#clock.monotonic() - this.#down.since);
     this.#down = undefined;
+    this.#reached = new AbortController();
     this.#trying = undefined;
     this.#wake.abort();
     for (const go of this.#waiting.values()) go();
@@ -98,6 +127,12 @@ export class Breaker {
     if (now - this.#down.triedAt < MIN_HURRY_MS) return;
     this.#down.tryAt = now;
     this.#advance();
+  }
+
+  /** Tries no more. */
+  close(): void {
+    this.tryItself = undefined;
+    this.#wake.abort();
   }
 
   /** The next try comes after twice the wait. */
@@ -127,8 +162,19 @@ export class Breaker {
       return;
     }
     const [room, go] = this.#waiting.entries().next().value ?? [];
-    if (room === undefined) return;
-    this.#trying = room;
-    go?.();
+    if (room === undefined && !(this.tryItself && this.isLost)) return;
+    this.#trying = room ?? ITSELF;
+    if (go) go();
+    else void this.#tryItself();
+  }
+
+  async #tryItself(): Promise<void> {
+    const failure: unknown = await this.tryItself?.().then(
+      () => undefined,
+      (error) => error,
+    );
+    if (!this.tryItself || this.#trying !== ITSELF) return;
+    if (failure instanceof Error && isUnreached(failure)) this.#tryAgain(failure);
+    else this.succeeded(); // whatever the answer was, there was one
   }
 }

@@ -2,7 +2,8 @@
  * How many rooms one address can read in time. A room that asks for a poll each T ms and gets it L ms late makes a call
  * each T + L ms; all rooms share L. So they are read no later than L where the sum of 1 / (T + L) over them is not
  * above the calls that the gate starts per millisecond. A new room that would break this is refused: taken in, it would
- * make all rooms late, and those lose messages. One that fits waits while its calls would make polls late.
+ * make all rooms late, and those lose messages. One that fits waits while its calls would make polls late; of those
+ * that wait, recorded ones come first.
  */
 import type { Clock } from "../../clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
@@ -31,19 +32,24 @@ export interface CapacitySettings {
 }
 
 /** What a room asks of the gate. */
-interface Demand {
-  state: "waiting" | "opening" | "polled";
+export interface Demand {
   /** From the start of one poll to the start of the next; undefined where it is not known yet. */
   intervalMs: number | undefined;
   /** How long the upstream holds what was said: polls further apart lose messages. Infinite for a replay. */
   windowMs: number;
+  /** Whether it is taken in before all others that wait. */
+  isFirst?: boolean;
+}
+
+interface KnownDemand extends Demand {
+  state: "waiting" | "opening" | "polled";
 }
 
 export class Capacity {
   readonly #settings: CapacitySettings;
   readonly #clock: Clock;
   readonly #lateMs: () => number;
-  readonly #rooms = new Map<string, Demand>();
+  readonly #rooms = new Map<string, KnownDemand>();
 
   /** `lateMs`: how late the poll is by now that waits longest, cooldowns aside. */
   constructor(settings: CapacitySettings, clock: Clock, lateMs: () => number) {
@@ -63,12 +69,18 @@ export class Capacity {
     return Math.floor((rooms.length * POLLS_SHARE) / this.#load(rooms, this.#limitMs(rooms)));
   }
 
+  /** How many polls its rooms ask for in a second, late by none. */
+  get pollsPerSecond(): number {
+    const rooms = [...this.#rooms.values()];
+    return 1000 * callsPerMs(rooms, 0);
+  }
+
   /**
    * Resolves when a new room may be opened; `ask` or `leave` must follow. Rejects with `RelayError` CAPACITY where it
    * could not be read in time, or not be opened within 30 s, and with the signal's reason.
    */
-  async admit(room: string, windowMs: number, signal: AbortSignal): Promise<void> {
-    const demand: Demand = { state: "waiting", intervalMs: undefined, windowMs };
+  async admit(room: string, wish: Demand, signal: AbortSignal): Promise<void> {
+    const demand: KnownDemand = { ...wish, state: "waiting" };
     const until = this.#clock.monotonic() + MAX_WAIT_MS;
     this.#rooms.set(room, demand);
     try {
@@ -91,7 +103,7 @@ export class Capacity {
   }
 
   /** A room that is polled asks for this from now on. It is never refused. */
-  ask(room: string, demand: Omit<Demand, "state">): void {
+  ask(room: string, demand: Demand): void {
     this.#rooms.set(room, { ...demand, state: "polled" });
   }
 
@@ -101,10 +113,12 @@ export class Capacity {
   }
 
   /** This room, and all others but those that wait behind it. */
-  #upTo(room: Demand): Demand[] {
+  #upTo(room: KnownDemand): KnownDemand[] {
     const rooms = [...this.#rooms.values()];
     const place = rooms.indexOf(room);
-    return rooms.filter(({ state }, i) => i <= place || state !== "waiting");
+    const isAhead = (other: Demand, i: number) =>
+      Boolean(other.isFirst) === Boolean(room.isFirst) ? i <= place : other.isFirst;
+    return rooms.filter((other, i) => other.state !== "waiting" || isAhead(other, i));
   }
 
   /** How late polls may be: as the settings say, and no room beyond the window that its own interval leaves. */
@@ -118,9 +132,7 @@ export class Capacity {
 
   /** The part of the gate's calls that these rooms need where polls start so late. */
   #load(rooms: readonly Demand[], lateMs: number): number {
-    const usualMs = usualInterval(rooms);
-    const callsPerMs = rooms.map(({ intervalMs = usualMs }) => 1 / Math.max(1, intervalMs + lateMs));
-    return callsPerMs.reduce((sum, calls) => sum + calls, 0) * this.#settings.spacingMs;
+    return callsPerMs(rooms, lateMs) * this.#settings.spacingMs;
   }
 
   /** How much later the polls of these rooms become, in milliseconds, while so many of them are opened. */
@@ -140,6 +152,13 @@ export class Capacity {
       { retryAfterMs: RETRY_MS },
     );
   }
+}
+
+/** How many polls these rooms make in a millisecond where all start so late. */
+function callsPerMs(rooms: readonly Demand[], lateMs: number): number {
+  const usualMs = usualInterval(rooms);
+  const calls = rooms.map(({ intervalMs = usualMs }) => 1 / Math.max(1, intervalMs + lateMs));
+  return calls.reduce((sum, each) => sum + each, 0);
 }
 
 /** What a room asks for that has no answer yet: the mean of the live ones that have. */

@@ -1,8 +1,10 @@
 /**
- * How requests reach the upstream: over HTTP, with one pool per host and a proxy where the environment names one
- * (never for loopback addresses).
+ * How requests reach the upstream: over HTTP, with one pool per host, from the address or by the proxy that a way out
+ * names. One that names none uses the proxy of the environment, if any, but never for loopback addresses.
  */
-import { Agent, EnvHttpProxyAgent, fetch } from "undici";
+import { isIP } from "node:net";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, fetch, ProxyAgent, Socks5ProxyAgent } from "undici";
+import type { Way } from "./ways.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
@@ -34,8 +36,15 @@ export interface Connections {
 const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
 
 export class HttpConnections implements Connections {
-  readonly #direct = new Agent(OPTIONS);
-  readonly #proxied = proxyAgent();
+  /** What leads to loopback addresses, and what leads to all others. */
+  readonly #inner: Dispatcher;
+  readonly #outer: Dispatcher;
+
+  /** Throws an error that says what the environment's proxy must be. */
+  constructor(way: Way = { name: "direct", kind: "direct" }) {
+    this.#outer = dispatcherOf(way);
+    this.#inner = way.kind === "direct" ? new Agent(OPTIONS) : this.#outer;
+  }
 
   async request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer> {
     const { status, headers, body } = await fetch(request.url, {
@@ -43,19 +52,37 @@ export class HttpConnections implements Connections {
       headers: request.headers,
       ...(request.body === undefined ? {} : { body: request.body }),
       redirect: "manual",
-      dispatcher: LOOPBACK.test(new URL(request.url).hostname) ? this.#direct : this.#proxied,
+      dispatcher: LOOPBACK.test(new URL(request.url).hostname) ? this.#inner : this.#outer,
       signal,
     });
     return { status, header: (name) => headers.get(name) ?? undefined, body: body ?? [] };
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#direct.destroy(), this.#proxied.destroy()]);
+    await Promise.all([this.#inner.destroy(), this.#outer.destroy()]);
+  }
+}
+
+function dispatcherOf(way: Way): Dispatcher {
+  switch (way.kind) {
+    case "direct":
+      return environmentAgent();
+    case "address": {
+      const connect = { ...OPTIONS.connect, family: isIP(way.address) }; // a host's other addresses are not tried
+      return new Agent({ ...OPTIONS, localAddress: way.address, connect });
+    }
+    case "proxy": {
+      if (way.url.startsWith("socks5:"))
+        return new Socks5ProxyAgent(way.url, { requestTls: OPTIONS.connect });
+      const tls = { requestTls: OPTIONS.connect, proxyTls: OPTIONS.connect };
+      // Through a tunnel, whatever the upstream's scheme: so the proxy reads nothing, and answers nothing itself.
+      return new ProxyAgent({ uri: way.url, proxyTunnel: true, allowH2: false, ...tls });
+    }
   }
 }
 
 /** Uses the proxy that the environment names, if any. Throws an error that says what it must be. */
-function proxyAgent(): EnvHttpProxyAgent {
+function environmentAgent(): EnvHttpProxyAgent {
   try {
     return new EnvHttpProxyAgent(OPTIONS);
   } catch (error) {

@@ -1,10 +1,11 @@
-/** A way out to the upstream: one address, with its own pace and its own connections. */
+/** A way out to the upstream: one address, with its own pace, health and connections. */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { Breaker } from "./breaker.ts";
-import type { Connections } from "./connections.ts";
+import { type Connections, HttpConnections } from "./connections.ts";
 import { Gate, type GateSettings } from "./gate.ts";
 import { Transport } from "./transport.ts";
+import type { Way } from "./ways.ts";
 
 export interface Egress {
   /** A label of metrics. */
@@ -14,18 +15,26 @@ export interface Egress {
   transport: Transport;
 }
 
-/** The machine's own address, or the proxy that the environment names. */
-export function directEgress(
-  settings: GateSettings,
-  clock: Clock,
-  telemetry: Telemetry,
-  connections?: Connections,
-): Egress {
-  const name = "direct";
-  return {
-    name,
-    gate: new Gate(name, settings, clock, telemetry),
-    breaker: new Breaker(name, clock, telemetry),
-    transport: new Transport(clock, connections),
-  };
+interface EgressParts {
+  ways: readonly Way[];
+  settings: GateSettings;
+  clock: Clock;
+  telemetry: Telemetry;
+  connectionsOf?: (way: Way) => Connections;
+}
+
+/** One for each way. Throws an error that says what the environment's proxy must be. */
+export function openEgresses(parts: EgressParts): Egress[] {
+  const { ways, settings, clock, telemetry, connectionsOf = (way) => new HttpConnections(way) } = parts;
+  return ways.map((way) => {
+    const { name } = way;
+    const gate = new Gate(name, settings, clock, telemetry);
+    const rooms = ways.length > 1 ? () => gate.capacity.roomCount : undefined;
+    return {
+      name,
+      gate,
+      breaker: new Breaker(name, clock, telemetry, rooms),
+      transport: new Transport(clock, connectionsOf(way)),
+    };
+  });
 }

@@ -1,8 +1,8 @@
 /**
  * The pace of one address: every call to the upstream from it waits here. The gate starts calls at least
  * `spacingMs` apart and keeps at most `concurrency` in flight, and after a throttling answer starts nothing until the
- * cooldown is over; where a page was throttled, no page alone. Of the calls that wait, the one due first goes first;
- * what callers wait for, polls and the pages of rooms take turns, so none can starve the others; probes come last.
+ * cooldown is over; where a page was throttled, no page alone. Of the calls that wait, the one due first goes first,
+ * as its room's rank moves it; what callers wait for, polls and the pages of rooms take turns, so none can starve the others; probes come last.
  */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -35,6 +35,8 @@ export interface Waiting {
   /** Aborts when nobody waits any more. */
   readonly signal: AbortSignal;
   readonly dueAt: number;
+  /** By which calls of a lane are ordered: when it is due, later by what it may stand back. */
+  readonly orderAt: number;
   readonly lane: Lane;
   /** Ends the wait of those who do not sit out so long a cooldown. */
   refuseImpatient(cooldownMs: number, refusal: UpstreamError): void;
@@ -80,7 +82,7 @@ export class Gate {
     this.#cooldown = new Cooldown(clock, settings.cooldownMs);
     this.#pageCooldown = new Cooldown(clock, settings.cooldownMs);
     telemetry.sources.gates.set(name, {
-      queued: () => this.#queue.size,
+      queued: () => this.queued,
       roomCount: () => this.capacity.roomCount,
       roomsCarried: () => this.capacity.roomsCarried,
       cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
@@ -90,6 +92,11 @@ export class Gate {
   /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
   cooldownLeftMs(isPage = false): number {
     return Math.max(0, this.#cooldownUntil(isPage) - this.#clock.monotonic());
+  }
+
+  /** How many calls wait. */
+  get queued(): number {
+    return this.#queue.size;
   }
 
   /** Why a call is not even queued that does not sit out the cooldown. */
@@ -149,9 +156,9 @@ export class Gate {
     const first = new Map<Lane, Queued>();
     for (const call of this.#queue) {
       if (call.isPage && this.#pageCooldown.until > now) continue;
-      const { lane, dueAt } = call.flight;
+      const { lane, orderAt } = call.flight;
       const other = first.get(lane);
-      if (!other || dueAt < other.flight.dueAt) first.set(lane, call);
+      if (!other || orderAt < other.flight.orderAt) first.set(lane, call);
     }
     if (!this.#hasPlaceForProbe) first.delete("probe");
     for (const lane of [...this.#turns, "probe"] as const) {

@@ -17,6 +17,7 @@ import {
 /** How connecting fails, by the system's codes and undici's. */
 const NO_CONNECTION = new Set([
   "EACCES",
+  "EADDRNOTAVAIL",
   "EAI_AGAIN",
   "ECONNREFUSED",
   "EHOSTDOWN",
@@ -27,7 +28,12 @@ const NO_CONNECTION = new Set([
   "EPERM",
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
+  // An HTTP proxy refuses the tunnel, or breaks it off while it is made.
+  "UND_ERR_ABORTED",
+  "UND_ERR_PRX_CONN",
 ]);
+/** How codes begin by which undici tells that a SOCKS proxy makes no connection. */
+const SOCKS_REFUSAL = "UND_ERR_SOCKS5";
 /** Most answers are smaller. */
 const FIRST_BYTES = 32 * 1024;
 
@@ -79,7 +85,8 @@ export class Transport {
       const { code, why } = isLate
         ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
         : failureIn(error);
-      if (isLate ? answer : !NO_CONNECTION.has(code)) {
+      const isConnected = !NO_CONNECTION.has(code) && !code.startsWith(SOCKS_REFUSAL);
+      if (isLate ? answer : isConnected) {
         throw new UpstreamError("unusable", why, { cause: error });
       }
       const unreachable = isLate ? "no answer" : "no connection";

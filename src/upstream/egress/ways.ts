@@ -1,0 +1,79 @@
+/**
+ * The ways out to the upstream, as a setting lists them: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, with
+ * commas between and each with a name before it if wanted (`office=direct`). What a proxy asks for stays in its URL:
+ * no name and no error holds it.
+ */
+import { once } from "node:events";
+import { createServer, isIP } from "node:net";
+
+export type Way = {
+  /** Of the egress, in metrics, log and list of rooms. */
+  name: string;
+} & (
+  | /** The machine's own address, or the proxy that the environment names. */ { kind: "direct" }
+  | { kind: "address"; address: string }
+  | { kind: "proxy"; url: string }
+);
+
+const NAMED = /^(?<name>[A-Za-z0-9][\w.-]{0,62})=(?<form>.*)$/s;
+const LOCAL_ADDRESS = /^ip:(?<address>.+)$/s;
+/** By the protocols of proxies. */
+const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "socks5:": 1080 };
+
+const MUST =
+  "a comma list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each of its own name, which may stand before it (`office=direct`)";
+
+/** Throws an error that says what the text must be, and which entry is wrong. */
+export function parseWays(text: string): Way[] {
+  const ways = text.split(",").map((entry, i) => {
+    const way = parseWay(entry.trim());
+    if (!way) throw new Error(`${MUST}; entry ${i + 1} is none of these`);
+    return way;
+  });
+  const names = ways.map(({ name }) => name);
+  const again = names.findIndex((name, i) => names.indexOf(name) !== i);
+  if (again >= 0) throw new Error(`${MUST}; entry ${again + 1} has the name of another, ${names[again]}`);
+  return ways;
+}
+
+/** Rejects with one line where an address among them is none of this machine's. */
+export async function assertLocal(ways: readonly Way[]): Promise<void> {
+  for (const way of ways) {
+    if (way.kind !== "address") continue;
+    const server = createServer();
+    try {
+      server.listen(0, way.address);
+      await once(server, "listening");
+    } catch {
+      throw new Error(`RELAY_EGRESS: ${way.address} is no address of this machine`);
+    } finally {
+      server.close();
+    }
+  }
+}
+
+function parseWay(entry: string): Way | undefined {
+  const { name, form = entry } = NAMED.exec(entry)?.groups ?? {};
+  if (form === "direct") return { name: name ?? form, kind: "direct" };
+  const address = LOCAL_ADDRESS.exec(form)?.groups?.address;
+  if (address !== undefined) {
+    return isIP(address) ? { name: name ?? address, kind: "address", address } : undefined;
+  }
+  const url = URL.parse(form);
+  const usualPort = url && DEFAULT_PORTS[url.protocol];
+  if (!url?.hostname || usualPort === undefined || !/^\/?$/.test(url.pathname) || url.search || url.hash) {
+    return undefined;
+  }
+  if (!isDecodable(url.username) || !isDecodable(url.password)) return undefined;
+  const own = `${url.hostname}:${url.port || usualPort}`;
+  return { name: name ?? own, kind: "proxy", url: url.href };
+}
+
+function isDecodable(text: string | undefined): boolean {
+  try {
+    decodeURIComponent(text ?? "");
+    return true;
+  } catch {
+    return false;
+  }
+}
