@@ -13,19 +13,24 @@ const waysIn = (text: string) => toConfig(read(text).values).egress;
 
 describe("the list of ways out", () => {
   for (const [text, ...expected] of [
-    ["", { name: "direct", kind: "direct" }],
-    ["office=direct", { name: "office", kind: "direct" }],
+    ["", { name: "direct", isNamed: false, kind: "direct" }],
+    ["office=direct", { name: "office", isNamed: true, kind: "direct" }],
     [
       "direct, ip:192.0.2.7,six=ip:2001:db8::1",
-      { name: "direct", kind: "direct" },
-      { name: "192.0.2.7", kind: "address", address: "192.0.2.7" },
-      { name: "six", kind: "address", address: "2001:db8::1" },
+      { name: "direct", isNamed: false, kind: "direct" },
+      { name: "192.0.2.7", isNamed: false, kind: "address", address: "192.0.2.7" },
+      { name: "six", isNamed: true, kind: "address", address: "2001:db8::1" },
     ],
     [
       "http://us%2Cer:p%40ss=x@proxy.test:3128,s=socks5://[2001:db8::2],http://proxy.test",
-      { name: "proxy.test:3128", kind: "proxy", url: "http://us%2Cer:p%40ss%3Dx@proxy.test:3128/" },
-      { name: "s", kind: "proxy", url: "socks5://[2001:db8::2]" },
-      { name: "proxy.test:80", kind: "proxy", url: "http://proxy.test/" },
+      {
+        name: "proxy.test:3128",
+        isNamed: false,
+        kind: "proxy",
+        url: "http://us%2Cer:p%40ss%3Dx@proxy.test:3128/",
+      },
+      { name: "s", isNamed: true, kind: "proxy", url: "socks5://[2001:db8::2]" },
+      { name: "proxy.test:80", isNamed: false, kind: "proxy", url: "http://proxy.test/" },
     ],
   ] as const) {
     it(`is read: ${text || "nothing"}`, () => assert.deepEqual(waysIn(text), expected));

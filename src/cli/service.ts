@@ -41,6 +41,10 @@ export async function startService(
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;
   });
+  for (const { name } of ways.filter(({ isNamed }) => isNamed)) {
+    const pace = store.peers?.pace(name);
+    if (pace) egresses.find((egress) => egress.name === name)?.gate.share(pace);
+  }
   const { routes, rooms } = assembleRelay({ config, store, egresses, clock, telemetry });
   const app = await createServer({ rooms, routes, telemetry, clock }, config.http);
   const background = new AbortController();

@@ -21,6 +21,7 @@ import {
 } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import type { Connections } from "./connections.ts";
+import { paceOf } from "./egress.ts";
 import { Interest } from "./interest.ts";
 import { PostgresLeases } from "./leases.ts";
 import { type News, Notifications } from "./notifications.ts";
@@ -97,6 +98,7 @@ export class PostgresStore implements StoreEngine {
       opened: (videoId, signal) => this.#sweep.opened(videoId, signal),
       freed: (videoId, signal) => this.#sweep.freed(videoId, signal),
       orphans: (signal) => this.#sweep.orphans(signal),
+      pace: (egress) => paceOf(egress, this.#instance, connections),
     };
   }
 

@@ -200,6 +200,21 @@ const STEPS: readonly string[] = [
      select count(*) into old from deleted;
      return most - places + old;
    end $$;`,
+
+  `create table egress (
+     name text primary key,
+     next_at timestamptz not null,
+     cooldown_until timestamptz not null default '-infinity',
+     pages_until timestamptz not null default '-infinity'
+   ) with (fillfactor = 50);
+
+   create table egress_demand (
+     name text,
+     instance text,
+     polls_per_second float8 not null,
+     until timestamptz not null,
+     primary key (name, instance)
+   ) with (fillfactor = 50);`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -50,6 +50,8 @@ export class Capacity {
   readonly #clock: Clock;
   readonly #lateMs: () => number;
   readonly #rooms = new Map<string, KnownDemand>();
+  /** What the rooms of other instances ask of the same address at least. */
+  othersPollsPerSecond = 0;
 
   /** `lateMs`: how late the poll is by now that waits longest, cooldowns aside. */
   constructor(settings: CapacitySettings, clock: Clock, lateMs: () => number) {
@@ -66,13 +68,21 @@ export class Capacity {
   /** How many rooms like these can be read in time; infinite where calls need no spacing, NaN where there is no room. */
   get roomsCarried(): number {
     const rooms = [...this.#rooms.values()];
-    return Math.floor((rooms.length * POLLS_SHARE) / this.#load(rooms, this.#limitMs(rooms)));
+    const others = this.#load([], 0);
+    const own = this.#load(rooms, this.#limitMs(rooms)) - others;
+    return Math.max(0, Math.floor((rooms.length * (POLLS_SHARE - others)) / own));
   }
 
   /** How many polls its rooms ask for in a second, late by none. */
   get pollsPerSecond(): number {
     const rooms = [...this.#rooms.values()];
     return 1000 * callsPerMs(rooms, 0);
+  }
+
+  /** How many polls its rooms make in a second where each is as late as it may be. */
+  get leastPollsPerSecond(): number {
+    const rooms = [...this.#rooms.values()];
+    return 1000 * callsPerMs(rooms, this.#limitMs(rooms));
   }
 
   /**
@@ -130,9 +140,9 @@ export class Capacity {
     return Math.min(this.#settings.maxLatenessMs, ...safeMs);
   }
 
-  /** The part of the gate's calls that these rooms need where polls start so late. */
+  /** The part of the gate's calls that these rooms and those of other instances need where polls start so late. */
   #load(rooms: readonly Demand[], lateMs: number): number {
-    return callsPerMs(rooms, lateMs) * this.#settings.spacingMs;
+    return (callsPerMs(rooms, lateMs) + this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
   }
 
   /** How much later the polls of these rooms become, in milliseconds, while so many of them are opened. */

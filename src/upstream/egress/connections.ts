@@ -41,7 +41,7 @@ export class HttpConnections implements Connections {
   readonly #outer: Dispatcher;
 
   /** Throws an error that says what the environment's proxy must be. */
-  constructor(way: Way = { name: "direct", kind: "direct" }) {
+  constructor(way: Way = { name: "direct", isNamed: false, kind: "direct" }) {
     this.#outer = dispatcherOf(way);
     this.#inner = way.kind === "direct" ? new Agent(OPTIONS) : this.#outer;
   }

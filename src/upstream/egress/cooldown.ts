@@ -9,6 +9,9 @@ const MAX_COOLDOWN_MS = 10 * 60_000;
 /** A `Retry-After` beyond this is taken for a mistake: a relay must come back by itself. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
+/** The same pause, told again, seems to end so much earlier or later. */
+const TOLD_AGAIN_MS = 100;
+
 /** A call that was throttled. */
 interface Throttled {
   kind: string;
@@ -55,6 +58,14 @@ export class Cooldown {
       this.#kind = kind;
     }
     if (until <= this.#until) return false;
+    this.#until = until;
+    return true;
+  }
+
+  /** Whether the pause has begun or grown by one that another instance was told, of which so much is left. */
+  adopt(leftMs: number): boolean {
+    const until = this.#clock.monotonic() + leftMs;
+    if (leftMs <= 0 || until <= this.#until + TOLD_AGAIN_MS) return false;
     this.#until = until;
     return true;
   }

@@ -9,6 +9,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
 import { Capacity } from "./capacity.ts";
 import { Cooldown } from "./cooldown.ts";
+import { type Reservation, type SharedPace, Turns } from "./shared-pace.ts";
 
 const LATE_WARNING_INTERVAL_MS = 60_000;
 
@@ -71,6 +72,8 @@ export class Gate {
   readonly #cooldown: Cooldown;
   readonly #pageCooldown: Cooldown;
   #lateWarningAt = Number.NEGATIVE_INFINITY;
+  /** With the other instances that call from this address. */
+  #shared: { pace: SharedPace; turns: Turns } | undefined;
 
   /** `name`: that of the address's egress, which metrics and log carry. */
   constructor(name: string, settings: GateSettings, clock: Clock, telemetry: Telemetry) {
@@ -87,6 +90,11 @@ export class Gate {
       roomsCarried: () => this.capacity.roomsCarried,
       cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
     });
+  }
+
+  /** From now on other instances call from this address, too: they share spacing and cooldowns. */
+  share(pace: SharedPace): void {
+    this.#shared = { pace, turns: new Turns(pace, this.#clock, (reservation) => this.#onTurn(reservation)) };
   }
 
   /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
@@ -143,6 +151,15 @@ export class Gate {
       if (mayStartAt > now) {
         this.#wakeAt(mayStartAt, now);
         return;
+      }
+      if (this.#shared) {
+        const turnAt = this.#shared.turns.next(this.#settings.spacingMs, this.capacity.leastPollsPerSecond);
+        if (turnAt === undefined) return;
+        if (turnAt > now) {
+          this.#wakeAt(turnAt, now);
+          return;
+        }
+        this.#shared.turns.taken();
       }
       this.#start(call, lane, now);
     }
@@ -245,13 +262,28 @@ export class Gate {
     return isPage ? Math.max(this.#cooldown.until, this.#pageCooldown.until) : this.#cooldown.until;
   }
 
-  #coolDown({ kind, isPage }: Queued, startedAt: number, retryAfterMs: number | undefined): void {
+  #coolDown({ kind, isPage = false }: Queued, startedAt: number, retryAfterMs: number | undefined): void {
     const cooldown = isPage ? this.#pageCooldown : this.#cooldown;
     if (!cooldown.extend({ kind, startedAt, retryAfterMs })) return;
     const leftMs = this.cooldownLeftMs(isPage);
     this.#telemetry.throttled(this.#name, leftMs, kind, isPage ? "page loads" : "all calls");
+    this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // then the others find out by themselves
+    this.#refuseImpatient(isPage);
+  }
+
+  #refuseImpatient(isPage = false): void {
+    const leftMs = this.cooldownLeftMs(isPage);
     for (const call of this.#queue) {
       if (call.isPage || !isPage) call.flight.refuseImpatient(leftMs, this.refusal(call.isPage));
     }
+  }
+
+  #onTurn(reservation: Reservation | undefined): void {
+    if (reservation) {
+      this.capacity.othersPollsPerSecond = reservation.othersPollsPerSecond;
+      if (this.#cooldown.adopt(reservation.cooldownMs)) this.#refuseImpatient();
+      if (this.#pageCooldown.adopt(reservation.pageCooldownMs)) this.#refuseImpatient(true);
+    }
+    this.advance();
   }
 }

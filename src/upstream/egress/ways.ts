@@ -9,6 +9,8 @@ import { createServer, isIP } from "node:net";
 export type Way = {
   /** Of the egress, in metrics, log and list of rooms. */
   name: string;
+  /** Whether the setting names it: instances on one store share the pace of those. */
+  isNamed: boolean;
 } & (
   | /** The machine's own address, or the proxy that the environment names. */ { kind: "direct" }
   | { kind: "address"; address: string }
@@ -54,10 +56,11 @@ export async function assertLocal(ways: readonly Way[]): Promise<void> {
 
 function parseWay(entry: string): Way | undefined {
   const { name, form = entry } = NAMED.exec(entry)?.groups ?? {};
-  if (form === "direct") return { name: name ?? form, kind: "direct" };
+  const isNamed = name !== undefined;
+  if (form === "direct") return { name: name ?? form, isNamed, kind: "direct" };
   const address = LOCAL_ADDRESS.exec(form)?.groups?.address;
   if (address !== undefined) {
-    return isIP(address) ? { name: name ?? address, kind: "address", address } : undefined;
+    return isIP(address) ? { name: name ?? address, isNamed, kind: "address", address } : undefined;
   }
   const url = URL.parse(form);
   const usualPort = url && DEFAULT_PORTS[url.protocol];
@@ -66,7 +69,7 @@ function parseWay(entry: string): Way | undefined {
   }
   if (!isDecodable(url.username) || !isDecodable(url.password)) return undefined;
   const own = `${url.hostname}:${url.port || usualPort}`;
-  return { name: name ?? own, kind: "proxy", url: url.href };
+  return { name: name ?? own, isNamed, kind: "proxy", url: url.href };
 }
 
 function isDecodable(text: string | undefined): boolean {

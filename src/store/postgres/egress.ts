@@ -1,0 +1,54 @@
+/**
+ * The pace of an egress that instances share, in the tables `egress` (when its next call may start, and how long the
+ * upstream throttles it) and `egress_demand` (what each instance's rooms ask of it; of one that is gone it runs out).
+ */
+import type { EgressPace } from "../peers.ts";
+import type { Connections } from "./connections.ts";
+
+/** For how long an instance that makes no call is thought to ask for what it last asked for. */
+const DEMAND_MS = 30_000;
+
+/** Milliseconds until a time, which may be one that never was. */
+const leftMs = (column: string) =>
+  `case when ${column} > clock_timestamp() then extract(epoch from ${column} - clock_timestamp()) * 1000 else 0 end::float8`;
+
+/** A time that lies further ahead than any queue of instances comes from a clock that was set back. */
+const RESERVE = `with demand as (
+    insert into egress_demand as d (name, instance, polls_per_second, until)
+    values ($1, $2, $4, clock_timestamp() + ${DEMAND_MS} * interval '1 ms')
+    on conflict (name, instance) do update set polls_per_second = excluded.polls_per_second, until = excluded.until
+  ), gone as (
+    delete from egress_demand where name = $1 and until < clock_timestamp() - interval '1 hour'
+  ), turn as (
+    insert into egress as e (name, next_at) values ($1, clock_timestamp() + $3 * interval '1 ms')
+    on conflict (name) do update set next_at = $3 * interval '1 ms'
+      + greatest(least(e.next_at, clock_timestamp() + interval '1 minute'), clock_timestamp())
+    returning next_at - $3 * interval '1 ms' as at, cooldown_until, pages_until
+  )
+  select greatest(0, extract(epoch from at - clock_timestamp()) * 1000)::float8 as "waitMs",
+    ${leftMs("cooldown_until")} as "cooldownMs",
+    ${leftMs("pages_until")} as "pageCooldownMs",
+    (select coalesce(sum(polls_per_second), 0) from egress_demand
+      where name = $1 and instance <> $2 and until > clock_timestamp())::float8 as "othersPollsPerSecond"
+  from turn`;
+
+const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages_until)
+  select $1, clock_timestamp(), case when $3 then '-infinity' else until end, case when $3 then until else '-infinity' end
+  from (select clock_timestamp() + $2 * interval '1 ms' as until) u
+  on conflict (name) do update set cooldown_until = greatest(e.cooldown_until, excluded.cooldown_until),
+    pages_until = greatest(e.pages_until, excluded.pages_until)`;
+
+export function paceOf(egress: string, instance: string, connections: Connections): EgressPace {
+  type Row = Awaited<ReturnType<EgressPace["reserve"]>>;
+  return {
+    async reserve(spacingMs, pollsPerSecond) {
+      const values = [egress, instance, spacingMs, pollsPerSecond];
+      const [row] = await connections.query<Row>("writes", RESERVE, values);
+      if (!row) throw new Error("a reservation gave no row");
+      return row;
+    },
+    async coolDown(leftMs, isPage) {
+      await connections.query("writes", COOL_DOWN, [egress, leftMs, isPage]);
+    },
+  };
+}

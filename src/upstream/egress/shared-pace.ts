@@ -1,0 +1,65 @@
+/**
+ * The pace of an address that several instances share. Before a call starts, its time is reserved in a place that all
+ * of them see; they also see there how long the upstream throttles the address, and what the others' rooms ask of it.
+ */
+import type { Clock } from "../../clock.ts";
+
+/** The place, as the gate of one instance uses it. */
+export interface SharedPace {
+  /**
+   * Reserves the time of one call. `pollsPerSecond`: what the rooms of this instance ask for at least. Rejects where the place
+   * cannot be reached.
+   */
+  reserve(spacingMs: number, pollsPerSecond: number): Promise<Reservation>;
+  /** Tells all instances that chat calls, or pages, are throttled for so long. Rejects as `reserve` does. */
+  coolDown(leftMs: number, isPage: boolean): Promise<void>;
+}
+
+export interface Reservation {
+  /** Until the call may start, in milliseconds; 0: now. */
+  waitMs: number;
+  /** How long all calls, or pages alone, are throttled by now; 0: they are not. */
+  cooldownMs: number;
+  pageCooldownMs: number;
+  /** What the rooms of the other instances ask for at least. */
+  othersPollsPerSecond: number;
+}
+
+/** One reservation at a time: for the call that would start now if this instance had the address to itself. */
+export class Turns {
+  readonly #pace: SharedPace;
+  readonly #clock: Clock;
+  readonly #onTurn: (reservation: Reservation | undefined) => void;
+  #turnAt: number | undefined;
+  #isAsking = false;
+
+  /** `onTurn` is called when the time of the next call is known; undefined where the place cannot be reached. */
+  constructor(pace: SharedPace, clock: Clock, onTurn: (reservation: Reservation | undefined) => void) {
+    this.#pace = pace;
+    this.#clock = clock;
+    this.#onTurn = onTurn;
+  }
+
+  /** When the next call may start, on the monotonic clock; undefined until `onTurn` is called. */
+  next(spacingMs: number, pollsPerSecond: number): number | undefined {
+    const now = this.#clock.monotonic();
+    // The time after it may be another instance's.
+    if (this.#turnAt !== undefined && now > this.#turnAt + spacingMs / 2) this.#turnAt = undefined;
+    if (this.#turnAt === undefined && !this.#isAsking) void this.#ask(spacingMs, pollsPerSecond);
+    return this.#turnAt;
+  }
+
+  /** The call has started. */
+  taken(): void {
+    this.#turnAt = undefined;
+  }
+
+  async #ask(spacingMs: number, pollsPerSecond: number): Promise<void> {
+    this.#isAsking = true;
+    // Without the place every instance keeps the spacing by itself.
+    const reservation = await this.#pace.reserve(spacingMs, pollsPerSecond).catch(() => undefined);
+    this.#isAsking = false;
+    this.#turnAt = this.#clock.monotonic() + (reservation?.waitMs ?? 0);
+    this.#onTurn(reservation);
+  }
+}

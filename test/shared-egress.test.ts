@@ -1,0 +1,98 @@
+/** Instances on one PostgreSQL that call from one address: its name gives them one spacing and one cooldown. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { run } from "../chaos/cluster/postgres.ts";
+import type { SettingName } from "../src/cli/config.ts";
+import { startSimulator } from "../src/simulator/index.ts";
+import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
+import { startRelay } from "./support/relay.ts";
+import { Stream, streamUrl } from "./support/stream.ts";
+
+const SPACING_MS = 60;
+/** What two instances may differ by in how soon they hear of their turns, on a busy machine. */
+const JITTER_MS = 35;
+const ROOMS = ["roomOfShare", "roomOfShar2", "roomOfShar3", "roomOfShar4"] as const;
+const SETTINGS = {
+  RELAY_EGRESS: "office=direct",
+  RELAY_GATE_SPACING_MS: String(SPACING_MS),
+  RELAY_DRAIN_MS: "0",
+};
+
+const { skip, server } = await testPostgres();
+
+async function setUp(t: TestContext, own: readonly Partial<Record<SettingName, string>>[]) {
+  const upstream = await startSimulator();
+  t.after(() => upstream.close());
+  const store = await ownSchema(t, server as PostgresServer);
+  const relays = await Promise.all(
+    own.map((settings) =>
+      startRelay({ upstream, settings: { RELAY_STORE: store, ...SETTINGS, ...settings } }),
+    ),
+  );
+  t.after(() => Promise.all(relays.map((relay) => relay[Symbol.asyncDispose]())));
+  for (const room of ROOMS) upstream.chat(room, { kinds: ["text"], timeoutMs: 20 });
+  const [one, other] = relays;
+  assert.ok(one && other);
+  return { upstream, store, one, other };
+}
+
+describe("an egress that instances share by its name", { skip, timeout: 60_000 }, () => {
+  it("starts the calls of all of them a spacing apart", async (t) => {
+    const { upstream, one, other } = await setUp(t, [{}, {}]);
+    for (const [index, videoId] of ROOMS.entries()) {
+      const stream = await Stream.open((index % 2 === 0 ? one : other).url, { videoId });
+      t.after(() => stream.close());
+    }
+    const since = performance.now();
+    await upstream.requested("get_live_chat", { count: 30, since });
+    const starts = upstream.requests.filter(({ at }) => at >= since).map(({ at }) => at);
+    const gaps = starts.slice(1).map((at, i) => at - (starts[i] ?? 0));
+    const tooSoon = gaps.filter((ms) => ms < SPACING_MS - JITTER_MS);
+    assert.deepEqual(tooSoon, []);
+    const mean = gaps.reduce((sum, ms) => sum + ms, 0) / gaps.length;
+    assert.ok(mean > SPACING_MS - 5, `${mean} ms on average`);
+  });
+
+  it("pauses all of them where the upstream throttles one", async (t) => {
+    const slow = { RELAY_COOLDOWN_MS: "3000", RELAY_GATE_SPACING_MS: "20" };
+    const { upstream, one, other } = await setUp(t, [slow, slow]);
+    await using stream = await Stream.open(one.url, { videoId: ROOMS[0] });
+    await using another = await Stream.open(other.url, { videoId: ROOMS[1] });
+    const throttled = upstream.fault({ on: "get_live_chat", videoId: ROOMS[0], times: 1, as: "quota" });
+    while (throttled.fired === 0) await upstream.requested("get_live_chat", { videoId: ROOMS[0] });
+    const since = performance.now() + 300;
+    await pause(300);
+    assert.equal((await fetch(streamUrl(other.url, { videoId: ROOMS[2] }))).status, 429);
+    const [next] = await upstream.requested("get_live_chat", { since });
+    assert.ok((next?.at ?? 0) - since > 1500);
+    assert.ok(!stream.over && !another.over);
+  });
+
+  it("counts the rooms of the others where it decides whether one more is read in time", async (t) => {
+    const polls = { RELAY_POLL_MIN_MS: "1000", RELAY_POLL_MAX_MS: "1000" };
+    const scarce = { ...polls, RELAY_GATE_SPACING_MS: "200", RELAY_MAX_LATENESS_MS: "0" };
+    const { upstream, one, other } = await setUp(t, [scarce, scarce]);
+    await using _first = await Stream.open(one.url, { videoId: ROOMS[0] });
+    await using _second = await Stream.open(other.url, { videoId: ROOMS[1] });
+    // What its rooms ask for an instance tells with its calls, and learns with its own.
+    await upstream.requested("get_live_chat", { videoId: ROOMS[0], count: 3 });
+    await upstream.requested("get_live_chat", { videoId: ROOMS[1], count: 2 });
+    const refused = await fetch(streamUrl(other.url, { videoId: ROOMS[2] }));
+    assert.equal(refused.status, 503);
+    assert.match(await refused.text(), /cannot be read in time beside 1 others/);
+  });
+
+  it("keeps its own spacing where nothing can be reserved", async (t) => {
+    const { store, upstream, one } = await setUp(t, [{}, {}]);
+    await run(store, "drop table egress");
+    const since = performance.now();
+    await using _stream = await Stream.open(one.url, { videoId: ROOMS[0] });
+    const calls = await upstream.requested("get_live_chat", { count: 5, since });
+    const gaps = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0));
+    assert.deepEqual(
+      gaps.filter((ms) => ms < SPACING_MS - JITTER_MS),
+      [],
+    );
+  });
+});
