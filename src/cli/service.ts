@@ -33,7 +33,8 @@ export async function startService(
   stopped?: AbortSignal,
 ): Promise<Service> {
   const egress = directEgress(config.gate, clock, telemetry); // first: what it refuses must leave nothing open
-  const store = await openStore(config.storeUrl, clock, telemetry, config.shared).catch((error) => {
+  const file = { isBlanking: config.rooms.isBlanking };
+  const store = await openStore(config.storeUrl, clock, telemetry, config.shared, file).catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;

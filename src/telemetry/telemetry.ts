@@ -20,6 +20,7 @@ export type StoreOperation =
   | "finish"
   | "read"
   | "messagesById"
+  | "find"
   | "getRoom"
   | "unfinishedRooms"
   | "listRooms"
