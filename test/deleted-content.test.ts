@@ -73,7 +73,7 @@ it("blanks one message, its new contents and where it is pinned, whatever of the
   await take(said("a"), replaced("a", "edited"));
   assert.deepEqual(
     await lines(),
-    ["deleted gone", "chat words of b by", "chat -"],
+    ["deleted gone", "chat words of b by", "chat -", "replaced -"],
     "said after its deletion",
   );
 });

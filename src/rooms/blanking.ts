@@ -13,7 +13,6 @@ import {
   type StoredMessage,
 } from "../store/stored-message.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import type { HeldMessage } from "./resolve.ts";
 
 /** What a deletion is about: one message, or all that an author has said before it. */
 type Target = { messageId: string } | { authorId: string };
@@ -75,7 +74,7 @@ export function afterDeletion(stored: StoredMessage, target: Target): StoredMess
 }
 
 /** Whether nothing is left of the message: what comes to replace it is not to be shown either. */
-export function isBlank({ author, message, amount, parts }: HeldMessage): boolean {
+export function isBlank({ author, message, amount, parts }: Omit<Message, "details">): boolean {
   return author === "" && message === "" && amount === "" && parts.length === 0;
 }
 
