@@ -126,8 +126,9 @@ class SqliteWorker implements StoreFile {
 
 /** With its parents. Node's own `recursive` does not come back from where nothing can be made, as below /proc. */
 function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
+  const parent = dirname(path);
+  if (existsSync(path) || parent === path) return; // a drive that is not there is its own parent
+  makeFolder(parent);
   mkdirSync(path);
 }
 
