@@ -51,10 +51,12 @@ export async function openStore(
     );
   }
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
+  const isNew = !existsSync(path);
   const real = realPath(path);
   const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry.log, file));
   try {
     await engine.probeWrite();
+    if (isNew) telemetry.storeMade(real);
     return new ObservedStore(engine, clock, telemetry);
   } catch (error) {
     await engine.close();

@@ -258,6 +258,11 @@ export class Telemetry {
     );
   }
 
+  /** What was named was not there: on a first start that is right, else it may be a slip in the name. */
+  storeMade(path: string): void {
+    this.log.info({ path }, "made a new store");
+  }
+
   storeSucceeded(operation: StoreOperation, ms: number): void {
     this.#metrics.storeOperations.inc({ kind: operation });
     if (operation === "append") this.#metrics.appendSeconds.observe(ms / 1000);
