@@ -6,13 +6,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { FORMAT_NAMES } from "../src/cli/reader/formats.ts";
 
 const { values } = parseArgs({ options: { messages: { type: "string", default: "1000000" } } });
 const COUNT = Number(values.messages);
 const PER_CHUNK = 200;
-const MAIN = new URL("../src/cli/main.ts", import.meta.url).pathname;
+const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
 const REPORT = `process.on("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxMiB: maxRSS / 1024 }));

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
-import { parseArgs } from "node:util";
+import { commandLine } from "../chaos/command-line.ts";
 
 export const ROUNDS = 5;
 
@@ -14,9 +14,11 @@ export type Figures = Record<string, number | string>;
 /** Whole numbers from the command line, by name, with what they are where they are not given. */
 export function settings<Name extends string>(defaults: Record<Name, number>): Record<Name, number> {
   const names = Object.keys(defaults) as Name[];
-  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
-  const { values } = parseArgs({ options });
-  const given = (name: Name) => Number(values[name] ?? defaults[name]);
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: "string" as const, default: String(defaults[name]) }]),
+  );
+  const { values } = commandLine({ options });
+  const given = (name: Name) => Number(values[name]);
   return Object.fromEntries(names.map((name) => [name, given(name)])) as Record<Name, number>;
 }
 

@@ -1,8 +1,15 @@
 /** The flags of these programs. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
-/** As `parseArgs` of Node; what it cannot read ends the program with one line. */
+/** As `parseArgs` of Node; what it cannot read ends the program with one line, and `--help` with its flags. */
 export function commandLine<T extends ParseArgsConfig>(config: T): ReturnType<typeof parseArgs<T>> {
+  if (process.argv.includes("--help")) {
+    const flags = Object.entries(config.options ?? {}).map(([name, { type, default: value = "none" }]) =>
+      type === "boolean" ? `  --${name}\n` : `  --${name} (default ${value})\n`,
+    );
+    process.stdout.write(`Flags:\n${flags.join("")}`);
+    process.exit(0);
+  }
   try {
     return parseArgs(config);
   } catch (error) {

@@ -6,6 +6,7 @@ import { type Postgres, run } from "../chaos/cluster/postgres.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Line } from "./support/line.ts";
+import { textAction } from "./support/opening.ts";
 import { noPooler, poolerTo } from "./support/pooler.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { metric, roomsIn, startRelay, type TestRelay } from "./support/relay.ts";
@@ -181,6 +182,24 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     await assertSame([ahead, behind], 12);
     await resumed.untilMessages(5);
     assert.deepEqual(resumed.ids, ahead.ids.slice(7, 12));
+  });
+
+  it("blank what is deleted for later viewers of each of them", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    const relays = [await start({ RELAY_DELETED: "blank" }), await start({ RELAY_DELETED: "blank" })];
+    const live = await Promise.all(relays.map((relay) => watch(relay)));
+    chat.say([textAction("a"), textAction("b")]);
+    await assertSame(live, 2);
+    chat.say([{ markChatItemAsDeletedAction: { targetItemId: "a" } }]);
+    await assertSame(live, 3);
+    for (const relay of relays) {
+      const later = await (await watch(relay, { backfill: 10 })).untilMessages(3);
+      assert.deepEqual(
+        later.map(({ message }) => message.message),
+        ["", "b", ""],
+      );
+    }
   });
 
   it("close streams without an end where the tables were emptied, and begin above every old cursor", async (t) => {

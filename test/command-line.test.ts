@@ -152,7 +152,8 @@ describe("help", () => {
 
   it("prints the version", async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-    assert.deepEqual(await outcome(["--version"]), { code: 0, out: `${version}\n`, error: "" });
+    for (const flag of ["--version", "-v"])
+      assert.deepEqual(await outcome([flag]), { code: 0, out: `${version}\n`, error: "" });
   });
 
   it("loads neither the HTTP server nor a store", async () => {
@@ -193,6 +194,17 @@ describe("serve", () => {
     assert.equal((await fetch(`${url}/readyz`)).status, 200);
     serve.child.kill("SIGTERM");
     assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  it("says that a store was not there before it, so that a slip in its name is seen", async (t) => {
+    const store = await temporaryStore(t);
+    for (const isNew of [true, false]) {
+      const serve = new Command(["--port", "0", "--store", store]);
+      await serve.printed(LISTENING);
+      assert.equal(serve.out.includes('"made a new store"'), isNew);
+      serve.child.kill("SIGTERM");
+      await serve.exited;
+    }
   });
 
   const rows: [string, NodeJS.ProcessEnv, RegExp[]][] = [

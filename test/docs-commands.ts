@@ -8,11 +8,13 @@ import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { AnsweringServer, refuses } from "./support/answering-server.ts";
 import { ROOT } from "./support/command.ts";
+import { opened } from "./support/opening.ts";
 import { startRelay, type TestRelay, testEnvironment } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
 
 const DEMO = "http://127.0.0.1:8080";
 const VIDEO = "demo-stream";
@@ -80,6 +82,22 @@ describe("the commands of the documents", () => {
       await play(`${given}${ready}`, folder, env, () => hook.calls.length > 0);
     });
   }
+});
+
+it("docs/operations.md: its query reads a store", async (t) => {
+  const [, query = ""] = /^```sql\n(.*?)^```$/ms.exec(
+    readFileSync(join(ROOT, "docs/operations.md"), "utf8"),
+  ) ?? [""];
+  const path = await temporaryFile(t);
+  const relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
+  relay.upstream.chat("dQw4w9WgXcQ", { kinds: ["paid"] }).say(3);
+  await opened(relay, "dQw4w9WgXcQ");
+  await relay[Symbol.asyncDispose]();
+  const database = new DatabaseSync(path, { readOnly: true });
+  t.after(() => database.close());
+  const rows = database.prepare(query).all();
+  assert.equal(rows.length, 3);
+  for (const row of rows) assert.ok(Number(row.cursor) > 0 && typeof row.author === "string" && row.channel);
 });
 
 /** What runs on and on: it is stopped once it has shown something. */

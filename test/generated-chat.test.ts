@@ -39,7 +39,7 @@ async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]
     store: observe(store, systemClock, telemetry),
     clock: systemClock,
     telemetry,
-    settings: CONTEXT,
+    settings: { ...CONTEXT, isBlanking: false },
   };
   const appender = new Appender(parts, await store.claim(VIDEO));
   for (let from = 0; from < actions.length; ) {

@@ -53,7 +53,7 @@ for (const losesLooks of [0, 1, 2]) {
     const telemetry = new Telemetry(silentLog);
     const observed = observe(store, systemClock, telemetry);
     const appender = new Appender(
-      { store: observed, clock: systemClock, telemetry, settings: CONTEXT },
+      { store: observed, clock: systemClock, telemetry, settings: { ...CONTEXT, isBlanking: false } },
       claim,
     );
     Object.assign(store, { losesWrites: 1, losesLooks });

@@ -100,6 +100,18 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["z"]);
   });
 
+  it("shows as taken down what the service holds blank", async () => {
+    const { page, chat } = pages;
+    const blank = { addChatItemAction: { item: { liveChatTextMessageRenderer: { id: "a" } } } };
+    chat.say([blank, textAction("z")]);
+    await visit();
+    await shows("z");
+    assert.match(await page.locator(`${rowOf("a")}[data-deleted=message]`).innerText(), /deleted/);
+    await visit("&deleted=remove");
+    await shows("z");
+    assert.deepEqual(await idsOf(page), ["z"]);
+  });
+
   it("has moderation as rows once asked for", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), deletionOf("a"), textAction("z")]);

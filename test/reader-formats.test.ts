@@ -67,6 +67,7 @@ describe("a line of watch", () => {
     ],
     ["a poll", { type: "poll", author: "", details: { poll } }, "[poll]: Which? | A 40 % | B (open)"],
     ["no words", { type: "gift", message: "" }, "@ines [gift]"],
+    ["a message that is stored blank", { author: "", message: "" }, "(deleted)"],
     ["a foreign type", { type: "n\x1bew" as "chat" }, "@ines [new]: hello"],
     [
       "an unknown deletion",

@@ -89,7 +89,12 @@ it("what a batch is to the room stays so when its append had no answer and is tr
   const claim = await store.claim(VIDEO);
   const telemetry = new Telemetry(silentLog);
   const appender = new Appender(
-    { store: observe(store, clock, telemetry), clock, telemetry, settings: CONTEXT },
+    {
+      store: observe(store, clock, telemetry),
+      clock,
+      telemetry,
+      settings: { ...CONTEXT, isBlanking: false },
+    },
     claim,
   );
   const actions = [

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { Clock } from "../src/clock.ts";
 import { followContract } from "./store-contract-follow.ts";
+import { overwriteContract } from "./store-contract-overwrite.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
 import { restoreContract } from "./store-contract-restore.ts";
@@ -41,6 +42,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: ownership`, () => ownershipContract(subject));
   describe(`${name}: followers`, () => followContract(subject));
   describe(`${name}: pruning`, () => pruneContract(subject));
+  describe(`${name}: overwriting`, () => overwriteContract(subject));
   describe(`${name}: restored`, () => restoreContract(subject));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));

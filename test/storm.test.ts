@@ -79,7 +79,7 @@ async function storedRoom(count: number) {
   const claim = await own(store, VIDEO);
   const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body: "{}", details: "{}" }));
   await store.append(claim, claim.head, messages, "{}");
-  const settings = { graceMs: 1000, keepaliveMs: 1000, stallMs: 1000 };
+  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
   const head = claim.head + count;
   return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head };

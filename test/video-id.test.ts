@@ -142,7 +142,15 @@ test("a refusal says what is wrong and what is accepted", () => {
     /host that is not YouTube's.*watch\?v=ID, youtu\.be\/ID/,
   );
   assert.match(messageOf(`https://youtu.be/${ID}0`), /not of 11 characters/);
-  assert.match(messageOf("https://www.youtube.com/@somebody/live"), /names no video/);
+  assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /names no video/);
+  const channels = [
+    "@somebody",
+    "@somebody/live",
+    "youtube.com/@somebody/live",
+    "https://youtube.com/channel/UC01234",
+  ];
+  for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
+    assert.match(messageOf(channel), /names a channel.*take the address of its video/, channel);
 });
 
 test("any string gives 11 id characters or INVALID_VIDEO_ID", () => {

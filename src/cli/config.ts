@@ -133,6 +133,11 @@ export const SETTINGS = {
   ),
   RELAY_TIMEZONE: flag("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
   RELAY_RETENTION_DAYS: flag("30", "older messages are deleted; fractions allowed, 0 keeps everything", days),
+  RELAY_DELETED: flag(
+    "keep",
+    "what a deletion in the chat does to what is stored: `keep`, or `blank` its words, author and amount",
+    oneOf(["keep", "blank"]),
+  ),
   RELAY_RESTORED: flag(
     "off",
     "`on` for the first start after the store was restored from a backup: moves all cursors past those already given out",
@@ -194,6 +199,7 @@ export function toConfig(v: SettingValues) {
       /** Ids of the videos to record. */
       recorded: new Set(v.RELAY_RECORD),
       timeOfDay: time,
+      isBlanking: v.RELAY_DELETED === "blank",
     },
     reading: { chatView: v.RELAY_CHAT_VIEW, timeOfDay: time },
     http: {

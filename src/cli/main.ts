@@ -17,7 +17,7 @@ try {
 
 async function main(args: readonly string[]): Promise<void> {
   const [first = "", second] = args;
-  if (first === "--version")
+  if (first === "--version" || first === "-v")
     return print(`${JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version}\n`);
   if (first === "help") return print(second === undefined ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");

@@ -36,7 +36,8 @@ export async function startService(
   const { egress: ways, gate } = config; // first: what these refuse must leave nothing open
   await assertLocal(ways);
   const egresses = openEgresses({ ways, settings: gate, clock, telemetry });
-  const store = await openStore(config.storeUrl, clock, telemetry, config.shared).catch((error) => {
+  const file = { isBlanking: config.rooms.isBlanking };
+  const store = await openStore(config.storeUrl, clock, telemetry, config.shared, file).catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;

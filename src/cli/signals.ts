@@ -9,6 +9,9 @@ import type { Service } from "./service.ts";
  */
 const SAME_REQUEST_MS = 1000;
 
+/** Windows sends no SIGTERM: there Ctrl-Break and a closed window come as these. */
+const SIGNALS = process.platform === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+
 /**
  * Starts a service, and stops it and exits with 0 at the first signal, which may come before the start is done: then
  * `start` may reject with the reason of the signal that it is handed. Rejects as `start` and `stop` do, and, once the
@@ -24,7 +27,7 @@ export async function runUntilSignal(
     if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) process.exit(1);
     stopping.abort(name);
   };
-  for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, onSignal);
+  for (const name of SIGNALS) process.on(name, onSignal);
   try {
     const service = await start(stopping.signal);
     const signalled = stopping.signal.aborted

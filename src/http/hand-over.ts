@@ -18,7 +18,9 @@ interface Parser {
   _consumed: boolean;
   /** The socket's bytes come to its `data` listeners again. */
   unconsume(): void;
-  /** Ends it; the server no longer counts the connection as its own. */
+  /** The server no longer counts the connection as its own. */
+  remove(): void;
+  /** Ends it: what the server still counted would be read after it was freed. */
   close(): void;
 }
 
@@ -40,7 +42,10 @@ export function takeSocket(response: ServerResponse): Socket {
     if (parser._consumed) parser.unconsume();
     socket.parser = null;
     // This may run in one of its callbacks, so it may be on the stack.
-    setImmediate(() => parser.close());
+    setImmediate(() => {
+      parser.remove(); // the end of the request has put it back meanwhile
+      parser.close();
+    });
   }
   return socket;
 }

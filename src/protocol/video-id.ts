@@ -59,6 +59,11 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
 /** Segments that look like ids, but name a player without a video of its own. */
 const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
 
+/** A channel's address, or its handle alone. It has no one stream: which one is on, only a page of the upstream says. */
+const CHANNEL = /^\/(@[^/]|(channel|c|user)\/)/;
+const IS_CHANNEL =
+  "names a channel, not a video: open the stream that you mean, and take the address of its video";
+
 /** The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID, which says what is accepted. */
 export function parseVideoId(input: string): string {
   if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
@@ -73,6 +78,7 @@ export function parseVideoId(input: string): string {
 
 function idInAddress(address: string, mayLinkOn: boolean): string | undefined {
   const match = ADDRESS.exec(address);
+  if (!match && CHANNEL.test(`/${address}`)) throw refusal(IS_CHANNEL);
   if (!match) throw refusal("is neither a video id of 11 characters nor the address of a video");
   const [, host = "", path = "", query = "", fragment = ""] = match;
   const isShort = SHORT_HOSTS.has(host.toLowerCase());
@@ -80,6 +86,7 @@ function idInAddress(address: string, mayLinkOn: boolean): string | undefined {
     throw refusal("is an address on a host that is not YouTube's");
 
   const [first = "", second] = path.split("/").filter((segment) => segment !== "");
+  if (!isShort && CHANNEL.test(path)) throw refusal(IS_CHANNEL);
   const place = PLACES.get(first);
   if (!place) return isShort ? first : undefined;
   const parameters = new URLSearchParams(query);

@@ -6,11 +6,12 @@ import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
-import { type Claim, isUnavailable, type RoomRecord } from "../store/port.ts";
-import { encodeMessage, type StoredMessage } from "../store/stored-message.ts";
+import { type Claim, isUnavailable, type MessageSearch, type RoomRecord } from "../store/port.ts";
+import { type EncodedMessage, encodeMessage, type StoredMessage } from "../store/stored-message.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
+import { blankDeleted, deletionIds } from "./blanking.ts";
 import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
 import { type Hole, type Stretch, showHoles } from "./hole.ts";
 import { type HeldMessage, idsToLookUp, type Resolved, resolve } from "./resolve.ts";
@@ -21,6 +22,8 @@ const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
 export interface AppenderSettings {
   /** Shows the time of what the service itself writes. */
   timeOfDay: TimeOfDay;
+  /** Whether what is deleted is blanked in the store. */
+  isBlanking: boolean;
 }
 
 export interface AppenderParts {
@@ -32,6 +35,8 @@ export interface AppenderParts {
 
 /** What an append writes. */
 interface Entries extends Resolved, RoomMemory {
+  /** In place of what the room holds under their ids. */
+  overwriting: readonly EncodedMessage[];
   /** The holes in whose place a message stands among these. */
   shown: readonly Hole[];
 }
@@ -97,19 +102,31 @@ export class Appender {
     const memory = this.#memory;
     const items = stretches.flatMap((stretch) => stretch.items);
     const isSuspect = memory.hole !== undefined || stretches.some(({ after }) => after);
-    const ids = new Set([...idsToLookUp(items, memory), ...(isSuspect ? items.flatMap(formsOf) : [])]);
+    const { clock, settings } = this.#parts;
+    const ids = new Set([
+      ...idsToLookUp(items, memory),
+      ...(isSuspect ? items.flatMap(formsOf) : []),
+      ...(settings.isBlanking ? deletionIds(items) : []),
+    ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
     const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage]));
-    const { clock, settings } = this.#parts;
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
     const resolved = resolve(items, held, memory, at.now);
-    return { ...resolved, ...showHoles(stretches, resolved.messages, held, memory.hole, at) };
+    const entries = {
+      ...resolved,
+      ...showHoles(stretches, resolved.messages, held, memory.hole, at),
+      overwriting: [],
+    };
+    if (!settings.isBlanking) return entries;
+    const find = (by: MessageSearch) => this.#parts.store.find(this.#claim.videoId, by);
+    return { ...entries, ...(await blankDeleted(entries.messages, held, find)) };
   }
 
-  async #store({ messages, ...memory }: Entries, progress: Progress): Promise<StoredMessage[]> {
+  async #store({ messages, overwriting, ...memory }: Entries, progress: Progress): Promise<StoredMessage[]> {
     const { store, telemetry } = this.#parts;
     const checkpoint = encodeCheckpoint(progress, memory);
-    const added = await store.append(this.#claim, this.#head, messages.map(encodeMessage), checkpoint);
+    const encoded = messages.map(encodeMessage);
+    const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;
     const types = new Map(messages.map(({ id, type }) => [id, type]));
     telemetry.appended(added.map(({ id }) => types.get(id) ?? ""));

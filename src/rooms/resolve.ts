@@ -6,6 +6,7 @@
 import type { Message } from "../protocol/message.ts";
 import { replacedId } from "../upstream/readers/change.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import { isBlank } from "./blanking.ts";
 import { type GiftMemory, giftIds, joinGifts } from "./gifts.ts";
 
 /** A message as a room holds it. */
@@ -90,8 +91,8 @@ function authorOf({ details }: Message): string | undefined {
 /** What the item is to a room that knows these messages. */
 function messageOf({ message, replaces }: Item, known: ReadonlyMap<string, HeldMessage>): Message {
   const before = replaces && known.get(replaces.id);
-  // Where the room holds this very content under that id, the item has only been read again.
-  const isReplaced = before && replacedId(before.id, before) !== replaces.as.id;
+  // Where the room holds this very content under that id, the item has only been read again; what is blank stays so.
+  const isReplaced = before && !isBlank(before) && replacedId(before.id, before) !== replaces.as.id;
   return isReplaced ? replaces.as : message;
 }
 

@@ -28,6 +28,8 @@ export interface RoomSettings {
   keepaliveMs: number;
   /** How long a viewer may take nothing of what was written. */
   stallMs: number;
+  /** Whether what is deleted is blanked in the store, and here. */
+  isBlanking: boolean;
 }
 
 /** What a connection asks for. */
@@ -75,7 +77,7 @@ export class Room implements ViewerHost {
   constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
     this.videoId = videoId;
     this.chatType = chatType;
-    this.tail = new Tail(head);
+    this.tail = new Tail(head, parts.settings.isBlanking);
     this.#parts = parts;
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
@@ -102,6 +104,7 @@ export class Room implements ViewerHost {
     const { signal } = this.#closed;
     for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
       const durableAt = this.now();
+      if (this.#parts.settings.isBlanking) this.#pages.clear(); // of before a deletion, perhaps
       if (Array.isArray(next)) this.tail.push(next);
       else if (next.state !== "released" || this.#end) this.finish(next);
       else return this.close(); // by another instance, which knew of no viewer here: they open it again

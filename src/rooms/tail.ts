@@ -3,6 +3,7 @@
  * the store alone, one consecutive batch after the other.
  */
 import type { StoredMessage } from "../store/stored-message.ts";
+import { afterDeletion, storedTarget } from "./blanking.ts";
 import type { Form, Packet } from "./form.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
@@ -35,8 +36,11 @@ export class Tail {
   /** What viewers of a form are sent next, by the cursor at which they stand. */
   readonly #shared = new Map<Form, Map<number, Chunk>>();
 
-  /** A tail that begins, empty, after cursor `head`. */
-  constructor(head: number) {
+  readonly #isBlanking: boolean;
+
+  /** A tail that begins, empty, after cursor `head`. `isBlanking`: deletions take their words from what it holds. */
+  constructor(head: number, isBlanking = false) {
+    this.#isBlanking = isBlanking;
     this.#head = head;
   }
 
@@ -57,12 +61,26 @@ export class Tail {
         throw new Error(`tail at ${this.#head} was handed cursor ${message.cursor}`);
       }
       this.#head = message.cursor;
-      const size = Buffer.byteLength(message.body) + Buffer.byteLength(message.details);
-      this.#bytes += size;
-      this.#held.push({ message, size, frames: new Map() });
+      const held = toHeld(message);
+      this.#bytes += held.size;
+      this.#held.push(held);
+      if (this.#isBlanking) this.#blankFor(message);
     }
     this.#trim();
     this.#shared.clear();
+  }
+
+  /** As the store has done, for viewers that come later. */
+  #blankFor(deletion: StoredMessage): void {
+    const target = storedTarget(deletion);
+    if (!target) return;
+    for (const [i, before] of this.#held.entries()) {
+      const message = afterDeletion(before.message, target);
+      if (message === before.message) continue;
+      const held = toHeld(message);
+      this.#bytes += held.size - before.size;
+      this.#held[i] = held;
+    }
   }
 
   #trim(): void {
@@ -91,6 +109,11 @@ export class Tail {
       if (held) yield frameOf(held, form);
     }
   }
+}
+
+function toHeld(message: StoredMessage): Held {
+  const size = Buffer.byteLength(message.body) + Buffer.byteLength(message.details);
+  return { message, size, frames: new Map() };
 }
 
 function frameOf({ message, frames }: Held, form: Form): Buffer {

@@ -3,6 +3,7 @@
  * for tests; what is "durable" here is what a commit would have kept.
  */
 import type { Clock } from "../clock.ts";
+import { dig, parseJson } from "../json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
@@ -11,6 +12,7 @@ import type { StoreEngine } from "./observed.ts";
 import {
   type Claim,
   type ClaimedRoom,
+  type MessageSearch,
   type RoomRecord,
   type RoomSummary,
   StoreError,
@@ -78,9 +80,11 @@ export class MemoryStore implements StoreEngine {
     expectedHead: number,
     messages: readonly EncodedMessage[],
     checkpoint: string,
+    overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
     this.#assertOpen();
     const room = this.#owned(claim, expectedHead);
+    for (const message of overwriting) this.#overwrite(room, message);
     const added: StoredMessage[] = [];
     for (const { id, body, details } of messages) {
       if (room.byId.has(id)) continue;
@@ -99,6 +103,15 @@ export class MemoryStore implements StoreEngine {
     }
     this.followers.added(claim.videoId, added);
     return added;
+  }
+
+  #overwrite(room: HeldRoom, { id, body, details }: EncodedMessage): void {
+    const before = room.byId.get(id);
+    if (!before) return;
+    const message = { id, body, details, cursor: before.cursor };
+    room.byId.set(id, message);
+    room.messages[before.cursor - room.record.floor - 1] = message;
+    this.#size += sizeOf(message) - sizeOf(before);
   }
 
   async finish(claim: Claim, end: RoomEnd): Promise<void> {
@@ -122,6 +135,13 @@ export class MemoryStore implements StoreEngine {
     this.#assertOpen();
     const room = this.#rooms.get(videoId);
     return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
+  }
+
+  async find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
+    this.#assertOpen();
+    const messages = this.#rooms.get(videoId)?.messages ?? [];
+    if ("idPrefix" in by) return messages.filter(({ id }) => id.startsWith(by.idPrefix));
+    return messages.filter(({ details }) => dig(parseJson(details), "authorId") === by.authorId);
   }
 
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {

@@ -11,6 +11,7 @@ import type { Peers } from "./peers.ts";
 import {
   type Claim,
   isUnavailable,
+  type MessageSearch,
   type Restoration,
   type Retention,
   type Store,
@@ -67,8 +68,15 @@ export class ObservedStore implements Store, Retention, Restoration {
     return this.#observe("abandon", this.#engine.abandon(claim));
   }
 
-  append(claim: Claim, expectedHead: number, messages: readonly EncodedMessage[], checkpoint: string) {
-    return this.#observe("append", this.#engine.append(claim, expectedHead, messages, checkpoint));
+  append(
+    claim: Claim,
+    expectedHead: number,
+    messages: readonly EncodedMessage[],
+    checkpoint: string,
+    overwriting: readonly EncodedMessage[] = [],
+  ) {
+    const outcome = this.#engine.append(claim, expectedHead, messages, checkpoint, overwriting);
+    return this.#observe("append", outcome);
   }
 
   finish(claim: Claim, end: RoomEnd) {
@@ -81,6 +89,10 @@ export class ObservedStore implements Store, Retention, Restoration {
 
   messagesById(videoId: string, ids: readonly string[]) {
     return this.#observe("messagesById", this.#engine.messagesById(videoId, ids));
+  }
+
+  find(videoId: string, by: MessageSearch) {
+    return this.#observe("find", this.#engine.find(videoId, by));
   }
 
   getRoom(videoId: string) {

@@ -8,6 +8,7 @@ import { ObservedStore } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
+import { FILE_DEFAULTS } from "./sqlite/schema.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
 
@@ -34,6 +35,7 @@ export async function openStore(
   clock: Clock,
   telemetry: Telemetry,
   shared = SHARED_DEFAULTS,
+  file = FILE_DEFAULTS,
 ): Promise<ObservedStore> {
   if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
   if (/^postgres(ql)?:\/\//.test(url)) {
@@ -49,10 +51,12 @@ export async function openStore(
     );
   }
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
-  const file = realPath(path);
-  const engine = new SqliteStore(file, clock, new SqliteThread(file, telemetry.log));
+  const isNew = !existsSync(path);
+  const real = realPath(path);
+  const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry.log, file));
   try {
     await engine.probeWrite();
+    if (isNew) telemetry.storeMade(real);
     return new ObservedStore(engine, clock, telemetry);
   } catch (error) {
     await engine.close();

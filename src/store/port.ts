@@ -38,6 +38,9 @@ export interface Claim {
   epoch: number;
 }
 
+/** Which messages of a room are searched for: those whose ids begin so, or those of an author. */
+export type MessageSearch = { idPrefix: string } | { authorId: string };
+
 /** How long a claim is good for. */
 export interface Lease {
   /**
@@ -78,13 +81,16 @@ export interface Store {
    * moves the checkpoint in the same commit. Durable when it resolves; resolves to what was added, which
    * may be nothing. Rejects with `StoreError` "fenced" (nothing stored: epoch or head has moved, or the room
    * is finished) or "unavailable" (outcome unknown: read the room, then append the same again). Text is kept
-   * as it is, but for lone surrogates, which may become U+FFFD.
+   * as it is, but for lone surrogates, which may become U+FFFD. `overwriting`: what the room holds under their ids is
+   * these from the same commit on, under the cursors that it has; what it does not hold is left out. Followers that
+   * were given the former text are not told.
    */
   append(
     claim: Claim,
     expectedHead: number,
     messages: readonly EncodedMessage[],
     checkpoint: string,
+    overwriting?: readonly EncodedMessage[],
   ): Promise<StoredMessage[]>;
 
   /**
@@ -98,6 +104,9 @@ export interface Store {
 
   /** Those of the ids that the room holds, with what it holds under them, in no order. */
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
+
+  /** All that is found, in no order. An author is whom the details name as `authorId`. */
+  find(videoId: string, by: MessageSearch): Promise<StoredMessage[]>;
 
   getRoom(videoId: string): Promise<RoomRecord | undefined>;
 

@@ -26,6 +26,10 @@ export function encodeMessage(message: Message): EncodedMessage {
   return { id: message.id, body: JSON.stringify(eightFields), details: JSON.stringify(details) };
 }
 
+export function decodeMessage({ body, details }: EncodedMessage): Message {
+  return { ...JSON.parse(body), details: JSON.parse(details) };
+}
+
 /** The JSON text that a reader gets: the eight fields, with `details` as a ninth when it asked for them. */
 export function messageJson(message: EncodedMessage, withDetails: boolean): string {
   return withDetails ? `${message.body.slice(0, -1)},"details":${message.details}}` : message.body;

@@ -20,6 +20,7 @@ export type StoreOperation =
   | "finish"
   | "read"
   | "messagesById"
+  | "find"
   | "getRoom"
   | "unfinishedRooms"
   | "listRooms"
@@ -261,6 +262,11 @@ export class Telemetry {
       { node: process.version },
       "this Node.js does not hand over its sockets as expected: a viewer costs about twice as much CPU and memory",
     );
+  }
+
+  /** What was named was not there: on a first start that is right, else it may be a slip in the name. */
+  storeMade(path: string): void {
+    this.log.info({ path }, "made a new store");
   }
 
   storeSucceeded(operation: StoreOperation, ms: number): void {

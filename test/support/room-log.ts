@@ -21,13 +21,14 @@ export async function roomLog(
   store = new MemoryStore(systemClock),
   clock: Clock = systemClock,
   suspected?: Hole,
+  isBlanking = false,
 ) {
   const telemetry = new Telemetry(silentLog);
   const parts = {
     store: observe(store, clock, telemetry),
     clock,
     telemetry,
-    settings: CONTEXT,
+    settings: { ...CONTEXT, isBlanking },
   };
   const appender = new Appender(parts, await store.claim("a-room-log1"));
   let after = suspected;

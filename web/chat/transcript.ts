@@ -2,6 +2,7 @@
  * What was said and what became of it: each message once, deletions and replacements applied to those that are kept,
  * one row for a poll, and what is pinned. Where rows stand in the document, its pages decide.
  */
+import { GROUPS } from "../../client/index.ts";
 import { draw, EVENT_WORDS, pollIdOf } from "./draw.ts";
 import { make } from "./element.ts";
 import type { Fate, Look, ShownMessage } from "./message.ts";
@@ -50,7 +51,8 @@ export class Transcript {
     this.#remember(message.id);
     this.#changes.taken?.(message);
     this.#apply(message);
-    const row: Row = { message, fate: {} };
+    const row: Row = { message, fate: isBlank(message) ? { deleted: "message" } : {} };
+    if (row.fate.deleted && (this.#look.deleted === "remove" || message.type === "banner")) return undefined;
     if (message.type === "banner") {
       this.#pin(message.id, row);
       return undefined;
@@ -142,6 +144,14 @@ export class Transcript {
     this.pinned.delete(id);
     this.#changes.removed(row);
   }
+}
+
+/** Of these somebody is the author. */
+const SAID: ReadonlySet<string> = new Set([...GROUPS.chat, ...GROUPS.paid, ...GROUPS.members, "banner"]);
+
+/** Whether the service has taken its words out of the store: its deletion may be long past. */
+function isBlank({ type, author, message, amount }: ShownMessage): boolean {
+  return SAID.has(type) && author === "" && message === "" && amount === "";
 }
 
 /** What is pinned, and what a log of replacements shows, are the words of another message. */

@@ -49,7 +49,7 @@ export class LinePrinter {
     const who = [this.#author(message, details), this.#what(message)].filter((part) => part !== "").join(" ");
     const words = cleanText(this.#words(message, details));
     const time = this.#paint("dim", cleanText(message.timestamp).padEnd(8));
-    return `${time}  ${who}${words === "" ? "" : `: ${words}`}\n`;
+    return `${time}  ${[who, words].filter((part) => part !== "").join(": ")}\n`;
   }
 
   #author({ author }: ReceivedMessage, { badges = [] }: Details): string {
@@ -69,7 +69,7 @@ export class LinePrinter {
     return amount === "" ? label : this.#paint(PAID_STYLE, label);
   }
 
-  #words({ type, message }: ReceivedMessage, { target, poll, header }: Details): string {
+  #words({ type, author, message }: ReceivedMessage, { target, poll, header }: Details): string {
     if (poll) return `${poll.question} | ${poll.choices.map(choiceText).join(" | ")} (${poll.state})`;
     if (type === "deleted") {
       const author = this.#names.get(target?.messageId ?? "");
@@ -79,6 +79,7 @@ export class LinePrinter {
       const author = this.#names.get(target?.authorId ?? "") ?? target?.authorId ?? "";
       return `all messages by ${author}`;
     }
+    if (type === "chat" && author === "" && message === "") return "(deleted)";
     return [header, message].filter(Boolean).join(": ");
   }
 

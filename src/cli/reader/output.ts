@@ -10,7 +10,7 @@ const CHUNK_LENGTH = 65_536;
 /** How long what is left may take at the end where nobody takes it. */
 const LAST_WRITE_MS = 1000;
 
-/** Whoever read the pipe has left: nothing went wrong. */
+/** Whoever read the pipe has left (EPIPE, on Windows also EOF): nothing went wrong. */
 export class ReaderLeft extends Error {
   override readonly name = "ReaderLeft";
 }
@@ -85,7 +85,7 @@ export class Output {
 
   #fail(error: unknown): void {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "EPIPE") this.#failed.abort(new ReaderLeft());
+    if (code === "EPIPE" || code === "EOF") this.#failed.abort(new ReaderLeft());
     else this.#failed.abort(new Error(`${this.#name} cannot be written: ${message}`, { cause: error }));
   }
 }

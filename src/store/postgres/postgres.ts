@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../clock.ts";
+import { dig, parseJson } from "../../json.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";
@@ -15,6 +16,7 @@ import {
   type Claim,
   type ClaimedRoom,
   isUnavailable,
+  type MessageSearch,
   type RoomRecord,
   type RoomSummary,
   StoreError,
@@ -137,23 +139,23 @@ export class PostgresStore implements StoreEngine {
     expectedHead: number,
     messages: readonly EncodedMessage[],
     checkpoint: string,
+    overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
     return this.#write(claim, expectedHead, async (sentAt) => {
       const { videoId, epoch } = claim;
       const [row] = await this.#connections.query<FenceRow & { added: number[] | null }>(
         "writes",
-        SQL.append,
+        overwriting.length > 0 ? SQL.appendAndOverwrite : SQL.append,
         [
           videoId,
           epoch,
           this.#instance,
           expectedHead,
-          messages.map(({ id }) => toColumn(id)),
-          messages.map(({ body }) => toColumn(body)),
-          messages.map(({ details }) => toColumn(details)),
+          ...toColumns(messages),
           toColumn(checkpoint),
           this.#wallTime(),
           this.#leases.leaseMs,
+          ...(overwriting.length > 0 ? toColumns(overwriting) : []),
         ],
       );
       if (!row?.added) return { fencedBy: row };
@@ -193,6 +195,15 @@ export class PostgresStore implements StoreEngine {
   async messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     const values = [videoId, ids.map(toColumn)];
     return (await this.#connections.query<StoredMessage>("reads", SQL.messagesById, values)).map(toMessage);
+  }
+
+  async find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
+    const [statement, text] =
+      "idPrefix" in by ? [SQL.byIdPrefix, by.idPrefix] : [SQL.byText, JSON.stringify(by.authorId)];
+    const rows = await this.#connections.query<StoredMessage>("reads", statement, [videoId, toColumn(text)]);
+    const found = rows.map(toMessage);
+    if ("idPrefix" in by) return found;
+    return found.filter(({ details }) => dig(parseJson(details), "authorId") === by.authorId);
   }
 
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {
@@ -280,6 +291,10 @@ export class PostgresStore implements StoreEngine {
       if (this.#writes.get(videoId) === writing) this.#writes.delete(videoId);
     }
   }
+}
+
+function toColumns(messages: readonly EncodedMessage[]): string[][] {
+  return (["id", "body", "details"] as const).map((key) => messages.map((message) => toColumn(message[key])));
 }
 
 function withoutEpoch(row: RoomRow): RoomRecord {

@@ -34,6 +34,14 @@ export const SQL = {
       and (r.owner = $2 or r.lease_until <= clock_timestamp())
     returning ${ROOM}`,
   append: `select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})`,
+  appendAndOverwrite: `with done as (
+      select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})
+    ), over as (
+      update message m set body = o.body, details = o.details
+      from unnest($11::text[], $12::text[], $13::text[]) as o (id, body, details), done
+      where done.added is not null and m.video_id = $1 and m.id = o.id
+    )
+    select * from done`,
   finish: `select * from relay_finish_1($1, $2, $3, $4, $5, ${moment(6)})`,
   abandon: "select * from relay_abandon_1($1, $2)",
   read: `select ${MESSAGE} from message
@@ -41,6 +49,11 @@ export const SQL = {
     order by cursor limit $3`,
   messagesById: `select ${MESSAGE} from message m where m.video_id = $1 and m.id = any($2)
     and m.cursor > (select floor from room where video_id = $1)`,
+  byIdPrefix: `select ${MESSAGE} from message where video_id = $1 and id >= $2 and id < $2 || chr(1114111)
+    and cursor > (select floor from room where video_id = $1)`,
+  // All messages of the room are looked at: an index by authors would cost every append.
+  byText: `select ${MESSAGE} from message where video_id = $1 and strpos(details, $2) > 0
+    and cursor > (select floor from room where video_id = $1)`,
   room: `select ${ROOM} from room r where video_id = $1`,
   roomAndOwner: `select ${ROOM}, r.state = 'bootstrapping' as is_opening, r.lease_until > clock_timestamp() as is_owned
     from room r where video_id = $1`,

@@ -33,6 +33,7 @@ export interface StoreFile {
 const READS: ReadonlySet<Operation> = new Set<Operation>([
   "read",
   "messagesById",
+  "find",
   "getRoom",
   "unfinishedRooms",
   "listRooms",

@@ -5,6 +5,21 @@
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
 
+export interface StoreOptions {
+  /** Whether messages are overwritten where they are deleted: then authors can be searched for, and nothing is left over. */
+  isBlanking: boolean;
+}
+
+export const FILE_DEFAULTS: StoreOptions = { isBlanking: false };
+
+/** Who said a message. */
+export const AUTHOR_ID = "details ->> '$.authorId'";
+
+/** An index that most services do without, and zeros over what is deleted or overwritten. */
+const BLANKING = `create index if not exists message_author on message (room, ${AUTHOR_ID});
+  pragma secure_delete = on;`;
+const KEEPING = "drop index if exists message_author;";
+
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;
 
@@ -54,7 +69,7 @@ const STEPS: readonly string[] = [
  * Opens the file, or makes it, with every commit on disk before it returns. Throws `StoreError`
  * "unavailable" for a file that is not ours, else what SQLite throws.
  */
-export function openDatabase(path: string): DatabaseSync {
+export function openDatabase(path: string, { isBlanking }: StoreOptions = FILE_DEFAULTS): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     const version = schemaVersion(database, path);
@@ -62,6 +77,7 @@ export function openDatabase(path: string): DatabaseSync {
     for (const [index, step] of STEPS.entries()) {
       if (index >= version) migrate(database, index + 1, step);
     }
+    database.exec(isBlanking ? BLANKING : KEEPING);
     return database;
   } catch (error) {
     database.close();

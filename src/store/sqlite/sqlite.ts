@@ -14,6 +14,7 @@ import {
   type Claim,
   type ClaimedRoom,
   isUnavailable,
+  type MessageSearch,
   type RoomRecord,
   type RoomSummary,
   type StoreError,
@@ -57,11 +58,13 @@ export class SqliteStore implements StoreEngine {
     expectedHead: number,
     messages: readonly EncodedMessage[],
     checkpoint: string,
+    overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
     const claim = { videoId, epoch }; // what else a claimed room holds cannot go, or need not, to the thread
     const batch = messages.map(wellFormed);
+    const over = overwriting.map(wellFormed);
     const now = this.#clock.now();
-    const call = this.#thread.call("append", claim, expectedHead, batch, checkpoint, now);
+    const call = this.#thread.call("append", claim, expectedHead, batch, checkpoint, now, over);
     const indexes = await this.#outcome(claim, call);
     const added: StoredMessage[] = [];
     for (const index of indexes) {
@@ -85,6 +88,10 @@ export class SqliteStore implements StoreEngine {
 
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
+  }
+
+  find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
+    return this.#thread.call("find", videoId, by);
   }
 
   getRoom(videoId: string): Promise<RoomRecord | undefined> {

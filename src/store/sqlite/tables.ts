@@ -6,9 +6,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
-import { type Claim, type RoomRecord, type RoomSummary, UNUSED_CLAIM_MS } from "../port.ts";
+import {
+  type Claim,
+  type MessageSearch,
+  type RoomRecord,
+  type RoomSummary,
+  UNUSED_CLAIM_MS,
+} from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
-import { APPLICATION_ID } from "./schema.ts";
+import { APPLICATION_ID, AUTHOR_ID } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null; isClaimed: 0 | 1 };
@@ -43,6 +49,12 @@ const SQL = {
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
   messageById: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and id = ?`,
+  byIdPrefix: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = :videoId)
+      and id >= :idPrefix and id < :idPrefix || char(0x10ffff)`,
+  byAuthor: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} = :authorId`,
+  overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   unused: "select key, floor, head from room where claimed_at < :unusedSince and checkpoint is null limit 1",
   longestFinished: `select key, floor, head from room where ended_at < :before
     and (claimed_at is null or claimed_at < :unusedSince) order by ended_at limit 1`,
@@ -92,6 +104,7 @@ export class Tables {
     messages: readonly EncodedMessage[],
     checkpoint: string,
     now: number,
+    overwriting: readonly EncodedMessage[],
   ): number[] {
     const room = this.#row(claim.videoId);
     assertOwner(room, claim, expectedHead);
@@ -101,6 +114,7 @@ export class Tables {
       const { changes } = this.#sql.insert.run(room.key, cursor, now, id, body, details);
       if (changes === 1) added.push(index);
     }
+    for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
     if (room.isClaimed) this.#sql.reopen.run(room.key);
     this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
     return added;
@@ -120,6 +134,14 @@ export class Tables {
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
     return ids.flatMap((id) => (this.#sql.messageById.get(videoId, id) as StoredMessage | undefined) ?? []);
+  }
+
+  find(videoId: string, by: MessageSearch): StoredMessage[] {
+    const found =
+      "idPrefix" in by
+        ? this.#sql.byIdPrefix.all({ videoId, ...by })
+        : this.#sql.byAuthor.all({ videoId, ...by });
+    return found as unknown as StoredMessage[];
   }
 
   getRoom(videoId: string): RoomRecord | undefined {

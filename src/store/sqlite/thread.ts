@@ -7,6 +7,7 @@ import { Worker } from "node:worker_threads";
 import type { Logger } from "../../telemetry/log.ts";
 import { StoreError } from "../port.ts";
 import type { Operation, OperationReply, OperationRequest } from "./rounds.ts";
+import type { StoreOptions } from "./schema.ts";
 import type { Tables } from "./tables.ts";
 import type { FromThread, ThreadStart, ToThread } from "./worker.ts";
 
@@ -25,6 +26,7 @@ export type StoreThread = Pick<SqliteThread, "lost" | "call" | "close">;
 export class SqliteThread {
   /** Resolves if the file was deleted or replaced while it was open: from then on every call is "unavailable". */
   readonly lost: Promise<StoreError>;
+  readonly #options: StoreOptions;
   readonly #path: string;
   readonly #log: Logger;
   #worker: Worker | undefined;
@@ -36,11 +38,12 @@ export class SqliteThread {
   #fileId: string | undefined;
   readonly #lose: (error: StoreError) => void;
 
-  constructor(path: string, log: Logger) {
+  constructor(path: string, log: Logger, options: StoreOptions) {
     const { promise, resolve } = Promise.withResolvers<StoreError>();
     this.lost = promise;
     this.#lose = resolve;
     this.#path = path;
+    this.#options = options;
     this.#log = log;
   }
 
@@ -88,7 +91,7 @@ export class SqliteThread {
 
   #start(): Worker {
     const worker = new Worker(WORKER_FILE, {
-      workerData: { path: this.#path, fileId: this.#fileId } satisfies ThreadStart,
+      workerData: { path: this.#path, fileId: this.#fileId, options: this.#options } satisfies ThreadStart,
     });
     let reason: unknown;
     worker.on("message", (posted: FromThread) => {

@@ -8,7 +8,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "
 import { StoreError } from "../port.ts";
 import { FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./rounds.ts";
-import { openDatabase } from "./schema.ts";
+import { openDatabase, type StoreOptions } from "./schema.ts";
 import { Tables } from "./tables.ts";
 
 /** What is posted to the thread: calls, or that it shall finish what it has and exit. */
@@ -21,6 +21,7 @@ export interface ThreadStart {
   path: string;
   /** The file that a thread before this one had opened: no other will do. */
   fileId: string | undefined;
+  options: StoreOptions;
 }
 
 /** A file that is gone is noticed within this time, also where nothing is read or written. */
@@ -28,6 +29,7 @@ const FILE_CHECK_MS = 2000;
 
 class SqliteWorker implements StoreFile {
   readonly path: string;
+  readonly #options: StoreOptions;
   readonly #port: MessagePort;
   readonly #rounds = new Rounds(this);
   #closing = false;
@@ -36,8 +38,9 @@ class SqliteWorker implements StoreFile {
   #tables: Tables | undefined;
   #fileId: string | undefined;
 
-  constructor({ path, fileId }: ThreadStart, port: MessagePort) {
+  constructor({ path, fileId, options }: ThreadStart, port: MessagePort) {
     this.path = path;
+    this.#options = options;
     this.#fileId = fileId;
     this.#port = port;
     port.on("message", (posted: ToThread) => {
@@ -71,7 +74,7 @@ class SqliteWorker implements StoreFile {
   connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
     if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.path));
-    this.#database ??= openDatabase(this.path);
+    this.#database ??= openDatabase(this.path, this.#options);
     this.#tables ??= new Tables(this.#database);
     if (this.#fileId === undefined) {
       this.#fileId = fileIdOf(this.path);
@@ -123,8 +126,9 @@ class SqliteWorker implements StoreFile {
 
 /** With its parents. Node's own `recursive` does not come back from where nothing can be made, as below /proc. */
 function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
+  const parent = dirname(path);
+  if (existsSync(path) || parent === path) return; // a drive that is not there is its own parent
+  makeFolder(parent);
   mkdirSync(path);
 }
 
