@@ -1,8 +1,14 @@
-/** What fan-out costs at least in Node: sockets, and a loop that writes the same bytes to all of them. */
+/**
+ * What fan-out costs at least in Node: sockets, and a loop that writes the same bytes to all of them. With a file as its
+ * argument, the bytes are written to that and synced before, over what was there, which is the least that durable costs.
+ */
+import { fdatasyncSync, openSync, writeSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 
 const HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
+const [path] = process.argv.slice(2);
+const file = path === undefined ? undefined : openSync(path, "w");
 const sockets = new Set<Socket>();
 const server = createServer((socket) => {
   socket.once("data", () => {
@@ -18,6 +24,10 @@ server.listen({ port: 0, host: "127.0.0.1", backlog: 4096 }, () => {
 });
 process.on("message", (size: number) => {
   const bytes = Buffer.alloc(size, "x");
+  if (file !== undefined) {
+    writeSync(file, bytes, 0, size, 0);
+    fdatasyncSync(file);
+  }
   for (const socket of sockets) socket.write(bytes);
 });
 process.on("disconnect", () => process.exit());

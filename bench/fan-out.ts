@@ -43,7 +43,9 @@ interface Room extends Disposable {
 async function watched(relay: RelayServed, count: number, headers = ""): Promise<Room> {
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: EVERY_MS });
   chat.say(1);
-  const readers = await startReaders(relay.port, `/v1/stream?videoId=${VIDEO}&backfill=0`, count, headers);
+  const readers = await startReaders(relay.port, `/v1/stream?videoId=${VIDEO}&backfill=0`, count, {
+    headers,
+  });
   return { chat, relay, readers, [Symbol.dispose]: () => readers[Symbol.dispose]() };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The other side of a benchmark: a process with so many connections to a path of a local port, which read whatever
- * comes and count it. Run as a program it takes the port, the path, the number of connections and further header lines.
+ * comes, count it and note when it came. Run as a program it takes the same as one argument, as JSON.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -11,29 +11,70 @@ import { fileURLToPath } from "node:url";
 /** One address has only some 28,000 ports to call from. */
 const ADDRESSES = 10;
 const ARRIVAL_MS = 30_000;
+/** What begins a message's frame. */
+const MESSAGE = "\nid: ";
+
+interface Reading {
+  port: number;
+  /** Each `#` stands for the number of the connection's room, as `roomNumber` writes it. */
+  path: string;
+  count: number;
+  /** Over which the connections are spread. */
+  rooms: number;
+  /** Further header lines, each with its end. */
+  headers: string;
+  /** All call in one turn, and are awaited until each has so many messages. */
+  stormOf: number;
+}
+
+/** Of all connections together. */
+export interface Received {
+  bytes: number;
+  /** Frames with an id, where they are not compressed. */
+  messages: number;
+  /** When each piece came since this was last asked for, in milliseconds on the system's monotonic clock. */
+  arrivals: number[];
+  /** From the first call until each connection had been sent what it was waited for, in milliseconds. */
+  readyMs: number;
+}
 
 export interface Readers extends Disposable {
-  /** Received so far, of all connections together. */
+  received(): Promise<Received>;
+  /** Received so far. */
   bytes(): Promise<number>;
   /** Resolves to the bytes once no more have come for a while, and at least so many. */
   settled(atLeast: number): Promise<number>;
 }
 
-/** Resolves once all have been sent something. */
+/** Milliseconds on a clock that all processes of the machine share. */
+export function systemMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Four digits: so a video's id has its eleven characters. */
+export function roomNumber(room: number): string {
+  return String(room).padStart(4, "0");
+}
+
+/** Resolves once all have been sent something, or as many messages as a storm is awaited for. */
 export async function startReaders(
   port: number,
   path: string,
   count: number,
-  headers = "",
+  options: Partial<Reading> = {},
 ): Promise<Readers> {
-  const args = [String(port), path, String(count), headers];
-  const child = fork(fileURLToPath(import.meta.url), args);
-  await once(child, "message");
-  const bytes = async (): Promise<number> => {
-    child.send("bytes");
+  const reading: Reading = { port, path, count, rooms: 1, headers: "", stormOf: 0, ...options };
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(reading)]);
+  const died = once(child, "exit").then(() => Promise.reject(new Error("the readers lost a connection")));
+  died.catch(() => {});
+  await Promise.race([once(child, "message"), died]);
+  const received = async (): Promise<Received> => {
+    child.send("received");
     return (await once(child, "message"))[0];
   };
+  const bytes = async () => (await received()).bytes;
   return {
+    received,
     bytes,
     settled: async (atLeast) => {
       const limit = AbortSignal.timeout(ARRIVAL_MS);
@@ -47,24 +88,42 @@ export async function startReaders(
   };
 }
 
-async function read([port, path, count, headers]: readonly string[]): Promise<void> {
-  let bytes = 0;
-  const ask = `GET ${path} HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n${headers}\r\n`;
-  const arrivals: Promise<unknown>[] = [];
-  for (let i = 0; i < Number(count); i++) {
+async function read({ port, path, count, rooms, headers, stormOf }: Reading): Promise<void> {
+  const received: Received = { bytes: 0, messages: 0, arrivals: [], readyMs: 0 };
+  const ends = `HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n${headers}\r\n`;
+  const begun: Promise<void>[] = [];
+  const beganAt = systemMs();
+  for (let i = 0; i < count; i++) {
     const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
-    const socket = connect({ port: Number(port), host: "127.0.0.1", localAddress });
-    socket.write(ask);
-    arrivals.push(once(socket, "data"));
-    socket.on("data", (chunk) => {
-      bytes += chunk.length;
+    const socket = connect({ port, host: "127.0.0.1", localAddress });
+    socket.write(`GET ${path.replaceAll("#", roomNumber(i % rooms))} ${ends}`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    begun.push(promise);
+    socket.once("close", () => {
+      throw new Error(`connection ${i} was closed`);
     });
-    if (i % 200 === 0) await pause(10);
+    let messages = 0;
+    let last = ""; // a frame's beginning may be cut
+    socket.on("data", (chunk: Buffer) => {
+      received.arrivals.push(systemMs());
+      received.bytes += chunk.length;
+      const text = last + chunk.toString("latin1");
+      const found = text.split(MESSAGE).length - 1;
+      last = text.slice(1 - MESSAGE.length);
+      messages += found;
+      received.messages += found;
+      if (messages >= stormOf) resolve();
+    });
+    if (stormOf === 0 && i % 200 === 0) await pause(10);
   }
-  await Promise.all(arrivals);
-  process.on("message", () => process.send?.(bytes));
+  await Promise.all(begun);
+  received.readyMs = systemMs() - beganAt;
+  process.on("message", () => {
+    process.send?.(received);
+    received.arrivals = [];
+  });
   process.on("disconnect", () => process.exit());
   process.send?.("ready");
 }
 
-if (import.meta.main) await read(process.argv.slice(2));
+if (import.meta.main) await read(JSON.parse(process.argv[2] ?? ""));

@@ -43,10 +43,7 @@ export interface RelayServed extends Served {
 }
 
 /** The service on a simulated upstream, which runs in this process. */
-export async function serveRelay(
-  settings: Partial<Record<SettingName, string>> = {},
-  nodeFlags: readonly string[] = [],
-): Promise<RelayServed> {
+export async function serveRelay(settings: Partial<Record<SettingName, string>> = {}): Promise<RelayServed> {
   const [port = 0] = await freePorts(1);
   const upstream = await startSimulator();
   const env = {
@@ -63,7 +60,7 @@ export async function serveRelay(
   };
   const startedAt = performance.now();
   const main = join(PROJECT, "src/cli/main.ts");
-  const child = spawn(process.execPath, [...nodeFlags, main, "serve"], {
+  const child = spawn(process.execPath, [main, "serve"], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -85,10 +82,10 @@ export interface BareServed extends Served {
   write(bytes: number): void;
 }
 
-/** Sockets that are written to in a loop, with nothing around them. */
-export async function serveBare(nodeFlags: readonly string[] = []): Promise<BareServed> {
+/** Sockets that are written to in a loop, with nothing around them but a sync before, where a file is named. */
+export async function serveBare(synced: readonly string[] = []): Promise<BareServed> {
   const path = fileURLToPath(new URL("./bare-loop.ts", import.meta.url));
-  const child = spawn(process.execPath, [...nodeFlags, path], {
+  const child = spawn(process.execPath, [path, ...synced], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const [port] = await once(child, "message");
@@ -101,7 +98,8 @@ export async function serveBare(nodeFlags: readonly string[] = []): Promise<Bare
 }
 
 export interface NchanServed extends Served {
-  publish(text: string): Promise<void>;
+  /** To the subscribers of `/sub`, or of `/sub/<channel>`. */
+  publish(text: string, channel?: string): Promise<void>;
 }
 
 /** nginx with Nchan, one worker; undefined where it is not installed (`apt-get install libnginx-mod-nchan`). */
@@ -123,9 +121,10 @@ http {
   nchan_shared_memory_size 256M; nchan_message_buffer_length 500; nchan_message_timeout 1h;
   server {
     listen 127.0.0.1:${port} backlog=4096;
-    location = /pub { nchan_publisher; nchan_channel_id room; }
-    location = /sub { nchan_subscriber eventsource; nchan_channel_id room; nchan_subscriber_first_message newest;
-                      nchan_eventsource_ping_interval 15; }
+    location ~ /pub(.*)$ { nchan_publisher; nchan_channel_id room$1; }
+    location ~ /sub(.*)$ { nchan_subscriber eventsource; nchan_channel_id room$1; nchan_eventsource_ping_interval 15;
+                           nchan_subscriber_first_message newest; }
+    location = /all { nchan_subscriber eventsource; nchan_channel_id room; nchan_subscriber_first_message oldest; }
     location = /ready { return 204; }
   }
 }
@@ -140,8 +139,9 @@ http {
   return {
     pid: Number(worker),
     port,
-    publish: async (text) => {
-      const asked = request({ agent, port, host: "127.0.0.1", path: "/pub", method: "POST" }).end(text);
+    publish: async (text, channel) => {
+      const path = channel === undefined ? "/pub" : `/pub/${channel}`;
+      const asked = request({ agent, port, host: "127.0.0.1", path, method: "POST" }).end(text);
       const [answer] = await once(asked, "response");
       answer.resume();
       await once(answer, "end");

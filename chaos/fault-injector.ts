@@ -54,16 +54,19 @@ export class FaultInjector {
   readonly #folder = mkdtempSync(join(tmpdir(), "relay-faults-"));
   readonly #drafts = join(this.#folder, "drafts");
   readonly #cancelExit = atExit(() => this.close());
+  readonly #preloads: readonly string[];
 
-  constructor() {
+  /** `preloads`: further modules for the service, by their names beside this file. */
+  constructor(preloads: readonly string[] = []) {
+    this.#preloads = ["./fault-injector.preload.ts", ...preloads];
     mkdirSync(this.#drafts);
     writeFileSync(join(this.#folder, JOURNAL), "");
   }
 
   /** What takes a injector into a service that is begun by npm with this environment. */
   get environment(): Record<string, string> {
-    const preloaded = new URL("./fault-injector.preload.ts", import.meta.url).href;
-    return { npm_config_node_options: `--import=${preloaded}`, [FOLDER_VARIABLE]: this.#folder };
+    const imports = this.#preloads.map((name) => `--import=${new URL(name, import.meta.url).href}`);
+    return { npm_config_node_options: imports.join(" "), [FOLDER_VARIABLE]: this.#folder };
   }
 
   /** Orders a fault, to be carried out once, the next time that the service comes to its place. */

@@ -1,7 +1,8 @@
 /**
  * Minutes of kills, faults and storms against the real service, judged from outside.
  *
- *     npm run chaos -- --seed 7 --minutes 5 [--viewers 200] [--events "storm,kill -9"] [--project DIR] [--json FILE]
+ *     npm run chaos -- --seed 7 --minutes 5 [--viewers 200] [--events "storm,kill -9"] [--project DIR]
+ *         [--without compression,hand-over] [--json FILE]
  */
 
 import { writeFileSync } from "node:fs";
@@ -10,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { commandLine } from "./command-line.ts";
 import { EVENTS } from "./events/index.ts";
 import { type Outcome, run } from "./run.ts";
+import { SHORT_CUTS, type ShortCut } from "./world.ts";
 
 const { values } = commandLine({
   options: {
@@ -18,6 +20,7 @@ const { values } = commandLine({
     viewers: { type: "string", default: "200" },
     events: { type: "string", default: "" },
     project: { type: "string", default: fileURLToPath(new URL("..", import.meta.url)) },
+    without: { type: "string", default: "" },
     json: { type: "string" },
   },
 });
@@ -29,18 +32,27 @@ function numberOf(name: "seed" | "minutes" | "viewers", least: number): number {
   process.exit(2);
 }
 
+function shortCut(name: string): ShortCut {
+  const found = SHORT_CUTS.find((known) => known === name);
+  if (found) return found;
+  process.stderr.write(`--without: "${name}" is none of ${SHORT_CUTS.join(", ")}\n`);
+  process.exit(2);
+}
+
 const events = values.events.split(",").filter(Boolean);
 const unknown = events.find((name) => !Object.hasOwn(EVENTS, name));
 if (unknown !== undefined) {
   process.stderr.write(`--events: no event "${unknown}"; there are: ${Object.keys(EVENTS).join(", ")}\n`);
   process.exit(2);
 }
+const without = values.without.split(",").filter(Boolean).map(shortCut);
 const options = {
   seed: numberOf("seed", 0),
   minutes: numberOf("minutes", 0.1),
   viewers: numberOf("viewers", 5),
   projectDir: resolve(values.project),
   events,
+  without,
 };
 const outcome = await run(options);
 const { violations } = outcome.verdict;
@@ -52,7 +64,8 @@ if (violations.length > 0) {
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
   const replay = ["--seed", options.seed, "--minutes", options.minutes, "--viewers", options.viewers];
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
-  process.stdout.write(`\nTo play it again: npm run chaos -- ${replay.join(" ")}${only}\n`);
+  const less = without.length > 0 ? ` --without ${without.join(",")}` : "";
+  process.stdout.write(`\nTo play it again: npm run chaos -- ${replay.join(" ")}${only}${less}\n`);
 }
 process.exit(violations.length > 0 ? 1 : 0);
 

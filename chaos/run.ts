@@ -46,6 +46,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
 async function play(world: World, options: RunOptions): Promise<void> {
   const { verdict } = world;
   await world.start();
+  if (options.without?.includes("hand-over")) await world.service.logged("this Node.js does not hand over");
   await audience(world, options.viewers);
   await world.sayLongHistory();
   await world.settle();

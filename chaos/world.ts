@@ -18,12 +18,18 @@ import { UpstreamJudge } from "./upstream-judge.ts";
 import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
 
+/** Ways in which streams are made cheap; none may change what a viewer is sent. Without the second, the first is off too. */
+export const SHORT_CUTS = ["compression", "hand-over"] as const;
+export type ShortCut = (typeof SHORT_CUTS)[number];
+
 export interface WorldOptions {
   seed: number;
   /** The project whose service is run. */
   projectDir: string;
   /** `memory` is forgotten at each restart: for runs without one. */
   store?: "sqlite" | "memory";
+  /** What the service does without. */
+  without?: readonly ShortCut[];
 }
 
 /** How the service is set: everything faster than in life; seven rooms ask for more calls than the spacing allows. */
@@ -78,9 +84,12 @@ export class World implements AsyncDisposable {
   #orders: { name: string; fault: Fault }[] = [];
   #named = 0;
 
-  static async create({ seed, projectDir, store }: WorldOptions, verdict: Verdict): Promise<World> {
+  static async create(
+    { seed, projectDir, store, without = [] }: WorldOptions,
+    verdict: Verdict,
+  ): Promise<World> {
     const upstream = await startSimulator({ seed });
-    const injector = new FaultInjector();
+    const injector = new FaultInjector(without.includes("hand-over") ? ["./no-hand-over.preload.ts"] : []);
     const disk = new Disk(DISK_BYTES);
     const door = await Door.to(upstream.urls.main);
     const [port = 0] = await freePorts(1);
@@ -102,6 +111,7 @@ export class World implements AsyncDisposable {
         RELAY_KEEPALIVE_MS: "1000",
         RELAY_MAX_FAILURES: String(FAILING.failures),
         RELAY_FAILING_MS: String(FAILING.ms),
+        RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
       },
     });
     return new World(new Random(seed, "chaos"), verdict, upstream, door, injector, disk, service);

@@ -2,8 +2,6 @@
  * Time and chance as everything in the service sees them: handed in, never taken from globals, so that a
  * test can own both.
  */
-import { setTimeout as delay } from "node:timers/promises";
-
 export interface Clock {
   /** Wall time in milliseconds since 1970: for what is shown, stored or compared with the outside. */
   now(): number;
@@ -18,12 +16,19 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: async (ms, signal) => {
-    try {
-      await delay(ms, undefined, signal ? { signal } : {});
-    } catch (error) {
-      throw signal?.aborted ? signal.reason : error;
-    }
-  },
+  // Node's own makes an error with a stack for each sleep that is cut short: one for each call to the upstream.
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const onAbort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      }, ms);
+      signal?.addEventListener("abort", onAbort, { once: true });
+    }),
   random: () => Math.random(),
 };

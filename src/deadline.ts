@@ -18,7 +18,7 @@ export class Deadline implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#disposed.abort();
+    this.#disposed.abort("done"); // without a reason one would be made, with a stack
   }
 }
 

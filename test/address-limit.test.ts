@@ -128,9 +128,9 @@ describe("what counts as one address", () => {
   ];
   const bothFit = (one: string, other: string): boolean => {
     const limit = new AddressLimit(1);
-    limit.take(one);
+    limit.take({ ip: one });
     try {
-      limit.take(other);
+      limit.take({ ip: other });
       return true;
     } catch (error) {
       assert.ok(error instanceof RelayError && error.code === "CAPACITY");

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -37,6 +37,11 @@ async function reads(socket: Socket, expected: RegExp): Promise<void> {
 
 test("a connection can be taken, written, read and given back, on this Node.js", LIMIT, async () => {
   assert.equal(await handOverWorks(), true);
+});
+
+test("where a connection cannot be taken, that is noticed and nothing breaks", LIMIT, async (t) => {
+  t.mock.method(ServerResponse.prototype, "detachSocket", () => assert.fail("not on this Node.js"));
+  assert.equal(await handOverWorks(), false);
 });
 
 test("nothing of the request is kept once its socket is taken", LIMIT, async (t) => {

@@ -15,9 +15,9 @@ export class AddressLimit {
   }
 
   /** Takes a place; the function returned gives it back, once. Throws `RelayError` CAPACITY where there is none left. */
-  take(address: string): () => void {
-    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED;
-    const network = networkOf(address);
+  take(caller: { readonly ip: string }): () => void {
+    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // the system is not even asked for the address
+    const network = networkOf(caller.ip);
     const viewers = (this.#viewers.get(network) ?? 0) + 1;
     if (viewers > this.#max) {
       throw new RelayError("CAPACITY", "Too many viewers are connected from this address.", {

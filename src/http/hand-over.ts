@@ -60,7 +60,8 @@ export async function handOverWorks(): Promise<boolean> {
   const limit = AbortSignal.timeout(TRIAL_MS);
   const server = createServer((_request, response) => {
     response.writeHead(200);
-    const socket = takeSocket(response);
+    const socket = takenOrCut(response);
+    if (!socket) return;
     socket.on("error", () => {});
     socket.once("data", (ask) => {
       socket.removeAllListeners();
@@ -89,6 +90,16 @@ export async function handOverWorks(): Promise<boolean> {
     client.abort();
     server.close();
     server.closeAllConnections();
+  }
+}
+
+/** Cut off where it cannot be taken: its client learns it. */
+function takenOrCut(response: ServerResponse): Socket | undefined {
+  try {
+    return takeSocket(response);
+  } catch {
+    response.req.socket.destroy();
+    return undefined;
   }
 }
 

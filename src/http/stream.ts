@@ -51,7 +51,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       };
       // A body is not asked for; left unread it would keep the end of the connection from being noticed.
       request.raw.resume();
-      const giveBack = parts.addresses.take(request.ip);
+      const giveBack = parts.addresses.take(request);
       try {
         await parts.rooms.enter(streamRequest, gone);
       } catch (error) {
@@ -89,6 +89,10 @@ function openSink(
   const forms = FORMS[request.query.details === "true" ? "detailed" : "plain"];
   if (!isTaken) return new ResponseSink(response, forms.bare, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
+  // In one write go out the head and the first frames, which follow in this turn.
+  const { socket } = response;
+  socket.cork();
+  process.nextTick(() => socket.uncork());
   return new SocketSink(takeSocket(response), reply.server.server, form, onClosed);
 }
 

@@ -1,0 +1,84 @@
+/**
+ * A thousand rooms with a viewer each, read through a gate without spacing: how late polls start (one interval after
+ * the last one is due), of the rooms the median and the latest; what a poll costs, and what a room holds in memory. No
+ * message may be lost.
+ *
+ *     npm run bench:rooms [-- --rooms 1000 --every 2000 --seconds 10]
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { type Readers, roomNumber, startReaders } from "./readers.ts";
+import { cpuMs, type Figures, median, ROUNDS, report, residentBytes, settings } from "./rounds.ts";
+import { type RelayServed, serveRelay } from "./servers.ts";
+
+const { rooms, every, seconds } = settings({ rooms: 1000, every: 2000, seconds: 10 });
+const WARM_UP_ROOMS = 20;
+
+/** By how much the latest poll of each room was late, in milliseconds; a room's first poll is due at no known time. */
+function latenessOfRooms({ upstream }: RelayServed, since: number): number[] {
+  const rooms = new Map<string, { at: number; lateMs: number }>();
+  for (const { kind, videoId = "", at } of upstream.requests) {
+    if (kind !== "get_live_chat" || at < since) continue;
+    const last = rooms.get(videoId);
+    const lateMs = last ? Math.max(last.lateMs, at - last.at - every) : Number.NEGATIVE_INFINITY;
+    rooms.set(videoId, { at, lateMs });
+  }
+  return [...rooms.values()].map(({ lateMs }) => lateMs).filter(Number.isFinite);
+}
+
+/** Messages that viewers have not been sent. */
+async function missing(chats: readonly { ledger: readonly unknown[] }[], readers: Readers): Promise<number> {
+  await pause(2 * every);
+  const said = chats.reduce((sum, { ledger }) => sum + ledger.length, 0);
+  return said - (await readers.received()).messages;
+}
+
+const folder = await mkdtemp(join(tmpdir(), "bench-rooms-"));
+const rows: Figures[] = [];
+{
+  await using relay = await serveRelay({
+    RELAY_STORE: `sqlite:${join(folder, "relay.db")}`,
+    RELAY_GATE_SPACING_MS: "0",
+    RELAY_GATE_CONCURRENCY: "32",
+    RELAY_MAX_ROOMS: String(2 * rooms),
+  });
+  const { upstream } = relay;
+  const open = async (prefix: string, rooms: number) => {
+    const chats = Array.from({ length: rooms }, (_, i) =>
+      upstream.chat(prefix + roomNumber(i), { kinds: ["text"], timeoutMs: every }),
+    );
+    const path = `/v1/stream?videoId=${prefix}#&backfill=0`;
+    return { chats, readers: await startReaders(relay.port, path, rooms, { rooms }) };
+  };
+  using _warm = (await open("bench-w", WARM_UP_ROOMS)).readers; // what the first rooms bring along is not counted
+  await pause(3000);
+  const before = residentBytes(relay.pid);
+  const { chats, readers: opened } = await open("bench-r", rooms);
+  using readers = opened;
+  const talk = chats.map((chat) => chat.speak(0.5));
+  for (let round = 0; round < ROUNDS; round++) {
+    const since = performance.now();
+    const cpu = cpuMs(relay.pid);
+    await pause(seconds * 1000);
+    const polls = upstream.requests.filter(({ kind, at }) => kind === "get_live_chat" && at >= since).length;
+    const lateness = latenessOfRooms(relay, since);
+    rows.push({
+      rooms: lateness.length,
+      pollsPerSecond: polls / seconds,
+      medianLateMs: median(lateness),
+      latestRoomMs: Math.max(...lateness),
+      latestToMedian: Math.max(...lateness) / median(lateness),
+      cpuMsPerPoll: (cpuMs(relay.pid) - cpu) / polls,
+      kbPerRoom: (residentBytes(relay.pid) - before) / 1024 / rooms,
+    });
+  }
+  for (const each of talk) each.stop();
+  const lost = await missing(chats, readers);
+  for (const row of rows) row.lost = lost;
+}
+await rm(folder, { recursive: true });
+const names = Object.keys(rows[0] ?? {});
+const middle = Object.fromEntries(names.map((name) => [name, median(rows.map((row) => Number(row[name])))]));
+report("rooms", [middle]);
