@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
 import { type Postgres, run } from "../chaos/cluster/postgres.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
@@ -124,6 +125,36 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     const tookMs = performance.now() - beganAt;
     assert.ok(tookMs > 300 && tookMs < 3000, `${tookMs} ms`);
     await assertSame([staying, await watch(relay, { lastEventId: staying.init.cursor })], 8);
+  });
+
+  it("go on from the checkpoint where a lease runs out just when a viewer's room is being opened", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const owner = await start();
+    const seen = await watch(owner);
+    await seen.untilMessages(3);
+    await owner.service.stop();
+    const before = bootstraps(upstream);
+    const relay = await start();
+    await run(url, "update room set owner = 'dead', lease_until = clock_timestamp() + interval '300 ms'");
+    // Who finds the lease good then waits for the row, until the lease is over.
+    const held = new Client({ connectionString: url });
+    await held.connect();
+    await held.query("begin; select from room for update");
+    const coming = watch(relay, { lastEventId: seen.cursors.at(-1) ?? 0 });
+    const waiting =
+      "select from pg_locks where not granted and pid in (select pid from pg_stat_activity where query like 'insert into room%')";
+    for (const limit = AbortSignal.timeout(5000); (await run(url, waiting)).length === 0; await delay(10))
+      assert.ok(!limit.aborted, "nobody waits");
+    await delay(350);
+    await held.query("rollback");
+    await held.end();
+    const back = await coming;
+    chat.say(2);
+    await back.untilMessages(2);
+    assert.equal(bootstraps(upstream), before);
+    assert.equal(await metric(relay, "relay_takeovers_total"), 1);
   });
 
   it("let a room go once nobody has watched it for the grace time on any of them", async (t) => {

@@ -60,14 +60,15 @@ export class OwnedRoom {
     const { store, capacity, settings } = parts;
     await capacity.admit(videoId, settings.windowMs, signal);
     try {
-      const before = await store.getRoom(videoId);
       const claim = await store.claim(videoId);
       if (!claim) {
         capacity.leave(videoId);
         return undefined;
       }
+      const left = store.peers && claim.lastEnd === null && OwnedRoom.#goOn(claim, parts);
+      if (left) return { owned: left }; // it was let go of while this one waited
       try {
-        return await OwnedRoom.#bootstrap(claim, before?.end ?? null, parts, signal);
+        return await OwnedRoom.#bootstrap(claim, parts, signal);
       } catch (error) {
         await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
         throw error;
@@ -80,7 +81,6 @@ export class OwnedRoom {
 
   static async #bootstrap(
     claim: ClaimedRoom,
-    lastEnd: RoomEnd | null,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
@@ -105,7 +105,7 @@ export class OwnedRoom {
     const appender = new Appender(parts, claim);
     const hole = (sinceMs: number | undefined, reason: Hole["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
-    const unread = { hole: hole(lastReadAt(claim), reasonFor(lastEnd)), isShort: false };
+    const unread = { hole: hole(lastReadAt(claim), reasonFor(claim.lastEnd)), isShort: false };
     const pageAt = clock.now() - (clock.monotonic() - page.loadedAt);
     const isShort = answeredAt - page.loadedAt <= settings.windowMs;
     const stretches = withAnswer(withPage([], page, unread), first.items, {
@@ -135,9 +135,14 @@ export class OwnedRoom {
   /** Claims an open room that another instance has left, and goes on from its checkpoint. Rejects with `StoreError`. */
   static async takeOver(videoId: string, parts: OwnedRoomParts): Promise<OwnedRoom | undefined> {
     const claim = await parts.store.peers?.takeOver(videoId);
-    const position = claim && readCheckpoint(claim, parts.telemetry);
+    return claim && OwnedRoom.#goOn(claim, parts);
+  }
+
+  /** Goes on where another instance stopped; undefined where its checkpoint cannot be read here. */
+  static #goOn(claim: ClaimedRoom, parts: OwnedRoomParts): OwnedRoom | undefined {
+    const position = readCheckpoint(claim, parts.telemetry);
     if (!position) return undefined;
-    parts.telemetry.roomTakenOver(videoId, claim.head);
+    parts.telemetry.roomTakenOver(claim.videoId, claim.head);
     return OwnedRoom.resume(claim, position, parts);
   }
 

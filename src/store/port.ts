@@ -49,6 +49,8 @@ export interface Lease {
 
 /** A room as its new owner finds it. */
 export interface ClaimedRoom extends RoomRecord, Claim {
+  /** How the room was over before the claim opened it again; null where it was open, or is new. */
+  readonly lastEnd: RoomEnd | null;
   readonly lease: Lease;
 }
 

@@ -27,12 +27,12 @@ export const SQL = {
       lease_until = excluded.lease_until,
       state = case when r.final_at is null and r.checkpoint is not null then r.state else 'bootstrapping' end
     where r.owner = $2 or r.lease_until <= clock_timestamp()
-    returning ${ROOM}`,
+    returning ${ROOM}, r.detail as last_detail`,
   // Never one that has ended: whoever takes a room over goes on with what is open.
   takeOver: `update room r set owner = $2, epoch = r.epoch + 1, lease_until = clock_timestamp() + ${span(3)}
     where r.video_id = $1 and r.final_at is null and r.checkpoint is not null
       and (r.owner = $2 or r.lease_until <= clock_timestamp())
-    returning ${ROOM}`,
+    returning ${ROOM}, null as last_detail`,
   append: `select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})`,
   finish: `select * from relay_finish_1($1, $2, $3, $4, $5, ${moment(6)})`,
   abandon: "select * from relay_abandon_1($1, $2)",
@@ -67,6 +67,10 @@ export interface RoomRow {
   checkpoint_at: number | null;
   detail: string | null;
   final_at: number | null;
+}
+
+export interface ClaimedRow extends RoomRow {
+  last_detail: string | null;
 }
 
 export function toRecord(row: RoomRow): RoomRecord & Claim {
