@@ -6,7 +6,7 @@ import { fromColumn } from "./text.ts";
 
 /** The time in parameter $n, in milliseconds since 1970; the database's own where that is null. */
 const moment = (n: number) => `coalesce(to_timestamp($${n}::float8 / 1000), clock_timestamp())`;
-const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const span = (n: number) => `$${n}::float8 * interval '1 ms'`;
 
 /** A room as it stands: open, where it was claimed since its end. */
