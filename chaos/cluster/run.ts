@@ -67,7 +67,8 @@ const EVENTS: Record<string, { weight: number; play(world: World, instance: Inst
     async play(_, { service }) {
       service.signal("SIGTERM");
       const { code } = await service.exited;
-      if (code !== 0) throw new Error(`a stop ended with ${code}\n${service.lastLines.slice(-40).join("\n")}`);
+      if (code !== 0)
+        throw new Error(`a stop ended with ${code}\n${service.lastLines.slice(-40).join("\n")}`);
       await service.start();
     },
   },
