@@ -7,9 +7,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { Client } from "../clients/client.ts";
+import { Line } from "../line.ts";
 import { freePorts, Service } from "../service.ts";
 import { type Facts, judge, ViewerLog, watchLeases } from "./judges.ts";
-import { DatabaseLine } from "./line.ts";
 import { installedPostgres, type Postgres, startPostgres } from "./postgres.ts";
 
 export interface RunOptions {
@@ -39,7 +39,7 @@ const SETTLE_MS = 45_000;
 
 interface Instance {
   service: Service;
-  line: DatabaseLine;
+  line: Line;
 }
 
 interface World {
@@ -119,7 +119,7 @@ export async function run(options: RunOptions): Promise<Facts> {
   const upstream = stack.use(await startSimulator());
   const instances: Instance[] = [];
   for (const port of await freePorts(INSTANCES)) {
-    const line = stack.use(await DatabaseLine.to(postgres.port));
+    const line = stack.use(await Line.to(postgres.port));
     const settings = {
       ...SETTINGS,
       RELAY_STORE: postgres.url.replace(`:${postgres.port}/`, `:${line.port}/`),
