@@ -47,7 +47,7 @@ export async function serveRelay(
   settings: Partial<Record<SettingName, string>> = {},
   nodeFlags: readonly string[] = [],
 ): Promise<RelayServed> {
-  const [port = 0] = await freePorts(1);
+  const port = Number(settings.RELAY_PORT ?? (await freePorts(1))[0]);
   const upstream = await startSimulator();
   const env = {
     ...process.env,

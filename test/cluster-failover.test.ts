@@ -24,7 +24,7 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
     if (typeof installed === "string") return;
     await using stack = new AsyncDisposableStack();
     const primary = stack.adopt(await startPostgres(installed), (server) => server.remove());
-    const standby = stack.adopt(await startPostgres(installed, primary), (server) => server.remove());
+    const standby = stack.adopt(await startPostgres(installed, { primary }), (server) => server.remove());
     const line = stack.use(await Line.to(primary.port));
     const url = await poolerTo(t, line.port, "public");
     const upstream = stack.use(await startSimulator());
@@ -60,7 +60,10 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
     line.cut();
     assert.equal((await run(standby.url, "select from message")).length, KEPT, "the standby lags");
     chat.say(LATER);
-    for (const stream of streams) assert.equal(await stream.ended(), undefined, "closed without an end");
+    for (const stream of streams) {
+      await stream.until(() => stream.over, "the end of what was followed");
+      assert.equal(await stream.ended(), undefined, "without a word");
+    }
     for (const [n, stream] of streams.entries()) {
       const sent = new Map(stream.messages.map(({ cursor, message }) => [cursor, message.id]));
       const back = stack.use(await watch(n, last[n]));

@@ -82,10 +82,17 @@ function userToRunAs(): { uid?: number; gid?: number } | undefined {
   return undefined;
 }
 
-/** Resolves once it answers. `primary`: the server whose commits it follows, as a standby. */
+interface PostgresOptions {
+  /** The server whose commits it follows, as a standby. */
+  primary?: Postgres;
+  /** Whether commits wait for the disk. */
+  isDurable?: boolean;
+}
+
+/** Resolves once it answers. */
 export async function startPostgres(
   { bin, user }: Exclude<Installed, string>,
-  primary?: Postgres,
+  { primary, isDurable = false }: PostgresOptions = {},
 ): Promise<Postgres> {
   const folder = await mkdtemp(join(tmpdir(), "relay-postgres-"));
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
@@ -100,7 +107,7 @@ export async function startPostgres(
   const settings = [
     `unix_socket_directories=${folder}`,
     "listen_addresses=127.0.0.1",
-    "fsync=off",
+    `fsync=${isDurable ? "on" : "off"}`,
     "max_connections=200",
   ];
   const serverArgs = ["-D", data, "-p", `${port}`, ...settings.flatMap((setting) => ["-c", setting])];
