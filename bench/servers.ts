@@ -43,8 +43,11 @@ export interface RelayServed extends Served {
 }
 
 /** The service on a simulated upstream, which runs in this process. */
-export async function serveRelay(settings: Partial<Record<SettingName, string>> = {}): Promise<RelayServed> {
-  const [port = 0] = await freePorts(1);
+export async function serveRelay(
+  settings: Partial<Record<SettingName, string>> = {},
+  nodeFlags: readonly string[] = [],
+): Promise<RelayServed> {
+  const port = Number(settings.RELAY_PORT ?? (await freePorts(1))[0]);
   const upstream = await startSimulator();
   const env = {
     ...process.env,
@@ -60,7 +63,7 @@ export async function serveRelay(settings: Partial<Record<SettingName, string>> 
   };
   const startedAt = performance.now();
   const main = join(PROJECT, "src/cli/main.ts");
-  const child = spawn(process.execPath, [main, "serve"], {
+  const child = spawn(process.execPath, [...nodeFlags, main, "serve"], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -13,6 +13,11 @@ export interface Clock {
   random(): number;
 }
 
+/** The wall time of a time on the monotonic clock, in milliseconds since 1970. */
+export function wallTimeOf(at: number, clock: Clock): number {
+  return clock.now() - (clock.monotonic() - at);
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

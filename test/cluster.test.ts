@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
 import { type Postgres, run } from "../chaos/cluster/postgres.ts";
+import { Line } from "../chaos/line.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
-import { Line } from "./support/line.ts";
+import { SCHEMA_VERSION } from "../src/store/postgres/schema.ts";
 import { textAction } from "./support/opening.ts";
 import { noPooler, poolerTo } from "./support/pooler.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
@@ -127,6 +129,36 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     await assertSame([staying, await watch(relay, { lastEventId: staying.init.cursor })], 8);
   });
 
+  it("go on from the checkpoint where a lease runs out just when a viewer's room is being opened", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const owner = await start();
+    const seen = await watch(owner);
+    await seen.untilMessages(3);
+    await owner.service.stop();
+    const before = bootstraps(upstream);
+    const relay = await start();
+    await run(url, "update room set owner = 'dead', lease_until = clock_timestamp() + interval '300 ms'");
+    // Who finds the lease good then waits for the row, until the lease is over.
+    const held = new Client({ connectionString: url });
+    await held.connect();
+    await held.query("begin; select from room for update");
+    const coming = watch(relay, { lastEventId: seen.cursors.at(-1) ?? 0 });
+    const waiting =
+      "select from pg_locks where not granted and pid in (select pid from pg_stat_activity where query like 'insert into room%')";
+    for (const limit = AbortSignal.timeout(5000); (await run(url, waiting)).length === 0; await delay(10))
+      assert.ok(!limit.aborted, "nobody waits");
+    await delay(350);
+    await held.query("rollback");
+    await held.end();
+    const back = await coming;
+    chat.say(2);
+    await back.untilMessages(2);
+    assert.equal(bootstraps(upstream), before);
+    assert.equal(await metric(relay, "relay_takeovers_total"), 1);
+  });
+
   it("let a room go once nobody has watched it for the grace time on any of them", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     upstream.chat(VIDEO, CHAT).say(3);
@@ -217,7 +249,9 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
       await back.untilMessages(1);
       assert.ok(back.init.cursor > old);
     }
-    assert.deepEqual(await run(url, "select schema_version from store"), [{ schema_version: 1 }]);
+    assert.deepEqual(await run(url, "select schema_version from store"), [
+      { schema_version: SCHEMA_VERSION },
+    ]);
   });
 
   it("skip nothing silently after a failover that may have lost something", async (t) => {
@@ -240,10 +274,10 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, { ...CHAT, timeoutMs: 200 });
     chat.say(3);
-    const line = new Line(Number(new URL(upstream.urls.main).port));
-    const RELAY_UPSTREAM_URL = await line.listen();
-    t.after(() => line.close());
-    const frozen = await startProcess(upstream, { RELAY_STORE: url, RELAY_UPSTREAM_URL, ...SETTINGS });
+    const line = await Line.to(Number(new URL(upstream.urls.main).port));
+    t.after(() => line[Symbol.asyncDispose]());
+    const settings = { RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, ...SETTINGS };
+    const frozen = await startProcess(upstream, settings);
     t.after(() => frozen.close());
     const thawing = await watch(frozen);
     const relay = await start();
@@ -276,7 +310,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
     const schema = new URL(url).searchParams.get("options")?.replace("-c search_path=", "") ?? "";
-    const RELAY_STORE = await poolerTo(t, server as Postgres, schema);
+    const RELAY_STORE = await poolerTo(t, (server as Postgres).port, schema);
     const direct = { RELAY_STORE, RELAY_STORE_LISTEN_URL: url };
     const relays = [await start(direct), await start(direct), await start({ RELAY_STORE })];
     const streams = await Promise.all(relays.map((relay) => watch(relay)));

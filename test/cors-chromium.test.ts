@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
+import { Line, portOf } from "../chaos/line.ts";
 import { type PollBody, type ProbeBody, pollOf, type SessionBody } from "./support/api.ts";
 import { launchChromium, NO_CHROMIUM } from "./support/browser.ts";
-import { Line, portOf } from "./support/line.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 
 const VIDEO = "from-a-page";
@@ -29,8 +29,8 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
 
   before(async () => {
     relay = await startRelay();
-    line = new Line(Number(new URL(relay.url).port));
-    base = await line.listen();
+    line = await Line.to(Number(new URL(relay.url).port));
+    base = line.url;
     site.listen(0, "127.0.0.1");
     await once(site, "listening");
     browser = await launchChromium();
@@ -40,7 +40,7 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
   after(async () => {
     await browser.close();
     site.close();
-    line.close();
+    await line[Symbol.asyncDispose]();
     await relay[Symbol.asyncDispose]();
   });
 

@@ -38,21 +38,23 @@ const PROXIES: Record<string, (folder: string, port: number, upstream: string) =
     await writeFile(join(folder, "nginx.conf"), main);
     return spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
   },
-  caddy: async (folder, port, upstream) => {
-    const example = await readFile(join(DEPLOY, "Caddyfile"), "utf8");
-    await writeFile(join(folder, "Caddyfile"), example.replace("{\n", "{\n\tadmin off\n"));
-    const env = {
-      PATH: process.env.PATH,
-      HOME: folder,
-      RELAY_SITE: `http://127.0.0.1:${port}`,
-      RELAY_UPSTREAM: upstream,
-    };
-    return spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, "Caddyfile")], {
-      stdio: "ignore",
-      env,
-    });
-  },
+  caddy: (folder, port, upstream) => startCaddy("Caddyfile", folder, port, { RELAY_UPSTREAM: upstream }),
+  // The other instances are down.
+  "caddy --cluster": (folder, port, upstream) =>
+    startCaddy("Caddyfile.cluster", folder, port, {
+      RELAY_UPSTREAMS: `127.0.0.1:9 ${upstream} 127.0.0.1:13`,
+    }),
 };
+
+async function startCaddy(file: string, folder: string, port: number, upstreams: NodeJS.ProcessEnv) {
+  const example = await readFile(join(DEPLOY, file), "utf8");
+  const lean = example.replace("{\n", "{\n\tadmin off\n").replace("grace_period 5s", "grace_period 200ms");
+  await writeFile(join(folder, file), lean);
+  return spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, file)], {
+    stdio: "ignore",
+    env: { PATH: process.env.PATH, HOME: folder, RELAY_SITE: `http://127.0.0.1:${port}`, ...upstreams },
+  });
+}
 
 async function listens(url: string): Promise<void> {
   for (const limit = AbortSignal.timeout(10_000); ; await delay(20)) {
@@ -76,7 +78,7 @@ async function stop(child: ChildProcess): Promise<void> {
 describe("a viewer behind", () => {
   for (const [name, start] of Object.entries(PROXIES)) {
     it(`${name} gets each message at once, and goes on over its restart`, {
-      skip: skipWithout(name),
+      skip: skipWithout(name.split(" ", 1)[0] ?? ""),
     }, async (t) => {
       const folder = await temporaryFolder(t);
       const [port = 0] = await freePorts(1);
@@ -145,7 +147,27 @@ describe("deploy/alerts.yml", () => {
 });
 
 const noSystemd = existsSync("/usr/bin/node") ? skipWithout("systemd-analyze") : "there is no /usr/bin/node";
-it("deploy/livechat-relay.service is sound for systemd", { skip: noSystemd }, async () => {
-  const { stderr } = await run("systemd-analyze", ["verify", join(DEPLOY, "livechat-relay.service")]);
-  assert.equal(stderr, "");
+for (const unit of ["livechat-relay.service", "livechat-relay@.service"])
+  it(`deploy/${unit} is sound for systemd`, { skip: noSystemd }, async () => {
+    const { stderr } = await run("systemd-analyze", ["verify", join(DEPLOY, unit.replace("@", "@8081"))]);
+    assert.equal(stderr, "");
+  });
+
+it("both units confine the service alike", async () => {
+  const confinement = async (unit: string) =>
+    /CapabilityBoundingSet=[\s\S]*/.exec(await readFile(join(DEPLOY, unit), "utf8"))?.[0];
+  assert.equal(await confinement("livechat-relay@.service"), await confinement("livechat-relay.service"));
+});
+
+it("instances share a port where they are told to", async () => {
+  const [port = 0] = await freePorts(1);
+  const shared = { RELAY_PORT: `${port}`, RELAY_REUSE_PORT: "on" };
+  await using one = await startRelay({ settings: { ...shared, RELAY_ROOMS: "on" } });
+  await using other = await startRelay({ settings: { ...shared, RELAY_ROOMS: "off" } });
+  assert.equal(one.url, other.url);
+  const answers = new Set<number>();
+  for (let asked = 0; answers.size < 2 && asked < 100; asked++)
+    answers.add((await fetch(`${one.url}/v1/rooms`, { headers: { connection: "close" } })).status);
+  assert.deepEqual([...answers].sort(), [200, 404]);
+  await assert.rejects(startRelay({ settings: { RELAY_PORT: `${port}` } }), /EADDRINUSE/);
 });

@@ -7,10 +7,10 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
+import { portOf } from "../chaos/line.ts";
 import { ChatError, GROUPS } from "../client/index.ts";
 import { launchChromium, NO_CHROMIUM } from "./support/browser.ts";
 import { adding, COMMON, PAID } from "./support/chat-items.ts";
-import { portOf } from "./support/line.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { Line } from "../chaos/line.ts";
 import { chat } from "../client/index.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { AnsweringServer, END, init, message } from "./support/answering-server.ts";
-import { Line } from "./support/line.ts";
 import { startRelay } from "./support/relay.ts";
 import { startProcess } from "./support/relay-process.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -19,9 +19,8 @@ describe("a chat of the SDK on the service", () => {
     await using relay = await startRelay();
     const upstream = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
     const said = upstream.say(50);
-    const line = new Line(Number(new URL(relay.url).port));
-    const url = await line.listen();
-    const room = chat(url, FAST);
+    await using line = await Line.to(Number(new URL(relay.url).port));
+    const room = chat(line.url, FAST);
     room.on("gap", () => assert.fail("a gap"));
     const received: string[] = [];
     for await (const { id } of room) {
@@ -32,7 +31,6 @@ describe("a chat of the SDK on the service", () => {
         line.cut();
       }
     }
-    line.close();
     assert.deepEqual(received, said);
     assert.ok(line.requests.length > 5);
   });

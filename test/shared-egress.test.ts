@@ -9,9 +9,9 @@ import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres
 import { startRelay } from "./support/relay.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
-const SPACING_MS = 60;
+const SPACING_MS = 120;
 /** What two instances may differ by in how soon they hear of their turns, on a busy machine. */
-const JITTER_MS = 35;
+const JITTER_MS = 90;
 const ROOMS = ["roomOfShare", "roomOfShar2", "roomOfShar3", "roomOfShar4"] as const;
 const SETTINGS = {
   RELAY_EGRESS: "office=direct",
@@ -45,7 +45,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
       t.after(() => stream.close());
     }
     const since = performance.now();
-    await upstream.requested("get_live_chat", { count: 30, since });
+    await upstream.requested("get_live_chat", { count: 20, since });
     const starts = upstream.requests.filter(({ at }) => at >= since).map(({ at }) => at);
     const gaps = starts.slice(1).map((at, i) => at - (starts[i] ?? 0));
     const tooSoon = gaps.filter((ms) => ms < SPACING_MS - JITTER_MS);

@@ -27,6 +27,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.equal(second.base, BORN_MS);
     assert.equal(second.head, BORN_MS + 1);
     assert.equal(second.checkpoint, "one");
+    assert.equal(second.lastEnd, null);
   });
 
   test("an overtaken owner is fenced and has changed nothing", async (t) => {
@@ -37,7 +38,7 @@ export function ownershipContract(subject: NewSubject): void {
     await assert.rejects(store.append(old, BORN_MS + 1, messages(["b"]), "stolen"), isFenced);
     await assert.rejects(store.append(old, BORN_MS + 1, [], "stolen"), isFenced);
     await assert.rejects(store.finish(old, OVER), isFenced);
-    const { epoch: _, lease: __, ...record } = current;
+    const { epoch: _, lease: __, lastEnd: ___, ...record } = current;
     assert.partialDeepStrictEqual(await store.getRoom(ROOM), record);
     assert.deepEqual(
       await store.append(current, BORN_MS + 1, messages(["b"]), "two"),
@@ -89,9 +90,11 @@ export function ownershipContract(subject: NewSubject): void {
     await assert.rejects(store.finish(claim, OVER), isFenced);
     assert.deepEqual((await store.getRoom(ROOM))?.end, RELEASED);
 
+    await own(store, ROOM);
     const again = await own(store, ROOM);
     assert.equal(again.end, null);
     assert.equal(again.endedAt, null);
+    assert.deepEqual(again.lastEnd, RELEASED, "nothing was appended under the claim before");
     assert.equal(again.checkpoint, "one");
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
     await store.append(again, BORN_MS + 1, messages(["a", "b"]), "two");

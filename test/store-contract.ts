@@ -63,6 +63,7 @@ function logContract(subject: NewSubject): void {
       checkpointAt: null,
       end: null,
       endedAt: null,
+      lastEnd: null,
     });
     assert.deepEqual(await readAll(store, ROOM), []);
   });

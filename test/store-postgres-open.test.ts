@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from "node:test";
 import { run } from "../chaos/cluster/postgres.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
+import { Connections } from "../src/store/postgres/connections.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ownSchema, testPostgres } from "./support/postgres-server.ts";
@@ -96,6 +97,21 @@ describe("a PostgreSQL server", { skip }, () => {
     const claims = await Promise.all(stores.map((store) => store.claim(ROOM)));
     assert.equal(claims.filter(Boolean).length, 1, "one owner");
     assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 1 }]);
+  });
+
+  it("is told what waits for a connection by new ones, where those in use are lost", async (t) => {
+    assert.ok(server);
+    const connections = new Connections(server.url, undefined, systemClock);
+    t.after(() => connections.close());
+    const slow = "select pg_sleep(0.2)";
+    const answers = Promise.allSettled(Array.from({ length: 9 }, () => connections.query("writes", slow)));
+    const running = `from pg_stat_activity where query = '${slow}' and state = 'active'`;
+    while ((await connections.query("reads", `select ${running}`)).length < 3);
+    await connections.query("reads", `select pg_terminate_backend(pid) ${running}`);
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      Array.from({ length: 9 }, (_, n) => (n < 3 ? "rejected" : "fulfilled")),
+    );
   });
 
   async function schema(t: TestContext): Promise<string> {

@@ -14,6 +14,7 @@ import { atExit } from "../at-exit.ts";
 import { freePorts } from "../service.ts";
 
 const OLDEST = 15;
+const PROGRAMS = ["initdb", "postgres", "pg_basebackup"];
 const START_LIMIT_MS = 30_000;
 
 export interface Postgres {
@@ -56,7 +57,9 @@ export async function run<Row extends object>(
 /** The folder of the newest server's programs; undefined where none is new enough. */
 function binaries(): string | undefined {
   const folders = [...globSync("/usr/lib/postgresql/*/bin"), ...(process.env.PATH ?? "").split(":")];
-  return folders.findLast((folder) => existsSync(join(folder, "initdb")) && versionOf(folder) >= OLDEST);
+  return folders.findLast(
+    (folder) => PROGRAMS.every((name) => existsSync(join(folder, name))) && versionOf(folder) >= OLDEST,
+  );
 }
 
 function versionOf(folder: string): number {
@@ -79,27 +82,40 @@ function userToRunAs(): { uid?: number; gid?: number } | undefined {
   return undefined;
 }
 
+interface PostgresOptions {
+  /** The server whose commits it follows, as a standby. */
+  primary?: Postgres;
+  /** Whether commits wait for the disk. */
+  isDurable?: boolean;
+}
+
 /** Resolves once it answers. */
-export async function startPostgres({ bin, user }: Exclude<Installed, string>): Promise<Postgres> {
+export async function startPostgres(
+  { bin, user }: Exclude<Installed, string>,
+  { primary, isDurable = false }: PostgresOptions = {},
+): Promise<Postgres> {
   const folder = await mkdtemp(join(tmpdir(), "relay-postgres-"));
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const data = join(folder, "data");
   const asUser = { ...user, cwd: folder };
-  const init = ["-D", data, "-U", "relay", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
-  execFileSync(join(bin, "initdb"), init, { ...asUser, stdio: "pipe" });
+  const [program, args] = primary
+    ? ["pg_basebackup", ["-h", "127.0.0.1", "-p", `${primary.port}`, "-R", "-c", "fast"]]
+    : ["initdb", ["-A", "trust", "-E", "UTF8", "--locale=C"]];
+  const common = ["-D", data, "-U", "relay", "--no-sync"];
+  execFileSync(join(bin, program), [...common, ...args], { ...asUser, stdio: "pipe" });
   const [port = 0] = await freePorts(1);
   const settings = [
     `unix_socket_directories=${folder}`,
     "listen_addresses=127.0.0.1",
-    "fsync=off",
+    `fsync=${isDurable ? "on" : "off"}`,
     "max_connections=200",
   ];
-  const args = ["-D", data, "-p", `${port}`, ...settings.flatMap((setting) => ["-c", setting])];
+  const serverArgs = ["-D", data, "-p", `${port}`, ...settings.flatMap((setting) => ["-c", setting])];
   const url = `postgres://relay@127.0.0.1:${port}/postgres`;
 
   let child: ReturnType<typeof spawn> | undefined;
   const start = async () => {
-    child = spawn(join(bin, "postgres"), args, { ...asUser, stdio: "ignore" });
+    child = spawn(join(bin, "postgres"), serverArgs, { ...asUser, stdio: "ignore" });
     await answering(url);
   };
   const stop = async (signal: NodeJS.Signals = "SIGQUIT") => {

@@ -7,9 +7,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { Client } from "../clients/client.ts";
+import { Line } from "../line.ts";
 import { freePorts, Service } from "../service.ts";
 import { type Facts, judge, ViewerLog, watchLeases } from "./judges.ts";
-import { DatabaseLine } from "./line.ts";
 import { installedPostgres, type Postgres, startPostgres } from "./postgres.ts";
 
 export interface RunOptions {
@@ -39,7 +39,7 @@ const SETTLE_MS = 45_000;
 
 interface Instance {
   service: Service;
-  line: DatabaseLine;
+  line: Line;
 }
 
 interface World {
@@ -67,7 +67,8 @@ const EVENTS: Record<string, { weight: number; play(world: World, instance: Inst
     async play(_, { service }) {
       service.signal("SIGTERM");
       const { code } = await service.exited;
-      if (code !== 0) throw new Error(`a stop ended with ${code}`);
+      if (code !== 0)
+        throw new Error(`a stop ended with ${code}\n${service.lastLines.slice(-40).join("\n")}`);
       await service.start();
     },
   },
@@ -118,7 +119,7 @@ export async function run(options: RunOptions): Promise<Facts> {
   const upstream = stack.use(await startSimulator());
   const instances: Instance[] = [];
   for (const port of await freePorts(INSTANCES)) {
-    const line = stack.use(await DatabaseLine.to(postgres.port));
+    const line = stack.use(await Line.to(postgres.port));
     const settings = {
       ...SETTINGS,
       RELAY_STORE: postgres.url.replace(`:${postgres.port}/`, `:${line.port}/`),

@@ -7,7 +7,7 @@ import type { Input } from "./flags.ts";
 export type BackupFlags = Pick<typeof SETTINGS, "RELAY_STORE">;
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
-export async function backup({ values, argument: file }: Input<BackupFlags>): Promise<number> {
+export async function backup({ values, arguments: [file = ""] }: Input<BackupFlags>): Promise<number> {
   await backupStore(values.RELAY_STORE, file);
   process.stderr.write(`livechat-relay: ${file}: ${(await stat(file)).size} bytes\n`);
   return 0;

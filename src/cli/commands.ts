@@ -19,7 +19,7 @@ export interface Command {
   name: string;
   /** What it does, in one line. */
   usage: string;
-  argument?: Argument;
+  arguments?: readonly Argument[];
   examples: readonly string[];
   flags: FlagTable;
   /** Resolves to the exit code. Rejects with what stops it; an error's `exitCode`, else 1, is that of the process. */
@@ -65,7 +65,7 @@ export const COMMANDS = [
   command({
     name: "watch",
     usage: "print a chat, message by message, or send it on to a webhook",
-    argument: VIDEO,
+    arguments: [VIDEO],
     examples: [
       "livechat-relay watch dQw4w9WgXcQ",
       "livechat-relay watch dQw4w9WgXcQ --types paid,members --json --details | jq .amount",
@@ -77,7 +77,7 @@ export const COMMANDS = [
   command({
     name: "export",
     usage: "write all that the service keeps of a chat, as JSON lines or CSV",
-    argument: VIDEO,
+    arguments: [VIDEO],
     examples: [
       "livechat-relay export dQw4w9WgXcQ --output chat.csv",
       "livechat-relay export dQw4w9WgXcQ --output chat.jsonl --append",
@@ -89,7 +89,7 @@ export const COMMANDS = [
   command({
     name: "probe",
     usage: "try which upstream clients work for a video today",
-    argument: VIDEO,
+    arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: PROBE_FLAGS,
     run: async (input) => (await import("./reader/probe.ts")).probeVideo(input),
@@ -104,13 +104,27 @@ export const COMMANDS = [
   command({
     name: "backup",
     usage: "copy the store to a file, while the service runs",
-    argument: { name: "file", meaning: "where the copy goes; it takes the place of a file of that name" },
+    arguments: [{ name: "file", meaning: "where the copy goes; it takes the place of a file of that name" }],
     examples: [
       "livechat-relay backup backup.db",
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
     ],
     flags: { RELAY_STORE: SETTINGS.RELAY_STORE },
     run: async (input) => (await import("./backup.ts")).backup(input),
+  }),
+  command({
+    name: "migrate-store",
+    usage: "put all that one store holds into another one, while no service uses either",
+    arguments: [
+      { name: "from", meaning: "the store to read: sqlite:<path> or postgres://…" },
+      { name: "to", meaning: "an empty one, or the one that an interrupted run has half filled" },
+    ],
+    examples: [
+      "livechat-relay migrate-store sqlite:./data/relay.db postgres://relay@db.example/relay",
+      "livechat-relay migrate-store postgres://relay@db.example/relay sqlite:./data/relay.db",
+    ],
+    flags: {},
+    run: async (input) => (await import("./migrate-store.ts")).migrate(input),
   }),
 ] as const satisfies Command[];
 
@@ -127,5 +141,5 @@ function command<Table extends FlagTable>({
   run,
   ...row
 }: Omit<Command, "run"> & { flags: Table; run(input: Input<Table>): Promise<number> }): Command {
-  return { ...row, run: (args, env) => run(readFlags(row.flags, args, env, row.argument)) };
+  return { ...row, run: (args, env) => run(readFlags(row.flags, args, env, row.arguments)) };
 }

@@ -20,6 +20,11 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export const SETTINGS = {
   RELAY_HOST: flag("127.0.0.1", "address to listen on", hostName),
   RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
+  RELAY_REUSE_PORT: flag(
+    "off",
+    "`on` lets several instances on this machine share the port; the system deals new connections out to them (Linux)",
+    onOff,
+  ),
   RELAY_STORE: flag(
     "sqlite:./data/relay.db",
     "`sqlite:<path>`; `memory:`, which is lost when the service exits; or `postgres://user:password@host:port/database`",
@@ -158,6 +163,7 @@ export function toConfig(v: SettingValues) {
   return {
     host: v.RELAY_HOST,
     port: v.RELAY_PORT,
+    reusePort: v.RELAY_REUSE_PORT,
     /** `sqlite:<path>`, `memory:` or `postgres://…` */
     storeUrl: v.RELAY_STORE,
     /** For a store that several instances share. */

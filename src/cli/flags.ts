@@ -23,7 +23,7 @@ export type FlagValues<Table extends FlagTable> = {
   [Name in keyof Table]: ReturnType<Table[Name]["read"]>;
 };
 
-/** The one word that a command needs beside its flags, as help shows it: `<video>`. */
+/** A word that a command needs beside its flags, as help shows it: `<video>`. */
 export interface Argument {
   name: string;
   meaning: string;
@@ -34,8 +34,8 @@ export interface Argument {
 /** What was asked for, read and checked. */
 export interface Input<Table extends FlagTable> {
   values: FlagValues<Table>;
-  /** "" where the command takes none. */
-  argument: string;
+  /** As many as the command takes. */
+  arguments: readonly string[];
   /** The names of what the user chose, by flag or variable. */
   given: ReadonlySet<string>;
 }
@@ -62,16 +62,16 @@ export function isVariable(name: string): boolean {
 }
 
 /**
- * The value of every flag of the table, and the argument where the command takes one. An empty variable counts as not
+ * The value of every flag of the table, and the arguments that the command takes. An empty variable counts as not
  * set. Throws `UsageError`.
  */
 export function readFlags<Table extends FlagTable>(
   table: Table,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-  argument?: Argument,
+  wanted: readonly Argument[] = [],
 ): Input<Table> {
-  const { texts, positional } = parseFlags(table, args, argument);
+  const { texts, positionals } = parseFlags(table, args, wanted);
   const given = new Set<string>();
   const values = Object.entries(table).map(([name, flag]) => {
     const variable = isVariable(name) ? env[name] || undefined : undefined;
@@ -79,7 +79,7 @@ export function readFlags<Table extends FlagTable>(
     if (text !== undefined) given.add(name);
     return [name, readValue(name, flag, text ?? flag.default)];
   });
-  return { values: Object.fromEntries(values) as FlagValues<Table>, argument: positional, given };
+  return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
 }
 
 /** A line for each variable that looks like a setting of the table and is none. */
@@ -98,14 +98,14 @@ export function suggest(unknown: string, known: readonly string[]): string {
   return nearest ? `; did you mean ${nearest.name}?` : "";
 }
 
-/** The texts by the flags' names on the command line, and the argument. */
-function parseFlags(table: FlagTable, args: readonly string[], argument: Argument | undefined) {
+/** The texts by the flags' names on the command line, and the arguments. */
+function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly Argument[]) {
   const flags = new Map(Object.entries(table).map(([name, flag]) => [flagOf(name, flag), flag]));
   const options = Object.fromEntries(
     [...flags].map(([name, { isSwitch }]) => [name, { type: isSwitch ? "boolean" : "string" } as const]),
   );
   const positionals = args.filter(
-    (arg, index) => argument?.pattern?.test(arg) && !isValue(args, index, flags),
+    (arg, index) => wanted.some(({ pattern }) => pattern?.test(arg)) && !isValue(args, index, flags),
   );
   const rest = args.filter((arg) => !positionals.includes(arg));
   const { tokens } = parseArgs({ args: rest, options, strict: false, tokens: true });
@@ -125,16 +125,15 @@ function parseFlags(table: FlagTable, args: readonly string[], argument: Argumen
     }
     texts[token.name] = token.value ?? "on";
   }
-  const [positional = "", ...more] = positionals;
-  const unexpected = argument ? more[0] : positionals[0];
+  const unexpected = positionals[wanted.length];
   if (unexpected !== undefined) {
     throw new UsageError(
-      `unexpected argument "${unexpected}"; see --help (after npm run or npm start, put -- before flags)`,
+      `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
     );
   }
-  if (argument && positional === "")
-    throw new UsageError(`<${argument.name}> is missing: ${argument.meaning}; see --help`);
-  return { texts, positional };
+  const missing = wanted.find((_, place) => !positionals[place]);
+  if (missing) throw new UsageError(`<${missing.name}> is missing: ${missing.meaning}; see --help`);
+  return { texts, positionals };
 }
 
 /** Whether it is the value of the flag before it. */

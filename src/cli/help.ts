@@ -2,6 +2,8 @@
 import { COMMANDS, type Command } from "./commands.ts";
 import { type FlagTable, flagOf, isVariable } from "./flags.ts";
 
+const FLAGS_TITLE = "Flags; a setting can also be given as an environment variable, and the flag wins:";
+
 /** All commands, and the flags of the default one. */
 export function help(): string {
   const [serve] = COMMANDS;
@@ -10,22 +12,21 @@ export function help(): string {
     ["help", "show a command and its flags, as `livechat-relay help demo`"],
     ["--version", "print the version"],
   ];
-  const commands = rows.map(([name = "", usage]) => `  ${name.padEnd(11)}${usage}\n`).join("");
+  const commands = rows.map(([name = "", usage]) => `  ${name.padEnd(15)}${usage}\n`).join("");
   return `Usage: livechat-relay [command] [flags]\n\n${commands}\n${commandHelp(serve)}`;
 }
 
-export function commandHelp({ name, usage, argument, examples, flags }: Command): string {
-  const synopsis = argument
-    ? ` <${argument.name}> [flags]\n\n  <${argument.name}>  ${argument.meaning}`
-    : " [flags]";
+export function commandHelp({ name, usage, arguments: words = [], examples, flags }: Command): string {
+  const hasFlags = Object.keys(flags).length > 0;
+  const names = words.map((word) => ` <${word.name}>`).join("");
+  const meanings = words.map((word) => `\n  <${word.name}>  ${word.meaning}`).join("");
+  const synopsis = `${names}${hasFlags ? " [flags]" : ""}${meanings && `\n${meanings}`}`;
   return `livechat-relay ${name}: ${usage}
 
 Usage: livechat-relay ${name}${synopsis}
 
 Examples:
-${examples.map((line) => `  ${line}\n`).join("")}
-Flags; a setting can also be given as an environment variable, and the flag wins:
-${flagRows(flags)}`;
+${examples.map((line) => `  ${line}\n`).join("")}${hasFlags ? `\n${FLAGS_TITLE}\n${flagRows(flags)}` : ""}`;
 }
 
 function flagRows(flags: FlagTable): string {

@@ -63,7 +63,9 @@ export async function startService(
     if (config.restored) telemetry.cursorsMoved(await store.moveCursors());
     await rooms.resume();
     stopped?.throwIfAborted();
-    await app.listen({ host: config.host, port: config.port, backlog: LISTEN_BACKLOG });
+    const { host, port, reusePort } = config;
+    const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed on to Node as it is
+    await app.listen(listening);
   } catch (error) {
     await stop();
     const code = error instanceof Error && "code" in error ? error.code : undefined;

@@ -3,7 +3,7 @@
  * something said between them may be in neither: the upstream holds the last seconds of a live chat, its page the
  * newest messages whatever their age.
  */
-import type { Clock } from "../clock.ts";
+import { type Clock, wallTimeOf } from "../clock.ts";
 
 /** How long the upstream holds what was said in a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
@@ -35,7 +35,7 @@ export class Lateness {
   constructor(windowMs: number, clock: Clock, { startedAt, answeredAt }: CallTimes) {
     this.#windowMs = windowMs;
     this.#clock = clock;
-    const wallAt = clock.now() - (clock.monotonic() - answeredAt);
+    const wallAt = wallTimeOf(answeredAt, clock);
     this.#last = { startedAt, answeredAt, wallAt };
   }
 

@@ -2,7 +2,7 @@
  * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
  * chat, by desertion or with the service.
  */
-import type { Clock } from "../clock.ts";
+import { type Clock, wallTimeOf } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ObservedStore } from "../store/observed.ts";
@@ -65,14 +65,18 @@ export class OwnedRoom {
       signal,
     );
     try {
-      const before = await store.getRoom(videoId);
       const claim = await store.claim(videoId);
       if (!claim) {
         passage.leave();
         return undefined;
       }
+      const left = store.peers && claim.lastEnd === null ? readCheckpoint(claim, parts.telemetry) : undefined;
+      if (left) {
+        passage.leave(); // it was let go of while this one waited, and has an egress of its own
+        return { owned: OwnedRoom.#goOn(claim, left, parts) };
+      }
       try {
-        return await OwnedRoom.#bootstrap(claim, before?.end ?? null, passage, parts, signal);
+        return await OwnedRoom.#bootstrap(claim, passage, parts, signal);
       } catch (error) {
         await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
         throw error;
@@ -85,7 +89,6 @@ export class OwnedRoom {
 
   static async #bootstrap(
     claim: ClaimedRoom,
-    lastEnd: RoomEnd | null,
     passage: Passage,
     parts: OwnedRoomParts,
     signal: AbortSignal,
@@ -112,8 +115,8 @@ export class OwnedRoom {
     const appender = new Appender(parts, claim);
     const hole = (sinceMs: number | undefined, reason: Hole["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
-    const unread = { hole: hole(lastReadAt(claim), reasonFor(lastEnd)), isShort: false };
-    const pageAt = clock.now() - (clock.monotonic() - page.loadedAt);
+    const unread = { hole: hole(lastReadAt(claim), reasonFor(claim.lastEnd)), isShort: false };
+    const pageAt = wallTimeOf(page.loadedAt, clock);
     const silenceMs = Math.max(startedAt - page.startedAt, answeredAt - page.loadedAt);
     const isShort = silenceMs <= settings.windowMs;
     const stretches = withAnswer(withPage([], page, unread), first.items, {
@@ -121,7 +124,7 @@ export class OwnedRoom {
       isShort,
     });
     const backlog = stretches.flatMap(({ items }) => items);
-    const readAt = clock.now() - (clock.monotonic() - startedAt);
+    const readAt = wallTimeOf(startedAt, clock);
     const added = await appender.appendOnce(stretches, { position, readAt, egress: passage.egress });
     const history = new Set(
       backlog
@@ -144,8 +147,12 @@ export class OwnedRoom {
   static async takeOver(videoId: string, parts: OwnedRoomParts): Promise<OwnedRoom | undefined> {
     const claim = await parts.store.peers?.takeOver(videoId);
     const position = claim && readCheckpoint(claim, parts.telemetry);
-    if (!position) return undefined;
-    parts.telemetry.roomTakenOver(videoId, claim.head);
+    return position && OwnedRoom.#goOn(claim, position, parts);
+  }
+
+  /** Goes on where another instance stopped. */
+  static #goOn(claim: ClaimedRoom, position: Position, parts: OwnedRoomParts): OwnedRoom {
+    parts.telemetry.roomTakenOver(claim.videoId, claim.head);
     return OwnedRoom.resume(claim, position, parts);
   }
 

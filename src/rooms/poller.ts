@@ -2,6 +2,7 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
  * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
+import { wallTimeOf } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable, type Lease } from "../store/port.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -196,21 +197,15 @@ export class Poller {
   /** What lies between the last good answer, or fresh page that shows messages, and a later answer or page. */
   #silenceBefore({ startedAt, answeredAt }: CallTimes) {
     const page = lastOf(this.#pages);
-    const sinceMs = page ? this.#wallTime(page.loadedAt) : this.#lateness.answeredAt;
+    const sinceMs = page ? wallTimeOf(page.loadedAt, this.#parts.clock) : this.#lateness.answeredAt;
     const betweenStartsMs = startedAt - (page ?? this.#lateness).startedAt;
-    const ms = Math.max(betweenStartsMs, this.#wallTime(answeredAt) - sinceMs);
+    const ms = Math.max(betweenStartsMs, wallTimeOf(answeredAt, this.#parts.clock) - sinceMs);
     return { hole: this.#holeSince(sinceMs), isShort: ms <= this.#parts.settings.windowMs };
   }
 
   /** A replay has no holes: it is read on from its place. */
   #holeSince(sinceMs: number): Hole | undefined {
     return this.#isReplay ? undefined : { sinceMs, reason: this.#hindrance };
-  }
-
-  /** The wall time of a time on the monotonic clock, in milliseconds since 1970. */
-  #wallTime(at: number): number {
-    const { clock } = this.#parts;
-    return clock.now() - (clock.monotonic() - at);
   }
 
   /** An interval after the start of the last call; at most that from now, where the clock was set back. */
@@ -238,7 +233,7 @@ export class Poller {
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, silentMs);
     // What the upstream still held and the answer lacks was not said: any time in its window parts old from new.
-    const heldSince = new Date(this.#wallTime(now) - settings.windowMs / 2).toISOString();
+    const heldSince = new Date(wallTimeOf(now, this.#parts.clock) - settings.windowMs / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
     return { items, position: page.position };
   }
@@ -342,7 +337,7 @@ export class Poller {
 
   /** Resolves to how many of the items are new. */
   async #append(stretches: readonly Stretch[], position: Position, signal: AbortSignal): Promise<number> {
-    const readAt = this.#wallTime(this.#startedAt);
+    const readAt = wallTimeOf(this.#startedAt, this.#parts.clock);
     const progress = { position, readAt, egress: this.#parts.passage.egress };
     const added = await this.#parts.appender.append(stretches, progress, signal);
     this.#position = position;

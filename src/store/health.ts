@@ -3,7 +3,8 @@
  * so one line reports all of it: when it begins, once a minute while it lasts, and when the store works again.
  */
 import type { Clock } from "../clock.ts";
-import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
+import type { StoreOperation } from "../telemetry/metrics.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** From one error line to the next: also where the store fails and works by turns, as at the edge of a full disk. */
 const REMIND_MS = 60_000;

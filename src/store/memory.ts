@@ -61,7 +61,7 @@ export class MemoryStore implements StoreEngine {
     const { end, endedAt } = room.claimed ?? room.record;
     room.claimed = { end, endedAt, at: this.#clock.now() };
     room.record = { ...room.record, epoch: room.record.epoch + 1, end: null, endedAt: null };
-    return { ...room.record, lease: this.#leases.grant(room.record) };
+    return { ...room.record, lastEnd: end, lease: this.#leases.grant(room.record) };
   }
 
   async abandon(claim: Claim): Promise<void> {

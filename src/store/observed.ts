@@ -4,7 +4,8 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { StoreOperation, Telemetry } from "../telemetry/telemetry.ts";
+import type { StoreOperation } from "../telemetry/metrics.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
 import type { Peers } from "./peers.ts";

@@ -4,13 +4,18 @@ import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { MemoryStore } from "./memory.ts";
+import { type MigrationEnd, type MigrationProgress, migrate } from "./migration.ts";
 import { ObservedStore } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
+import { SqliteMigrationEnd } from "./sqlite/migration-end.ts";
 import { FILE_DEFAULTS } from "./sqlite/schema.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
+
+const SQLITE_URL = /^sqlite:(.+)$/s;
+const POSTGRES_URL = /^postgres(ql)?:\/\//;
 
 /** A store that cannot be used as it was named: its message is one line that says what to do. */
 export class StoreOpenError extends Error {
@@ -38,12 +43,12 @@ export async function openStore(
   file = FILE_DEFAULTS,
 ): Promise<ObservedStore> {
   if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
-  if (/^postgres(ql)?:\/\//.test(url)) {
+  if (POSTGRES_URL.test(url)) {
     const { openPostgres } = await import("./postgres/open.ts");
     const opened = await openPostgres(url, shared, clock, telemetry).catch(refuse);
     return new ObservedStore(opened, clock, telemetry);
   }
-  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
+  const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) {
     const scheme = url.split(":", 1)[0]; // the rest may hold a password
     throw new StoreOpenError(
@@ -71,9 +76,34 @@ function refuse(error: unknown): never {
 
 /** Copies the store to a file while a service writes to it. Rejects with an error whose message is one line. */
 export async function backupStore(url: string, target: string): Promise<void> {
-  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
+  const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) throw new StoreOpenError("RELAY_STORE: only a sqlite: store has a file to be copied");
   await backupFile(realPath(path), target);
+}
+
+/**
+ * Puts all that one store holds into another one, which is empty, or half filled by the same. Both are named as in
+ * `openStore`, and neither may be in use. Rejects with an error whose message is one line without a password.
+ */
+export async function migrateStore(
+  from: string,
+  to: string,
+  clock: Clock,
+  progress: (so: MigrationProgress) => void,
+): Promise<{ rooms: number; messages: number }> {
+  await using ends = new AsyncDisposableStack();
+  const open = async (url: string, role: "from" | "to") =>
+    ends.adopt(await openMigrationEnd(url, role), (end) => end.close());
+  return await migrate(await open(from, "from"), await open(to, "to"), clock, progress);
+}
+
+async function openMigrationEnd(url: string, role: "from" | "to"): Promise<MigrationEnd> {
+  const [, path] = SQLITE_URL.exec(url) ?? [];
+  if (path) return new SqliteMigrationEnd(realPath(path), role);
+  if (!POSTGRES_URL.test(url))
+    throw new StoreOpenError("a store to migrate is named sqlite:<path> or postgres://…");
+  const { PostgresMigrationEnd } = await import("./postgres/migration-end.ts");
+  return await PostgresMigrationEnd.open(url, role);
 }
 
 /** Links resolved, so that one file under two names has one lock. */

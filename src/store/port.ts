@@ -52,6 +52,8 @@ export interface Lease {
 
 /** A room as its new owner finds it. */
 export interface ClaimedRoom extends RoomRecord, Claim {
+  /** How the room was over before the claim opened it again; null where it was open, or is new. */
+  readonly lastEnd: RoomEnd | null;
   readonly lease: Lease;
 }
 
@@ -166,6 +168,13 @@ export class StoreError extends Error {
     this.kind = kind;
   }
 }
+
+/** Why a store is refused that a migration has not filled to its end. */
+export const HALF_FILLED =
+  "is half filled: run livechat-relay migrate-store to its end, or name another store";
+
+/** Why a migration does not begin. */
+export const NOT_EMPTY = (place: string) => `${place} holds rooms already: name an empty store`;
 
 /** Whether a write was refused because the room has another owner, another head, or is finished. */
 export function isFenced(error: unknown): error is StoreError {

@@ -15,6 +15,22 @@ interface GateSource {
   roomsCarried(): number;
 }
 
+/** The operations of a store, as metrics and log name them. */
+export type StoreOperation =
+  | "claim"
+  | "abandon"
+  | "append"
+  | "finish"
+  | "read"
+  | "messagesById"
+  | "find"
+  | "getRoom"
+  | "unfinishedRooms"
+  | "listRooms"
+  | "probeWrite"
+  | "prune"
+  | "moveCursors";
+
 /** What gauges read whenever metrics are collected. */
 export interface MetricSources {
   /** By the name of the egress. */

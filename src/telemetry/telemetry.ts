@@ -7,26 +7,10 @@ import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import type { Logger } from "./log.ts";
-import { createMetrics, createSharedMetrics, type MetricSources } from "./metrics.ts";
+import { createMetrics, createSharedMetrics, type MetricSources, type StoreOperation } from "./metrics.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
-
-/** The operations of a store, as metrics and log name them. */
-export type StoreOperation =
-  | "claim"
-  | "abandon"
-  | "append"
-  | "finish"
-  | "read"
-  | "messagesById"
-  | "find"
-  | "getRoom"
-  | "unfinishedRooms"
-  | "listRooms"
-  | "probeWrite"
-  | "prune"
-  | "moveCursors";
 
 /** Why actions of one kind became no message. */
 export interface DroppedActions {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { installedPostgres, type Postgres, run } from "../../chaos/cluster/postgres.ts";
+import { installedPostgres, run } from "../../chaos/cluster/postgres.ts";
 import { freePorts } from "../../chaos/service.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
@@ -16,8 +16,8 @@ const START_LIMIT_MS = 10_000;
 /** Why there is no pooler; false where there is one. */
 export const noPooler = existsSync(PROGRAM) ? false : "pgbouncer is not installed";
 
-/** The URL of `schema` by the pooler, which goes with the test. */
-export async function poolerTo(t: TestContext, { url, port }: Postgres, schema: string): Promise<string> {
+/** The URL of `schema` by a pooler of the server on that port; the pooler goes with the test. */
+export async function poolerTo(t: TestContext, port: number, schema: string): Promise<string> {
   const installed = installedPostgres();
   const user = typeof installed === "string" ? {} : installed.user;
   const folder = await mkdtemp(join(tmpdir(), "relay-pooler-"));
@@ -49,7 +49,7 @@ server_login_retry = 1
     await exited;
     await rm(folder, { recursive: true, force: true });
   });
-  const pooled = url.replace(`:${port}/postgres`, `:${ownPort}/pooled`);
+  const pooled = `postgres://relay@127.0.0.1:${ownPort}/pooled`;
   for (const limit = Date.now() + START_LIMIT_MS; ; await delay(50)) {
     try {
       await run(pooled, "select 1");

@@ -25,7 +25,10 @@ export function exportChat(input: ExportInput): Promise<number> {
   return runSession(values.RELAY_URL, (signal) => run(input, signal));
 }
 
-async function run({ values, argument: videoId }: ExportInput, stopped: AbortSignal): Promise<number> {
+async function run(
+  { values, arguments: [videoId = ""] }: ExportInput,
+  stopped: AbortSignal,
+): Promise<number> {
   const { RELAY_URL: server, output: path = "", append, follow, force, raw } = values;
   const format = formatFor(values.format, path);
   const mode = append ? "append" : follow ? "growing" : "whole";

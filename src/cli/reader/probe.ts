@@ -9,7 +9,10 @@ import { tableOf } from "./table.ts";
 import { jsonLine } from "./text.ts";
 
 /** Resolves to the exit code: 1 where no client works. Rejects with `CommandError`. */
-export function probeVideo({ values, argument: videoId }: Input<typeof PROBE_FLAGS>): Promise<number> {
+export function probeVideo({
+  values,
+  arguments: [videoId = ""],
+}: Input<typeof PROBE_FLAGS>): Promise<number> {
   const { RELAY_URL: server, json } = values;
   return runSession(server, async (stopped) => {
     const output = new Output(process.stdout, "standard output");

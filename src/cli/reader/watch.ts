@@ -23,7 +23,10 @@ export function watch(input: WatchInput): Promise<number> {
   );
 }
 
-async function print({ values, argument: videoId }: WatchInput, stopped: AbortSignal): Promise<number> {
+async function print(
+  { values, arguments: [videoId = ""] }: WatchInput,
+  stopped: AbortSignal,
+): Promise<number> {
   const { json } = values;
   const output = new Output(process.stdout, "standard output");
   const signal = AbortSignal.any([stopped, output.failed]);
@@ -49,7 +52,7 @@ async function print({ values, argument: videoId }: WatchInput, stopped: AbortSi
 }
 
 async function send(
-  { values, argument: videoId }: WatchInput,
+  { values, arguments: [videoId = ""] }: WatchInput,
   url: URL,
   signal: AbortSignal,
 ): Promise<number> {

@@ -7,15 +7,21 @@ import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../clock.ts";
 import { StoreError } from "../port.ts";
 import { isConnectionLost, type Place, unavailable } from "./error.ts";
+import { Turns } from "./turns.ts";
 
 /** How long a statement may take, in milliseconds, and how long a new connection. */
 const STATEMENT_LIMIT_MS = 5000;
 const CONNECT_LIMIT_MS = 3000;
 const LOCK_LIMIT_MS = 2000;
+/** How long a statement waits for one of the connections. */
+const TURN_LIMIT_MS = 3000;
 const IDLE_LIMIT_MS = 30_000;
 
 const POOLS = { writes: 3, reads: 4 } as const;
 export type Lane = keyof typeof POOLS;
+
+/** By which an instance's sessions are known in the database. */
+export const APPLICATION = "livechat-relay";
 
 const SESSION = `set statement_timeout = ${STATEMENT_LIMIT_MS}; set lock_timeout = ${LOCK_LIMIT_MS}`;
 
@@ -30,6 +36,7 @@ export class Connections {
   readonly #listenConfig: ClientConfig;
   readonly #config: ClientConfig;
   readonly #pools: Record<Lane, Pool>;
+  readonly #turns: Record<Lane, Turns>;
   readonly #begun = new Set<Promise<unknown>>();
   #isClosed = false;
 
@@ -39,22 +46,31 @@ export class Connections {
     this.#listenConfig = listenUrl ? clientConfig(listenUrl) : this.#config;
     this.#clock = clock;
     this.place = placeOf(this.#config);
+    const turns = (lane: Lane) => new Turns(POOLS[lane], TURN_LIMIT_MS, clock);
+    this.#turns = { writes: turns("writes"), reads: turns("reads") };
     this.#pools = { writes: this.#newPool("writes"), reads: this.#newPool("reads") };
   }
 
   /** The rows of one statement. Rejects with `StoreError` "unavailable". */
   async query<Row extends object>(lane: Lane, text: string, values: readonly unknown[] = []): Promise<Row[]> {
     if (this.#isClosed) throw new StoreError("unavailable", "the store is closed");
-    const pool = this.#pools[lane];
-    const running = pool.query<Row>(text, [...values]);
+    const running = this.#turns[lane].run(() => this.#run<Row>(this.#pools[lane], text, values));
     this.#begun.add(running);
     try {
-      return (await running).rows;
+      return await running;
     } catch (error) {
-      if (isConnectionLost(error)) this.#retire(pool);
       throw unavailable(error, this.place);
     } finally {
       this.#begun.delete(running);
+    }
+  }
+
+  async #run<Row extends object>(pool: Pool, text: string, values: readonly unknown[]): Promise<Row[]> {
+    try {
+      return (await pool.query<Row>(text, [...values])).rows;
+    } catch (error) {
+      if (isConnectionLost(error)) this.#retire(pool);
+      throw error;
     }
   }
 
@@ -115,12 +131,12 @@ function end(pool: Pool): void {
 }
 
 /** What `pg` makes of the URL and of libpq's variables. Throws where the URL cannot be read. */
-function clientConfig(url: string): ClientConfig {
+export function clientConfig(url: string): ClientConfig {
   // As libpq reads it: `require` encrypts without looking at the certificate.
   const isOdd = /[?&]sslmode=/.test(url) && !/[?&]uselibpqcompat=/.test(url);
   return {
     connectionString: isOdd ? `${url}&uselibpqcompat=true` : url,
-    fallback_application_name: "livechat-relay",
+    fallback_application_name: APPLICATION,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     query_timeout: STATEMENT_LIMIT_MS,
     keepAlive: true,
@@ -131,7 +147,7 @@ function clientConfig(url: string): ClientConfig {
   } as ClientConfig;
 }
 
-function placeOf(config: ClientConfig): Place {
+export function placeOf(config: ClientConfig): Place {
   const { host, port, database } = new Client(config);
   return `postgres://${host.startsWith("/") ? "" : `${host}:${port}`}/${database ?? ""}`;
 }

@@ -20,12 +20,8 @@ function sqlState(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(error.code) && !error.code.startsWith("E") ? error.code : undefined;
 }
 
-/** The pool's words where all its connections are busy for too long. */
-const BUSY = "timeout exceeded when trying to connect";
-
 /** Whether the connection, and not the statement, has failed: also by silence. */
 export function isConnectionLost(error: unknown): boolean {
-  if (error instanceof Error && error.message === BUSY) return false;
   const state = sqlState(error);
   return state === undefined || GONE.test(state);
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import { Connections } from "./connections.ts";
-import { adviceFor, reasonOf } from "./error.ts";
+import { adviceFor, type Place, reasonOf } from "./error.ts";
 import { type PostgresSettings, PostgresStore } from "./postgres.ts";
 import { migrate } from "./schema.ts";
 
@@ -19,7 +19,7 @@ export async function openPostgres(
   telemetry: Telemetry,
   wallTime?: () => number,
 ): Promise<PostgresStore> {
-  const connections = connectionsFor(url, settings.listenUrl, clock);
+  const connections = fromUrl(() => new Connections(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
   for (;;) {
     try {
@@ -32,16 +32,23 @@ export async function openPostgres(
         continue;
       }
       await connections.close();
-      const what = advice ?? "cannot be reached: see that the server runs, and that host and port are right";
-      const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
-      throw new StoreError("unavailable", `${connections.place} ${what}${reason}`);
+      throw cannotOpen(error, connections.place);
     }
   }
 }
 
-function connectionsFor(url: string, listenUrl: string | undefined, clock: Clock): Connections {
+/** Why a database cannot be opened, and what to do. */
+export function cannotOpen(error: unknown, place: Place): StoreError {
+  const what =
+    adviceFor(error) ?? "cannot be reached: see that the server runs, and that host and port are right";
+  const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
+  return new StoreError("unavailable", `${place} ${what}${reason}`);
+}
+
+/** What is made from a URL. Throws `StoreError` where that cannot be read. */
+export function fromUrl<T>(make: () => T): T {
   try {
-    return new Connections(url, listenUrl, clock);
+    return make();
   } catch (error) {
     // Neither the message nor the cause: either may quote the URL.
     const { code = "" } = error as { code?: string };

@@ -29,6 +29,7 @@ import { PostgresLeases } from "./leases.ts";
 import { type News, Notifications } from "./notifications.ts";
 import { Sweep } from "./sweep.ts";
 import {
+  type ClaimedRow,
   type FenceRow,
   type RoomRow,
   SQL,
@@ -113,9 +114,9 @@ export class PostgresStore implements StoreEngine {
       await this.presence.written(); // else a room could be released between a viewer's coming and its being known
       const sentAt = this.#clock.monotonic();
       const values = [videoId, this.#instance, this.#leases.leaseMs, ...more];
-      const [row] = await this.#connections.query<RoomRow>("writes", statement, values);
+      const [row] = await this.#connections.query<ClaimedRow>("writes", statement, values);
       if (!row) return undefined;
-      const claimed = toRecord(row);
+      const claimed = { ...toRecord(row), lastEnd: toEnd(row.last_detail) };
       return { ...claimed, lease: this.#leases.grant(claimed, sentAt) };
     });
   }

@@ -3,10 +3,13 @@
  * released never changes, and a function that changes gets a new name: so old and new instances run side by side.
  */
 import type { Client } from "pg";
-import { StoreError } from "../port.ts";
+import { HALF_FILLED, StoreError } from "../port.ts";
 
 /** The key of the lock under which one instance migrates, the same for every release. */
 const MIGRATION_LOCK = 7_107_324_115;
+
+/** Stands in a database that a migration has not filled to its end, and holds how far it has. */
+export const MIGRATION_TABLE = "relay_migration";
 
 /** Where the server stands in its history: it moves on when a standby is promoted, or another server put in its place. */
 export const LINEAGE = `(select system_identifier::text from pg_control_system())
@@ -221,11 +224,12 @@ export const SCHEMA_VERSION = STEPS.length;
 
 /**
  * Brings the database to this program's schema, in one transaction, on a connection of its own. Throws `StoreError`
- * where a newer program has left it in a form that this one cannot use, else what PostgreSQL throws.
+ * where a newer program has left it in a form that this one cannot use, or it is `half` of a migration where none is
+ * wanted, else what PostgreSQL throws.
  */
-export async function migrate(client: Client): Promise<void> {
+export async function migrate(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
   const present = await versions(client);
-  assertUsable(present);
+  assertUsable(present, half);
   if (present.schema_version >= SCHEMA_VERSION) return;
   // Whoever stops here in the middle must not stand in the others' way.
   await client.query(
@@ -233,7 +237,7 @@ export async function migrate(client: Client): Promise<void> {
   );
   await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
   const found = await versions(client); // another instance may have been first
-  assertUsable(found);
+  assertUsable(found, half);
   for (const step of STEPS.slice(found.schema_version)) await client.query(step);
   if (found.schema_version < SCHEMA_VERSION)
     await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
@@ -243,19 +247,27 @@ export async function migrate(client: Client): Promise<void> {
 interface Versions {
   schema_version: number;
   oldest_version: number;
+  is_half?: boolean;
 }
 
 async function versions(client: Client): Promise<Versions> {
   // By the snapshot: what `to_regclass` has not found it may go on not finding in the same transaction.
-  const { rows: found } = await client.query(
-    "select exists (select from pg_class where relname = 'store' and relnamespace = current_schema()::regnamespace)",
+  const { rows: found } = await client.query<{ names: string[] }>(
+    `select array_agg(relname::text) as names from pg_class
+     where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = current_schema()::regnamespace`,
   );
-  if (!found[0]?.exists) return { schema_version: 0, oldest_version: 1 };
+  const names = found[0]?.names ?? [];
+  if (!names.includes("store")) return { schema_version: 0, oldest_version: 1 };
   const { rows } = await client.query<Versions>("select schema_version, oldest_version from store");
-  return rows[0] ?? { schema_version: SCHEMA_VERSION, oldest_version: 1 }; // emptied under running instances
+  const emptied = { schema_version: SCHEMA_VERSION, oldest_version: 1 }; // under running instances
+  return { ...(rows[0] ?? emptied), is_half: names.includes(MIGRATION_TABLE) };
 }
 
-function assertUsable({ schema_version, oldest_version }: Versions): void {
+function assertUsable(
+  { schema_version, oldest_version, is_half }: Versions,
+  half: "refused" | "wanted",
+): void {
+  if (is_half && half === "refused") throw new StoreError("unavailable", HALF_FILLED);
   if (oldest_version <= SCHEMA_VERSION) return;
   throw new StoreError(
     "unavailable",

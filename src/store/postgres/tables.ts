@@ -6,7 +6,7 @@ import { fromColumn } from "./text.ts";
 
 /** The time in parameter $n, in milliseconds since 1970; the database's own where that is null. */
 const moment = (n: number) => `coalesce(to_timestamp($${n}::float8 / 1000), clock_timestamp())`;
-const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const span = (n: number) => `$${n}::float8 * interval '1 ms'`;
 
 /** A room as it stands: open, where it was claimed since its end. */
@@ -27,12 +27,12 @@ export const SQL = {
       lease_until = excluded.lease_until,
       state = case when r.final_at is null and r.checkpoint is not null then r.state else 'bootstrapping' end
     where r.owner = $2 or r.lease_until <= clock_timestamp()
-    returning ${ROOM}`,
+    returning ${ROOM}, r.detail as last_detail`,
   // Never one that has ended: whoever takes a room over goes on with what is open.
   takeOver: `update room r set owner = $2, epoch = r.epoch + 1, lease_until = clock_timestamp() + ${span(3)}
     where r.video_id = $1 and r.final_at is null and r.checkpoint is not null
       and (r.owner = $2 or r.lease_until <= clock_timestamp())
-    returning ${ROOM}`,
+    returning ${ROOM}, null as last_detail`,
   append: `select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})`,
   appendAndOverwrite: `with done as (
       select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})
@@ -80,6 +80,10 @@ export interface RoomRow {
   checkpoint_at: number | null;
   detail: string | null;
   final_at: number | null;
+}
+
+export interface ClaimedRow extends RoomRow {
+  last_detail: string | null;
 }
 
 export function toRecord(row: RoomRow): RoomRecord & Claim {

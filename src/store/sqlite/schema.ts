@@ -3,7 +3,7 @@
  * program or of a newer schema is refused untouched; an older one is brought up step by step.
  */
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../port.ts";
+import { HALF_FILLED, StoreError } from "../port.ts";
 
 export interface StoreOptions {
   /** Whether messages are overwritten where they are deleted: then authors can be searched for, and nothing is left over. */
@@ -65,14 +65,23 @@ const STEPS: readonly string[] = [
    create index room_claimed on room (claimed_at) where claimed_at is not null;`,
 ];
 
+/** Stands in a file that a migration has not filled to its end, and holds how far it has. */
+export const MIGRATION_TABLE = "relay_migration";
+
 /**
  * Opens the file, or makes it, with every commit on disk before it returns. Throws `StoreError`
- * "unavailable" for a file that is not ours, else what SQLite throws.
+ * "unavailable" for a file that is not ours, or is `half` of a migration where none is wanted, else what SQLite throws.
  */
-export function openDatabase(path: string, { isBlanking }: StoreOptions = FILE_DEFAULTS): DatabaseSync {
+export function openDatabase(
+  path: string,
+  { isBlanking }: StoreOptions = FILE_DEFAULTS,
+  half: "refused" | "wanted" = "refused",
+): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     const version = schemaVersion(database, path);
+    if (half === "refused" && isHalf(database))
+      throw new StoreError("unavailable", `store ${path} ${HALF_FILLED}`);
     database.exec("pragma journal_mode = wal; pragma synchronous = full;");
     for (const [index, step] of STEPS.entries()) {
       if (index >= version) migrate(database, index + 1, step);
@@ -98,6 +107,11 @@ function schemaVersion(database: DatabaseSync, path: string): number {
     );
   }
   return version;
+}
+
+export function isHalf(database: DatabaseSync): boolean {
+  const found = database.prepare("select 1 from sqlite_schema where name = ?").get(MIGRATION_TABLE);
+  return found !== undefined;
 }
 
 function migrate(database: DatabaseSync, version: number, step: string): void {

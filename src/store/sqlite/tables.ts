@@ -8,6 +8,7 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
 import {
   type Claim,
+  type ClaimedRoom,
   type MessageSearch,
   type RoomRecord,
   type RoomSummary,
@@ -18,6 +19,7 @@ import { APPLICATION_ID, AUTHOR_ID } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null; isClaimed: 0 | 1 };
+type ClaimedRow = RoomRow & { lastEnd: string | null };
 
 /** A room as it stands: open, where it was claimed since its end. */
 const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
@@ -30,7 +32,7 @@ const SQL = {
   claim: `insert into room (video_id, epoch, base, floor, head, claimed_at)
     values (:videoId, :now + 1, :now, :now, :now, :now)
     on conflict (video_id) do update set epoch = epoch + 1, claimed_at = :now
-    returning ${ROOM}`,
+    returning ${ROOM}, ending as lastEnd`,
   unclaim: `update room set epoch = epoch + 1, claimed_at = null where key = ? returning ${ROOM}`,
   reopen: "update room set ending = null, ended_at = null, claimed_at = null where key = ?",
   room: `select ${ROOM} from room where video_id = ?`,
@@ -82,8 +84,9 @@ export class Tables {
     ) as Record<keyof typeof SQL, StatementSync>;
   }
 
-  claim(videoId: string, now: number): RoomRecord & Claim {
-    return toRecord(this.#sql.claim.get({ videoId, now }) as unknown as RoomRow);
+  claim(videoId: string, now: number): Omit<ClaimedRoom, "lease"> {
+    const { lastEnd, ...row } = this.#sql.claim.get({ videoId, now }) as unknown as ClaimedRow;
+    return { ...toRecord(row), lastEnd: toEnd(lastEnd) };
   }
 
   /** Returns the room as it was before the claim, or undefined where it is gone. */

@@ -1,26 +1,38 @@
-/** One instance's way to the database: it can be cut, or go silent, so that both sides wait for nothing. */
+/**
+ * The way to a server on this machine: it can be cut, go silent so that both sides wait for nothing, or lead to another
+ * server; and it shows the heads of the HTTP requests that went over it.
+ */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-export class DatabaseLine implements AsyncDisposable {
-  readonly #to: number;
+export const portOf = (server: { address(): AddressInfo | string | null }): number =>
+  (server.address() as AddressInfo).port;
+
+export class Line implements AsyncDisposable {
+  readonly requests: string[] = [];
+  /** The port that new connections are led to. */
+  leadsTo: number;
   readonly #server = createServer((socket) => this.#join(socket));
   readonly #sockets = new Set<Socket>();
   #isSilent = false;
 
-  static async to(port: number): Promise<DatabaseLine> {
-    const line = new DatabaseLine(port);
+  static async to(port: number): Promise<Line> {
+    const line = new Line(port);
     line.#server.listen(0, "127.0.0.1");
     await once(line.#server, "listening");
     return line;
   }
 
-  private constructor(to: number) {
-    this.#to = to;
+  private constructor(port: number) {
+    this.leadsTo = port;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return portOf(this.#server);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** Breaks all connections; new ones can be made. */
@@ -46,10 +58,14 @@ export class DatabaseLine implements AsyncDisposable {
   }
 
   #join(client: Socket): void {
-    const database = connect(this.#to, "127.0.0.1");
+    const server = connect(this.leadsTo, "127.0.0.1");
+    client.on("data", (bytes) => {
+      const head = String(bytes);
+      if (/^[A-Z]+ \//.test(head)) this.requests.push(head);
+    });
     for (const [from, to] of [
-      [client, database],
-      [database, client],
+      [client, server],
+      [server, client],
     ] as const) {
       this.#sockets.add(from);
       from.on("error", () => {}); // a cut is no failure here

@@ -1,0 +1,16 @@
+/** `migrate-store`: all that one store holds, put into another one, while no service uses either. */
+import { systemClock } from "../clock.ts";
+import { migrateStore } from "../store/open.ts";
+import type { Input } from "./flags.ts";
+
+/** Resolves to the exit code. Rejects with an error whose message is one line. */
+export async function migrate({
+  arguments: [from = "", to = ""],
+}: Input<Record<never, never>>): Promise<number> {
+  const say = (text: string) => process.stderr.write(`livechat-relay: ${text}\n`);
+  const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>
+    say(`${messages} of ${total} messages`),
+  );
+  say(`${rooms} rooms, ${messages} messages: done`);
+  return 0;
+}

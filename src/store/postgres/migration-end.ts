@@ -1,0 +1,162 @@
+/** A database as one end of a migration, on one connection of its own. */
+import { Client } from "pg";
+import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
+import { NOT_EMPTY, StoreError } from "../port.ts";
+import { APPLICATION, clientConfig, placeOf } from "./connections.ts";
+import { type Place, unavailable } from "./error.ts";
+import { cannotOpen, fromUrl } from "./open.ts";
+import { MIGRATION_TABLE, migrate } from "./schema.ts";
+import { ms, type RoomRow, toMessage, toRecord } from "./tables.ts";
+import { toColumn } from "./text.ts";
+
+/** An instance that runs says something on its listening connection more often. */
+const SILENT_AFTER_S = 5;
+
+const SQL = {
+  // An instance that owns or serves a room is seen in the tables, an idle one by its sessions.
+  isInUse: `select exists (select from room where lease_until > clock_timestamp())
+      or exists (select from interest where viewers > 0 and until > clock_timestamp())
+      or exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+        and application_name = '${APPLICATION}'
+        and state_change > clock_timestamp() - interval '${SILENT_AFTER_S} s') as is_in_use`,
+  rooms: `select video_id, epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as checkpoint_at,
+      case when final_at is not null then detail end as detail, ${ms("final_at")} as final_at
+    from room where checkpoint is not null and video_id > $1 order by video_id limit $2`,
+  messages: `select m.seq, m.video_id as "videoId", cursor, id, body, details, ${ms("at")} as at
+    from message m join room r on r.video_id = m.video_id and m.cursor > r.floor
+    where seq > $1 order by seq limit $2`,
+  count: "select count(*) as messages from message",
+  isHalf: `select to_regclass('${MIGRATION_TABLE}') is not null as is_half`,
+  filledTo: `select seq from ${MIGRATION_TABLE}`,
+  anyRoom: "select from room limit 1",
+  begin: `create table ${MIGRATION_TABLE} as select 0::bigint as seq`,
+  putRooms: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, final_state,
+      state, lease_until)
+    select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000), d::json ->> 'state',
+      coalesce(d::json ->> 'state', 'polling'), 'epoch'
+    from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[], $8::text[],
+      $9::float8[]) as moved (v, e, b, f, h, c, c_at, d, f_at)
+    on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
+      head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
+      detail = excluded.detail, final_at = excluded.final_at, final_state = excluded.final_state, state = excluded.state`,
+  putMessages: `with filled as (update ${MIGRATION_TABLE} set seq = $1)
+    insert into message (video_id, cursor, id, body, details, at)
+    select v, c, i, b, d, to_timestamp(a / 1000)
+    from unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::float8[]) with ordinality
+      as moved (v, c, i, b, d, a, place) order by place`,
+  incomplete: `select r.video_id from room r left join (
+      select video_id, count(*) as kept, min(cursor) as first, max(cursor) as last from message group by video_id
+    ) m on m.video_id = r.video_id
+    where head > floor and (kept, first, last) is distinct from (head - floor, floor + 1, head) limit 1`,
+  finish: `drop table ${MIGRATION_TABLE}`,
+} as const;
+
+export class PostgresMigrationEnd implements MigrationEnd {
+  readonly place: Place;
+  readonly #client: Client;
+
+  /** Brings an empty or older database up to its schema. Rejects with `StoreError` "unavailable". */
+  static async open(url: string, role: "from" | "to"): Promise<PostgresMigrationEnd> {
+    const config = fromUrl(() => ({ ...clientConfig(url), query_timeout: 0 })); // counting takes its time
+    const client = new Client({ ...config, fallback_application_name: `${APPLICATION} migrate-store` });
+    const end = new PostgresMigrationEnd(
+      client,
+      fromUrl(() => placeOf(config)),
+    );
+    client.on("error", () => {}); // whatever runs on it rejects
+    try {
+      await client.connect();
+      await migrate(client, role === "to" ? "wanted" : "refused");
+      const { rows } = await client.query<{ is_in_use: boolean }>(SQL.isInUse);
+      if (rows[0]?.is_in_use)
+        throw new StoreError(
+          "unavailable",
+          "is in use: stop all services on this database, and wait until what a killed one has left runs out",
+        );
+      return end;
+    } catch (error) {
+      await end.close();
+      throw cannotOpen(error, end.place);
+    }
+  }
+
+  private constructor(client: Client, place: Place) {
+    this.#client = client;
+    this.place = place;
+  }
+
+  async rooms(after: string, limit: number): Promise<MovedRoom[]> {
+    return (await this.#query<RoomRow>(SQL.rooms, [after, limit])).map(toRecord);
+  }
+
+  async messages(seq: number, limit: number): Promise<MovedMessage[]> {
+    const rows = await this.#query<MovedMessage>(SQL.messages, [seq, limit]);
+    return rows.map((row) => ({ ...row, ...toMessage(row) }));
+  }
+
+  async countMessages(): Promise<number> {
+    const [row] = await this.#query<{ messages: number }>(SQL.count);
+    return row?.messages ?? 0;
+  }
+
+  async filledTo(): Promise<number | undefined> {
+    const [found] = await this.#query<{ is_half: boolean }>(SQL.isHalf);
+    if (!found?.is_half) return undefined;
+    const [row] = await this.#query<{ seq: number }>(SQL.filledTo);
+    return row?.seq;
+  }
+
+  async begin(): Promise<void> {
+    if ((await this.#query(SQL.anyRoom)).length > 0)
+      throw new StoreError("unavailable", NOT_EMPTY(this.place));
+    await this.#query(SQL.begin);
+  }
+
+  async putRooms(rooms: readonly MovedRoom[]): Promise<void> {
+    const column = <T>(read: (room: MovedRoom) => T) => rooms.map(read);
+    await this.#query(SQL.putRooms, [
+      column(({ videoId }) => videoId),
+      column(({ epoch }) => epoch),
+      column(({ base }) => base),
+      column(({ floor }) => floor),
+      column(({ head }) => head),
+      column(({ checkpoint }) => checkpoint && toColumn(checkpoint)),
+      column(({ checkpointAt }) => checkpointAt),
+      column(({ end }) => end && JSON.stringify(end)),
+      column(({ endedAt }) => endedAt),
+    ]);
+  }
+
+  async putMessages(messages: readonly MovedMessage[]): Promise<void> {
+    const column = <T>(read: (message: MovedMessage) => T) => messages.map(read);
+    await this.#query(SQL.putMessages, [
+      messages.at(-1)?.seq,
+      column(({ videoId }) => videoId),
+      column(({ cursor }) => cursor),
+      column(({ id }) => toColumn(id)),
+      column(({ body }) => toColumn(body)),
+      column(({ details }) => toColumn(details)),
+      column(({ at }) => at),
+    ]);
+  }
+
+  async incompleteRoom(): Promise<string | undefined> {
+    return (await this.#query<{ video_id: string }>(SQL.incomplete))[0]?.video_id;
+  }
+
+  async finish(): Promise<void> {
+    await this.#query(SQL.finish);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end().catch(() => {});
+  }
+
+  async #query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
+    try {
+      return (await this.#client.query<Row>(text, values)).rows;
+    } catch (error) {
+      throw unavailable(error, this.place);
+    }
+  }
+}

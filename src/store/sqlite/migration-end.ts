@@ -1,0 +1,133 @@
+/** A store file as one end of a migration. Its lock keeps every service away. */
+import { existsSync } from "node:fs";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { RoomEnd } from "../../protocol/chat.ts";
+import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
+import { NOT_EMPTY, StoreError } from "../port.ts";
+import { unavailable } from "./error.ts";
+import { FileLock } from "./file-lock.ts";
+import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase } from "./schema.ts";
+
+const SQL = {
+  rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
+      ending as "end", ended_at as endedAt
+    from room where checkpoint is not null and video_id > ? order by video_id limit ?`,
+  messages: `select seq, video_id as videoId, cursor, id, body, details, at from message join room on key = room
+    where seq > ? order by seq limit ?`,
+  count: "select count(*) as messages from message",
+  anyRoom: "select 1 from room limit 1",
+  putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at)
+    values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt)
+    on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
+      checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt`,
+  putMessage: `insert into message (room, cursor, at, id, body, details)
+    values ((select key from room where video_id = :videoId), :cursor, :at, :id, :body, :details)`,
+  incomplete: `select video_id as videoId from room where head > floor and (head - floor, floor + 1, head)
+    is not (select count(*), min(cursor), max(cursor) from message where room = key) limit 1`,
+} as const;
+
+type RoomRow = Omit<MovedRoom, "end"> & { end: string | null };
+
+export class SqliteMigrationEnd implements MigrationEnd {
+  readonly place: string;
+  readonly #path: string;
+  readonly #lock: FileLock;
+  readonly #database: DatabaseSync;
+  readonly #sql: Record<keyof typeof SQL, StatementSync>;
+
+  /** Makes the file where it is to be filled and is not there. Throws `StoreError` "unavailable". */
+  constructor(path: string, role: "from" | "to") {
+    this.#path = path;
+    this.place = `sqlite:${path}`;
+    if (role === "from" && !existsSync(path))
+      throw new StoreError("unavailable", `store ${path} is not there`);
+    this.#lock = new FileLock(path);
+    try {
+      this.#database = openDatabase(path, FILE_DEFAULTS, role === "to" ? "wanted" : "refused");
+      this.#sql = Object.fromEntries(
+        Object.entries(SQL).map(([name, text]) => [name, this.#database.prepare(text)]),
+      ) as Record<keyof typeof SQL, StatementSync>;
+    } catch (error) {
+      this.#lock.release();
+      throw unavailable(error, path);
+    }
+  }
+
+  rooms(after: string, limit: number): Promise<MovedRoom[]> {
+    return this.#do(() => (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map(toRoom));
+  }
+
+  messages(seq: number, limit: number): Promise<MovedMessage[]> {
+    return this.#do(() =>
+      (this.#sql.messages.all(seq, limit) as unknown as MovedMessage[]).map((row) => ({ ...row })),
+    );
+  }
+
+  countMessages(): Promise<number> {
+    return this.#do(() => Number(this.#sql.count.get()?.messages));
+  }
+
+  filledTo(): Promise<number | undefined> {
+    return this.#do(() => {
+      if (!isHalf(this.#database)) return undefined;
+      return Number(this.#database.prepare(`select seq from ${MIGRATION_TABLE}`).get()?.seq);
+    });
+  }
+
+  begin(): Promise<void> {
+    return this.#commit(() => {
+      if (this.#sql.anyRoom.get()) throw new StoreError("unavailable", NOT_EMPTY(this.place));
+      this.#database.exec(
+        `create table ${MIGRATION_TABLE} (seq integer not null) strict; insert into ${MIGRATION_TABLE} values (0)`,
+      );
+    });
+  }
+
+  putRooms(rooms: readonly MovedRoom[]): Promise<void> {
+    return this.#commit(() => {
+      for (const { end, ...room } of rooms)
+        this.#sql.putRoom.run({ ...room, end: end && JSON.stringify(end) });
+    });
+  }
+
+  putMessages(messages: readonly MovedMessage[]): Promise<void> {
+    return this.#commit(() => {
+      for (const { seq: _, ...message } of messages) this.#sql.putMessage.run(message);
+      this.#database.prepare(`update ${MIGRATION_TABLE} set seq = ?`).run(messages.at(-1)?.seq ?? 0);
+    });
+  }
+
+  incompleteRoom(): Promise<string | undefined> {
+    return this.#do(() => this.#sql.incomplete.get()?.videoId as string | undefined);
+  }
+
+  finish(): Promise<void> {
+    return this.#do(() => this.#database.exec(`drop table ${MIGRATION_TABLE}`));
+  }
+
+  async close(): Promise<void> {
+    this.#database.close();
+    this.#lock.release();
+  }
+
+  #commit(act: () => void): Promise<void> {
+    return this.#do(() => {
+      this.#database.exec("begin immediate");
+      act();
+      this.#database.exec("commit");
+    });
+  }
+
+  /** A transaction that fails is undone when the file is closed: nothing more is done with it. */
+  async #do<T>(act: () => T): Promise<T> {
+    try {
+      return act();
+    } catch (error) {
+      throw unavailable(error, this.#path);
+    }
+  }
+}
+
+function toRoom({ end, ...row }: RoomRow): MovedRoom {
+  return { ...row, end: end === null ? null : (JSON.parse(end) as RoomEnd) };
+}

@@ -1,0 +1,190 @@
+/** `migrate-store`: what one store holds comes into another one as it was, also where that is interrupted. */
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
+import { run } from "../chaos/cluster/postgres.ts";
+import { systemClock } from "../src/clock.ts";
+import { migrate } from "../src/store/migration.ts";
+import { migrateStore, openStore } from "../src/store/open.ts";
+import { SqliteMigrationEnd } from "../src/store/sqlite/migration-end.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { Command, outcome } from "./support/command.ts";
+import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
+import { message, messages, own } from "./support/store-reading.ts";
+import { BORN_MS, OTHER, OVER, openFor, ROOM, temporaryFile, wallAt } from "./support/store-subject.ts";
+
+const { skip, server } = await testPostgres();
+const COUNT = 2500;
+
+/** A file with rooms of each kind, their messages stored by turns; closed. */
+async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
+  const path = await temporaryFile(t);
+  const wall = wallAt(bornMs);
+  const store = await openStore(`sqlite:${path}`, wall, new Telemetry(silentLog));
+  const [long, short, over] = [
+    await own(store, ROOM),
+    await own(store, OTHER),
+    await own(store, "over-and-out"),
+  ];
+  await own(store, "never-read");
+  await store.append(over, over.head, messages([..."abc"]), "at its end");
+  await store.finish(over, OVER);
+  await own(store, "over-and-out"); // whoever made this claim died
+  const odd = { ...message("ä\0\u0001 '\\"), body: '{"it":"\0"}' };
+  await store.append(short, short.head, [odd, ...messages(["x"])], "one");
+  for (let n = 0; n < COUNT; n += 500) {
+    wall.nowMs += 1000;
+    await store.append(long, bornMs + n, messages(Array.from({ length: 500 }, (_, i) => n + i)), `${n}`);
+    await store.append(short, bornMs + 2 + n / 500, messages([`y${n}`]), `${n}`);
+  }
+  await store.prune(bornMs + 500, 7); // of `over` and `ROOM`
+  await store.close();
+  return path;
+}
+
+/** All that a store file holds of rooms that were read, in its order. */
+function contents(path: string) {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    const rooms = database.prepare(
+      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at from room
+       where checkpoint is not null order by video_id`,
+    );
+    const kept = database.prepare(
+      "select video_id, cursor, at, id, body, details from message join room on key = room order by seq",
+    );
+    return { rooms: rooms.all(), messages: kept.all() };
+  } finally {
+    database.close();
+  }
+}
+
+const migrated = (from: string, to: string) => migrateStore(from, to, systemClock, () => {});
+
+describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
+  it("brings a file to PostgreSQL, though killed midway, and back as it was", async (t) => {
+    const url = await ownSchema(t, server as PostgresServer);
+    const path = await filledFile(t);
+    const before = contents(path);
+    assert.equal(before.rooms.length, 3);
+    await (await openFor(t, url)).close(); // there, and empty
+    // What stands in the way of the second batch holds it up.
+    await using held = new AsyncDisposableStack();
+    const blocker = held.adopt(new Client({ connectionString: url }), (client) => client.end());
+    await blocker.connect();
+    await blocker.query("begin");
+    await blocker.query("insert into message values ($1, $2, 'in the way', '', '', now())", [
+      ROOM,
+      BORN_MS + 1500,
+    ]);
+    const command = new Command(["migrate-store", `sqlite:${path}`, url]);
+    const filled = "select seq from relay_migration where seq > 0";
+    for (const limit = AbortSignal.timeout(10_000); ; await delay(10)) {
+      if ((await run(url, filled).catch(() => [])).length > 0) break;
+      assert.ok(!limit.aborted && command.child.exitCode === null, command.error);
+    }
+    command.child.kill("SIGKILL");
+    await command.exited;
+    await held.disposeAsync(); // undoes it
+    const half = /is half filled: run livechat-relay migrate-store to its end/;
+    await assert.rejects(openFor(t, url), half);
+    await assert.rejects(migrated(url, `sqlite:${path}2`), half);
+    const other = await filledFile(t, BORN_MS + 1);
+    await assert.rejects(migrated(`sqlite:${other}`, url), /holds room \S+, which is not of/);
+
+    const again = await outcome(["migrate-store", `sqlite:${path}`, url]);
+    assert.deepEqual([again.code, again.out], [0, ""], again.error);
+    assert.match(again.error, new RegExp(`3 rooms, ${before.messages.length} messages: done\n$`));
+    const store = await openFor(t, url);
+    assert.equal((await store.getRoom("over-and-out"))?.end?.state, "ended");
+    const claim = await own(store, ROOM);
+    assert.equal(claim.checkpoint, `${COUNT - 500}`);
+    await store.close();
+
+    const back = await temporaryFile(t);
+    await migrated(url, `sqlite:${back}`);
+    const after = contents(back);
+    assert.deepEqual(after.messages, before.messages);
+    const epochOf = (epoch: unknown, videoId: unknown) => (videoId === ROOM ? Number(epoch) - 1 : epoch);
+    assert.deepEqual(
+      after.rooms.map((room) => ({ ...room, epoch: epochOf(room.epoch, room.video_id) })),
+      before.rooms.map((room) => ({ ...room })),
+    );
+    await (await openFor(t, `sqlite:${back}`)).close();
+  });
+
+  it("does not end well where the store that it reads was written meanwhile, and does once it is not", async (t) => {
+    const path = await filledFile(t);
+    const copy = await temporaryFile(t);
+    const foreign = new DatabaseSync(path);
+    t.after(() => foreign.close());
+    const attempt = async (meanwhile: () => void) => {
+      await using ends = new AsyncDisposableStack();
+      const [from, to] = (["from", "to"] as const).map((role) =>
+        ends.adopt(new SqliteMigrationEnd(role === "from" ? path : copy, role), (end) => end.close()),
+      ) as [SqliteMigrationEnd, SqliteMigrationEnd];
+      const messages = from.messages.bind(from);
+      from.messages = async (seq, limit) => {
+        const found = await messages(seq, limit);
+        if (found.length === 0) meanwhile();
+        return found;
+      };
+      return await migrate(from, to, systemClock, () => {});
+    };
+    const write = () => foreign.exec("update room set checkpoint = checkpoint || '.'");
+    await assert.rejects(attempt(write), /was changed meanwhile: stop all services on both stores/);
+    await assert.rejects(openFor(t, `sqlite:${copy}`), /is half filled/);
+    await attempt(() => {});
+    assert.deepEqual(contents(copy), contents(path));
+  });
+
+  const refusals: Record<string, (t: TestContext) => Promise<[from: string, to: string, why: RegExp]>> = {
+    "a store that is not there": async (t) => [
+      `sqlite:${await temporaryFile(t)}`,
+      "sqlite:never",
+      /^store .* is not there$/,
+    ],
+    "one in memory": async (t) => [
+      `sqlite:${await filledFile(t)}`,
+      "memory:",
+      /is named sqlite:<path> or postgres:/,
+    ],
+    "one that holds rooms": async (t) => {
+      const to = await filledFile(t);
+      return [`sqlite:${await filledFile(t)}`, `sqlite:${to}`, /holds rooms already: name an empty store$/];
+    },
+    "a file that a service uses": async (t) => {
+      const path = await filledFile(t);
+      await openFor(t, `sqlite:${path}`);
+      return [`sqlite:${path}`, `sqlite:${path}2`, /is in use by another process: stop that one/];
+    },
+    "a database that an idle service uses": async (t) => {
+      const url = await ownSchema(t, server as PostgresServer);
+      await openFor(t, url);
+      const seen = "select from pg_stat_activity where application_name = 'livechat-relay'";
+      while ((await run(url, seen)).length === 0) await delay(10);
+      return [`sqlite:${await filledFile(t)}`, url, /is in use: stop all services on this database/];
+    },
+    "a server that does not answer, without its password": async (t) => [
+      `sqlite:${await filledFile(t)}`,
+      "postgres://relay:s3cret@127.0.0.1:1/chat",
+      /^postgres:\/\/127\.0\.0\.1:1\/chat cannot be reached/,
+    ],
+  };
+  for (const [what, set] of Object.entries(refusals)) {
+    it(`refuses ${what}, and changes nothing`, async (t) => {
+      const [from, to, why] = await set(t);
+      const path = from.replace("sqlite:", "");
+      const before = why.source.includes("not there") ? undefined : contents(path);
+      await assert.rejects(migrated(from, to), (error: Error) => {
+        assert.match(error.message, why);
+        assert.doesNotMatch(error.message, /\n|s3cret/);
+        return true;
+      });
+      if (before) assert.deepEqual(contents(path), before);
+    });
+  }
+});
