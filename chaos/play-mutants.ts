@@ -20,6 +20,8 @@ interface Mutant {
   breaks: string;
   /** Where only some events can show it: their names. */
   events?: string;
+  /** Where no run shows it: the test that must fail, by its file and the beginning of its name. */
+  test?: { file: string; name: string };
   file: string;
   /** Stands exactly once in the file. */
   find: string;
@@ -32,7 +34,7 @@ interface Player {
   table: URL;
   /** What of the project is copied. */
   copied: readonly string[];
-  /** The arguments of Node.js that play the copy; exit code 1 and a line `VIOLATION …` mean that it was noticed. */
+  /** The arguments of Node.js that play the copy; exit code 1 and a line `VIOLATION …`, or `✖ …` of a test, mean that it was noticed. */
   args(copy: string, mutant: Mutant | undefined, seed: string): readonly string[];
   limitMs: number;
 }
@@ -90,7 +92,7 @@ function violationIn(mutant: Mutant | undefined, player: Player, seed: string): 
       encoding: "utf8",
       timeout: player.limitMs,
     });
-    return status === 1 ? /^VIOLATION (.*)$/m.exec(stdout)?.[1] : undefined;
+    return status === 1 ? /^(?:VIOLATION| *✖) (.*)$/m.exec(stdout)?.[1] : undefined;
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

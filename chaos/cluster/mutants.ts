@@ -1,8 +1,9 @@
 /**
- * The mutants that a run of the cluster must notice, each within a minute.
+ * The mutants that a run of the cluster must notice, or a test, each within a minute.
  *
  *     npm run chaos:cluster:mutants [-- --only NAME,NAME] [--draw N] [--seed N]
  */
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { playMutants } from "../play-mutants.ts";
 
@@ -13,11 +14,19 @@ const SLACK_MS = 120_000;
 
 playMutants({
   table: new URL("mutants.json", import.meta.url),
-  copied: ["bin", "client", "src", "web", "package.json"],
-  args: (copy, _, seed) => [
-    fileURLToPath(new URL("main.ts", import.meta.url)),
-    ...["--seed", seed, "--minutes", String(LIMIT_MINUTES), "--viewers", String(VIEWERS)],
-    ...["--project", copy],
-  ],
+  copied: ["bin", "chaos", "client", "src", "test", "web", "package.json"],
+  args: (copy, mutant, seed) =>
+    mutant?.test
+      ? [
+          "--test",
+          "--test-reporter=spec",
+          `--test-name-pattern=${mutant.test.name}`,
+          join(copy, mutant.test.file),
+        ]
+      : [
+          fileURLToPath(new URL("main.ts", import.meta.url)),
+          ...["--seed", seed, "--minutes", String(LIMIT_MINUTES), "--viewers", String(VIEWERS)],
+          ...["--project", copy],
+        ],
   limitMs: LIMIT_MINUTES * 60_000 + SLACK_MS,
 });
