@@ -297,13 +297,13 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     chat.change({ kinds: ["text", "paid", "sticker", "milestone"] });
     chat.say(100);
     chat.say([textAction("z")]);
-    await visit("&images=off");
+    await visit("&images=off&backfill=500");
     await has("z");
     await page.locator("select[name=theme]").selectOption("dark");
     await page.locator("input[name=images]").check();
     await page.locator("input[name=images]").uncheck();
     asked.length = 0;
-    await page.goto(`${relay.url}/?videoId=${videoId}&theme=pink`);
+    await page.goto(`${relay.url}/?videoId=${videoId}&backfill=500&theme=pink`);
     await has("z");
     assert.equal(await evaluate("document.documentElement.dataset.theme"), "dark");
     assert.deepEqual(
