@@ -128,6 +128,50 @@ it("a chat is opened by another address where the first one turns out to be thro
   assert.equal(body.rooms[0]?.egress, TWO);
 });
 
+it("a chat that is throttled wherever it is read takes two other addresses along at most", async () => {
+  const addresses = [2, 3, 4, 5, 6].map((n) => `127.0.0.${n}`);
+  await using relay = await startRelay({
+    settings: { RELAY_EGRESS: addresses.map((address) => `ip:${address}`).join() },
+  });
+  const { upstream } = relay;
+  const videoId = "egress-aaaa";
+  const chat = upstream.chat(videoId, { ...TEXT, timeoutMs: 50 });
+  chat.say(1);
+  await using viewer = await Stream.open(relay.url, { videoId });
+  await inTime(viewer.untilMessages(1), "the first message");
+  const on = "get_live_chat";
+  const fault = upstream.fault({ on, videoId, times: Number.POSITIVE_INFINITY, as: THROTTLES });
+  for (const limit = AbortSignal.timeout(5000); fault.fired < 3; await delay(5)) assert.ok(!limit.aborted);
+  await delay(300); // a fourth would have come by now
+  assert.equal(fault.fired, 3);
+  const asked = new Set(upstream.requests.map(({ from }) => from));
+  assert.deepEqual([...asked].sort(), addresses.slice(0, 3));
+});
+
+it("a replay goes on from its place, and asks for no page", async () => {
+  await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
+  const { upstream } = relay;
+  const videoId = "egress-bbbb";
+  const chat = upstream.chat(videoId, { kind: "replay", kinds: ["text"] });
+  chat.say(600);
+  const on = "get_live_chat_replay";
+  const answered = upstream.requested(on, { videoId, count: 3, finished: true });
+  await using viewer = await Stream.open(relay.url, { videoId });
+  await inTime(answered, "three answers");
+  const fault = upstream.fault({ on, from: ONE, times: Number.POSITIVE_INFINITY, as: THROTTLES });
+  assert.equal((await inTime(viewer.ended(), "the end"))?.event, "end");
+  assert.deepEqual(
+    viewer.ids,
+    chat.ledger.map(({ id }) => id),
+  );
+  assert.equal(fault.fired, 1);
+  const pages = upstream.requests.filter(({ kind }) => kind === "popout");
+  assert.deepEqual(
+    pages.map(({ from }) => from),
+    [ONE],
+  );
+});
+
 it("the polls that follow a session go by its address, while that works", async () => {
   await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
   const { upstream } = relay;
