@@ -261,7 +261,7 @@ function drawConfig(random: Random, { urls }: InProcessSimulator, ways: string):
     RELAY_UPSTREAM_MUSIC_URL: urls.music,
     RELAY_UPSTREAM_MOBILE_URL: urls.mobile,
     RELAY_EGRESS: ways,
-    RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]),
+    RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]), // at 200 ms twenty lively chats may be refused
     RELAY_GATE_CONCURRENCY: random.pick([2, 4, 8]),
     RELAY_COOLDOWN_MS: random.pick([2000, 5000]),
     RELAY_GRACE_MS: random.pick([5000, 30_000, 90_000]),

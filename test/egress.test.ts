@@ -128,6 +128,50 @@ it("a chat is opened by another address where the first one turns out to be thro
   assert.equal(body.rooms[0]?.egress, TWO);
 });
 
+it("a chat that is throttled wherever it is read takes two other addresses along at most", async () => {
+  const addresses = [2, 3, 4, 5, 6].map((n) => `127.0.0.${n}`);
+  await using relay = await startRelay({
+    settings: { RELAY_EGRESS: addresses.map((address) => `ip:${address}`).join() },
+  });
+  const { upstream } = relay;
+  const videoId = "egress-aaaa";
+  const chat = upstream.chat(videoId, { ...TEXT, timeoutMs: 50 });
+  chat.say(1);
+  await using viewer = await Stream.open(relay.url, { videoId });
+  await inTime(viewer.untilMessages(1), "the first message");
+  const on = "get_live_chat";
+  const fault = upstream.fault({ on, videoId, times: Number.POSITIVE_INFINITY, as: THROTTLES });
+  for (const limit = AbortSignal.timeout(5000); fault.fired < 3; await delay(5)) assert.ok(!limit.aborted);
+  await delay(300); // a fourth would have come by now
+  assert.equal(fault.fired, 3);
+  const asked = new Set(upstream.requests.map(({ from }) => from));
+  assert.deepEqual([...asked].sort(), addresses.slice(0, 3));
+});
+
+it("a replay goes on from its place, and asks for no page", async () => {
+  await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
+  const { upstream } = relay;
+  const videoId = "egress-bbbb";
+  const chat = upstream.chat(videoId, { kind: "replay", kinds: ["text"] });
+  chat.say(600);
+  const on = "get_live_chat_replay";
+  const answered = upstream.requested(on, { videoId, count: 3, finished: true });
+  await using viewer = await Stream.open(relay.url, { videoId });
+  await inTime(answered, "three answers");
+  const fault = upstream.fault({ on, from: ONE, times: Number.POSITIVE_INFINITY, as: THROTTLES });
+  assert.equal((await inTime(viewer.ended(), "the end"))?.event, "end");
+  assert.deepEqual(
+    viewer.ids,
+    chat.ledger.map(({ id }) => id),
+  );
+  assert.equal(fault.fired, 1);
+  const pages = upstream.requests.filter(({ kind }) => kind === "popout");
+  assert.deepEqual(
+    pages.map(({ from }) => from),
+    [ONE],
+  );
+});
+
 it("the polls that follow a session go by its address, while that works", async () => {
   await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
   const { upstream } = relay;
@@ -200,16 +244,34 @@ describe("of an upstream that counts calls by address and holds what was said fo
     assert.ok(eight.lateness.largest <= one.lateness.largest, `${eight.lateness.largest} ms`);
   });
 
-  for (const as of ["throttled", "dead"] as const) {
-    it(`rooms of one that is ${as} are read by others within 15 s, and nothing is lost`, async () => {
-      const trouble = { atMs: 45_000, as };
-      const asked = { seed: 1, rooms: 24, egresses: 3, timeoutsMs: [10_000], arrivalMs: 20_000 };
-      const carried = await carry({ ...asked, forMs: 90_000, trouble });
-      assert.deepEqual([carried.open, carried.moves, carried.byEgress], [24, 8, [0, 12, 12]]);
-      assert.deepEqual([carried.lost, carried.holes], [0, 0]);
-      const usualMs = 10_000;
-      assert.ok(carried.silentMs.troubled < usualMs + 15_000, `${carried.silentMs.troubled} ms`);
-      assert.ok(carried.silentMs.others < usualMs + 500, `${carried.silentMs.others} ms`);
+  it("a new room goes to the address that has the least to do, not the fewest rooms", async () => {
+    const timeoutsMs = [2000, 10_000, 10_000, 10_000];
+    const { byEgress } = await carry({
+      seed: 1,
+      rooms: 4,
+      egresses: 2,
+      timeoutsMs,
+      arrivalMs: 20_000,
+      forMs: 30_000,
+    });
+    assert.deepEqual(byEgress, [1, 3]);
+  });
+
+  for (const { as, withinMs, addresses, rooms, pollsMs } of [
+    { as: "throttled", withinMs: 3000, addresses: 2, rooms: 24, pollsMs: 9000 },
+    { as: "dead", withinMs: 15_000, addresses: 2, rooms: 24, pollsMs: 9000 },
+    { as: "dead", withinMs: 7000, addresses: 3, rooms: 18, pollsMs: 9000 },
+    { as: "dead", withinMs: 10_000, addresses: 4, rooms: 40, pollsMs: 4500 },
+  ] as const) {
+    it(`${rooms / addresses} rooms of one of ${addresses} that is ${as} are read by the others within ${withinMs} ms, and nothing is lost`, async () => {
+      const trouble = { atMs: 35_000, as };
+      const timeoutsMs = [pollsMs / 0.9];
+      const asked = { seed: 1, rooms, egresses: addresses, timeoutsMs, arrivalMs: 20_000 };
+      const carried = await carry({ ...asked, forMs: 65_000, trouble });
+      assert.deepEqual([carried.open, carried.moves], [rooms, rooms / addresses]);
+      assert.deepEqual([carried.byEgress[0], carried.lost, carried.holes], [0, 0, 0]);
+      assert.ok(carried.silentMs.troubled < pollsMs + withinMs, `${carried.silentMs.troubled} ms`);
+      assert.ok(carried.silentMs.others < pollsMs + 1000, `${carried.silentMs.others} ms`);
     });
   }
 

@@ -42,6 +42,7 @@ it("of two rooms alike the livelier goes first, and what comes from another egre
     watched,
     { ...watched, isQuiet: true },
     { ...watched, isWatched: false },
+    { ...watched, isNewcomer: true },
     { ...watched, isWatched: false, isQuiet: true, isNewcomer: true },
   ].map(standsBack);
   assert.deepEqual(

@@ -16,6 +16,8 @@ const SHORT_COOLDOWN_MS = 2000;
 /** How often a room that has nowhere to go looks again, and how long it waits for a place. */
 const LOOK_MS = 1000;
 const MAX_WAIT_MS = 10_000;
+/** A room that is throttled on so many routes in a row may be what is throttled: it takes no further one along. */
+const MAX_MOVES = 2;
 
 /** Why a room takes another route. */
 export type Detour = Extract<Hole["reason"], "throttled" | "unreachable" | "down">;
@@ -41,8 +43,8 @@ export class Passage {
   #detour: Detour | undefined;
   /** Whether the last call did not reach the upstream. */
   #isUnreached = false;
-  /** Whether anything good came since the room took this route. */
-  #isProved = true;
+  /** How many routes it took since something good last came. */
+  #moves = 0;
 
   /**
    * For a new room, once it can be read in time. Rejects with `RelayError` CAPACITY and with the signal's reason.
@@ -79,7 +81,7 @@ export class Passage {
 
   /** Whether it has taken this route from another, and nothing good has come yet. */
   get isNewcomer(): boolean {
-    return !this.#isProved;
+    return this.#moves > 0;
   }
 
   /** The name of its egress. */
@@ -89,7 +91,8 @@ export class Passage {
 
   /** The longest cooldown that its calls sit out in the gate. */
   get maxCooldownMs(): number {
-    return this.#parts.routes.isSingle ? Number.POSITIVE_INFINITY : SHORT_COOLDOWN_MS;
+    const mayMove = !this.#parts.routes.isSingle && this.#moves < MAX_MOVES;
+    return mayMove ? SHORT_COOLDOWN_MS : Number.POSITIVE_INFINITY;
   }
 
   /** The first answer of the room's routes, tried one after the other where one is throttled or not connected. Rejects as the last call did. */
@@ -136,7 +139,7 @@ export class Passage {
   #trouble(needsPage: boolean): Trouble | undefined {
     if (this.#parts.routes.isSingle) return undefined;
     const forMs = this.liveChat.cooldownLeftMs(needsPage);
-    if (forMs > SHORT_COOLDOWN_MS) return { why: "throttled", forMs };
+    if (forMs > this.maxCooldownMs) return { why: "throttled", forMs };
     const isLost = this.#isUnreached || this.#route.egress.breaker.isLost;
     return isLost ? { why: "unreachable", forMs: Number.POSITIVE_INFINITY } : undefined;
   }
@@ -154,7 +157,7 @@ export class Passage {
     // What could not reach the upstream tells of the egress, wherever its room is now.
     if (why === "throttled" || !breaker.isUp) breaker.leave(this.#videoId);
     this.#route = route;
-    this.#isProved = false;
+    this.#moves += 1;
     telemetry.roomMoved(this.#videoId, name, route.egress.name, why);
     return true;
   }
@@ -185,13 +188,13 @@ export class Passage {
   }
 
   succeeded(): void {
-    this.#isProved = true;
+    this.#moves = 0;
     this.#route.egress.breaker.succeeded();
   }
 
   /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
   failed(error: Error): boolean {
-    const mayLeave = isUnreached(error) || !this.#isProved;
+    const mayLeave = isUnreached(error) || this.isNewcomer;
     if (mayLeave && !this.#parts.routes.isSingle) this.#isUnreached = true;
     this.ask(this.#demand); // not as a room that is being opened any more: others wait for that
     return this.#route.egress.breaker.failed(this.#videoId, error);

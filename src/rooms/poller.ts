@@ -257,11 +257,11 @@ export class Poller {
     return answer?.kind === "batch" ? this.#take(answer, options) : undefined;
   }
 
-  /** By another egress a page gives the next token, and a visitor of its own. */
+  /** By another egress a page gives the next token, and a visitor of its own. A replay goes on from its place. */
   #beginAnew(why: Detour): void {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
-    this.#lostBecause = `another egress is used (${why})`;
+    if (!this.#isReplay) this.#lostBecause = `another egress is used (${why})`;
     this.#hindrance = why;
   }
 
