@@ -43,7 +43,10 @@ export interface RelayServed extends Served {
 }
 
 /** The service on a simulated upstream, which runs in this process. */
-export async function serveRelay(settings: Partial<Record<SettingName, string>> = {}): Promise<RelayServed> {
+export async function serveRelay(
+  settings: Partial<Record<SettingName, string>> = {},
+  main = "bin/livechat-relay.js",
+): Promise<RelayServed> {
   const [port = 0] = await freePorts(1);
   const upstream = await startSimulator();
   const env = {
@@ -59,8 +62,7 @@ export async function serveRelay(settings: Partial<Record<SettingName, string>> 
     ...settings,
   };
   const startedAt = performance.now();
-  const main = join(PROJECT, "src/cli/main.ts");
-  const child = spawn(process.execPath, [main, "serve"], {
+  const child = spawn(process.execPath, [join(PROJECT, main), "serve"], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
