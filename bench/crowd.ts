@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { roomNumber, startReaders } from "./readers.ts";
-import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
+import { cpuMs, type Figures, inRounds, median, ratio, report, residentBytes, settings } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
 
 const EVERY_MS = 1000;
@@ -44,6 +44,7 @@ async function crowd(name: string, headers: string) {
   return {
     round,
     bytesPerSecond: () => bytesPerSecond,
+    residentMb: () => residentBytes(relay.pid) / 2 ** 20,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -53,17 +54,19 @@ const rows: Figures[] = [];
   await using plain = await crowd("plain.db", "");
   await using zipped = await crowd("zipped.db", "Accept-Encoding: gzip\r\n");
   const measured = await inRounds({ plain: plain.round, zipped: zipped.round });
-  const row = (streams: string, spent: readonly number[], bytesPerViewer: number): Figures => ({
+  type Crowd = Awaited<ReturnType<typeof crowd>>;
+  const row = (streams: string, spent: readonly number[], of: Crowd): Figures => ({
     streams,
     viewers,
     rooms,
     cpuMsPerSecond: median(spent),
     viewersPerCore: (viewers * 1000) / median(spent),
-    bytesPerViewer,
+    bytesPerViewer: of.bytesPerSecond(),
+    residentMb: of.residentMb(),
   });
-  rows.push(row("plain", measured.plain, plain.bytesPerSecond()));
+  rows.push(row("plain", measured.plain, plain));
   rows.push({
-    ...row("compressed", measured.zipped, zipped.bytesPerSecond()),
+    ...row("compressed", measured.zipped, zipped),
     bytesToPlain: zipped.bytesPerSecond() / plain.bytesPerSecond(),
     cpuToPlain: ratio(measured.zipped, measured.plain),
   });

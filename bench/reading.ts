@@ -1,9 +1,9 @@
 /**
  * What it costs to read the upstream's answers: from an answer's text to its messages, in multiples of `JSON.parse`
- * alone of the same text, and beside youtubei.js where that is installed. CPU time of this process.
+ * alone of the same text, and beside youtubei.js and masterchat where these are installed. CPU time of this process.
  *
  *     npm run bench:reading [-- FILE ...]        recorded answers, or lists of actions, in place of generated ones
- *     npm ci --prefix bench/peers                once, for youtubei.js
+ *     npm ci --prefix bench/peers                once, for the two
  */
 import { readFileSync } from "node:fs";
 import { asArray, asObject } from "../src/json.ts";
@@ -23,36 +23,61 @@ function read(text: string): void {
   readActions(answer.actions, { receivedAt, timeOfDay: UTC, mutations: answer.mutations });
 }
 
-/** youtubei.js, from text to its own objects; undefined where it is not installed. */
-async function peerReader(): Promise<((text: string) => unknown) | undefined> {
-  const peer = new URL("./peers/node_modules/youtubei.js/dist/src/platform/node.js", import.meta.url);
-  const { Parser, Log } = await import(peer.href).catch(() => ({}));
-  Log?.setLevel(Log.Level.NONE);
-  return Parser && ((text) => Parser.parseResponse(JSON.parse(text)));
+type Reader = (text: string) => unknown;
+
+/** From text to their own objects; undefined where one is not installed. */
+const PEERS: Record<string, () => Promise<Reader | undefined>> = {
+  Youtubei: async () => {
+    const { Parser, Log } = await peerModule("youtubei.js/dist/src/platform/node.js");
+    Log?.setLevel(Log.Level.NONE);
+    return Parser && ((text) => Parser.parseResponse(JSON.parse(text)));
+  },
+  /** It reads where it fetches: it is given the answers in place of its HTTP client's. */
+  Masterchat: async () => {
+    const { Masterchat } = await peerModule("@stu43005/masterchat/lib/masterchat.mjs");
+    if (!Masterchat) return undefined;
+    let data: unknown;
+    const axiosInstance = { request: async () => ({ data }) };
+    const chat = new Masterchat("bench-read1", "UC0", { mode: "live", axiosInstance });
+    return (text) => {
+      data = JSON.parse(text);
+      return chat.fetch("token");
+    };
+  },
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: foreign, and only there where it was installed
+async function peerModule(path: string): Promise<any> {
+  return import(new URL(`./peers/node_modules/${path}`, import.meta.url).href).catch(() => ({}));
 }
 
-function cpuMs(texts: readonly string[], act: (text: string) => unknown): number {
+async function cpuMs(texts: readonly string[], act: Reader): Promise<number> {
   const bytes = texts.reduce((sum, { length }) => sum + length, 0);
   const before = process.cpuUsage();
-  for (let done = 0; done < ROUND_BYTES; done += bytes) for (const text of texts) act(text);
+  for (let done = 0; done < ROUND_BYTES; done += bytes) {
+    for (const text of texts) {
+      const read = act(text);
+      if (read instanceof Promise) await read;
+    }
+  }
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }
 
 async function measure(answers: string, texts: readonly string[]): Promise<Figures> {
-  for (const act of [read, JSON.parse, peer ?? JSON.parse]) cpuMs(texts, act); // warm
-  const measured = await inRounds({
-    parse: () => cpuMs(texts, JSON.parse),
-    read: () => cpuMs(texts, read),
-    peer: () => (peer ? cpuMs(texts, peer) : Number.NaN),
-  });
+  const readers: Record<string, Reader> = { parse: JSON.parse, read, ...peers };
+  for (const act of Object.values(readers)) await cpuMs(texts, act); // warm
+  const measured = await inRounds(
+    Object.fromEntries(Object.entries(readers).map(([name, act]) => [name, () => cpuMs(texts, act)])),
+  );
+  const { parse = [], read: own = [] } = measured;
   const bytes = texts.reduce((sum, { length }) => sum + length, 0);
   const count = Math.ceil(ROUND_BYTES / bytes) * texts.length;
   return {
     answers,
-    toParse: ratio(measured.read, measured.parse),
-    microsAnAnswer: (median(measured.read) * 1000) / count,
-    ...(peer && { toYoutubei: ratio(measured.read, measured.peer) }),
+    toParse: ratio(own, parse),
+    microsAnAnswer: (median(own) * 1000) / count,
+    ...Object.fromEntries(Object.keys(peers).map((name) => [`to${name}`, ratio(own, measured[name] ?? [])])),
   };
 }
 
@@ -87,8 +112,12 @@ function recorded(files: readonly string[]): string[] {
   });
 }
 
-const peer = await peerReader();
-if (!peer) console.log("youtubei.js is not installed (npm ci --prefix bench/peers): not measured.");
+const peers: Record<string, Reader> = {};
+for (const [name, load] of Object.entries(PEERS)) {
+  const peer = await load();
+  if (peer) peers[name] = peer;
+  else console.log(`${name} is not installed (npm ci --prefix bench/peers): not measured.`);
+}
 const files = process.argv.slice(2);
 const rows =
   files.length > 0

@@ -45,7 +45,7 @@ export interface RelayServed extends Served {
 /** The service on a simulated upstream, which runs in this process. */
 export async function serveRelay(
   settings: Partial<Record<SettingName, string>> = {},
-  nodeFlags: readonly string[] = [],
+  main = "bin/livechat-relay.js",
 ): Promise<RelayServed> {
   const port = Number(settings.RELAY_PORT ?? (await freePorts(1))[0]);
   const upstream = await startSimulator();
@@ -62,8 +62,7 @@ export async function serveRelay(
     ...settings,
   };
   const startedAt = performance.now();
-  const main = join(PROJECT, "src/cli/main.ts");
-  const child = spawn(process.execPath, [...nodeFlags, main, "serve"], {
+  const child = spawn(process.execPath, [join(PROJECT, main), "serve"], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -12,6 +12,8 @@ import { FOLDER_VARIABLE, type InjectedFault, JOURNAL } from "./fault-injector.t
 
 /** How long the kernel may take for half a frame: a viewer that does not read must not save the service. */
 const HALF_FRAME_LIMIT_MS = 500;
+/** More than stands before a frame that Node's response writes, in bytes. */
+const CHUNK_LINE_BYTES = 32;
 
 /** What runs in a method's place; `call` is the method itself. */
 type Around = (call: (...args: unknown[]) => unknown, args: unknown[], self: unknown) => unknown;
@@ -81,8 +83,8 @@ class MainThread {
   write: Around = (call, args, socket) => {
     if (this.#isDying) return true;
     const [bytes] = args;
-    const isFlushed = socket instanceof Socket && socket.writableLength === 0;
-    if (isFlushed && Buffer.isBuffer(bytes) && bytes.includes("event: message\n")) {
+    const isNext = socket instanceof Socket && socket.writableLength < CHUNK_LINE_BYTES;
+    if (isNext && Buffer.isBuffer(bytes) && bytes.includes("event: message\n")) {
       this.#orders.obey("half-frame", () => {
         this.#isDying = true;
         setTimeout(die, HALF_FRAME_LIMIT_MS);

@@ -1,8 +1,8 @@
 /** What each endpoint answers, by status: its success and its errors, as the API describes them. */
 import type { FastifySchema } from "fastify";
-import { Type } from "typebox";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
+import { Type } from "./json-schema.ts";
 import { refTo } from "./schemas.ts";
 
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;

@@ -1,11 +1,12 @@
 /** The wire's schemas: what validates requests, types handlers and describes the API. */
-import { type Static, type TProperties, type TSchema, Type } from "typebox";
+import type { Static, TProperties, TSchema } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
 import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
 import { ROOM_STATES } from "../rooms/entry.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
+import { Type } from "./json-schema.ts";
 
 /** An object that has no other keys. */
 const closed = <P extends TProperties>(properties: P) =>
