@@ -3,63 +3,23 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
-import { type Postgres, run } from "../chaos/cluster/postgres.ts";
+import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
-import type { SettingName } from "../src/cli/config.ts";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
-import { SCHEMA_VERSION } from "../src/store/postgres/schema.ts";
+import type { Simulator } from "../src/simulator/index.ts";
+import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "./support/instances.ts";
 import { textAction } from "./support/opening.ts";
-import { noPooler, poolerTo } from "./support/pooler.ts";
-import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
-import { metric, roomsIn, startRelay, type TestRelay } from "./support/relay.ts";
+import { testPostgres } from "./support/postgres-server.ts";
+import { metric, roomsIn, type TestRelay } from "./support/relay.ts";
 import { startProcess } from "./support/relay-process.ts";
-import { Stream } from "./support/stream.ts";
 
-const VIDEO = "dQw4w9WgXcQ";
-const CHAT = { kinds: ["text" as const], timeoutMs: 20 };
 const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
-/** Scaled down with the rest: in the product 10 s and 5 s. */
-const SETTINGS = { RELAY_LEASE_MS: "600", RELAY_DRAIN_MS: "0" } as const;
-
-type Settings = Partial<Record<SettingName, string>>;
 
 const { skip, server } = await testPostgres();
 
-/** An upstream, and a database of its own that instances are started on. */
-async function setUp(t: TestContext) {
-  const upstream = await startSimulator();
-  t.after(() => upstream.close());
-  const url = await ownSchema(t, server as PostgresServer);
-  const start = async (settings: Settings = {}): Promise<TestRelay> => {
-    const relay = await startRelay({ upstream, settings: { RELAY_STORE: url, ...SETTINGS, ...settings } });
-    t.after(() => relay[Symbol.asyncDispose]());
-    return relay;
-  };
-  const watch = async (
-    { url: at }: { url: string },
-    options: { lastEventId?: number; backfill?: number } = {},
-  ) => {
-    const stream = await Stream.open(at, { videoId: VIDEO, ...options });
-    t.after(() => stream.close());
-    await stream.until(() => stream.frames.length > 0);
-    return stream;
-  };
-  return { upstream, url, start, watch };
-}
+const setUp = (t: TestContext) => setUpInstances(t, server);
 
 const bootstraps = ({ requests }: Simulator) =>
   requests.filter(({ kind }) => BOOTSTRAP_KINDS.includes(kind)).length;
-
-/** The streams have got so many of one sequence, under the same cursors. */
-async function assertSame(streams: readonly Stream[], count: number): Promise<void> {
-  const [first, ...others] = await Promise.all(streams.map((stream) => stream.untilMessages(count)));
-  for (const other of others) assert.deepEqual(other.slice(0, count), first?.slice(0, count));
-  const cursors = (first ?? []).map(({ cursor }) => cursor);
-  assert.deepEqual(
-    cursors,
-    cursors.map((_, index) => (cursors[0] ?? 0) + index),
-  );
-}
 
 describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
   it("read a chat once, and serve the same messages under the same cursors", async (t) => {
@@ -234,42 +194,6 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("close streams without an end where the tables were emptied, and begin above every old cursor", async (t) => {
-    const { upstream, url, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(5);
-    const relays = [await start({ RELAY_STORE_NOTIFY: "off" }), await start({ RELAY_STORE_NOTIFY: "off" })];
-    const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
-    await assertSame(streams, 5);
-    await run(url, "truncate store, room, message, interest");
-    for (const stream of streams) assert.equal(await stream.ended(), undefined);
-    const old = streams[0]?.cursors.at(-1) ?? 0;
-    for (const relay of relays) {
-      const back = await watch(relay, { lastEventId: old });
-      await back.untilMessages(1);
-      assert.ok(back.init.cursor > old);
-    }
-    assert.deepEqual(await run(url, "select schema_version from store"), [
-      { schema_version: SCHEMA_VERSION },
-    ]);
-  });
-
-  it("skip nothing silently after a failover that may have lost something", async (t) => {
-    const { upstream, url, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(5);
-    const relay = await start({ RELAY_STORE_NOTIFY: "off" });
-    const stream = await watch(relay);
-    await stream.untilMessages(5);
-    await run(url, "update store set lineage = 'another server'");
-    assert.equal(await stream.ended(), undefined);
-    const old = stream.cursors.at(-1) ?? 0;
-    const back = await watch(relay, { lastEventId: old });
-    assert.ok(back.init.cursor > old, `${back.init.cursor} and ${old}`);
-    chat.say(3);
-    await back.until(() => back.ids.length >= 3);
-  });
-
   it("take over from one that was frozen, which then follows and stores nothing more", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, { ...CHAT, timeoutMs: 200 });
@@ -302,65 +226,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     );
     assert.equal(room?.rooms, 1, "claimed once, taken over once");
   });
-
-  it("work through a pooler in transaction mode, with LISTEN by the server itself and without", {
-    skip: noPooler || !server?.stop,
-  }, async (t) => {
-    const { upstream, url, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(3);
-    const schema = new URL(url).searchParams.get("options")?.replace("-c search_path=", "") ?? "";
-    const RELAY_STORE = await poolerTo(t, (server as Postgres).port, schema);
-    const direct = { RELAY_STORE, RELAY_STORE_LISTEN_URL: url };
-    const relays = [await start(direct), await start(direct), await start({ RELAY_STORE })];
-    const streams = await Promise.all(relays.map((relay) => watch(relay)));
-    for (let n = 0; n < 4; n++) {
-      chat.say(3);
-      await delay(50);
-    }
-    await assertSame(streams, 15);
-    const hears = async () => Promise.all(relays.map((relay) => metric(relay, "relay_store_notify")));
-    for (const limit = AbortSignal.timeout(5000); (await hears()).join() !== "1,1,0"; await delay(50))
-      assert.ok(!limit.aborted, (await hears()).join());
-    await relays[0]?.service.stop();
-    chat.say(3);
-    await assertSame(streams.slice(1), 18);
-  });
-
-  it("keep viewers while PostgreSQL is away, ask the upstream nothing, and go on when it is back", {
-    skip: !server?.stop,
-  }, async (t) => {
-    const { upstream, start, watch } = await setUp(t);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(3);
-    const relays = [await start(), await start()];
-    const streams = await Promise.all(relays.map((relay) => watch(relay)));
-    await assertSame(streams, 3);
-    await server?.stop?.();
-    const wentAt = performance.now();
-    for (const relay of relays) await readiness(relay, 503);
-    assert.ok(performance.now() - wentAt < 8000, "red too late");
-    await delay(700); // no lease can be proved any more
-    const asked = upstream.requests.length;
-    chat.say(4);
-    await delay(500);
-    assert.equal(upstream.requests.length, asked);
-    await server?.start?.();
-    const backAt = performance.now();
-    for (const relay of relays) await readiness(relay, 200);
-    assert.ok(performance.now() - backAt < 10_000, "green too late");
-    chat.say(2);
-    await assertSame(streams, 9);
-  });
 });
-
-/** Resolves once an instance answers so whether it is ready. */
-async function readiness({ url }: TestRelay, status: number): Promise<void> {
-  for (const limit = AbortSignal.timeout(15_000); ; await delay(50)) {
-    if ((await fetch(`${url}/readyz`)).status === status) return;
-    assert.ok(!limit.aborted, `not ${status}`);
-  }
-}
 
 async function stateOf(url: string): Promise<string | undefined> {
   return (await run<{ state: string }>(url, "select state from room"))[0]?.state;

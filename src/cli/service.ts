@@ -47,7 +47,10 @@ export async function startService(
     if (pace) egresses.find((egress) => egress.name === name)?.gate.share(pace);
   }
   const { routes, rooms } = assembleRelay({ config, store, egresses, clock, telemetry });
-  const app = await createServer({ rooms, routes, telemetry, clock }, config.http);
+  const app = await createServer({ rooms, routes, telemetry, clock }, config.http).catch(async (error) => {
+    await store.close();
+    throw error;
+  });
   const background = new AbortController();
 
   const stop = async () => {

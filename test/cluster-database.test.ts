@@ -1,0 +1,110 @@
+/** What a database does to the instances on it: it is emptied, fails over, goes away, or stands behind a pooler. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Postgres, run } from "../chaos/cluster/postgres.ts";
+import { SCHEMA_VERSION } from "../src/store/postgres/schema.ts";
+import { assertSame, CHAT, setUpInstances, VIDEO } from "./support/instances.ts";
+import { noPooler, poolerTo } from "./support/pooler.ts";
+import { testPostgres } from "./support/postgres-server.ts";
+import { metric, type TestRelay } from "./support/relay.ts";
+
+const { skip, server } = await testPostgres();
+
+const setUp = (t: TestContext) => setUpInstances(t, server);
+
+describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => {
+  it("close streams without an end where the tables were emptied, and begin above every old cursor", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(5);
+    const relays = [await start({ RELAY_STORE_NOTIFY: "off" }), await start({ RELAY_STORE_NOTIFY: "off" })];
+    const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
+    await assertSame(streams, 5);
+    await run(url, "truncate store, room, message, interest");
+    for (const stream of streams) assert.equal(await stream.ended(), undefined);
+    const old = streams[0]?.cursors.at(-1) ?? 0;
+    for (const relay of relays) {
+      const back = await watch(relay, { lastEventId: old });
+      await back.untilMessages(1);
+      assert.ok(back.init.cursor > old);
+    }
+    assert.deepEqual(await run(url, "select schema_version from store"), [
+      { schema_version: SCHEMA_VERSION },
+    ]);
+  });
+
+  it("skip nothing silently after a failover that may have lost something", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(5);
+    const relay = await start({ RELAY_STORE_NOTIFY: "off" });
+    const stream = await watch(relay);
+    await stream.untilMessages(5);
+    await run(url, "update store set lineage = 'another server'");
+    assert.equal(await stream.ended(), undefined);
+    const old = stream.cursors.at(-1) ?? 0;
+    const back = await watch(relay, { lastEventId: old });
+    assert.ok(back.init.cursor > old, `${back.init.cursor} and ${old}`);
+    chat.say(3);
+    await back.until(() => back.ids.length >= 3);
+  });
+
+  it("work through a pooler in transaction mode, with LISTEN by the server itself and without", {
+    skip: noPooler || !server?.stop,
+  }, async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const schema = new URL(url).searchParams.get("options")?.replace("-c search_path=", "") ?? "";
+    const RELAY_STORE = await poolerTo(t, (server as Postgres).port, schema);
+    const direct = { RELAY_STORE, RELAY_STORE_LISTEN_URL: url };
+    const relays = [await start(direct), await start(direct), await start({ RELAY_STORE })];
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    for (let n = 0; n < 4; n++) {
+      chat.say(3);
+      await delay(50);
+    }
+    await assertSame(streams, 15);
+    const hears = async () => Promise.all(relays.map((relay) => metric(relay, "relay_store_notify")));
+    for (const limit = AbortSignal.timeout(5000); (await hears()).join() !== "1,1,0"; await delay(50))
+      assert.ok(!limit.aborted, (await hears()).join());
+    await relays[0]?.service.stop();
+    chat.say(3);
+    await assertSame(streams.slice(1), 18);
+  });
+
+  it("keep viewers while PostgreSQL is away, ask the upstream nothing, and go on when it is back", {
+    skip: !server?.stop,
+  }, async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const relays = [await start(), await start()];
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    await assertSame(streams, 3);
+    await server?.stop?.();
+    const wentAt = performance.now();
+    for (const relay of relays) await readiness(relay, 503);
+    assert.ok(performance.now() - wentAt < 8000, "red too late");
+    await delay(700); // no lease can be proved any more
+    const asked = upstream.requests.length;
+    chat.say(4);
+    await delay(500);
+    assert.equal(upstream.requests.length, asked);
+    await server?.start?.();
+    const backAt = performance.now();
+    for (const relay of relays) await readiness(relay, 200);
+    assert.ok(performance.now() - backAt < 10_000, "green too late");
+    chat.say(2);
+    await assertSame(streams, 9);
+  });
+});
+
+/** Resolves once an instance answers so whether it is ready. */
+async function readiness({ url }: TestRelay, status: number): Promise<void> {
+  for (const limit = AbortSignal.timeout(15_000); ; await delay(50)) {
+    if ((await fetch(`${url}/readyz`)).status === status) return;
+    assert.ok(!limit.aborted, `not ${status}`);
+  }
+}
