@@ -12,6 +12,7 @@ import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 
 const START_MS = 60_000;
+const STOP_MS = 3000;
 /** The checkout whose service is measured: another one can be named, to compare two versions. */
 const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("..", import.meta.url));
 const NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so";
@@ -30,10 +31,13 @@ async function untilAnswers(port: number, path: string): Promise<void> {
   }
 }
 
+/** Asked first: what it has compiled is kept only by a process that ends by itself. */
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGKILL");
+  child.kill("SIGTERM");
+  const limit = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
   await once(child, "exit");
+  clearTimeout(limit);
 }
 
 export interface RelayServed extends Served {
