@@ -61,7 +61,7 @@ export const SETTINGS = {
   RELAY_EGRESS: {
     ...flag(
       "direct",
-      "comma list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`)",
+      "comma list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`), by which instances on one PostgreSQL share its pace",
       parseWays,
     ),
     isSecret: true,
