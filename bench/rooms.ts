@@ -69,7 +69,6 @@ const rows: Figures[] = [];
       pollsPerSecond: polls / seconds,
       medianLateMs: median(lateness),
       latestRoomMs: Math.max(...lateness),
-      latestToMedian: Math.max(...lateness) / median(lateness),
       cpuMsPerPoll: (cpuMs(relay.pid) - cpu) / polls,
       kbPerRoom: (residentBytes(relay.pid) - before) / 1024 / rooms,
     });
