@@ -34,6 +34,8 @@ export class RoomJudge {
   /** The place of the last plain message in the log. */
   #lastPlace: number | undefined;
   #hasGapSince = false;
+  /** The place in the ledger up to which a gap says that something is missing. */
+  #toldUpTo = -1;
 
   constructor(chat: Chat, journal: Journal) {
     this.chat = chat;
@@ -105,7 +107,8 @@ export class RoomJudge {
     const what = `a hole of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
     this.#journal.count(this.#hasGapSince ? "holes reported" : "holes not reported");
     this.#journal.note(`${this.videoId} ${what}`);
-    if (!this.#hasGapSince) this.#violate(`${what}, which no gap reports`);
+    if (this.#hasGapSince) this.#toldUpTo = to;
+    else this.#violate(`${what}, which no gap reports`);
   }
 
   #isSilent(at: number): boolean {
@@ -119,8 +122,10 @@ export class RoomJudge {
     if (lost !== undefined) this.#violate(`${lost} was in an answer, and is not stored at the next call`);
   }
 
+  /** Or says that it is missing: it was said before the room was opened again, and its page does not reach back. */
   get hasLastWord(): boolean {
-    return this.lastWord === undefined || this.#ids.has(this.lastWord);
+    if (this.lastWord === undefined || this.#ids.has(this.lastWord)) return true;
+    return (this.#places.get(this.lastWord) ?? Number.POSITIVE_INFINITY) < this.#toldUpTo;
   }
 
   #listen(): void {
