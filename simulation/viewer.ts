@@ -61,7 +61,8 @@ export class Viewer {
     for (;;) {
       await this.#watch();
       this.sink = undefined;
-      const isPatient = this.#hasEnded || (!this.isCalm && random.chance(0.15));
+      const isOver = this.room.overSince < Number.POSITIVE_INFINITY;
+      const isPatient = this.isCalm ? this.#hasEnded && isOver : this.#hasEnded || random.chance(0.15);
       await scheduler.sleep(isPatient ? random.next() * 120_000 : RETRY_MS * (0.5 + random.next()));
     }
   }
