@@ -47,6 +47,7 @@ describe("the list of ways out", () => {
     ["ftp://user:secret@proxy.test", 1],
     ["https://user:secret@proxy.test", 1],
     ["http:user:secret@proxy.test:3128:4", 1],
+    ["http:user:secret@proxy.test:3128", 1],
     ["user:secret@proxy.test:3128", 1],
     ["http://user:secret@proxy.test/path", 1],
     ["http://user:secret%@proxy.test", 1],

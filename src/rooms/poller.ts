@@ -286,7 +286,10 @@ export class Poller {
 
   /** What a page showed must not be lost where no answer follows it. */
   async #takePageAlone(signal: AbortSignal): Promise<void> {
-    if (this.#pages.length > 0) await this.#append(stretchesOf(this.#pages), this.#position, signal);
+    const last = this.#pages.at(-1);
+    if (!last) return;
+    this.#startedAt = last.startedAt; // later calls have brought nothing
+    await this.#append(stretchesOf(this.#pages), this.#position, signal);
   }
 
   /** An answer without chat ends a replay; of a live chat a page decides. */

@@ -62,7 +62,7 @@ function parseWay(entry: string): Way | undefined {
   if (address !== undefined) {
     return isIP(address) ? { name: name ?? address, isNamed, kind: "address", address } : undefined;
   }
-  const url = URL.parse(form);
+  const url = form.includes("://") ? URL.parse(form) : null;
   const usualPort = url && DEFAULT_PORTS[url.protocol];
   if (!url?.hostname || usualPort === undefined || !/^\/?$/.test(url.pathname) || url.search || url.hash) {
     return undefined;
