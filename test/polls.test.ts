@@ -164,7 +164,7 @@ it("a poll that was open when the service stopped is closed after it starts agai
 });
 
 it("a poll that was opened while the room could not read is closed", async () => {
-  await using relay = await startRelay({ windowMs: 200, settings: { RELAY_COOLDOWN_MS: "500" } });
+  await using relay = await startRelay({ windowMs: 500, settings: { RELAY_COOLDOWN_MS: "900" } });
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1 });
   chat.say([textAction("before")]);
   await using stream = await openStream(relay, { videoId: VIDEO, details: true });

@@ -103,7 +103,7 @@ describe("a PostgreSQL server", { skip }, () => {
     assert.ok(server);
     const connections = new Connections(server.url, undefined, systemClock);
     t.after(() => connections.close());
-    const slow = "select pg_sleep(0.2)";
+    const slow = "select pg_sleep(0.6)";
     const answers = Promise.allSettled(Array.from({ length: 9 }, () => connections.query("writes", slow)));
     const running = `from pg_stat_activity where query = '${slow}' and state = 'active'`;
     while ((await connections.query("reads", `select ${running}`)).length < 3);

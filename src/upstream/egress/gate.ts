@@ -9,7 +9,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
 import { Capacity } from "./capacity.ts";
 import { Cooldown } from "./cooldown.ts";
-import { type Reservation, type SharedPace, Turns } from "./shared-pace.ts";
+import { type Reservation, Reservations, type SharedPace } from "./shared-pace.ts";
 
 const LATE_WARNING_INTERVAL_MS = 60_000;
 
@@ -73,7 +73,7 @@ export class Gate {
   readonly #pageCooldown: Cooldown;
   #lateWarningAt = Number.NEGATIVE_INFINITY;
   /** With the other instances that call from this address. */
-  #shared: { pace: SharedPace; turns: Turns } | undefined;
+  #shared: { pace: SharedPace; reservations: Reservations } | undefined;
 
   /** `name`: that of the address's egress, which metrics and log carry. */
   constructor(name: string, settings: GateSettings, clock: Clock, telemetry: Telemetry) {
@@ -94,7 +94,10 @@ export class Gate {
 
   /** From now on other instances call from this address, too: they share spacing and cooldowns. */
   share(pace: SharedPace): void {
-    this.#shared = { pace, turns: new Turns(pace, this.#clock, (reservation) => this.#onTurn(reservation)) };
+    this.#shared = {
+      pace,
+      reservations: new Reservations(pace, this.#clock, (reservation) => this.#onReserved(reservation)),
+    };
   }
 
   /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
@@ -153,13 +156,16 @@ export class Gate {
         return;
       }
       if (this.#shared) {
-        const turnAt = this.#shared.turns.next(this.#settings.spacingMs, this.capacity.leastPollsPerSecond);
-        if (turnAt === undefined) return;
-        if (turnAt > now) {
-          this.#wakeAt(turnAt, now);
+        const reservedAt = this.#shared.reservations.next(
+          this.#settings.spacingMs,
+          this.capacity.leastPollsPerSecond,
+        );
+        if (reservedAt === undefined) return;
+        if (reservedAt > now) {
+          this.#wakeAt(reservedAt, now);
           return;
         }
-        this.#shared.turns.taken();
+        this.#shared.reservations.taken();
       }
       this.#start(call, lane, now);
     }
@@ -278,7 +284,7 @@ export class Gate {
     }
   }
 
-  #onTurn(reservation: Reservation | undefined): void {
+  #onReserved(reservation: Reservation | undefined): void {
     if (reservation) {
       this.capacity.othersPollsPerSecond = reservation.othersPollsPerSecond;
       if (this.#cooldown.adopt(reservation.cooldownMs)) this.#refuseImpatient();

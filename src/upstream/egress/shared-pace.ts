@@ -26,32 +26,32 @@ export interface Reservation {
 }
 
 /** One reservation at a time: for the call that would start now if this instance had the address to itself. */
-export class Turns {
+export class Reservations {
   readonly #pace: SharedPace;
   readonly #clock: Clock;
-  readonly #onTurn: (reservation: Reservation | undefined) => void;
-  #turnAt: number | undefined;
+  readonly #onReserved: (reservation: Reservation | undefined) => void;
+  #startAt: number | undefined;
   #isAsking = false;
 
-  /** `onTurn` is called when the time of the next call is known; undefined where the place cannot be reached. */
-  constructor(pace: SharedPace, clock: Clock, onTurn: (reservation: Reservation | undefined) => void) {
+  /** `onReserved` is called when the time of the next call is known; undefined where the place cannot be reached. */
+  constructor(pace: SharedPace, clock: Clock, onReserved: (reservation: Reservation | undefined) => void) {
     this.#pace = pace;
     this.#clock = clock;
-    this.#onTurn = onTurn;
+    this.#onReserved = onReserved;
   }
 
-  /** When the next call may start, on the monotonic clock; undefined until `onTurn` is called. */
+  /** When the next call may start, on the monotonic clock; undefined until `onReserved` is called. */
   next(spacingMs: number, pollsPerSecond: number): number | undefined {
     const now = this.#clock.monotonic();
     // The time after it may be another instance's.
-    if (this.#turnAt !== undefined && now > this.#turnAt + spacingMs / 2) this.#turnAt = undefined;
-    if (this.#turnAt === undefined && !this.#isAsking) void this.#ask(spacingMs, pollsPerSecond);
-    return this.#turnAt;
+    if (this.#startAt !== undefined && now > this.#startAt + spacingMs / 2) this.#startAt = undefined;
+    if (this.#startAt === undefined && !this.#isAsking) void this.#ask(spacingMs, pollsPerSecond);
+    return this.#startAt;
   }
 
   /** The call has started. */
   taken(): void {
-    this.#turnAt = undefined;
+    this.#startAt = undefined;
   }
 
   async #ask(spacingMs: number, pollsPerSecond: number): Promise<void> {
@@ -59,7 +59,7 @@ export class Turns {
     // Without the place every instance keeps the spacing by itself.
     const reservation = await this.#pace.reserve(spacingMs, pollsPerSecond).catch(() => undefined);
     this.#isAsking = false;
-    this.#turnAt = this.#clock.monotonic() + (reservation?.waitMs ?? 0);
-    this.#onTurn(reservation);
+    this.#startAt = this.#clock.monotonic() + (reservation?.waitMs ?? 0);
+    this.#onReserved(reservation);
   }
 }
