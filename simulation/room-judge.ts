@@ -30,7 +30,9 @@ export class RoomJudge {
   readonly #places = new Map<string, number>();
   #heard = 0;
   /** Whether a page of the chat came that may show older messages than the log: they follow, in order, once. */
-  hasNewPage = false;
+  #hasNewPage = false;
+  /** Calls of the chat since that page: when the second goes out, all is stored that page and answer brought. */
+  #callsSincePage = 0;
   /** The place of the last plain message in the log. */
   #lastPlace: number | undefined;
   #hasGapSince = false;
@@ -62,6 +64,16 @@ export class RoomJudge {
     return this.rows[cursor - (this.base ?? 0) - 1];
   }
 
+  pageCame(): void {
+    this.#hasNewPage = true;
+    this.#callsSincePage = 0;
+  }
+
+  /** A call of its chat goes out. */
+  called(): void {
+    this.#callsSincePage += 1;
+  }
+
   /** Takes up what the store has more than at the last look. */
   async look(peek: Peek): Promise<void> {
     if (this.base === undefined) {
@@ -73,7 +85,7 @@ export class RoomJudge {
     for (const row of added) this.#take(row);
     this.#listen();
     for (const row of added) this.#place(row);
-    if (added.length > 0) this.hasNewPage = false;
+    if (this.#callsSincePage > 1) this.#hasNewPage = false;
   }
 
   #take(row: StoredMessage): void {
@@ -91,7 +103,7 @@ export class RoomJudge {
     if (place === undefined) return;
     const last = this.#lastPlace ?? place;
     if (place >= last) this.#judgeHole(last, place);
-    else if (this.hasNewPage) this.hasNewPage = false;
+    else if (this.#hasNewPage) this.#hasNewPage = false;
     else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
     this.#lastPlace = place;
     this.#hasGapSince = false;

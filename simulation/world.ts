@@ -198,13 +198,14 @@ export class World {
   #chatCalled(videoId: string): void {
     const offer = this.upstreamJudge.offered.get(videoId);
     const room = this.#room(videoId);
+    room?.called();
     this.upstreamJudge.offered.delete(videoId);
     if (offer && room) this.#offers.push({ room, ...offer });
   }
 
   #pageCame(videoId: string): void {
     const room = this.#room(videoId);
-    if (room) room.hasNewPage = true;
+    room?.pageCame();
   }
 
   #room(videoId: string): RoomJudge | undefined {
