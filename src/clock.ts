@@ -13,6 +13,12 @@ export interface Clock {
   random(): number;
 }
 
+/** When a call went out and when its answer came, on the monotonic clock. */
+export interface CallTimes {
+  startedAt: number;
+  answeredAt: number;
+}
+
 /** The wall time of a time on the monotonic clock, in milliseconds since 1970. */
 export function wallTimeOf(at: number, clock: Clock): number {
   return clock.now() - (clock.monotonic() - at);

@@ -56,13 +56,23 @@ export function addDefined<T extends object>(
   return object;
 }
 
-/** The value of JSON text; undefined where it is not JSON, nests deeper or holds more values than the bounds allow. */
+/** The value of JSON text; undefined where it is not JSON or holds more values than `BOUNDS.values`. */
 export function parseJson(text: string): unknown {
-  if (nestsDeeper(text, BOUNDS.nesting, BOUNDS.values)) return undefined;
+  // No value is shorter than a character: only a long text can hold too many.
+  if (text.length > BOUNDS.values && scan(text).values > BOUNDS.values) return undefined;
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+/** The first `maxLength` characters of a value's JSON; "" where it nests too deep to be written. */
+export function startOfJson(value: unknown, maxLength: number): string {
+  try {
+    return String(JSON.stringify(value)).slice(0, maxLength);
+  } catch {
+    return "";
   }
 }
 
@@ -74,12 +84,15 @@ const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/**
- * Whether JSON text nests deeper than that, or holds more values, found without parsing it: parsing can cost a
- * hundred times its size, and walking a deep value the stack.
- */
-export function nestsDeeper(text: string, limit: number, maxValues = Number.POSITIVE_INFINITY): boolean {
+/** How deep JSON text nests. */
+export function nestingOf(text: string): number {
+  return scan(text).nesting;
+}
+
+/** Nesting and number of values of JSON text, found without parsing it, which can cost a hundred times its size. */
+function scan(text: string): { nesting: number; values: number } {
   let depth = 0;
+  let nesting = 0;
   let values = 0;
   for (let i = 0; i < text.length; i++) {
     const sign = text.charCodeAt(i);
@@ -88,10 +101,10 @@ export function nestsDeeper(text: string, limit: number, maxValues = Number.POSI
     else if (sign === OPENING_BRACE || sign === OPENING_BRACKET) {
       depth++;
       values++;
-      if (depth > limit) return true;
+      if (depth > nesting) nesting = depth;
     } else if (sign === CLOSING_BRACE || sign === CLOSING_BRACKET) depth--;
   }
-  return values > maxValues;
+  return { nesting, values };
 }
 
 /** Where the string ends whose quote stands there; the text's end where it does not. */

@@ -212,6 +212,15 @@ test("an action nested too deep to be written is counted all the same", () => {
   assert.deepEqual(counted(deep, adding(TEXT)), [["deepAction", "unknown", 1]]);
 });
 
+test("things that hold one another without end are broken, and what follows them is read", () => {
+  const endless: unknown = JSON.parse(
+    `${'{"addChatItemAction":{"item":'.repeat(100_000)}{}${"}}".repeat(100_000)}`,
+  );
+  const { messages, dropped, bugs } = read(endless, adding(TEXT));
+  assert.equal(messages.length, 1);
+  assert.deepEqual([dropped.get("addChatItemAction")?.reason, bugs], ["broken", []]);
+});
+
 test("names of an object's own machinery are names like any other", () => {
   const hostile: unknown[] = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"].flatMap(
     (name) => [

@@ -2,7 +2,7 @@
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
-import { nestsDeeper } from "../json.ts";
+import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -115,7 +115,7 @@ function boundRequests(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser("remove", "remove");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
-    if (nestsDeeper(body, MAX_BODY_NESTING)) {
+    if (nestingOf(body) > MAX_BODY_NESTING) {
       done(new RelayError("INVALID_REQUEST", `body: nests deeper than ${MAX_BODY_NESTING}.`));
       return;
     }

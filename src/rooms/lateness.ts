@@ -3,7 +3,7 @@
  * something said between them may be in neither: the upstream holds the last seconds of a live chat, its page the
  * newest messages whatever their age.
  */
-import { type Clock, wallTimeOf } from "../clock.ts";
+import { type CallTimes, type Clock, wallTimeOf } from "../clock.ts";
 
 /** How long the upstream holds what was said in a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
@@ -12,10 +12,9 @@ const TOLERANCE = 0.05;
 /** A page costs a call: a room that is late for want of calls must not ask for more of them each time. */
 const PAGE_INTERVAL_MS = 60_000;
 
-/** When a call went out and when its answer came, on the monotonic clock. */
-export interface CallTimes {
-  startedAt: number;
-  answeredAt: number;
+/** How long nothing was read between two answers, in milliseconds: each shows what was said before its call or its coming. */
+export function silenceBetween(earlier: CallTimes, later: CallTimes): number {
+  return Math.max(later.startedAt - earlier.startedAt, later.answeredAt - earlier.answeredAt);
 }
 
 export interface LongSilence {
@@ -39,14 +38,9 @@ export class Lateness {
     this.#last = { startedAt, answeredAt, wallAt };
   }
 
-  /** When the call of the last good answer went out, on the monotonic clock. */
-  get startedAt(): number {
-    return this.#last.startedAt;
-  }
-
-  /** Wall time of the last good answer, in milliseconds since 1970. */
-  get answeredAt(): number {
-    return this.#last.wallAt;
+  /** The last good answer's times, and the wall time at which it came, in milliseconds since 1970. */
+  get last(): CallTimes & { wallAt: number } {
+    return this.#last;
   }
 
   /**
@@ -56,11 +50,7 @@ export class Lateness {
   observe(startedAt: number, intervalMs: number): LongSilence | undefined {
     const last = this.#last;
     this.#last = { startedAt, answeredAt: this.#clock.monotonic(), wallAt: this.#clock.now() };
-    const ms = Math.max(
-      startedAt - last.startedAt,
-      this.#last.answeredAt - last.answeredAt,
-      this.#last.wallAt - last.wallAt,
-    );
+    const ms = Math.max(silenceBetween(last, this.#last), this.#last.wallAt - last.wallAt);
     const tolerated = Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
     return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
   }

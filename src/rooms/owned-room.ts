@@ -14,6 +14,7 @@ import { lastEgress, lastReadAt, readCheckpoint } from "./checkpoint.ts";
 import { backfillCursor } from "./cursor.ts";
 import type { Hole } from "./hole.ts";
 import { waitAfter } from "./interval.ts";
+import { silenceBetween } from "./lateness.ts";
 import { historyLength } from "./order.ts";
 import { demandOf } from "./pace.ts";
 import { withAnswer, withPage } from "./pages.ts";
@@ -116,9 +117,8 @@ export class OwnedRoom {
     const hole = (sinceMs: number | undefined, reason: Hole["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
     const unread = { hole: hole(lastReadAt(claim), reasonFor(claim.lastEnd)), isShort: false };
-    const pageAt = wallTimeOf(page.loadedAt, clock);
-    const silenceMs = Math.max(startedAt - page.startedAt, answeredAt - page.loadedAt);
-    const isShort = silenceMs <= settings.windowMs;
+    const pageAt = wallTimeOf(page.answeredAt, clock);
+    const isShort = silenceBetween(page, { startedAt, answeredAt }) <= settings.windowMs;
     const stretches = withAnswer(withPage([], page, unread), first.items, {
       hole: hole(pageAt, "unreachable"),
       isShort,

@@ -2,6 +2,7 @@
  * Fresh pages of a chat, from their loading to the answer that follows them. What overlaps, or follows so soon that the
  * upstream still holds all that was said between, is one list in the order of saying; else a hole may lie between.
  */
+import type { CallTimes } from "../clock.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { areJoined, type Hole, isSaid, type Stretch } from "./hole.ts";
 import { mergeInOrder } from "./order.ts";
@@ -17,11 +18,8 @@ interface Silence {
   isShort: boolean;
 }
 
-export interface FreshPage extends Silence {
+export interface FreshPage extends Silence, CallTimes {
   items: readonly Item[];
-  /** When its call went out and when it came, on the monotonic clock. */
-  startedAt: number;
-  loadedAt: number;
 }
 
 /** The last page that shows what somebody said; others prove nothing. */
@@ -32,17 +30,17 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
 /** The pages with one more, which comes after a silence. One that proves nothing counts as a part of that beside it. */
 export function withPage(
   pages: readonly FreshPage[],
-  { items, startedAt, loadedAt }: Pick<FreshPage, "items" | "startedAt" | "loadedAt">,
+  { items, startedAt, answeredAt }: Omit<FreshPage, keyof Silence>,
   silence: Silence,
 ): readonly FreshPage[] {
   const last = pages.at(-1);
-  const page = { items, startedAt, loadedAt, ...silence };
+  const page = { items, startedAt, answeredAt, ...silence };
   if (!last) return [page];
   const merged = { items: mergeInOrder(last.items, items) };
   const before = pages.slice(0, -1);
   if (!lastOf([last])) return [...before, { ...page, ...merged }];
   if (!lastOf([page])) return [...before, { ...last, ...merged }];
-  if (areJoined(last.items, items)) return [...before, { ...last, ...merged, startedAt, loadedAt }];
+  if (areJoined(last.items, items)) return [...before, { ...last, ...merged, startedAt, answeredAt }];
   return [...pages, page];
 }
 

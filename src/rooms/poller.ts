@@ -2,7 +2,7 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
  * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import { wallTimeOf } from "../clock.ts";
+import { type CallTimes, wallTimeOf } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable, type Lease } from "../store/port.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -12,7 +12,7 @@ import type { Position } from "../upstream/position.ts";
 import type { Appender } from "./appender.ts";
 import type { Hole, Stretch } from "./hole.ts";
 import { filledAfterMs } from "./interval.ts";
-import { type CallTimes, Lateness } from "./lateness.ts";
+import { Lateness, silenceBetween } from "./lateness.ts";
 import { optional } from "./optional.ts";
 import { completeInOrder } from "./order.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
@@ -190,17 +190,17 @@ export class Poller {
   }
 
   #keepPage(page: Page): void {
-    const { startedAt, loadedAt: answeredAt } = page;
-    this.#pages = withPage(this.#pages, page, this.#silenceBefore({ startedAt, answeredAt }));
+    this.#pages = withPage(this.#pages, page, this.#silenceBefore(page));
   }
 
   /** What lies between the last good answer, or fresh page that shows messages, and a later answer or page. */
-  #silenceBefore({ startedAt, answeredAt }: CallTimes) {
+  #silenceBefore(times: CallTimes) {
+    const { clock, settings } = this.#parts;
     const page = lastOf(this.#pages);
-    const sinceMs = page ? wallTimeOf(page.loadedAt, this.#parts.clock) : this.#lateness.answeredAt;
-    const betweenStartsMs = startedAt - (page ?? this.#lateness).startedAt;
-    const ms = Math.max(betweenStartsMs, wallTimeOf(answeredAt, this.#parts.clock) - sinceMs);
-    return { hole: this.#holeSince(sinceMs), isShort: ms <= this.#parts.settings.windowMs };
+    const sinceMs = page ? wallTimeOf(page.answeredAt, clock) : this.#lateness.last.wallAt;
+    const silenceMs = silenceBetween(page ?? this.#lateness.last, times);
+    const ms = Math.max(silenceMs, wallTimeOf(times.answeredAt, clock) - sinceMs);
+    return { hole: this.#holeSince(sinceMs), isShort: ms <= settings.windowMs };
   }
 
   /** A replay has no holes: it is read on from its place. */
@@ -233,7 +233,7 @@ export class Poller {
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, silentMs);
     // What the upstream still held and the answer lacks was not said: any time in its window parts old from new.
-    const heldSince = new Date(wallTimeOf(now, this.#parts.clock) - settings.windowMs / 2).toISOString();
+    const heldSince = new Date(wallTimeOf(now, clock) - settings.windowMs / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
     return { items, position: page.position };
   }

@@ -3,6 +3,7 @@
  * so one line reports all of it: when it begins, once a minute while it lasts, and when the store works again.
  */
 import type { Clock } from "../clock.ts";
+import { Deadline, unlessAborted } from "../deadline.ts";
 import type { StoreOperation } from "../telemetry/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
@@ -49,18 +50,15 @@ export class StoreHealth {
 
   /** Whether new viewers can be served. A full disk may have room for a probe and none for messages: both must do. */
   async isReady(): Promise<boolean> {
-    const limit = new AbortController();
-    const answered = this.#probeWrite().then(
-      () => true,
-      () => false, // reported as any operation is
-    );
-    const late = this.#clock.sleep(PROBE_LIMIT_MS, limit.signal).then(() => {
-      this.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
+    using limit = new Deadline(this.#clock, PROBE_LIMIT_MS);
+    try {
+      await unlessAborted(this.#probeWrite(), limit.signal);
+    } catch {
+      // A failure was reported as any operation's is.
+      if (limit.signal.aborted) this.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
       return false;
-    });
-    const hasWritten = await Promise.race([answered, late]);
-    limit.abort();
-    return hasWritten && this.isAvailable && !this.isBlocked;
+    }
+    return this.isAvailable && !this.isBlocked;
   }
 
   /** An operation failed; `why` says what to do where that is known. */

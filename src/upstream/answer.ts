@@ -4,7 +4,16 @@
  * words by which an error object says that it is about a quota.
  */
 
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  dig,
+  type JsonObject,
+  parseJson,
+  startOfJson,
+} from "../json.ts";
 import { BOUNDS } from "./bounds.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
@@ -144,8 +153,7 @@ function errorIn(body: JsonObject): JsonObject | undefined {
 function isQuotaSignal(error: JsonObject | undefined): boolean {
   if (!error) return false;
   if (asNumber(error.code) === 429) return true;
-  const words = JSON.stringify(error).slice(0, 10_000);
-  return /RESOURCE_EXHAUSTED|quota|rate.?limit|too many requests/i.test(words);
+  return /RESOURCE_EXHAUSTED|quota|rate.?limit|too many requests/i.test(startOfJson(error, 10_000));
 }
 
 /** A redirect to the captcha host, or its page in place of the answer. A page with chat in it may say anything. */

@@ -6,8 +6,8 @@
 export const BOUNDS = {
   /** Of one answer, decompressed. Watch pages reach 2 MB; a larger one is an error. */
   answerBytes: 8 * 1024 * 1024,
-  /** Levels of JSON. Real data has up to 36; deeper is not parsed: walking it could exhaust the stack. */
-  nesting: 200,
+  /** Things that hold another thing to be read, one in another: reading them takes the stack. Real data has up to 4. */
+  holders: 20,
   /** Objects, lists and their members in JSON. Real data has up to 20,000; more is not parsed, for three bytes can cost a hundred. */
   values: 500_000,
   /** Places in a page where its data could begin. Real pages have one. */

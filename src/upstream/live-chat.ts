@@ -3,7 +3,7 @@
  * anew when its token has expired, polled from batch to batch. Messages come out read; nothing here knows of
  * rooms or viewers.
  */
-import type { Clock } from "../clock.ts";
+import type { CallTimes, Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Silence } from "./answer.ts";
@@ -29,12 +29,9 @@ export interface ReadingSettings {
 }
 
 /** What the chat's page shows: its own backlog, and the position from which the chat is read on. */
-export interface Page {
+export interface Page extends CallTimes {
   items: readonly Item[];
   position: Position;
-  /** When its call went out and when it came, on the monotonic clock. */
-  startedAt: number;
-  loadedAt: number;
 }
 
 /** One answer to a poll. */
@@ -50,11 +47,8 @@ export interface Batch {
 }
 
 /** A chat before a client and an endpoint that read it are known. */
-export interface OpenChat {
+export interface OpenChat extends CallTimes {
   items: readonly Item[];
-  /** When the page's call went out and when it came, on the monotonic clock. */
-  startedAt: number;
-  loadedAt: number;
   start: Omit<Position, "pair">;
 }
 
@@ -130,7 +124,7 @@ export class LiveChat {
     const { credentials } = search;
     if (!kept) this.#credentials.keep(credentials);
     if (!search.chat) throw search.failure ?? noChat(search, known !== undefined);
-    const loadedAt = this.#clock.monotonic();
+    const answeredAt = this.#clock.monotonic();
     const { chatType, continuation, actions } = search.chat;
     if (known && chatType !== known.chatType && !search.isCertain) {
       throw new UpstreamError("unusable", "a chat of another kind was found, which may not be this one's");
@@ -138,7 +132,7 @@ export class LiveChat {
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
-    return { items, startedAt, loadedAt, start: { chatType, continuation, credentials, panels, ...from } };
+    return { items, startedAt, answeredAt, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**

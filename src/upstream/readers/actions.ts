@@ -4,9 +4,10 @@
  * ours, and the rest goes on.
  */
 
-import { addDefined, asArray, asNumber, asObject, dig, type JsonObject } from "../../json.ts";
+import { addDefined, asArray, asNumber, asObject, dig, type JsonObject, startOfJson } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/telemetry.ts";
+import { BOUNDS } from "../bounds.ts";
 import { type Counts, readCounts } from "./counts.ts";
 import { idsInElement } from "./element.ts";
 import { NO_PANELS, type Panels } from "./panels.ts";
@@ -122,17 +123,18 @@ function readNamed(
   holderKind: string,
   place: Place,
   outside: Surroundings,
+  depth = 0,
 ): Outcome & { kind: string } {
   const { kind, body } = namedIn(holder) ?? { kind: holderKind };
   const reader = READERS.get(kind);
-  if (!body) return { kind, item: "broken" };
+  if (!body || depth > BOUNDS.holders) return { kind, item: "broken" };
   if (!reader) return { kind, item: "unknown" };
   if (reader === "silent") return { kind, item: "silent" };
   const element = kind === ELEMENT ? undefined : dig(holder, ELEMENT);
   const around = element === undefined ? outside : within(outside, idsInElement(element));
   const { moment, panels, counts } = place;
   const read: Context["read"] = (inside, ids) =>
-    readNamed(inside, kind, place, ids ? within(around, ids) : around);
+    readNamed(inside, kind, place, ids ? within(around, ids) : around, depth + 1);
   try {
     const outcome = toOutcome(reader(body, { ...moment, around, panels, counts, read }));
     const { item } = outcome;
@@ -187,10 +189,5 @@ function isReadable(key: string): boolean {
 }
 
 function sampleOf(action: unknown): string {
-  try {
-    return cut(String(JSON.stringify(action)), MAX_SAMPLE_LENGTH);
-  } catch {
-    // Nested too deep to be written.
-    return "";
-  }
+  return cut(startOfJson(action, MAX_SAMPLE_LENGTH + 1), MAX_SAMPLE_LENGTH);
 }
