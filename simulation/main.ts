@@ -25,6 +25,8 @@ const { values } = commandLine({
 const SEEDS_FOR_ALL_KINDS = 20;
 /** What is left over of a run goes with its process: some twenty megabytes. */
 const SEEDS_PER_PROCESS = 50;
+/** A run makes much that soon goes: with little collecting of it, by the one thread, it takes a twelfth less CPU time. */
+const HEAP = ["--min-semi-space-size=64", "--max-semi-space-size=64", "--single-threaded-gc"];
 /** Failures that are printed with all that happened before them. */
 const MAX_SHOWN = 5;
 
@@ -70,7 +72,7 @@ process.exit(failures + unseen.length > 0 ? 1 : 0);
 /** Plays seeds of the queue in a process of their own, and in another after some, until there is none left. */
 async function work(): Promise<void> {
   while (queue.length > 0) {
-    const child = fork(new URL("child.ts", import.meta.url));
+    const child = fork(new URL("child.ts", import.meta.url), { execArgv: HEAP });
     let left = SEEDS_PER_PROCESS;
     const playNext = () => {
       const seed = left > 0 ? queue.shift() : undefined;

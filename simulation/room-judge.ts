@@ -31,8 +31,9 @@ export class RoomJudge {
   #heard = 0;
   /** Whether a page of the chat came that may show older messages than the log: they follow, in order, once. */
   #hasNewPage = false;
-  /** Calls of the chat since that page: when the second goes out, all is stored that page and answer brought. */
-  #callsSincePage = 0;
+  /** Whether a good answer followed that page: when the next call goes out, all is stored that the two brought. */
+  #isPageFollowed = false;
+  #isPageStored = false;
   /** The place of the last plain message in the log. */
   #lastPlace: number | undefined;
   #hasGapSince = false;
@@ -66,12 +67,18 @@ export class RoomJudge {
 
   pageCame(): void {
     this.#hasNewPage = true;
-    this.#callsSincePage = 0;
+    this.#isPageFollowed = false;
+    this.#isPageStored = false;
+  }
+
+  /** A good answer to a call of its chat came. */
+  answered(): void {
+    this.#isPageFollowed = true;
   }
 
   /** A call of its chat goes out. */
   called(): void {
-    this.#callsSincePage += 1;
+    this.#isPageStored = this.#isPageFollowed;
   }
 
   /** Takes up what the store has more than at the last look. */
@@ -85,7 +92,7 @@ export class RoomJudge {
     for (const row of added) this.#take(row);
     this.#listen();
     for (const row of added) this.#place(row);
-    if (this.#callsSincePage > 1) this.#hasNewPage = false;
+    if (this.#isPageStored) this.#hasNewPage = false;
   }
 
   #take(row: StoredMessage): void {

@@ -74,7 +74,7 @@ export class World {
     this.upstreamJudge = new UpstreamJudge(this.#config.gate, this.scheduler, this.journal, {
       chatCalled: (videoId) => this.#chatCalled(videoId),
       pageCame: (videoId) => this.#pageCame(videoId),
-      answered: () => {},
+      answered: (videoId) => this.#room(videoId)?.answered(),
     });
     this.network = new Network(
       this.upstream,

@@ -11,9 +11,11 @@ import type { Scenario } from "../src/simulator/scenario.ts";
 import { assertFails, bootstraps } from "./support/answered-room.ts";
 import {
   asked,
+  failAlways,
   inTime,
   opened,
   openStream,
+  PLACES,
   refused,
   startAtRest,
   textAction,
@@ -170,6 +172,24 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
       await using relay = await startAtRest();
       relay.upstream.fault({ on: "popout", times: 1, as: { status: 429, headers } });
       assert.match((await refused(relay, VIDEO)).retryAfter ?? "", expected);
+    });
+  }
+
+  for (const [wall, as] of [
+    ["a redirect to sign in", { redirect: "https://accounts.google.com/ServiceLogin" }],
+    ["HTTP 500", { status: 500 }],
+  ] as const) {
+    it(`for twice as long the next time, where in between ${wall} came in place of every page`, async () => {
+      const settings = { RELAY_COOLDOWN_MS: "1000", RELAY_NO_CHAT_MS: "0" };
+      await using relay = await startAtRest({ settings });
+      const retryAfters: (string | null)[] = [];
+      for (const failure of ["captcha", as, "captcha"] as const) {
+        const repair = failAlways(relay, PLACES, failure);
+        retryAfters.push((await refused(relay, VIDEO)).retryAfter);
+        repair();
+        await delay(1050);
+      }
+      assert.deepEqual(retryAfters, ["1", null, "2"]);
     });
   }
 

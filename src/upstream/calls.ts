@@ -33,6 +33,12 @@ export interface Deadlines {
 /** A chat answer is small, and waiting longer loses more than trying again; watch pages are large. */
 export const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
 
+/** In place of a page: where it is, and how long it took to say so. */
+interface Redirect {
+  redirect: URL;
+  tookMs: number;
+}
+
 export interface UpstreamCallsParts {
   hosts: UpstreamHosts;
   clients: ClientTable;
@@ -65,16 +71,13 @@ export class UpstreamCalls {
         headers: commonHeaders(hosts.main, clients.WEB.userAgent),
         deadlineMs: leftMs,
       };
-      const answer = await this.#sendForPage(kind, request, options, (answer) => {
-        throwIfThrottled(answer);
-        return answer;
-      });
-      if (answer.status === 200) return answer.text;
-      if (answer.status < 300 || answer.status > 399) {
-        throw new UpstreamError("unusable", `${kind}: HTTP ${answer.status}`);
-      }
-      url = this.#redirected(url, answer.header("location"));
-      leftMs = Math.max(1, leftMs - Math.ceil(answer.tookMs));
+      const from = url;
+      const read = await this.#sendForPage(kind, request, options, (answer) =>
+        this.#readPage(kind, from, answer),
+      );
+      if ("text" in read) return read.text;
+      url = read.redirect;
+      leftMs = Math.max(1, leftMs - Math.ceil(read.tookMs));
     }
     throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`);
   }
@@ -154,6 +157,15 @@ export class UpstreamCalls {
     const { reached } = egress.breaker;
     const signal = reached ? AbortSignal.any([options.signal, reached]) : options.signal;
     return flights.call(egress.gate, { ...options, signal, key, kind, run });
+  }
+
+  /** The page, or where else on the upstream's own hosts it is. */
+  #readPage(kind: string, from: URL, answer: UpstreamAnswer): { text: string } | Redirect {
+    throwIfThrottled(answer);
+    const { status, text, tookMs } = answer;
+    if (status === 200) return { text };
+    if (status < 300 || status > 399) throw new UpstreamError("unusable", `${kind}: HTTP ${status}`);
+    return { redirect: this.#redirected(from, answer.header("location")), tookMs };
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */
