@@ -210,11 +210,14 @@ test("the upstream's words come short and without markup", () => {
   assert.ok(why.length < 300);
 });
 
-test("odd, deep and wide data give no chat and no error", { timeout: 10_000 }, () => {
+test("odd data and too many give no chat and no error; a chat is found however deep it lies", {
+  timeout: 10_000,
+}, () => {
   const chat = JSON.stringify({ liveChatRenderer: renderer() });
   const wide = `{"contents":[${"{},".repeat(600_000)}${chat}]}`;
+  assert.match(whyIn(`ytInitialData = ${wide};`), /no initial data/);
   const deep = `{"contents":${'{"a":'.repeat(100_000)}${chat}${"}".repeat(100_000)}}`;
-  for (const data of [wide, deep]) assert.match(whyIn(`ytInitialData = ${data};`), /no initial data/);
+  assert.equal(chatIn(`ytInitialData = ${deep};`).continuation, ALL);
   for (const contents of [null, 7, "x", [], {}, { liveChatRenderer: [] }, { liveChatRenderer: null }]) {
     assert.match(whyIn(pageWith({ contents })), /no live chat/);
   }
