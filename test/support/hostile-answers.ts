@@ -14,7 +14,6 @@ const removals = (count: number): string =>
 
 /** No batch, in no room and for no caller. */
 export const UNUSABLE: Readonly<Record<string, HostileAnswer>> = {
-  "an action that nests ten thousand deep": chat(`${token("next")},"actions":[${nested(10_000)}]`),
   "an action that nests a million deep": chat(`${token("next")},"actions":[${nested(1_000_000)}]`),
   "an answer that nests a million deep": saying(nested(1_000_000), JSON_TYPE),
   "a million actions": chat(`${token("next")},"actions":[${"{},".repeat(1_000_000)}{}]`),
@@ -63,6 +62,11 @@ const link = { text: "there", navigationEndpoint: { urlEndpoint: { url: address 
 const emoji = { emoji: { emojiId: "UCx/y", shortcuts: [":y:"], image: { thumbnails: [{ url: address }] } } };
 
 export const ABSURD: Readonly<Record<string, Absurd>> = {
+  "an action that nests a hundred thousand deep": { actions: [nested(100_000)], ids: [] },
+  "items within items, fifty thousand deep": {
+    actions: [nested(50_000, '{"addChatItemAction":{"item":', "}}")],
+    ids: [],
+  },
   "a text of six megabytes": sent(runs({ text: long + long })),
   "a hundred thousand runs": sent(runs(...many(100_000, () => ({ text: "run" })))),
   "a hundred thousand runs of nothing": sent(runs(...many(100_000, () => ({ text: "" })), { text: "end" })),
