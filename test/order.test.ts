@@ -2,8 +2,31 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
+import type { Message } from "../src/protocol/message.ts";
+import { NO_GIFTS } from "../src/rooms/gifts.ts";
 import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
+import { type ReadMemory, resolve } from "../src/rooms/resolve.ts";
+import { simulateInProcess } from "../src/simulator/index.ts";
+import { readActions } from "../src/upstream/readers/actions.ts";
+import type { Panels } from "../src/upstream/readers/panels.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
+import { timeOfDay } from "../src/upstream/readers/timestamp.ts";
+import { FakeClock } from "./support/fake-clock.ts";
+
+const UTC = timeOfDay("UTC");
+
+/** What a room holds that has read these lists, one after the other. */
+function heldAfter(lists: readonly { items: readonly Item[]; now: number }[]) {
+  const held = new Map<string, Message>();
+  let memory: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
+  for (const { items, now } of lists) {
+    const { messages, ...after } = resolve(items, held, memory, now);
+    memory = after;
+    for (const message of messages) if (!held.has(message.id)) held.set(message.id, message);
+  }
+  return [...held.values()];
+}
 
 describe("a page and the answer that follows it", () => {
   it("are sorted by time; what has none keeps its place in its own list", () => {
@@ -47,6 +70,45 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
+  it("of a chat with messages of all kinds, after some of it was read before, are what was said, in its order", () => {
+    const [length, spacingMs] = [300, 333];
+    const cuts = fc.record({
+      seed: fc.nat(),
+      read: fc.integer({ min: 60, max: 200 }),
+      missed: fc.integer({ min: 10, max: 70 }),
+      saidSince: fc.integer({ min: 0, max: 15 }),
+      repeated: fc.integer({ min: 0, max: 40 }),
+      older: fc.integer({ min: 0, max: 30 }),
+    });
+    const property = fc.property(cuts, ({ seed, read, missed, saidSince, repeated, older }) => {
+      const clock = new FakeClock();
+      const chat = simulateInProcess({ seed, clock }).chat("order-video", {});
+      const times: number[] = [];
+      for (let i = 0; i < length; i++) {
+        chat.say(1);
+        times.push(clock.now());
+        clock.jump(spacingMs);
+      }
+      const list = (from: number, to: number, panels?: Panels) => {
+        const entries = chat.ledger.slice(from, to);
+        const now = times[to - 1] ?? 0;
+        const mutations = entries.flatMap((entry) => entry.mutations);
+        const actions = entries.map(({ action }) => action);
+        return { now, ...readActions(actions, { receivedAt: now, timeOfDay: UTC, panels, mutations }) };
+      };
+      const shown = read + missed;
+      const before = list(0, read);
+      const page = list(Math.max(0, Math.min(read, shown - 50) - older), shown, before.panels);
+      const answer = list(shown - repeated, shown + saidSince, page.panels);
+      const { now } = saidSince > 0 ? answer : page;
+      const merged = { items: mergeInOrder(page.items, answer.items), now };
+      const expected = new ExpectedMessages();
+      for (const entry of chat.ledger.slice(0, shown + saidSince)) expected.hear(entry);
+      assert.deepEqual(heldAfter([before, merged]).map(withoutHash), expected.messages);
+    });
+    fc.assert(property, { numRuns: 100 });
+  });
+
   it("that hold a message both give it once, where the answer has it: one moment can hold several", () => {
     const items = (...ids: string[]) =>
       ids.map((id) => ({
@@ -60,15 +122,12 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("give what was paid where the page has it, before its deletion, though the answer shows it in a ticker", () => {
-    const item = (id: string, second?: number, upstreamKind = "") =>
+    const item = (id: string, second?: number) =>
       ({
-        message: {
-          id,
-          details: { upstreamKind, ...(second && { publishedAt: new Date(second * 1000).toISOString() }) },
-        },
+        message: { id, details: { ...(second && { publishedAt: new Date(second * 1000).toISOString() }) } },
       }) as unknown as Item;
     const page = [item("paid", 1), item("deleted:paid"), item("later", 2)];
-    const answer = [item("later", 2), item("paid", 1, "liveChatTickerPaidMessageItemRenderer")];
+    const answer: Item[] = [item("later", 2), { ...item("paid", 1), isInTicker: true }];
     const merged = mergeInOrder(page, answer);
     assert.deepEqual(
       merged.map(({ message }) => message.id),

@@ -113,10 +113,10 @@ function carryOn(times: readonly (number | undefined)[]): (number | undefined)[]
 }
 
 /** In a replay by the video's time, which every item has; else by the upstream's clock, by which gifts have none. */
-function saidAt({ message: { details } }: Item): number | undefined {
-  return (
-    details.offsetMs ?? (details.publishedAt === undefined ? undefined : Date.parse(details.publishedAt))
-  );
+function saidAt({ message: { details }, isInTicker }: Item): number | undefined {
+  if (details.offsetMs !== undefined) return details.offsetMs;
+  // What a ticker shows was said long before what stands around it.
+  return isInTicker || details.publishedAt === undefined ? undefined : Date.parse(details.publishedAt);
 }
 
 /** What is about a second form is about the message of the first. */

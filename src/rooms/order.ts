@@ -13,42 +13,56 @@ function saidAt({ message }: Item): string | undefined {
   return message.details.publishedAt;
 }
 
+/** An item in its own list, with the times between which it was said there. */
+interface Placed {
+  item: Item;
+  /** To sort by. */
+  at: string;
+  until: string;
+}
+
 /**
- * Times to sort by: an item without one keeps its place in its own list, behind the item before it or, at the list's
- * beginning, before the one after it.
+ * The items with the times to sort them by: one without a time keeps its place in its own list, behind the item before
+ * it or, at the list's beginning, before the one after it.
  */
-function timed(items: readonly Item[], withoutAny: string): { item: Item; at: string }[] {
-  let at = items.map(saidAt).find((time) => time !== undefined) ?? withoutAny;
-  return items.map((item) => {
+function placed(items: readonly Item[], withoutAny: string): Placed[] {
+  const times = items.map((item) => (item.isInTicker ? undefined : saidAt(item)));
+  let at = times.find((time) => time !== undefined) ?? withoutAny;
+  let until = LAST;
+  const untils = times.toReversed().map((time) => {
+    until = time ?? until;
+    return until;
+  });
+  return items.map((item, i) => {
     const time = saidAt(item);
-    if (time === undefined) return { item, at };
-    if (time > at) at = time;
-    return { item, at: time };
+    if (time !== undefined && time > at) at = time;
+    return { item, at: time ?? at, until: time ?? untils.at(-1 - i) ?? LAST };
   });
 }
 
 /**
  * Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. But
- * what the answer only repeats stands where the page has it: a payment in a ticker, a notice that was said before.
+ * what the answer only repeats stands where the page has it: a payment in a ticker, a notice or a deletion that came
+ * before.
  */
 export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
   if (page.length === 0) return answer;
-  const onPage = new Map<string, Item>();
-  for (const item of page) {
-    if (!isTicker(item) && !onPage.has(idOf(item))) onPage.set(idOf(item), item);
+  const shown = placed(page, FIRST);
+  const onPage = new Map<string, Placed>();
+  for (const one of shown) {
+    if (!one.item.isInTicker && !onPage.has(idOf(one.item))) onPage.set(idOf(one.item), one);
   }
-  const followed = answer.filter((item) => !isRepeated(item, onPage.get(idOf(item))));
-  const answered = idsOf(followed);
-  const pageAlone = timed(page, FIRST).filter(({ item }) => !answered.has(idOf(item)));
-  return [...pageAlone, ...timed(followed, LAST)]
+  const followed = placed(answer, LAST).filter((one) => !isRepeated(one, onPage.get(idOf(one.item))));
+  const answered = idsOf(followed.map(({ item }) => item));
+  const pageAlone = shown.filter(({ item }) => !answered.has(idOf(item)));
+  return [...pageAlone, ...followed]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
 }
 
-/** Whether the answer's item says again what the page's item of the same id said. */
-function isRepeated(answered: Item, onPage: Item | undefined): boolean {
-  if (!onPage) return false;
-  return isTicker(answered) || (saidAt(onPage) ?? LAST) < (saidAt(answered) ?? FIRST);
+/** Whether what the answer holds was said before, as the page shows it. */
+function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
+  return onPage !== undefined && (item.isInTicker || onPage.until < at);
 }
 
 /**
@@ -63,7 +77,7 @@ export function completeInOrder(
 ): readonly Item[] {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
-  const upToAnswer = timed(page, FIRST).filter(({ at }) => at <= upTo);
+  const upToAnswer = placed(page, FIRST).filter(({ at }) => at <= upTo);
   return mergeInOrder(
     upToAnswer.map(({ item }) => item),
     answer,
@@ -86,10 +100,6 @@ function newestOf(items: readonly Item[]): string {
     const time = saidAt(item) ?? FIRST;
     return time > latest ? time : latest;
   }, FIRST);
-}
-
-function isTicker({ message }: Item): boolean {
-  return message.details.upstreamKind?.startsWith("liveChatTicker") ?? false;
 }
 
 /** A replacement is another item than the message that it replaces, though it bears its id. */

@@ -5,7 +5,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 
 export const ROOT = join(import.meta.dirname, "../..");
-const MAIN = join(ROOT, "src/cli/main.ts");
+/** As users start it: what another process has compiled is not compiled again. */
+const MAIN = join(ROOT, "bin/livechat-relay.js");
 
 interface StartOptions {
   env?: NodeJS.ProcessEnv;

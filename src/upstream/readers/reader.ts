@@ -53,6 +53,8 @@ export interface Item {
   message: Message;
   /** Of a gift in jewels that may be shown in another form too. */
   gift?: Gift;
+  /** Shown in a ticker, where what was said before is shown again. */
+  isInTicker?: true;
   /** The earlier message that it replaces, and the event (`as`) for a room that holds that one. */
   replaces?: { id: string; as: Message };
 }
