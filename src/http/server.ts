@@ -72,8 +72,16 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       requireHostHeader: false, // Node's own refusal would not be JSON
     },
-    // A query's value is the text that was sent: nothing is coerced, a field that occurs twice is refused.
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    // A query's value is the text that was sent: nothing is coerced, a field that occurs twice is refused. The schemas
+    // are this service's own and tested: to look at them again takes a quarter of the start of the HTTP server.
+    ajv: {
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        validateSchema: false,
+      },
+    },
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
   });
   socketAnswers.watch(app.server);
