@@ -23,6 +23,7 @@ describe("the wait until the next poll", () => {
         details: { publishedAt: new Date(Date.UTC(2026, 0) + 1000 * (fromSecond + i / rate)).toISOString() },
       },
     })) as unknown as Item[];
+  const shownAgain = items(3, 1000).map((item): Item => ({ ...item, isInTicker: true }));
   const rows: [string, "live" | "replay", number | undefined, number, number, items?: Item[]][] = [
     ["is what the upstream asks for", "live", 4000, 0, 4000],
     ["is never below the minimum", "live", 10, 0, 500],
@@ -46,6 +47,7 @@ describe("the wait until the next poll", () => {
     ],
     ["is left alone by a slow rate", "live", 5000, 60, 4500, items(60, 12)],
     ["is left alone by a few messages said at once", "live", 5000, 19, 4500, items(19, 1000)],
+    ["does not go by what tickers show again", "live", 5000, 21, 4500, [...items(19, 1000), ...shownAgain]],
     ["goes by the newest messages", "live", 5000, 50, 1875, [...items(20, 40, 60), ...items(30, 1)]],
   ];
   for (const [what, kind, timeoutMs, actionCount, expected, said = []] of rows) {

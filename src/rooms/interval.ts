@@ -35,7 +35,9 @@ export function waitAfter(
 
 /** How soon an answer is full at the rate at which this one's last messages were said, in milliseconds; often infinite. */
 export function filledAfterMs({ items }: Pick<Batch, "items">): number {
-  const times = items.flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
+  const times = items
+    .filter(({ isInTicker }) => !isInTicker)
+    .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
   const latest = times.sort((a, b) => a - b).slice(-RATE_MESSAGES);
   const [first, last] = [latest[0], latest.at(-1)];
   if (first === undefined || last === undefined || latest.length < RATE_MESSAGES)
