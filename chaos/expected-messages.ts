@@ -16,10 +16,13 @@ interface Addition {
   name: string;
   /** The channel of whoever said it; "" where none did. */
   authorId: string;
+  /** The message to which it gives a new content. */
+  replaces?: string;
 }
 
-/** Types whose ids end with a hash. */
+/** Types whose ids end with a hash, a replacement's also with a number behind it. */
 const HASHED = new Set(["poll", "replaced", "notice"]);
+const HASH = /:[\w-]{12}(:\d+)?$/;
 
 export class ExpectedMessages {
   /** All that the room must hold, in order. */
@@ -38,9 +41,9 @@ export class ExpectedMessages {
   hear(entry: Readonly<Entry>): void {
     const addition = this.#addition(entry);
     if (!addition) return;
-    const { message, name, authorId } = addition;
+    const { message, name, authorId, replaces = message.id } = addition;
     this.#seen.add(name);
-    this.#contents.set(message.id, contentOf(message));
+    this.#contents.set(replaces, contentOf(message));
     const deletion = `author_deleted:${authorId}`;
     if (this.#deletedAuthors.has(deletion)) this.#deletedAuthors.set(deletion, true);
     if (message.type === "author_deleted") this.#deletedAuthors.set(message.id, false);
@@ -52,10 +55,10 @@ export class ExpectedMessages {
     if (!said) return undefined;
     const { version = "", replaces, authorId = "", jewels: _, extras: __, ...message } = said;
     const before = replaces === undefined ? undefined : this.#contents.get(replaces);
-    if (before !== undefined) {
-      const content = contentOf(message);
+    if (replaces !== undefined && before !== undefined) {
+      if (before === contentOf(message)) return undefined;
       const replaced = { ...message, type: "replaced", id: `replaced:${replaces}` };
-      return before === content ? undefined : this.#unlessSeen(replaced, content, authorId);
+      return { message: replaced, name: `${replaced.id} ${this.messages.length}`, authorId, replaces };
     }
     if (message.type === "author_deleted") {
       // A repeated deletion is another one where the author has said something since.
@@ -77,8 +80,7 @@ export class ExpectedMessages {
 
 /** A message of the service as far as a chat can know it: without hashes, and without what an author was deleted after. */
 export function withoutHash({ type, id, author, message, amount }: ExpectedMessage): ExpectedMessage {
-  const known =
-    /^author_deleted:[^:]*/.exec(id)?.[0] ?? (HASHED.has(type) ? id.slice(0, id.lastIndexOf(":")) : id);
+  const known = /^author_deleted:[^:]*/.exec(id)?.[0] ?? (HASHED.has(type) ? id.replace(HASH, "") : id);
   return { type, id: known, author, message, amount };
 }
 

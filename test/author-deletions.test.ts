@@ -78,7 +78,7 @@ it("is remembered with 500 others, the newest", () => {
   let memory: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
   for (let i = 0; i < 501; i++) {
     const { items } = readActions([deletion(`UC${i}`)], CONTEXT);
-    memory = resolve(items, new Map(), memory, CONTEXT.receivedAt);
+    memory = resolve(items, new Map(), new Map(), memory, CONTEXT.receivedAt);
   }
   const { deletions } = memory;
   assert.deepEqual([deletions.size, deletions.has("UC0"), deletions.has("UC500")], [500, false, true]);

@@ -16,12 +16,18 @@ import { FakeClock } from "./support/fake-clock.ts";
 
 const UTC = timeOfDay("UTC");
 
+/** Of each message, in the order of the log. */
+function replacementsIn(held: ReadonlyMap<string, Message>): Map<string, Message[]> {
+  const all = [...held.values()].filter((message) => message.type === "replaced");
+  return Map.groupBy(all, ({ details }) => details.target.messageId);
+}
+
 /** What a room holds that has read these lists, one after the other. */
 function heldAfter(lists: readonly { items: readonly Item[]; now: number }[]) {
   const held = new Map<string, Message>();
   let memory: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
   for (const { items, now } of lists) {
-    const { messages, ...after } = resolve(items, held, memory, now);
+    const { messages, ...after } = resolve(items, held, replacementsIn(held), memory, now);
     memory = after;
     for (const message of messages) if (!held.has(message.id)) held.set(message.id, message);
   }

@@ -72,6 +72,24 @@ it("each new content is told once, however often it is read again", async () => 
   for (let from = 0; from < actions.length; from++) assert.deepEqual(await take(...actions.slice(from)), []);
 });
 
+it("a message that shows again what it showed before is replaced once more, and reading that again tells nothing", async () => {
+  const take = await roomLog();
+  const contents = ["two", "one", "two", "three", "one", "two"];
+  const actions = [said("a", "one"), ...contents.map((words) => replacing("a", text("a", words)))];
+  for (const [i, action] of actions.entries()) {
+    const told = await take(action);
+    assert.deepEqual(
+      told.map((line) => line.split(" ").at(-1)),
+      [["one", ...contents][i]],
+    );
+    for (let from = 0; from <= i; from++) assert.deepEqual(await take(...actions.slice(from, i + 1)), []);
+  }
+  const atOnce = await roomLog();
+  assert.equal((await atOnce(...actions)).length, actions.length);
+  assert.deepEqual(await atOnce(...actions.slice(3)), []);
+  assert.equal((await atOnce(...actions.slice(5), replacing("a", text("a", "three")))).length, 1);
+});
+
 /** A store that makes its first batch durable and then fails to say so. */
 class ForgetfulStore extends MemoryStore {
   failed = 0;

@@ -14,7 +14,8 @@ import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 import { blankDeleted, deletionIds } from "./blanking.ts";
 import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
 import { type Hole, type Stretch, showHoles } from "./hole.ts";
-import { type HeldMessage, idsToLookUp, type Resolved, resolve } from "./resolve.ts";
+import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
+import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
 /** The upstream keeps about ten seconds of a chat: a store that works again must be found well within them. */
 const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
@@ -111,15 +112,28 @@ export class Appender {
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
     const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage]));
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
-    const resolved = resolve(items, held, memory, at.now);
+    const replacements = await this.#replacementsOf(replacedBefore(items, held));
+    const resolved = resolve(items, held, replacements, memory, at.now);
     const entries = {
       ...resolved,
       ...showHoles(stretches, resolved.messages, held, memory.hole, at),
       overwriting: [],
     };
     if (!settings.isBlanking) return entries;
-    const find = (by: MessageSearch) => this.#parts.store.find(this.#claim.videoId, by);
-    return { ...entries, ...(await blankDeleted(entries.messages, held, find)) };
+    return { ...entries, ...(await blankDeleted(entries.messages, held, (by) => this.#find(by))) };
+  }
+
+  async #replacementsOf(ids: readonly string[]): Promise<HeldReplacements> {
+    const found = ids.map(async (id): Promise<[string, HeldMessage[]]> => {
+      const replacements = await this.#find({ idPrefix: `replaced:${id}:` });
+      replacements.sort((one, other) => one.cursor - other.cursor);
+      return [id, replacements.map(({ body }) => JSON.parse(body))];
+    });
+    return new Map(await Promise.all(found));
+  }
+
+  #find(by: MessageSearch): Promise<StoredMessage[]> {
+    return this.#parts.store.find(this.#claim.videoId, by);
   }
 
   async #store({ messages, overwriting, ...memory }: Entries, progress: Progress): Promise<StoredMessage[]> {

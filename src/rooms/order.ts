@@ -52,10 +52,14 @@ export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): re
   for (const one of shown) {
     if (!one.item.isInTicker && !onPage.has(idOf(one.item))) onPage.set(idOf(one.item), one);
   }
-  const followed = placed(answer, LAST).filter((one) => !isRepeated(one, onPage.get(idOf(one.item))));
+  const { followed = [], repeated = [] } = Object.groupBy(placed(answer, LAST), (one) =>
+    isRepeated(one, onPage.get(idOf(one.item))) ? "repeated" : "followed",
+  );
   const answered = idsOf(followed.map(({ item }) => item));
   const pageAlone = shown.filter(({ item }) => !answered.has(idOf(item)));
-  return [...pageAlone, ...followed]
+  // All messages of an author can be deleted once more: whether they were is known to who knows what the room holds.
+  const deletions = repeated.filter(({ item }) => item.message.type === "author_deleted");
+  return [...pageAlone, ...followed, ...deletions]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
 }

@@ -4,13 +4,10 @@
  * holds, with its content, just before the append.
  */
 import type { Message } from "../protocol/message.ts";
-import { replacedId } from "../upstream/readers/change.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { isBlank } from "./blanking.ts";
 import { type GiftMemory, giftIds, joinGifts } from "./gifts.ts";
-
-/** A message as a room holds it. */
-export type HeldMessage = Omit<Message, "details">;
+import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 
 /**
  * The authors all of whose messages were deleted, the longest known first; with each, the first message of theirs that
@@ -38,8 +35,8 @@ export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMe
     ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
   );
   const ids = items.flatMap(({ message, replaces }) => [
-    ...(replaces ? [replaces.id] : []),
-    ...(isAboutDeletions ? [message.id, ...(replaces ? [replaces.as.id] : [])] : []),
+    ...(replaces ? [replaces.id, replaces.as.id] : []),
+    ...(isAboutDeletions ? [message.id] : []),
   ]);
   return [...new Set([...ids, ...giftIds(items, gifts)])];
 }
@@ -53,10 +50,12 @@ export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMe
 export function resolve(
   read: readonly Item[],
   held: ReadonlyMap<string, HeldMessage>,
+  heldReplacements: HeldReplacements,
   memory: ReadMemory,
   now: number,
 ): Resolved {
   const { items, memory: gifts } = joinGifts(read, held, memory.gifts, now);
+  const replacements = new Replacements(items, heldReplacements);
   const known = new Map(held);
   const authors = new Map(memory.deletions);
   /** A deletion that stands before what the author has said since is the earlier one, read again. */
@@ -67,8 +66,14 @@ export function resolve(
       i < items.findLastIndex(({ message, replaces }) => message.id === since || replaces?.as.id === since)
     );
   };
+  const messageAt = (i: number, { message, replaces }: Item): Message => {
+    const before = replaces && known.get(replaces.id);
+    if (!before) return message;
+    const event = isBlank(before) ? undefined : replacements.eventAt(i, replaces, before); // what is blank stays so
+    return event ?? { ...message, id: replaces.id };
+  };
   const messages = items.map((item, i) => {
-    const message = messageOf(item, known);
+    const message = messageAt(i, item);
     const author = authorOf(message);
     if (author !== undefined && authors.get(author) === null && !known.has(message.id)) {
       authors.set(author, message.id);
@@ -86,14 +91,6 @@ export function resolve(
 
 function authorOf({ details }: Message): string | undefined {
   return "authorId" in details ? details.authorId : undefined;
-}
-
-/** What the item is to a room that knows these messages. */
-function messageOf({ message, replaces }: Item, known: ReadonlyMap<string, HeldMessage>): Message {
-  const before = replaces && known.get(replaces.id);
-  // Where the room holds this very content under that id, the item has only been read again; what is blank stays so.
-  const isReplaced = before && !isBlank(before) && replacedId(before.id, before) !== replaces.as.id;
-  return isReplaced ? replaces.as : message;
 }
 
 /** Notes the deletion in `authors`. Where the author has said something since the last one, it is a message of its own. */
