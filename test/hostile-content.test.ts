@@ -168,6 +168,7 @@ describe("Retry-After", { concurrency: true }, () => {
     ["99999999999999999999", 1],
     ["-5", 1],
     ["Infinity", 1],
+    ["later 2030", 1],
     [`${"9".repeat(10_000)}x`, 1],
     ["999999999", DAY_S],
     ["Fri, 31 Dec 9999 23:59:59 GMT", DAY_S],

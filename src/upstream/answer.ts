@@ -164,12 +164,16 @@ function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
   return /g-recaptcha|id=["']?captcha-form|unusual traffic from your computer/i.test(text);
 }
 
+/** As servers write it; `Date.parse` takes many a word for a date. */
+const HTTP_DATE = /^\s*[A-Z][a-z]+, .* GMT\s*$/;
+
 /** `Retry-After` in seconds or as a date by the upstream's own clock; undefined where it names no time to come. */
 function retryAfterMs({ header, receivedAt }: UpstreamAnswer): number | undefined {
   const named = header("retry-after") ?? "";
   const seconds = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) : undefined;
   const sentAt = Date.parse(header("date") ?? "") || receivedAt;
-  const ms = seconds === undefined ? Date.parse(named) - sentAt : seconds * 1000;
+  const until = HTTP_DATE.test(named) ? Date.parse(named) : Number.NaN;
+  const ms = seconds === undefined ? until - sentAt : seconds * 1000;
   return ms > 0 ? ms : undefined;
 }
 
