@@ -13,7 +13,6 @@ const SLACK_MS = 90_000;
 
 playMutants({
   table: new URL("mutants.json", import.meta.url),
-  copied: ["bin", "client", "src", "web", "package.json"],
   args: (copy, mutant, seed) => [
     fileURLToPath(new URL("main.ts", import.meta.url)),
     ...["--seed", seed, "--minutes", String(LIMIT_MINUTES), "--viewers", String(VIEWERS)],

@@ -32,12 +32,13 @@ interface Mutant {
 interface Player {
   /** The table of mutants, a JSON file. */
   table: URL;
-  /** What of the project is copied. */
-  copied: readonly string[];
-  /** The arguments of Node.js that play the copy; exit code 1 and a line `VIOLATION …`, or `✖ …` of a test, mean that it was noticed. */
+  /** The arguments of Node.js that play a run of the copy; exit code 1 and a line `VIOLATION …`, or `✖ …` of a test, mean that it was noticed. */
   args(copy: string, mutant: Mutant | undefined, seed: string): readonly string[];
   limitMs: number;
 }
+
+/** What of the project is copied. */
+const COPIED = ["bin", "chaos", "client", "simulation", "src", "test", "web", "package.json"];
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -85,10 +86,11 @@ function mutated({ file, find, replace }: Mutant): string | undefined {
 function violationIn(mutant: Mutant | undefined, player: Player, seed: string): string | undefined {
   const copy = mkdtempSync(join(tmpdir(), "relay-mutant-"));
   try {
-    for (const name of player.copied) cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
+    for (const name of COPIED) cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
     if (mutant) writeFileSync(join(copy, mutant.file), mutated(mutant) ?? "");
-    const { status, stdout } = spawnSync(process.execPath, player.args(copy, mutant, seed), {
+    const args = mutant?.test ? testArgs(copy, mutant.test) : player.args(copy, mutant, seed);
+    const { status, stdout } = spawnSync(process.execPath, args, {
       encoding: "utf8",
       timeout: player.limitMs,
     });
@@ -96,6 +98,10 @@ function violationIn(mutant: Mutant | undefined, player: Player, seed: string): 
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
+}
+
+function testArgs(copy: string, { file, name }: NonNullable<Mutant["test"]>): readonly string[] {
+  return ["--test", "--test-reporter=spec", `--test-name-pattern=${name}`, join(copy, file)];
 }
 
 /** The mutants to be played; undefined stands for the copy that is whole. */

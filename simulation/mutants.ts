@@ -8,7 +8,6 @@ import { playMutants } from "../chaos/play-mutants.ts";
 
 playMutants({
   table: new URL("mutants.json", import.meta.url),
-  copied: ["src", "simulation", "chaos", "package.json"],
   args: (copy, _, seed) => [
     join(copy, "simulation/main.ts"),
     ...["--seeds", "24", "--from", seed, "--until-failure"],

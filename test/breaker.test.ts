@@ -85,7 +85,20 @@ describe("the breaker of an address", () => {
       breaker.hurry();
       await clock.advance(100);
     }
-    assert.deepEqual(tries.slice(5), [40, 41, 42, 43]);
+    assert.deepEqual(tries.slice(5), [40, 41, 42, 43, 44]);
+    stop.abort();
+    await running;
+  });
+
+  it("lets one try a second after the last try when somebody comes before that, though the next one is far off", async () => {
+    const { clock, breaker, tries, stop, running } = failingRooms(20, FAILED);
+    await clock.advance(45_500);
+    const last = tries.at(-1) ?? Number.NaN;
+    await clock.advance(1000 * (last + 30 - 45.5) + 500);
+    assert.equal(tries.at(-1), last + 30);
+    breaker.hurry();
+    await clock.advance(2000);
+    assert.deepEqual(tries.slice(-2), [last + 30, last + 31]);
     stop.abort();
     await running;
   });

@@ -27,7 +27,7 @@ export class Breaker {
   readonly #failing = new Set<string>();
   /** What lets a room call that waits, by room; whoever waits longest stands first. */
   readonly #waiting = new Map<string, () => void>();
-  #down: { since: number; tries: number; tryAt: number; triedAt: number } | undefined;
+  #down: { since: number; tries: number; tryAt: number; triedAt: number; isHurried: boolean } | undefined;
   /** The room that tries just now. */
   #trying: string | undefined;
   #wake = new AbortController();
@@ -92,7 +92,7 @@ export class Breaker {
     const enough = mayLeave ? Math.min(MIN_FAILING_ROOMS, this.#roomCount()) : MIN_FAILING_ROOMS;
     if (this.#failing.size < enough) return false;
     const now = this.#clock.monotonic();
-    this.#down = { since: now, tries: 0, tryAt: now, triedAt: now };
+    this.#down = { since: now, tries: 0, tryAt: now, triedAt: now, isHurried: false };
     this.#telemetry.egressDown(this.#name, this.#failing.size, error.message);
     if (mayLeave) {
       const options = { unreachable: "no connection", cause: error } as const;
@@ -120,12 +120,11 @@ export class Breaker {
     if (room === this.#trying) this.#tryAgain();
   }
 
-  /** Somebody waits for a room right now: one tries at once. */
+  /** Somebody waits for a room right now: one tries as soon as it may, once more where one is trying already. */
   hurry(): void {
-    if (!this.#down || this.#trying !== undefined) return;
-    const now = this.#clock.monotonic();
-    if (now - this.#down.triedAt < MIN_HURRY_MS) return;
-    this.#down.tryAt = now;
+    if (!this.#down) return;
+    this.#down.isHurried = true;
+    this.#down.tryAt = Math.min(this.#down.tryAt, this.#down.triedAt + MIN_HURRY_MS);
     this.#advance();
   }
 
@@ -141,10 +140,11 @@ export class Breaker {
     if (!this.#down) return;
     const now = this.#clock.monotonic();
     const maxMs = isUnconnected(error) ? MAX_WAIT_UNCONNECTED_MS : MAX_WAIT_MS;
-    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** this.#down.tries);
+    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** this.#down.tries) * (0.5 + this.#clock.random() / 2);
     this.#down.tries += 1;
     this.#down.triedAt = now;
-    this.#down.tryAt = now + waitMs * (0.5 + this.#clock.random() / 2);
+    this.#down.tryAt = now + (this.#down.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
+    this.#down.isHurried = false;
     this.#advance();
   }
 
@@ -164,6 +164,7 @@ export class Breaker {
     const [room, go] = this.#waiting.entries().next().value ?? [];
     if (room === undefined && !(this.tryItself && this.isLost)) return;
     this.#trying = room ?? ITSELF;
+    this.#down.isHurried = false;
     if (go) go();
     else void this.#tryItself();
   }
