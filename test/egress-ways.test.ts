@@ -60,7 +60,7 @@ describe("the list of ways out", () => {
           assert.ok(error instanceof UsageError);
           assert.match(
             error.message,
-            new RegExp(`^RELAY_EGRESS: must be a comma list .*; entry ${entry} [^\n]*$`),
+            new RegExp(`^RELAY_EGRESS: must be a comma-separated list .*; entry ${entry} [^\n]*$`),
           );
           assert.doesNotMatch(error.message, /secret|user/);
           return true;

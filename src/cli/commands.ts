@@ -96,7 +96,7 @@ export const COMMANDS = [
   }),
   command({
     name: "rooms",
-    usage: "list what a service has stored and reads just now",
+    usage: "list what a service has stored and currently reads",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ROOMS_FLAGS,
     run: async (input) => (await import("./reader/rooms.ts")).listRooms(input),

@@ -61,7 +61,7 @@ export const SETTINGS = {
   RELAY_EGRESS: {
     ...flag(
       "direct",
-      "comma list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`), by which instances on one PostgreSQL share its pace",
+      "comma-separated list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`), by which instances on one PostgreSQL share its pace",
       parseWays,
     ),
     isSecret: true,
@@ -133,7 +133,7 @@ export const SETTINGS = {
   RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists what is stored and read", onOff),
   RELAY_RECORD: flag(
     "",
-    "comma list of videos whose chats are read from the start of the service to their end, watched or not",
+    "comma-separated list of videos whose chats are read from the start of the service to their end, watched or not",
     videos,
   ),
   RELAY_TIMEZONE: flag("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
@@ -249,7 +249,7 @@ function videos(value: string): string[] {
   try {
     return [...new Set(names.filter((name) => name !== "").map(parseVideoId))];
   } catch {
-    throw new Error("a comma list of ids or URLs of videos");
+    throw new Error("a comma-separated list of ids or URLs of videos");
   }
 }
 

@@ -90,7 +90,7 @@ export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): stri
 
 /** `; did you mean serve?` for `srve`, and "" where nothing known is near. */
 export function suggest(unknown: string, known: readonly string[]): string {
-  const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 2);
+  const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
   const [nearest] = known
     .map((name) => ({ name, distance: editDistance(unknown, name) }))
     .filter(({ distance }) => distance <= limit)
@@ -120,8 +120,13 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     }
     if (flag.isSwitch) {
       if (token.value !== undefined) throw new UsageError(`${token.rawName} takes no value; see --help`);
-    } else if (token.value === undefined || (!token.inlineValue && token.value.startsWith("-"))) {
+    } else if (token.value === undefined) {
       throw new UsageError(`${token.rawName} needs a value; see --help`);
+    } else if (!token.inlineValue && token.value.startsWith("-")) {
+      const written = `${token.rawName}=${token.value}`;
+      throw new UsageError(
+        `${token.rawName} needs a value; if it begins with "-", write ${written} (see --help)`,
+      );
     }
     texts[token.name] = token.value ?? "on";
   }

@@ -1,10 +1,10 @@
-/** `GET /v1/rooms`: what is stored and what is read just now. */
+/** `GET /v1/rooms`: what is stored and what is currently read. */
 import type { FastifyInstance } from "fastify";
 import type { Rooms } from "../rooms/rooms.ts";
 import { json, schemaOf } from "./answers.ts";
 import { RoomsResponse } from "./schemas.ts";
 
-const EXPECTED = { summary: "List what is stored and what is read just now" };
+const EXPECTED = { summary: "List what is stored and what is currently read" };
 
 /** `retentionDays`: after how many days messages are deleted; 0: never. */
 export function roomsRoute(app: FastifyInstance, rooms: Rooms, retentionDays: number): void {

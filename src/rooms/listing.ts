@@ -1,4 +1,4 @@
-/** What is stored and what is read just now, room by room, for operators. */
+/** What is stored and what is currently read, room by room, for operators. */
 import type { RoomSummary } from "../store/port.ts";
 import type { RoomState } from "./entry.ts";
 

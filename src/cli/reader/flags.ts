@@ -19,7 +19,11 @@ const SERVER = {
 } satisfies FlagTable;
 
 const since = optional("", "go on after this cursor; 0: all that is kept", whole("a cursor: a whole number"));
-const types = optional("", `comma list of types and groups (${Object.keys(GROUPS).join(", ")})`, typesNamed);
+const types = optional(
+  "",
+  `comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")})`,
+  typesNamed,
+);
 const color = {
   default: "auto",
   meaning: "auto, always or never; auto: on a terminal, unless NO_COLOR is set",

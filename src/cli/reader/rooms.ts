@@ -1,4 +1,4 @@
-/** `rooms`: what a service has stored and reads just now, as a table or as the service's answer. */
+/** `rooms`: what a service has stored and currently reads, as a table or as the service's answer. */
 import { ChatError } from "../../../client/index.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
