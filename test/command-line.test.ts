@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { freePorts } from "../chaos/service.ts";
 import { SETTINGS } from "../src/cli/config.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { Command, outcome, ROOT } from "./support/command.ts";
@@ -235,6 +236,16 @@ describe("a signal", () => {
     await serve.printed(/src\/cli\/serve\.ts/);
     serve.child.kill("SIGTERM");
     assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  it("while the start waits for its store stops it, too", async () => {
+    const [port = 0] = await freePorts(1);
+    const serve = new Command(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);
+    await serve.printed(/the start waits for it/);
+    const from = performance.now();
+    serve.child.kill("SIGINT");
+    assert.deepEqual(await serve.exited, [0, null]);
+    assert.ok(performance.now() - from < 5000, "within 5 s");
   });
 
   it("stops it where nobody reads its log any more", async () => {

@@ -1,6 +1,7 @@
 /** The service put together: store, upstream, rooms and HTTP, started in this order and stopped in the reverse. */
 import { isIPv6 } from "node:net";
 import type { Clock } from "../clock.ts";
+import { unlessAborted } from "../deadline.ts";
 import { createServer } from "../http/server.ts";
 import { recordChat } from "../rooms/recorder.ts";
 import { openStore, StoreOpenError } from "../store/open.ts";
@@ -37,11 +38,12 @@ export async function startService(
   await assertLocal(ways);
   const egresses = openEgresses({ ways, settings: gate, clock, telemetry });
   const file = { isBlanking: config.rooms.isBlanking };
-  const store = await openStore(config.storeUrl, clock, telemetry, config.shared, file).catch((error) => {
+  const opening = openStore(config.storeUrl, clock, telemetry, config.shared, file).catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;
   });
+  const store = await (stopped ? unlessAborted(opening, stopped) : opening);
   for (const { name } of ways.filter(({ isNamed }) => isNamed)) {
     const pace = store.peers?.pace(name);
     if (pace) egresses.find((egress) => egress.name === name)?.gate.share(pace);

@@ -275,6 +275,11 @@ export class Telemetry {
     this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
   }
 
+  /** The start waits for a store that cannot be reached, for so long at most. */
+  storeAwaited(why: string, limitMs: number): void {
+    this.log.warn({ why, limitMs }, "the store cannot be reached: the start waits for it");
+  }
+
   /** The store is one that several instances share. `isNotified`: whether this one hears what the others store. */
   storeShared(isNotified: () => boolean): void {
     this.#shared ??= createSharedMetrics(this.registry, isNotified);

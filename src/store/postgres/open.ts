@@ -21,13 +21,14 @@ export async function openPostgres(
 ): Promise<PostgresStore> {
   const connections = fromUrl(() => new Connections(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     try {
       await connections.alone(migrate);
       return new PostgresStore({ connections, clock, telemetry, settings, ...(wallTime && { wallTime }) });
     } catch (error) {
       const advice = adviceFor(error);
       if (advice === undefined && clock.monotonic() < until) {
+        if (isFirst) telemetry.storeAwaited(reasonOf(error), START_LIMIT_MS);
         await clock.sleep(RETRY_MS);
         continue;
       }
