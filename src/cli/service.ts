@@ -75,9 +75,9 @@ export async function startService(
     await stop();
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === undefined) throw error;
-    const why = code === "EADDRINUSE" ? `another program uses it (${code})` : `${code}`;
+    const why = code === "EADDRINUSE" ? "another program uses it; " : "";
     throw new Error(
-      `cannot listen on ${config.host} port ${config.port}: ${why}; choose another by RELAY_HOST and RELAY_PORT, or --host and --port`,
+      `cannot listen on ${config.host} port ${config.port} (${code}): ${why}choose another by RELAY_HOST and RELAY_PORT, or --host and --port`,
     );
   }
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
