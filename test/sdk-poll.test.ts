@@ -101,7 +101,7 @@ describe("poll() of the SDK", () => {
     assert.throws(() => poll("nowhere", FAST), TypeError);
     assert.throws(() => poll("http://relay", { videoId: "" }), TypeError);
     const abort = new AbortController();
-    setTimeout(() => abort.abort("enough"), 20);
+    setTimeout(() => abort.abort("enough"), 300);
     const { error, calls } = await idsOf([batch("t1", [], 60_000)], {
       signal: abort.signal,
       maxDelayMs: 60_000,
