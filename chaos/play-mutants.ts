@@ -32,7 +32,7 @@ interface Mutant {
 interface Player {
   /** The table of mutants, a JSON file. */
   table: URL;
-  /** The arguments of Node.js that play a run of the copy; exit code 1 and a line `VIOLATION …`, or `✖ …` of a test, mean that it was noticed. */
+  /** The arguments of Node.js that play a run of the copy; exit code 1 and a line `VIOLATION …` mean that it was noticed. */
   args(copy: string, mutant: Mutant | undefined, seed: string): readonly string[];
   limitMs: number;
 }
