@@ -30,6 +30,8 @@ const SEEDS_PER_PROCESS = 10;
 const HEAP = ["--min-semi-space-size=64", "--max-semi-space-size=64", "--single-threaded-gc"];
 /** Failures that are printed with all that happened before them. */
 const MAX_SHOWN = 5;
+/** How often a long run says how far it is. */
+const PROGRESS_MS = 60_000;
 
 /** An absent one is the minimum. */
 function numberOf(name: "seeds" | "from" | "minutes" | "rooms", minimum: number): number {
@@ -56,7 +58,12 @@ const counts = new Map(FAULT_KINDS.map((kind) => [kind, 0]));
 let failures = 0;
 const beganAt = performance.now();
 const total = queue.length;
+let played = 0;
+const progress = setInterval(() => {
+  process.stderr.write(`${played} of ${total} seeds played, ${failures} failed\n`);
+}, PROGRESS_MS);
 await Promise.all(Array.from({ length: Math.min(total, availableParallelism()) }, work));
+clearInterval(progress);
 const seconds = (performance.now() - beganAt) / 1000;
 
 for (const [name, count] of counts) process.stdout.write(`${String(count).padStart(10)}  ${name}\n`);
@@ -80,6 +87,7 @@ async function work(): Promise<void> {
       else child.send({ seed, minutes, rooms });
     };
     child.on("message", (report: Report) => {
+      played += 1;
       for (const [name, count] of report.counts) counts.set(name, (counts.get(name) ?? 0) + count);
       if (report.violation) {
         failures += 1;
