@@ -172,3 +172,22 @@ it("a hole stays open through empty answers and a restart, until something new c
     ["gap", "chat"],
   );
 });
+
+it("a page that shows nothing stands between what was read and its answer: the hole there is told, however short the time", async () => {
+  await using relay = await startRelay();
+  const { upstream } = relay;
+  const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5, page: PAGE, foundOn: "both" });
+  chat.say(5);
+  await using viewer = await openStream(relay, { videoId: VIDEO });
+  await viewer.untilMessages(5);
+  chat.say(1);
+  const refusal = upstream.fault({ on: "get_live_chat", times: 2, as: "invalid-argument" }); // the token's, and the first page's
+  while (refusal.fired < 2) await upstream.requested("get_live_chat", { finished: true });
+  upstream.fault({ on: "popout", times: 1, as: "bot" }); // so that the watch page is asked: it shows no messages
+  const ids = chat.say(30);
+  await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
+  const sent = viewer.messages.map(({ message: { type, id } }) =>
+    type === "gap" ? type : chat.ledger.findIndex((entry) => entry.id === id) + 1,
+  );
+  assert.deepEqual(sent, [...numbers(1, 6), "gap", ...numbers(27, 36)]);
+});

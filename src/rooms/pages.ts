@@ -27,7 +27,7 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
   return pages.findLast(({ items }) => items.some(isSaid));
 }
 
-/** The pages with one more, which comes after a silence. One that proves nothing counts as a part of that beside it. */
+/** The pages with one more, which comes after a silence. What a page holds that proves nothing is the next one's too. */
 export function withPage(
   pages: readonly FreshPage[],
   { items, startedAt, answeredAt }: Omit<FreshPage, keyof Silence>,
@@ -36,25 +36,31 @@ export function withPage(
   const last = pages.at(-1);
   const page = { items, startedAt, answeredAt, ...silence };
   if (!last) return [page];
-  const merged = { items: mergeInOrder(last.items, items) };
   const before = pages.slice(0, -1);
-  if (!lastOf([last])) return [...before, { ...page, ...merged }];
-  if (!lastOf([page])) return [...before, { ...last, ...merged }];
-  if (areJoined(last.items, items)) return [...before, { ...last, ...merged, startedAt, answeredAt }];
+  const merged = { ...page, items: mergeInOrder(last.items, items) };
+  if (!lastOf([last])) return withPage(before, merged, silence);
+  if (areJoined(last.items, items)) return [...before, { ...merged, hole: last.hole, isShort: last.isShort }];
   return [...pages, page];
 }
 
-/** The pages, and the answer that follows them after a silence. */
+/**
+ * The pages, and the answer that follows them after a silence. The last page's token brings what was said since that
+ * page; where it shows nothing that was said, the answer stands in its place.
+ */
 export function withAnswer(
   pages: readonly FreshPage[],
   answer: readonly Item[],
   { hole, isShort }: Silence,
 ): readonly Stretch[] {
   const last = pages.at(-1);
-  if (!last || !(isShort || areJoined(last.items, answer))) {
-    return [...stretchesOf(pages), { items: answer, after: hole }];
+  if (!last) return [{ items: answer, after: hole }];
+  const before = pages.slice(0, -1);
+  const merged = { ...last, items: mergeInOrder(last.items, answer) };
+  if (!lastOf([last])) {
+    return stretchesOf(withPage(before, merged, { hole: last.hole, isShort: last.isShort && isShort }));
   }
-  return stretchesOf([...pages.slice(0, -1), { ...last, items: mergeInOrder(last.items, answer) }]);
+  if (isShort || areJoined(last.items, answer)) return stretchesOf([...before, merged]);
+  return [...stretchesOf(pages), { items: answer, after: hole }];
 }
 
 /** What the pages hold, where no answer follows them. */
