@@ -122,6 +122,33 @@ describe("bodies", () => {
   });
 });
 
+describe("what is wrong with a field is said in words", () => {
+  const polled = { token: "t", client: "WEB", endpoint: "get_live_chat", apiKey: "", webVersion: "2.1" };
+  const rows: [string, unknown, string][] = [
+    ["/v1/sessions", [], "body: must be an object."],
+    ["/v1/sessions", {}, "videoId: is required."],
+    ["/v1/sessions", { videoId: 5 }, "videoId: must be a string."],
+    ["/v1/sessions", { videoId: VIDEO, details: "yes" }, "details: must be a boolean."],
+    [
+      "/v1/poll",
+      { ...polled, endpoint: "chat" },
+      "endpoint: must be one of get_live_chat, get_live_chat_replay.",
+    ],
+    ["/v1/poll", { ...polled, webVersion: undefined }, "webVersion: is required."],
+    ["/v1/poll", { ...polled, token: "x".repeat(8193) }, "token: must not be longer than 8192 characters."],
+    [
+      "/v1/poll",
+      { ...polled, token: "ü" },
+      "token: is not of the right form: send it as the service gave it.",
+    ],
+  ];
+  for (const [path, body, expected] of rows) {
+    it(expected, async () => {
+      assert.equal(assertRefused(await post(relay.url, path, body), 400, "INVALID_REQUEST"), expected);
+    });
+  }
+});
+
 describe("heads", () => {
   const url = (length: number) => `/v1/nothing?${"a".repeat(length - "/v1/nothing?".length)}`;
   const rows: [string, string[], number, ErrorCode][] = [

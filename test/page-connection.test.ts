@@ -41,7 +41,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Enter");
     await stateIs(page, "failed");
     assert.equal(await page.locator("html").getAttribute("data-code"), "INVALID_VIDEO_ID");
-    assert.match(await statusOf(page), /Accepted are the 11-character video id/);
+    assert.match(await statusOf(page), /Send the 11-character id of a video/);
     chat.change({ kind: "none" });
     await visit();
     await stateIs(page, "failed");

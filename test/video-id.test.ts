@@ -150,7 +150,7 @@ test("a refusal says what is wrong and what is accepted", () => {
     "https://youtube.com/channel/UC01234",
   ];
   for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
-    assert.match(messageOf(channel), /names a channel.*take the address of its video/, channel);
+    assert.match(messageOf(channel), /names a channel.*take the URL of its video/, channel);
 });
 
 test("any string gives 11 id characters or INVALID_VIDEO_ID", () => {

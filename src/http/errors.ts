@@ -82,6 +82,9 @@ function wordsFor({ keyword, params, message }: Finding): string {
   if (keyword === "pattern") return "is not of the right form: send it as the service gave it";
   if (keyword === "enum" && Array.isArray(params.allowedValues))
     return `must be one of ${params.allowedValues.join(", ")}`;
+  if (keyword === "type" && typeof params.type === "string")
+    return `must be ${params.type === "object" ? "an object" : `a ${params.type}`}`;
+  if (keyword === "maxLength") return `must not be longer than ${params.limit} characters`;
   return message ?? "is not valid";
 }
 

@@ -1,5 +1,5 @@
 /**
- * Reduces what people paste (an id, or any usual form of a video's address) to the 11-character video id.
+ * Reduces what people paste (an id, or any usual form of a video's URL) to the 11-character video id.
  * Permissive in form, strict in host and length: nothing is truncated, nothing is looked up.
  */
 import { RelayError } from "./errors.ts";
@@ -8,7 +8,7 @@ import { RelayError } from "./errors.ts";
 export const MAX_INPUT_LENGTH = 2048;
 const ID = /^[\w-]{11}$/;
 /** Has no place for a user name, an escaped or bracketed host, or a backslash: those are not read at all. */
-const ADDRESS =
+const HTTP_URL =
   /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;
 const APP_LINK = /^vnd\.youtube:(?:\/\/)?([\w-]*)(?:[?#/].*)?$/is;
 
@@ -28,13 +28,13 @@ const HOSTS: ReadonlySet<string> = new Set([
 /** Hosts on which the path itself is the id. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(["youtu.be", "www.youtu.be", "y2u.be", "www.y2u.be"]);
 
-/** Where an address holds the id, by the first segment of its path. */
+/** Where a URL holds the id, by the first segment of its path. */
 interface Place {
   /** In the next segment. */
   segment?: true;
   /** In the parameter `v`, of the query or of a fragment. */
   parameter?: true;
-  /** In another address, which is the value of this parameter. */
+  /** In another URL, which is the value of this parameter. */
   link?: string;
 }
 
@@ -59,31 +59,29 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
 /** Segments that look like ids, but name a player without a video of its own. */
 const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
 
-/** A channel's address, or its handle alone. It has no one stream: which one is on, only a page of the upstream says. */
+/** The path of a channel's URL, or its handle alone. It has no one stream: which one is on, only a page of the upstream says. */
 const CHANNEL = /^\/(@[^/]|(channel|c|user)\/)/;
 const IS_CHANNEL =
-  "names a channel, not a video: open the stream that you mean, and take the address of its video";
+  "names a channel, not a video: open the stream that you mean, and take the URL of its video";
 
 /** The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID, which says what is accepted. */
 export function parseVideoId(input: string): string {
   if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
   const text = input.trim().replaceAll("&amp;", "&");
   if (ID.test(text)) return text;
-  const id = APP_LINK.exec(text)?.[1] ?? idInAddress(text, true);
-  if (id === undefined)
-    throw refusal("is an address that names no video (in a query, `&` must be written `%26`)");
+  const id = APP_LINK.exec(text)?.[1] ?? idInUrl(text, true);
+  if (id === undefined) throw refusal("is a URL that names no video (in a query, `&` must be written `%26`)");
   if (!ID.test(id)) throw refusal("holds an id that is not of 11 characters of A-Z a-z 0-9 _ -");
   return id;
 }
 
-function idInAddress(address: string, mayLinkOn: boolean): string | undefined {
-  const match = ADDRESS.exec(address);
-  if (!match && CHANNEL.test(`/${address}`)) throw refusal(IS_CHANNEL);
-  if (!match) throw refusal("is neither a video id of 11 characters nor the address of a video");
+function idInUrl(url: string, mayLinkOn: boolean): string | undefined {
+  const match = HTTP_URL.exec(url);
+  if (!match && CHANNEL.test(`/${url}`)) throw refusal(IS_CHANNEL);
+  if (!match) throw refusal("is neither a video id of 11 characters nor the URL of a video");
   const [, host = "", path = "", query = "", fragment = ""] = match;
   const isShort = SHORT_HOSTS.has(host.toLowerCase());
-  if (!isShort && !HOSTS.has(host.toLowerCase()))
-    throw refusal("is an address on a host that is not YouTube's");
+  if (!isShort && !HOSTS.has(host.toLowerCase())) throw refusal("is a URL on a host that is not YouTube's");
 
   const [first = "", second] = path.split("/").filter((segment) => segment !== "");
   if (!isShort && CHANNEL.test(path)) throw refusal(IS_CHANNEL);
@@ -104,14 +102,13 @@ function idInFragment(fragment: string, mayLinkOn: boolean): string | null | und
 
 function idInLink(link: string | null): string | undefined {
   if (!link) return undefined;
-  return idInAddress(/^\/(?!\/)/.test(link) ? `https://www.youtube.com${link}` : link, false);
+  return idInUrl(/^\/(?!\/)/.test(link) ? `https://www.youtube.com${link}` : link, false);
 }
 
 function refusal(what: string): RelayError {
   return new RelayError(
     "INVALID_VIDEO_ID",
-    `videoId ${what}. Accepted are the 11-character video id, or the address of a video or of its chat on youtube.com: ` +
-      "watch?v=ID, youtu.be/ID, /live/ID, /shorts/ID, /embed/ID, live_chat?v=ID, studio.youtube.com/video/ID. " +
-      "Addresses of channels and playlists do not name a video.",
+    `videoId ${what}. Send the 11-character id of a video, or its URL as the browser or the Share button shows it: ` +
+      "youtube.com/watch?v=ID, youtu.be/ID, youtube.com/live/ID, studio.youtube.com/video/ID and the like.",
   );
 }

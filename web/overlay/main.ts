@@ -28,7 +28,7 @@ function start(options: Options): void {
     ROOT.dataset.state = "open";
     playSamples((message) => stage.take([message]));
   } else if (videoId === "")
-    explain("idle", "Add ?videoId= and the address or id of a video to this source’s URL.");
+    explain("idle", "Add ?videoId= and the id or URL of a video to this source’s URL.");
   else follow({ videoId, backfill }, stage);
 }
 
