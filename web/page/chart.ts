@@ -1,4 +1,5 @@
-/** Messages a minute as bars, in an SVG whose name tells the figures. */
+/** Messages a minute as bars, in an SVG whose name tells the figures, between the lines that tell the scale. */
+import { make } from "../chat/element.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
@@ -7,7 +8,7 @@ const HEIGHT = 120;
 const MIN_BARS = 20;
 
 /** `counts`: oldest minute first; the last one is not over. */
-export function drawChart(counts: readonly number[]): SVGElement {
+export function drawChart(counts: readonly number[]): Element[] {
   const most = Math.max(1, ...counts);
   const bars = Math.max(MIN_BARS, counts.length);
   const step = WIDTH / bars;
@@ -20,7 +21,12 @@ export function drawChart(counts: readonly number[]): SVGElement {
       return svg("rect", { x: x + step * 0.1, y: HEIGHT - height, width: step * 0.8, height, rx: 1.5 });
     }),
   );
-  return chart;
+  return [axis(`${most} a minute`), chart, axis(`${bars} minutes ago`, "now")];
+}
+
+/** Words at the ends of one side of the chart; whoever hears the page has the chart's name. */
+function axis(...words: string[]): HTMLElement {
+  return make("p", { class: "axis", "aria-hidden": "true" }, ...words.map((word) => make("span", {}, word)));
 }
 
 function describe(counts: readonly number[]): string {

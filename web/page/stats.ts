@@ -62,7 +62,7 @@ export class Stats {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     find("#figures", HTMLElement).replaceChildren(...this.#figures());
-    find("#chart", HTMLElement).replaceChildren(drawChart(this.#lastMinutes()));
+    find("#chart", HTMLElement).replaceChildren(...drawChart(this.#lastMinutes()));
     find("#currencies", HTMLElement).replaceChildren(...this.#currencies());
     find("#authors", HTMLElement).replaceChildren(...this.#topAuthors());
   }
