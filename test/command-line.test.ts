@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -174,6 +175,15 @@ describe("the demo", () => {
     assert.equal(await stream.ended(), undefined);
     assert.deepEqual(await demo.exited, [0, null]);
     assert.equal(demo.out.match(/^\{.*/gm)?.length, 1, "it logs more than where it listens");
+  });
+
+  it("says which settings it does not use", async (t) => {
+    const store = await temporaryStore(t);
+    const demo = new Command(["demo", "--port", "0", "--store", store]);
+    await demo.printed(/RELAY_STORE is not used: the demo has a store/);
+    demo.child.kill("SIGTERM");
+    assert.deepEqual(await demo.exited, [0, null]);
+    assert.equal(existsSync(store.replace("sqlite:", "")), false);
   });
 
   it("plays a recording", { skip: noRecordings }, async () => {

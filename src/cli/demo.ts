@@ -1,6 +1,6 @@
 /** `demo`: the relay and a simulated upstream in one process, in memory, without internet. */
 import { type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
-import { toConfig } from "./config.ts";
+import { type SettingName, toConfig } from "./config.ts";
 import { UsageError } from "./flags.ts";
 import { type ServeInput, startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
@@ -9,6 +9,14 @@ const VIDEO_ID = "demo-stream";
 const MESSAGES_BEFORE = 60;
 /** How long the simulated upstream keeps what was said. */
 const HOLDS_MS = 60_000;
+
+/** What the demo brings itself. */
+const UNUSED: readonly SettingName[] = [
+  "RELAY_STORE",
+  "RELAY_UPSTREAM_URL",
+  "RELAY_UPSTREAM_MUSIC_URL",
+  "RELAY_UPSTREAM_MOBILE_URL",
+];
 
 type DemoInput = ServeInput & { values: { recording: string; rate: number } };
 
@@ -23,6 +31,10 @@ export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick
     const config = { ...own, http, storeUrl: "memory:", upstream: upstream.urls };
     const service = await startConfigured(config, input, stopped);
     process.stdout.write(welcome(service.url));
+    for (const name of UNUSED.filter((name) => input.given.has(name)))
+      process.stderr.write(
+        `livechat-relay: ${name} is not used: the demo has a store and an upstream of its own\n`,
+      );
     const stop = async () => {
       await service.stop();
       await upstream.close();
