@@ -17,6 +17,8 @@ export interface Clock {
 export interface CallTimes {
   startedAt: number;
   answeredAt: number;
+  /** The wall time of the answer, in milliseconds since 1970: the monotonic clock stands still while a computer sleeps. */
+  wallAt: number;
 }
 
 /** The wall time of a time on the monotonic clock, in milliseconds since 1970. */

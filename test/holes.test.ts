@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "../src/clock.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { failAlways, openStream, refused } from "./support/opening.ts";
@@ -190,4 +191,26 @@ it("a page that shows nothing stands between what was read and its answer: the h
     type === "gap" ? type : chat.ledger.findIndex((entry) => entry.id === id) + 1,
   );
   assert.deepEqual(sent, [...numbers(1, 6), "gap", ...numbers(27, 36)]);
+});
+
+it("a computer sleeps between a page and the answer that follows it: the hole there is told", async () => {
+  let sleptMs = 0;
+  const clock = { ...systemClock, now: () => Date.now() + sleptMs };
+  await using relay = await startRelay({ clock });
+  const { upstream } = relay;
+  const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5, page: PAGE, holdsMessages: 4 });
+  chat.say(5);
+  await using viewer = await openStream(relay, { videoId: VIDEO });
+  await viewer.untilMessages(5);
+  chat.say(1);
+  upstream.fault({ on: "get_live_chat", times: 1, as: "invalid-argument" });
+  const failure = upstream.fault({ on: "get_live_chat", times: 1, as: { status: 503 } }); // so that time passes behind the page
+  while (failure.fired === 0) await upstream.requested("get_live_chat", { finished: true });
+  sleptMs = 60_000;
+  const ids = chat.say(30);
+  await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
+  const sent = viewer.messages.map(({ message: { type, id } }) =>
+    type === "gap" ? type : chat.ledger.findIndex((entry) => entry.id === id) + 1,
+  );
+  assert.deepEqual(sent, [...numbers(1, 6), "gap", ...numbers(33, 36)]);
 });

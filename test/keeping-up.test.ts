@@ -166,11 +166,12 @@ describe("an answer that comes so late that the upstream may no longer hold all 
 
   it("counts by the wall clock, too: the other one stands still while a computer sleeps", () => {
     const clock = new FakeClock();
-    const lateness = new Lateness(WINDOW_MS, clock, { startedAt: 0, answeredAt: 0 });
+    const answeredNow = () => ({ startedAt: 0, answeredAt: 0, wallAt: clock.now() });
+    const lateness = new Lateness(WINDOW_MS, clock, answeredNow());
     const sinceMs = clock.now();
     clock.jump(30_000);
-    assert.deepEqual(lateness.observe(0, 2000), { ms: 30_000, sinceMs });
+    assert.deepEqual(lateness.observe(answeredNow(), 2000), { ms: 30_000, sinceMs });
     clock.jump(WINDOW_MS);
-    assert.equal(lateness.observe(0, 2000), undefined);
+    assert.equal(lateness.observe(answeredNow(), 2000), undefined);
   });
 });

@@ -3,7 +3,7 @@
  * something said between them may be in neither: the upstream holds the last seconds of a live chat, its page the
  * newest messages whatever their age.
  */
-import { type CallTimes, type Clock, wallTimeOf } from "../clock.ts";
+import type { CallTimes, Clock } from "../clock.ts";
 
 /** How long the upstream holds what was said in a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
@@ -14,7 +14,11 @@ const PAGE_INTERVAL_MS = 60_000;
 
 /** How long nothing was read between two answers, in milliseconds: each shows what was said before its call or its coming. */
 export function silenceBetween(earlier: CallTimes, later: CallTimes): number {
-  return Math.max(later.startedAt - earlier.startedAt, later.answeredAt - earlier.answeredAt);
+  return Math.max(
+    later.startedAt - earlier.startedAt,
+    later.answeredAt - earlier.answeredAt,
+    later.wallAt - earlier.wallAt,
+  );
 }
 
 export interface LongSilence {
@@ -26,31 +30,26 @@ export interface LongSilence {
 export class Lateness {
   readonly #windowMs: number;
   readonly #clock: Clock;
-  /** Of the last good answer, and the wall time at which it came. */
-  #last: CallTimes & { wallAt: number };
+  #last: CallTimes;
   #pageAskedAt = Number.NEGATIVE_INFINITY;
 
-  /** The times are those of the answer that the reading goes on from. */
-  constructor(windowMs: number, clock: Clock, { startedAt, answeredAt }: CallTimes) {
+  /** `last`: of the answer that the reading goes on from. */
+  constructor(windowMs: number, clock: Clock, last: CallTimes) {
     this.#windowMs = windowMs;
     this.#clock = clock;
-    const wallAt = wallTimeOf(answeredAt, clock);
-    this.#last = { startedAt, answeredAt, wallAt };
+    this.#last = last;
   }
 
-  /** The last good answer's times, and the wall time at which it came, in milliseconds since 1970. */
-  get last(): CallTimes & { wallAt: number } {
+  /** Of the last good answer. */
+  get last(): CallTimes {
     return this.#last;
   }
 
-  /**
-   * An answer came, whose call went out at `startedAt`. The silence before it, where something may have been missed in
-   * it; else undefined. The wall clock counts too: the other one stands still while a computer sleeps.
-   */
-  observe(startedAt: number, intervalMs: number): LongSilence | undefined {
+  /** An answer came. The silence before it, where something may have been missed in it; else undefined. */
+  observe(answer: CallTimes, intervalMs: number): LongSilence | undefined {
     const last = this.#last;
-    this.#last = { startedAt, answeredAt: this.#clock.monotonic(), wallAt: this.#clock.now() };
-    const ms = Math.max(silenceBetween(last, this.#last), this.#last.wallAt - last.wallAt);
+    this.#last = answer;
+    const ms = silenceBetween(last, answer);
     const tolerated = Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
     return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
   }

@@ -108,7 +108,7 @@ export class OwnedRoom {
       signal,
     };
     const { page, first } = await passage.open((liveChat) => liveChat.bootstrap(videoId, options), signal);
-    const answeredAt = clock.monotonic();
+    const times = { startedAt, answeredAt: clock.monotonic(), wallAt: clock.now() };
     passage.succeeded();
     const { position } = first;
     const { chatType, pair } = position;
@@ -117,11 +117,9 @@ export class OwnedRoom {
     const hole = (sinceMs: number | undefined, reason: Hole["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
     const unread = { hole: hole(lastReadAt(claim), reasonFor(claim.lastEnd)), isShort: false };
-    const pageAt = wallTimeOf(page.answeredAt, clock);
-    const isShort = silenceBetween(page, { startedAt, answeredAt }) <= settings.windowMs;
     const stretches = withAnswer(withPage([], page, unread), first.items, {
-      hole: hole(pageAt, "unreachable"),
-      isShort,
+      hole: hole(page.wallAt, "unreachable"),
+      isShort: silenceBetween(page, times) <= settings.windowMs,
     });
     const backlog = stretches.flatMap(({ items }) => items);
     const readAt = wallTimeOf(startedAt, clock);
@@ -132,7 +130,7 @@ export class OwnedRoom {
         .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
     );
     const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? claim.head;
-    const start = { position, startedAt, answeredAt, intervalMs: waitAfter(first, settings) };
+    const start = { position, ...times, intervalMs: waitAfter(first, settings) };
     const owned = new OwnedRoom(claim, appender, start, passage, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
     return {
@@ -158,9 +156,10 @@ export class OwnedRoom {
 
   /** Goes on from a checkpoint. `room`: the one that is followed here already. */
   static resume(claim: ClaimedRoom, position: Position, parts: OwnedRoomParts, room?: Room): OwnedRoom {
-    const ageMs = Math.max(0, parts.clock.now() - (lastReadAt(claim) ?? 0));
-    const at = parts.clock.monotonic() - ageMs;
-    const start = { position, startedAt: at, answeredAt: at, intervalMs: 0 };
+    const now = parts.clock.now();
+    const wallAt = Math.min(now, lastReadAt(claim) ?? 0);
+    const at = parts.clock.monotonic() - (now - wallAt);
+    const start = { position, startedAt: at, answeredAt: at, wallAt, intervalMs: 0 };
     const isReplay = position.chatType === "liveChatReplayRenderer";
     const demand = demandOf(claim.videoId, isReplay, undefined, parts.settings);
     const passage = Passage.resumed(claim.videoId, demand, lastEgress(claim), parts);

@@ -30,11 +30,11 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
 /** The pages with one more, which comes after a silence. What a page holds that proves nothing is the next one's too. */
 export function withPage(
   pages: readonly FreshPage[],
-  { items, startedAt, answeredAt }: Omit<FreshPage, keyof Silence>,
+  { items, startedAt, answeredAt, wallAt }: Omit<FreshPage, keyof Silence>,
   silence: Silence,
 ): readonly FreshPage[] {
   const last = pages.at(-1);
-  const page = { items, startedAt, answeredAt, ...silence };
+  const page = { items, startedAt, answeredAt, wallAt, ...silence };
   if (!last) return [page];
   const before = pages.slice(0, -1);
   const merged = { ...page, items: mergeInOrder(last.items, items) };

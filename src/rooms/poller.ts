@@ -169,8 +169,9 @@ export class Poller {
     const { clock, passage } = this.#parts;
     const now = clock.monotonic();
     passage.succeeded();
-    const before = this.#silenceBefore({ startedAt: this.#startedAt, answeredAt: now });
-    const silence = this.#lateness.observe(this.#startedAt, this.#pace.intervalMs);
+    const times = { startedAt: this.#startedAt, answeredAt: now, wallAt: clock.now() };
+    const before = this.#silenceBefore(times);
+    const silence = this.#lateness.observe(times, this.#pace.intervalMs);
     let { items, position }: Pick<Batch, "items" | "position"> = batch;
     let stretches: readonly Stretch[];
     if (this.#pages.length > 0) {
@@ -195,12 +196,9 @@ export class Poller {
 
   /** What lies between the last good answer, or fresh page that shows messages, and a later answer or page. */
   #silenceBefore(times: CallTimes) {
-    const { clock, settings } = this.#parts;
-    const page = lastOf(this.#pages);
-    const sinceMs = page ? wallTimeOf(page.answeredAt, clock) : this.#lateness.last.wallAt;
-    const silenceMs = silenceBetween(page ?? this.#lateness.last, times);
-    const ms = Math.max(silenceMs, wallTimeOf(times.answeredAt, clock) - sinceMs);
-    return { hole: this.#holeSince(sinceMs), isShort: ms <= settings.windowMs };
+    const last = lastOf(this.#pages) ?? this.#lateness.last;
+    const isShort = silenceBetween(last, times) <= this.#parts.settings.windowMs;
+    return { hole: this.#holeSince(last.wallAt), isShort };
   }
 
   /** A replay has no holes: it is read on from its place. */
@@ -233,7 +231,7 @@ export class Poller {
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, silentMs);
     // What the upstream still held and the answer lacks was not said: any time in its window parts old from new.
-    const heldSince = new Date(wallTimeOf(now, clock) - settings.windowMs / 2).toISOString();
+    const heldSince = new Date(clock.now() - settings.windowMs / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
     return { items, position: page.position };
   }

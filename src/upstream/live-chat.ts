@@ -124,7 +124,7 @@ export class LiveChat {
     const { credentials } = search;
     if (!kept) this.#credentials.keep(credentials);
     if (!search.chat) throw search.failure ?? noChat(search, known !== undefined);
-    const answeredAt = this.#clock.monotonic();
+    const times = { startedAt, answeredAt: this.#clock.monotonic(), wallAt: this.#clock.now() };
     const { chatType, continuation, actions } = search.chat;
     if (known && chatType !== known.chatType && !search.isCertain) {
       throw new UpstreamError("unusable", "a chat of another kind was found, which may not be this one's");
@@ -132,7 +132,7 @@ export class LiveChat {
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
-    return { items, startedAt, answeredAt, start: { chatType, continuation, credentials, panels, ...from } };
+    return { items, ...times, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
-import { systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -36,6 +36,7 @@ export interface TestRelayOptions {
   /** Goes on with an upstream that outlives this relay. */
   upstream?: Simulator;
   telemetry?: Telemetry;
+  clock?: Clock;
   stallMs?: number;
   quietMs?: number;
   windowMs?: number;
@@ -69,9 +70,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   Object.assign(config.rooms, { stallMs, quietMs, windowMs });
   config.deadlines = { ...config.deadlines, ...options.deadlines };
   if (options.proxy) config.upstream = { ...config.upstream, main: options.proxy.url };
-  const service = owned.adopt(await startService(config, systemClock, telemetry), (started) =>
-    started.stop(),
-  );
+  const starting = startService(config, options.clock ?? systemClock, telemetry);
+  const service = owned.adopt(await starting, (started) => started.stop());
   const running = owned.move();
   return {
     url: service.url,
