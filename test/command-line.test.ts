@@ -49,7 +49,11 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["serve", "demo"], 2, /demo.*--help/],
     [["serve", "--rate", "1"], 2, /--rate is not a flag/],
     [["demo", "--rate", "0"], 2, /--rate: must be messages a second/],
-    [["demo", "--recording", "/no/such/file"], 2, /--recording: .*name a recorded answer/],
+    [
+      ["demo", "--recording", "/no/such/file"],
+      2,
+      /--recording: \/no\/such\/file cannot be read \(ENOENT\); name a recorded answer/,
+    ],
   ];
   for (const [args, expected, line] of rows) {
     it(args.join(" "), async () => {

@@ -62,9 +62,14 @@ async function playRecording(upstream: Simulator, path: string): Promise<void> {
     await upstream.play(VIDEO_ID, path);
   } catch (error) {
     throw new UsageError(
-      `--recording: ${error instanceof Error ? error.message : error}; name a recorded answer, page or .live_chat.json (.json, .jsonl, .html), or a folder of such files`,
+      `--recording: ${whyOf(error, path)}; name a recorded answer, page or .live_chat.json (.json, .jsonl, .html), or a folder of such files`,
     );
   }
+}
+
+function whyOf(error: unknown, path: string): string {
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error ? `${path} cannot be read (${error.code})` : error.message;
 }
 
 function welcome(url: string): string {

@@ -100,8 +100,7 @@ export async function migrateStore(
 async function openMigrationEnd(url: string, role: "from" | "to"): Promise<MigrationEnd> {
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (path) return new SqliteMigrationEnd(realPath(path), role);
-  if (!POSTGRES_URL.test(url))
-    throw new StoreOpenError("a store to migrate is named sqlite:<path> or postgres://…");
+  if (!POSTGRES_URL.test(url)) throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
   const { PostgresMigrationEnd } = await import("./postgres/migration-end.ts");
   return await PostgresMigrationEnd.open(url, role);
 }
