@@ -40,13 +40,13 @@ export const WATCH_FLAGS = {
   ),
   types,
   json: toggle("JSON lines: the cursor, the eight fields, with --details the details"),
-  details: toggle("JSON lines hold the details, too"),
+  details: toggle("with --json: the lines hold the details, too"),
   wait: toggle("wait for a chat that has not begun, or a service that does not run yet"),
   color,
   post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
   "cursor-file": optional(
     "",
-    "with --post: file that holds the cursor of the last message that was taken; default: <video id>.cursor",
+    "with --post: file that holds the cursor of the last message that was taken; without it <video id>.cursor",
     (path) => path,
   ),
   RELAY_POST_SECRET: optional(
@@ -60,7 +60,7 @@ export const EXPORT_FLAGS = {
   ...SERVER,
   format: optional(
     "",
-    `${FORMAT_NAMES.join(" or ")}; default: by the ending of --output, else jsonl`,
+    `${FORMAT_NAMES.join(" or ")}; without it by the ending of --output, else jsonl`,
     oneOf<FormatName>(FORMAT_NAMES),
   ),
   output: optional(
