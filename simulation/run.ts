@@ -37,6 +37,7 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
   const calmAt = Math.max(60_000, minutes * 60_000 - CALM_MS);
   let isSettled = false;
   let settlesAt = calmAt + CALM_MS;
+  let lastWordsAt: number | undefined;
   const onRejection = (reason: unknown) => {
     journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
   };
@@ -48,11 +49,15 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
     await world.judge();
     const now = scheduler.monotonic();
     if (!world.isCalm || now < settlesAt) return;
-    if (settlesAt === calmAt + CALM_MS) world.sayLastWords();
     settlesAt = now + SETTLE_STEP_MS;
+    if (lastWordsAt === undefined) {
+      if (now < world.pausedUntil + CALM_MS) return;
+      world.sayLastWords();
+      lastWordsAt = now;
+    }
     const lag = world.lagging();
     isSettled = lag === undefined;
-    if (lag && now > calmAt + CALM_MS + RELAYED_MS) {
+    if (lag && now > lastWordsAt + RELAYED_MS) {
       journal.violate(
         lag.room.videoId,
         `${lag.what}, ${RELAYED_MS} ms after the last word, when all was calm`,

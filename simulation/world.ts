@@ -55,6 +55,8 @@ export class World {
   life: Life | undefined;
   /** Nothing goes wrong any more. */
   isCalm = false;
+  /** When the longest pause is over that the service has told of after throttling, in virtual milliseconds. */
+  pausedUntil = 0;
   readonly #config: Config;
   /** Of the last life: what it has stored can be read after it. */
   #peek: Peek | undefined;
@@ -131,6 +133,7 @@ export class World {
     const { scheduler, network, disk } = this;
     for (;;) {
       this.upstreamJudge.lifeBegins();
+      this.pausedUntil = 0;
       try {
         this.life = await Life.begin({ config: this.#config, scheduler, network, disk, log });
         this.#peek = this.life.peek;
@@ -146,6 +149,9 @@ export class World {
 
   #logged(line: string): void {
     this.journal.note(`log ${line}`);
+    const [, cooldownMs] = /"cooldownMs":(\d+)/.exec(line) ?? [];
+    if (cooldownMs)
+      this.pausedUntil = Math.max(this.pausedUntil, this.scheduler.monotonic() + Number(cooldownMs));
     if (BUGS.test(line)) this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
   }
 
