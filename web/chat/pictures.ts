@@ -4,7 +4,7 @@ import { make } from "./element.ts";
 /** What stands for a picture: a node, or nothing. */
 type Fallback = () => Node | undefined;
 
-/** The picture, or what stands for it where its address is not https. */
+/** The picture, or what stands for it where its URL is not https. */
 export function drawPicture(
   url: string | undefined,
   attributes: Record<string, string | undefined>,

@@ -1,4 +1,4 @@
-/** What an overlay is asked to show, by the parameters of its address. */
+/** What an overlay is asked to show, by the parameters of its URL. */
 import type { Look } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
 

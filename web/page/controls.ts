@@ -1,7 +1,7 @@
-/** The controls: what they show follows from the settings, and what the user changes goes into the address. */
+/** The controls: what they show follows from the settings, and what the user changes goes into the URL. */
 import { find, make } from "../chat/element.ts";
 import { typesOf } from "../chat/parameters.ts";
-import { FILTERS, listTypes, readSettings, type Settings, USUAL, writeAddress } from "./settings.ts";
+import { FILTERS, listTypes, readSettings, type Settings, USUAL, writeUrl } from "./settings.ts";
 
 const LABELS: Readonly<Record<(typeof FILTERS)[number], string>> = {
   chat: "Chat",
@@ -38,7 +38,7 @@ export function startControls(changed: (settings: Settings) => void): void {
     changed(settings);
   };
   const write = (changes: Record<string, string>, how: "push" | "replace" = "push"): void => {
-    writeAddress(changes, how);
+    writeUrl(changes, how);
     show();
   };
 

@@ -1,4 +1,4 @@
-/** The viewer page: opens the chat that its address names, and shows it as the controls say. */
+/** The viewer page: opens the chat that its URL names, and shows it as the controls say. */
 import { type Chat, type ChatError, type ChatOptions, chat } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/element.ts";

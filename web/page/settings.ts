@@ -1,4 +1,4 @@
-/** What the page shows, as its address says it. The controls change the address too, so a link shows the same. */
+/** What the page shows, as its URL says it. The controls change the URL too, so a link shows the same. */
 import { Parameters, typesOf } from "../chat/parameters.ts";
 
 const THEMES = ["auto", "light", "dark"] as const;
@@ -18,12 +18,12 @@ export interface Settings {
   tab: Tab;
 }
 
-/** What is remembered in this browser; the address wins. */
+/** What is remembered in this browser; the URL wins. */
 const REMEMBERED = ["theme", "images"] as const;
 
 /** The values of the filter's checkboxes. */
 export const FILTERS = ["chat", "paid", "members", "polls", "pinned", "notices", "moderation"] as const;
-/** The filters that are on where the address names no types. */
+/** The filters that are on where the URL names no types. */
 export const USUAL: readonly string[] = FILTERS.filter((name) => name !== "moderation");
 
 export function readSettings(search: string): Settings {
@@ -54,20 +54,20 @@ function storage(): Storage | undefined {
   }
 }
 
-/** Writes parameters into the address; an empty value takes one away. */
-export function writeAddress(changes: Record<string, string>, how: "push" | "replace"): void {
-  const address = new URL(location.href);
+/** Writes parameters into the URL; an empty value takes one away. */
+export function writeUrl(changes: Record<string, string>, how: "push" | "replace"): void {
+  const url = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === "") address.searchParams.delete(name);
-    else address.searchParams.set(name, value);
+    if (value === "") url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
     if (REMEMBERED.some((remembered) => remembered === name)) storage()?.setItem(name, value);
   }
-  if (address.href === location.href) return;
-  if (how === "push") history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  if (url.href === location.href) return;
+  if (how === "push") history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
 }
 
-/** The list of types for the address: groups where all of a group is chosen; empty where it is the usual choice. */
+/** The list of types for the URL: groups where all of a group is chosen; empty where it is the usual choice. */
 export function listTypes(chosen: ReadonlySet<string>): string {
   const isWhole = (name: string): boolean => typesOf(name).every((type) => chosen.has(type));
   const whole = FILTERS.filter(isWhole);
