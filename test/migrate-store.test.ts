@@ -150,7 +150,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     "one in memory": async (t) => [
       `sqlite:${await filledFile(t)}`,
       "memory:",
-      /is named sqlite:<path> or postgres:/,
+      /<to>: must be sqlite:<path> or postgres:/,
     ],
     "one that holds rooms": async (t) => {
       const to = await filledFile(t);
