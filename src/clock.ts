@@ -21,6 +21,11 @@ export interface CallTimes {
   wallAt: number;
 }
 
+/** The times of a call that went out at `startedAt` and is answered just now. */
+export function answeredNow(startedAt: number, clock: Clock): CallTimes {
+  return { startedAt, answeredAt: clock.monotonic(), wallAt: clock.now() };
+}
+
 /** The wall time of a time on the monotonic clock, in milliseconds since 1970. */
 export function wallTimeOf(at: number, clock: Clock): number {
   return clock.now() - (clock.monotonic() - at);

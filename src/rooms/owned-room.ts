@@ -2,7 +2,7 @@
  * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
  * chat, by desertion or with the service.
  */
-import { type Clock, wallTimeOf } from "../clock.ts";
+import { answeredNow, type Clock, wallTimeOf } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ObservedStore } from "../store/observed.ts";
@@ -108,7 +108,7 @@ export class OwnedRoom {
       signal,
     };
     const { page, first } = await passage.open((liveChat) => liveChat.bootstrap(videoId, options), signal);
-    const times = { startedAt, answeredAt: clock.monotonic(), wallAt: clock.now() };
+    const times = answeredNow(startedAt, clock);
     passage.succeeded();
     const { position } = first;
     const { chatType, pair } = position;

@@ -30,16 +30,17 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
 /** The pages with one more, which comes after a silence. What a page holds that proves nothing is the next one's too. */
 export function withPage(
   pages: readonly FreshPage[],
-  { items, startedAt, answeredAt, wallAt }: Omit<FreshPage, keyof Silence>,
+  loaded: Omit<FreshPage, keyof Silence>,
   silence: Silence,
 ): readonly FreshPage[] {
   const last = pages.at(-1);
-  const page = { items, startedAt, answeredAt, wallAt, ...silence };
+  const page = { ...loaded, ...silence };
   if (!last) return [page];
   const before = pages.slice(0, -1);
-  const merged = { ...page, items: mergeInOrder(last.items, items) };
+  const merged = { ...page, items: mergeInOrder(last.items, page.items) };
   if (!lastOf([last])) return withPage(before, merged, silence);
-  if (areJoined(last.items, items)) return [...before, { ...merged, hole: last.hole, isShort: last.isShort }];
+  if (areJoined(last.items, page.items))
+    return [...before, { ...merged, hole: last.hole, isShort: last.isShort }];
   return [...pages, page];
 }
 

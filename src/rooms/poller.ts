@@ -2,7 +2,7 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
  * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import { type CallTimes, wallTimeOf } from "../clock.ts";
+import { answeredNow, type CallTimes, wallTimeOf } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable, type Lease } from "../store/port.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -167,9 +167,9 @@ export class Poller {
   /** Makes an answer durable, in one list with the page that it follows. */
   async #take(batch: Batch, options: CallOptions): Promise<Next> {
     const { clock, passage } = this.#parts;
-    const now = clock.monotonic();
+    const times = answeredNow(this.#startedAt, clock);
+    const now = times.answeredAt;
     passage.succeeded();
-    const times = { startedAt: this.#startedAt, answeredAt: now, wallAt: clock.now() };
     const before = this.#silenceBefore(times);
     const silence = this.#lateness.observe(times, this.#pace.intervalMs);
     let { items, position }: Pick<Batch, "items" | "position"> = batch;

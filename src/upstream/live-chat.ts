@@ -3,7 +3,7 @@
  * anew when its token has expired, polled from batch to batch. Messages come out read; nothing here knows of
  * rooms or viewers.
  */
-import type { CallTimes, Clock } from "../clock.ts";
+import { answeredNow, type CallTimes, type Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Silence } from "./answer.ts";
@@ -124,7 +124,7 @@ export class LiveChat {
     const { credentials } = search;
     if (!kept) this.#credentials.keep(credentials);
     if (!search.chat) throw search.failure ?? noChat(search, known !== undefined);
-    const times = { startedAt, answeredAt: this.#clock.monotonic(), wallAt: this.#clock.now() };
+    const times = answeredNow(startedAt, this.#clock);
     const { chatType, continuation, actions } = search.chat;
     if (known && chatType !== known.chatType && !search.isCertain) {
       throw new UpstreamError("unusable", "a chat of another kind was found, which may not be this one's");
