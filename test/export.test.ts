@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
+import { CSV_HEADER } from "../src/cli/reader/csv.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { AnsweringServer, cuts, END, init, message, messages, streams } from "./support/answering-server.ts";
 import { Command, outcome, outcomeInShell, outcomeOnTerminal } from "./support/command.ts";
@@ -157,14 +158,49 @@ describe("the file of an export", () => {
     });
   }
 
-  it("of something else is left alone", async (t) => {
-    const path = `${await temporaryFile(t)}.csv`;
-    await writeFile(path, "name,age\r\nann,7\r\n");
-    const { code, error } = await outcome(["export", VIDEO, "--output", path, "--append"]);
-    assert.equal(code, 2);
-    assert.match(error, /does not end with a message of this format/);
-    assert.equal(await readFile(path, "utf8"), "name,age\r\nann,7\r\n");
-  });
+  for (const [what, format, text] of [
+    ["a table of something else", "csv", "name,age\r\nann,7\r\n"],
+    ["a table that begins its rows with numbers", "csv", "1,bolt\n2,nut"],
+    ["a table whose first line has an odd quote", "csv", '5" pipe,3\nelbow,7\ntee,2\n'],
+    ["a note without a line break", "csv", "remember the milk"],
+    ["a note without a line break", "jsonl", "remember the milk"],
+    ["JSON without a line break", "jsonl", '{"users":[]}'],
+    ["JSON with a cursor of its own", "jsonl", '{"cursor":5,"users":[]}'],
+    ["an export of the other format", "jsonl", CSV_HEADER],
+    ["an export of the other format", "csv", '{"cursor":3,"ty'],
+  ] as const) {
+    it(`is left alone if it is ${what} (${format})`, async (t) => {
+      const path = `${await temporaryFile(t)}.${format}`;
+      await writeFile(path, text);
+      const { code, error } = await outcome(["export", VIDEO, "--output", path, "--append"]);
+      assert.equal(code, 2);
+      assert.match(error, /does not end with a message of this format/);
+      assert.equal(await readFile(path, "utf8"), text);
+    });
+  }
+
+  for (const [format, text] of [
+    ["jsonl", ""],
+    ["jsonl", '{"cur'],
+    ["jsonl", '{"cursor":17'],
+    ["jsonl", '{"cursor":17,"type":"chat","id":"17","mess'],
+    ["csv", ""],
+    ["csv", "cursor,ty"],
+    ["csv", CSV_HEADER.trimEnd()],
+    ["csv", CSV_HEADER],
+  ] as const) {
+    it(`is begun anew if it holds ${JSON.stringify(text.slice(0, 50))} of ${format}`, async (t) => {
+      const path = `${await temporaryFile(t)}.${format}`;
+      await writeFile(path, text);
+      await using server = await withHead(1, streams(init(0), message(1)));
+      const args = ["export", VIDEO, "--server", server.url, "--output", path, "--append"];
+      const { code, error } = await outcome(args);
+      assert.equal(code, 0, error);
+      const lines = (await readFile(path, "utf8")).split("\n");
+      assert.equal(lines.length, format === "csv" ? 3 : 2);
+      assert.match(lines.at(-2) ?? "", format === "csv" ? /^1,chat,/ : /^\{"cursor":1,/);
+    });
+  }
 
   it("grows with --follow to the chat's end, over a cut, and a gap is told", async (t) => {
     const path = await temporaryFile(t);

@@ -70,6 +70,8 @@ async function create(path: string, { header }: Format, flags: "w" | "wx" | "a")
 
 const QUOTE = 0x22;
 const LINE_FEED = 0x0a;
+/** Enough to tell any format by. */
+const MAX_BEGINNING_BYTES = 1024;
 
 interface LastRecord {
   cursor: number | undefined;
@@ -79,7 +81,12 @@ interface LastRecord {
 }
 
 /** Rejects with `UsageError` where the file is not of that format. */
-async function lastRecord(path: string, { isQuoted, header, cursorOf }: Format): Promise<LastRecord> {
+async function lastRecord(path: string, format: Format): Promise<LastRecord> {
+  const { isBeginning, isQuoted, header, cursorOf } = format;
+  const foreign = new UsageError(
+    `${path} does not end with a message of this format: name another file, or its --format`,
+  );
+  if (!isBeginning(await read(path, 0, MAX_BEGINNING_BYTES))) throw foreign;
   let [offset, start, end] = [0, 0, 0];
   let isInQuotes = false;
   const stream = createReadStream(path, { highWaterMark: 1 << 20 });
@@ -95,15 +102,12 @@ async function lastRecord(path: string, { isQuoted, header, cursorOf }: Format):
     offset += bytes.length;
   });
   await finished(stream);
-  if (end === 0) return { cursor: undefined, length: 0, isEmpty: true };
+  if (end === 0) return { cursor: undefined, length: 0, isEmpty: true }; // at most a part of the first record
   const record = await read(path, start, end);
   if (header !== "" && start === 0 && record === header)
     return { cursor: undefined, length: end, isEmpty: false };
   const cursor = cursorOf(record);
-  if (!Number.isSafeInteger(cursor))
-    throw new UsageError(
-      `${path} does not end with a message of this format: name another file, or its --format`,
-    );
+  if (!Number.isSafeInteger(cursor)) throw foreign;
   return { cursor, length: end, isEmpty: false };
 }
 
