@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import type { Page } from "playwright-core";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
@@ -9,6 +10,23 @@ import { usePages } from "./support/pages.ts";
 
 const PROPERTIES =
   "font-family font-size line-height color outline author-color owner-color moderator-color verified-color member-color background radius padding gap avatar-size emoji-size width enter-ms fade-ms";
+
+/** How many messages a page still refers to. */
+async function countOfMessages(page: Page): Promise<number> {
+  const devtools = await page.context().newCDPSession(page);
+  const prototype = await devtools.send("Runtime.evaluate", { expression: "Object.prototype" });
+  const { objects } = await devtools.send("Runtime.queryObjects", {
+    prototypeObjectId: prototype.result.objectId ?? "",
+  });
+  const { result } = await devtools.send("Runtime.callFunctionOn", {
+    objectId: objects.objectId ?? "",
+    functionDeclaration:
+      "function () { return this.filter((each) => Object.hasOwn(each, 'cursor') && Object.hasOwn(each, 'parts')).length; }",
+    returnByValue: true,
+  });
+  await devtools.detach();
+  return result.value;
+}
 
 describe("the overlay", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/overlay", { width: 600, height: 700 });
@@ -62,6 +80,24 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     await has("paid");
     assert.deepEqual(await idsOf(page), ["paid"]);
   });
+
+  const many = Array.from({ length: 300 }, (_, at) => `m-${at}`);
+  for (const [query, unshown] of [
+    ["types=paid", many.map((id) => textAction(id))],
+    ["hide=nightbot", many.map((id) => textAction(id, { author: "@NightBot" }))],
+    ["commands=off", many.map((id) => textAction(id, { text: "!uptime" }))],
+    ["", many.map(deletionOf)],
+  ] as const) {
+    it(`keeps nothing that it does not show: ${query || "deletions"}`, async () => {
+      const { page, chat } = pages;
+      await visit(`&max=10&${query}`);
+      await pages.stateIs("open");
+      chat.say([...unshown, paidAction("last", "$5.00")]);
+      await has("last");
+      const held = await countOfMessages(page);
+      assert.ok(held >= 1 && held <= 50, `${held} messages are in memory`);
+    });
+  }
 
   it("is transparent without scroll bars, in every theme, and says where it stands", async () => {
     const { page, chat } = pages;

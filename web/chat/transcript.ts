@@ -63,7 +63,7 @@ export class Transcript {
     return row;
   }
 
-  /** Forgets a row that left the page. */
+  /** Forgets a row that left the page, or is not shown on it. */
   drop({ message }: Row): void {
     if (!message) return;
     this.#rows.delete(message.id);

@@ -30,7 +30,9 @@ export class Stage {
   take(items: readonly (ShownMessage | "gap")[]): void {
     for (const item of items) {
       const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
-      if (row && this.#isShown(row)) this.#rows.set(row, performance.now());
+      if (!row) continue;
+      if (this.#isShown(row)) this.#rows.set(row, performance.now());
+      else this.#transcript.drop(row);
     }
     this.#showPinned();
     this.#limit();
