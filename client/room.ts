@@ -40,6 +40,8 @@ export function chat<D extends boolean = false, T extends TypeOrGroup = MessageT
 
 type Listeners = { [E in keyof ChatEvents]: Set<(value: ChatEvents[E]) => void> };
 type Emission = { [E in keyof ChatEvents]: [event: E, value: ChatEvents[E]] }[keyof ChatEvents];
+/** `passed`: the cursor up to which nothing is wanted; it moves the room's cursor in its turn. */
+type Entry = Emission | ["passed", cursor: number];
 
 class Room implements Chat {
   cursor: number | undefined;
@@ -58,7 +60,7 @@ class Room implements Chat {
     error: new Set(),
   };
   /** What has come and was not handed out yet. */
-  readonly #queue: Emission[] = [];
+  readonly #queue: Entry[] = [];
   /** Those who wait for the queue to change, or for the end. */
   #waiting: (() => void)[] = [];
   /** Of the present connection, or of the wait for the next one. */
@@ -221,11 +223,18 @@ class Room implements Chat {
     this.#retries.succeed();
     if (type === "gap") this.#enqueue("gap", { after: before, cursor, ...(details && { details }) });
     if (this.#isWanted(type)) this.#enqueue("message", message);
+    else this.#pass(cursor);
   }
 
-  #enqueue(...emission: Emission): void {
+  #pass(cursor: number): void {
+    const last = this.#queue.at(-1);
+    if (last?.[0] === "passed") last[1] = cursor;
+    else this.#enqueue("passed", cursor);
+  }
+
+  #enqueue(...entry: Entry): void {
     if (this.#isClosed()) return;
-    this.#queue.push(emission);
+    this.#queue.push(entry);
     this.#wake();
     this.#push();
   }
@@ -240,9 +249,15 @@ class Room implements Chat {
     }
   }
 
-  #handOut(emission: Emission): void {
+  #handOut(entry: Entry): void {
+    if (entry[0] === "passed") this.cursor = entry[1];
+    else this.#tell(entry);
+    this.#wake();
+  }
+
+  #tell(emission: Emission): void {
     const [event, value] = emission;
-    if (event === "message") this.cursor = value.cursor;
+    if (event === "message" || event === "init") this.cursor = value.cursor;
     if (event === "end") this.end = value;
     this.#emit(...emission);
     if (event === "error") {
@@ -250,7 +265,6 @@ class Room implements Chat {
       this.#finish({ error: value });
     }
     if (event === "end") this.#finish();
-    this.#wake();
   }
 
   #emit(...[event, value]: Emission): void {

@@ -141,7 +141,10 @@ export interface ProbeResult {
  * over. Leaving the loop closes it.
  */
 export interface Chat<M = Message> extends AsyncIterable<M> {
-  /** Of the last message handed out, or the one that was asked for: store it, and give it as `cursor` after a restart. */
+  /**
+   * All up to here was handed out, or is of no chosen type: store it, and give it as `cursor` after a restart. Undefined
+   * before the first `init`, unless one was asked for.
+   */
   readonly cursor: number | undefined;
   readonly state: State;
   /** Set once the chat is over. */

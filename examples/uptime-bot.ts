@@ -13,12 +13,14 @@ const began = Date.now();
 
 const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"] });
 room.on("gap", ({ after }) => console.error(`Messages may be missing after ${after}.`));
-for await (const { author, message, cursor } of room) {
+const keep = () => writeFileSync(file, String(room.cursor));
+room.on("init", keep); // a restart before the first message goes on here, too
+for await (const { author, message } of room) {
   if (/^!uptime\b/.test(message)) {
     const minutes = Math.floor((Date.now() - began) / 60_000);
     console.log(`@${author.replace(/^@/, "")} The bot has been up for ${minutes} min.`);
   }
   // For answers of a language model, send `message` to its provider here, with your own key from the environment:
   // const answer = await fetch("https://…", { headers: { authorization: `Bearer ${process.env.KEY}` }, … });
-  writeFileSync(file, String(cursor)); // after the answer: a crash in between repeats it instead of losing it
+  keep(); // after the answer: a crash in between repeats it instead of losing it
 }

@@ -128,6 +128,54 @@ describe("a chat of the SDK", () => {
     assert.deepEqual(await typesOf(), types);
   });
 
+  it("moves its cursor over what was not chosen, in the order of the stream", async () => {
+    const frames = ["chat", "superchat", "chat", "chat", "superchat", "chat"].map((type, index) =>
+      message(index + 1, { type }),
+    );
+    await using server = await AnsweringServer.start(
+      cuts(init(0), ...frames),
+      streams(init(6), message(7), message(8), END),
+    );
+    const room = chat(server.url, { ...FAST, types: ["superchat"] });
+    const places: unknown[] = [room.cursor];
+    room.on("init", () => places.push(["init", room.cursor]));
+    room.on("end", () => places.push(["end", room.cursor]));
+    const loop = room[Symbol.asyncIterator]();
+    const next = async () => places.push([(await loop.next()).value?.cursor, room.cursor]);
+    await next();
+    await server.changes.until(() => server.calls.length === 2, "the second call"); // all is in the queue
+    places.push(room.cursor);
+    await next();
+    await next();
+    assert.deepEqual(places, [
+      undefined,
+      ["init", 0],
+      [2, 2],
+      2,
+      [5, 5],
+      ["init", 6],
+      ["end", 8],
+      [undefined, 8],
+    ]);
+    assert.equal(server.calls[1]?.lastEventId, "6");
+  });
+
+  it("moves its cursor over what was not chosen also where listeners are given messages", async () => {
+    await using server = await AnsweringServer.start(
+      streams(init(3), message(4), message(5, { type: "superchat" }), message(6), message(7), END),
+    );
+    const room = chat(server.url, { ...FAST, types: ["superchat"] });
+    const places: unknown[] = [];
+    for (const event of ["init", "message", "end"] as const)
+      room.on(event, () => places.push([event, room.cursor]));
+    await new Promise((resolve) => room.on("end", resolve));
+    assert.deepEqual(places, [
+      ["init", 3],
+      ["message", 5],
+      ["end", 7],
+    ]);
+  });
+
   it("fires gap before the first message behind it, where its cursor was not honoured", async () => {
     await using server = await AnsweringServer.start(
       cuts(init(100), messages(101, 102)),

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { freePorts } from "../chaos/service.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import {
@@ -251,6 +253,54 @@ describe("watch --post", () => {
     assert.ok(
       (hook.waits[1] ?? 0) >= 2000,
       "it asked to be left alone for a second, after which the usual wait comes",
+    );
+  });
+
+  it("keeps its cursor also while only types come that were not asked for, and none that is not taken", async (t) => {
+    const path = await temporaryFile(t);
+    const holds = async (cursor: number) => {
+      for (const limit = AbortSignal.timeout(15_000); ; await delay(20)) {
+        const text = await readFile(path, "utf8").catch(() => "");
+        if (text === `${cursor}\n`) return;
+        assert.ok(!limit.aborted, `the file does not hold ${cursor}, but ${text}`);
+      }
+    };
+    const paid = (cursor: number) => message(cursor, { type: "superchat" });
+    let stream: ServerResponse | undefined;
+    await using hook = await AnsweringServer.start((response) => {
+      if (hook.calls.length > 1) response.end();
+    }); // the first is not answered
+    await using server = await AnsweringServer.start((response, call) => {
+      stream = response;
+      streams(init(Number(call.lastEventId ?? 100)))(response, call);
+    });
+    const args = ["watch", VIDEO, "--server", server.url, "--post", hook.url, "--cursor-file", path];
+    const start = () => new Command([...args, "--types", "paid"]);
+    const stop = async (command: Command) => {
+      command.child.kill("SIGTERM");
+      await command.exited;
+    };
+    const first = start();
+    await holds(100);
+    stream?.write(messages(101, 150));
+    await holds(150);
+    stream?.write(paid(151) + messages(152, 160));
+    await hook.changes.until(() => hook.calls.length === 1, "the message that is not taken");
+    await delay(2500); // longer than it waits between two writes
+    await stop(first);
+    await holds(150);
+    const second = start();
+    await server.changes.until(() => server.calls.length === 2, "the second stream");
+    stream?.write(paid(151) + messages(152, 160));
+    await holds(160);
+    await stop(second);
+    assert.deepEqual(
+      server.calls.map(({ lastEventId }) => lastEventId),
+      [undefined, "150"],
+    );
+    assert.deepEqual(
+      hook.calls.map(({ body }) => body.cursor),
+      [151, 151],
     );
   });
 

@@ -5,6 +5,7 @@ import { CommandError } from "./session.ts";
 
 export class CursorFile {
   readonly path: string;
+  #written = Promise.resolve();
 
   /** Without a path the file is named after the video. Throws `RelayError` where that cannot be read as one. */
   constructor(path: string | undefined, video: string) {
@@ -28,8 +29,13 @@ export class CursorFile {
     return Number(text);
   }
 
-  /** The file holds the old cursor or the new one, whatever happens. */
-  async write(cursor: number): Promise<void> {
+  /** The file holds the old cursor or the new one, whatever happens. One write begins after the other. */
+  write(cursor: number): Promise<void> {
+    this.#written = this.#written.then(() => this.#replace(cursor));
+    return this.#written;
+  }
+
+  async #replace(cursor: number): Promise<void> {
     const part = `${this.path}.part`;
     const file = await open(part, "w");
     try {

@@ -46,7 +46,7 @@ export const WATCH_FLAGS = {
   post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
   "cursor-file": optional(
     "",
-    "with --post: file that holds the cursor of the last message that was taken; without it <video id>.cursor",
+    "with --post: file that holds the cursor after which a restart goes on; without it <video id>.cursor",
     (path) => path,
   ),
   RELAY_POST_SECRET: optional(

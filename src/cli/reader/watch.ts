@@ -11,6 +11,9 @@ import { notice, openRoom, runSession } from "./session.ts";
 import { jsonLine } from "./text.ts";
 import { Webhook } from "./webhook.ts";
 
+/** How often the cursor is written where messages come that were not asked for. */
+const KEEP_MS = 2000;
+
 type WatchInput = Input<typeof WATCH_FLAGS>;
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
@@ -54,18 +57,39 @@ async function print(
 async function send(
   { values, arguments: [videoId = ""] }: WatchInput,
   url: URL,
-  signal: AbortSignal,
+  stopped: AbortSignal,
 ): Promise<number> {
   const cursorFile = new CursorFile(values["cursor-file"], videoId);
-  const cursor = (await cursorFile.read()) ?? values.since;
+  let kept = await cursorFile.read();
+  const cursor = kept ?? values.since;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([stopped, ending.signal]);
   const room = openRoom(values.RELAY_URL, { ...roomOptions(values), cursor, videoId, signal, details: true });
   const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoId);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
-  for await (const message of room) {
-    await webhook.post(message, signal);
-    await cursorFile.write(message.cursor);
+  let isTaken = true; // whether the receiver has all that was handed out
+  room.on("message", () => {
+    isTaken = false;
+  });
+  const keep = async (): Promise<void> => {
+    if (!isTaken || room.cursor === undefined || room.cursor === kept) return;
+    kept = room.cursor;
+    await cursorFile.write(kept);
+  };
+  const keepAside = () => void keep().catch((error) => ending.abort(error));
+  room.on("init", keepAside);
+  const timer = setInterval(keepAside, KEEP_MS); // while nothing comes that is wanted
+  try {
+    for await (const message of room) {
+      await webhook.post(message, signal);
+      isTaken = true;
+      await keep();
+    }
+    await keep();
+    return over(room);
+  } finally {
+    clearInterval(timer);
   }
-  return over(room);
 }
 
 function roomOptions({ since, backfill, types, wait }: WatchInput["values"]) {
