@@ -106,6 +106,30 @@ test("yt-dlp's file of a replay is read page by page, and one of a live chat as 
   assert.deepEqual(actions, [said("one", 0), said("two", 0)]);
 });
 
+test("a recording may have hundreds of thousands of lines", async (t) => {
+  const upstream = await startFor(t);
+  const line = (at: number) => JSON.stringify(said(`m-${at}`, at));
+  const folder = await folderWith(t, {
+    "long.live_chat.json": `${Array.from({ length: 300_000 }, (_, at) => line(at)).join("\n")}\n`,
+  });
+  const chat = await upstream.play(VIDEO, join(folder, "long.live_chat.json"), { as: "replay" });
+  assert.equal(chat.ledger.length, 300_000);
+  assert.equal(chat.ledger.at(-1)?.id, "m-299999");
+});
+
+test("lines end at line feeds alone, and one document may take several lines", async (t) => {
+  const upstream = await startFor(t);
+  const folder = await folderWith(t, {
+    "1.json": `${JSON.stringify(said("one\u2028\u2029", 0))}\r\n\n${JSON.stringify(said("two", 0))}`,
+    "2.json": JSON.stringify([said("three", 0), said("four", 0)], null, 2),
+  });
+  const chat = await upstream.play(VIDEO, folder, { as: "replay" });
+  assert.deepEqual(
+    chat.ledger.map(({ id }) => id),
+    ["one\u2028\u2029", "two", "three", "four"],
+  );
+});
+
 test("what was recorded live can be played as a replay, and a replay as live", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {

@@ -3,6 +3,7 @@
  * actions, yt-dlp's `.live_chat.json`, and pages as HTML or as initial data. Files are taken in the order of their
  * names; what holds no chat is passed over.
  */
+import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { dig, isObject, type JsonObject } from "./json.ts";
@@ -51,8 +52,8 @@ export async function readRecording(paths: readonly string[]): Promise<Recording
   const contents: Content[] = [];
   for (const file of files) {
     if (![".json", ".jsonl", ".html"].includes(extname(file))) continue;
-    const text = await readFile(file, "utf8");
-    contents.push(...(extname(file) === ".html" ? htmlPage(text) : jsonContents(text)));
+    for await (const content of extname(file) === ".html" ? htmlPages(file) : jsonContents(file))
+      contents.push(content);
   }
   const pages = contents.filter((content) => "tokens" in content);
   const moments = contents.filter((content) => "atMs" in content);
@@ -112,11 +113,32 @@ function inOrder(moments: readonly Moment[]): Moment[] {
   });
 }
 
-function jsonContents(text: string): Content[] {
-  const lines = text.startsWith("{") ? text.split("\n") : [];
-  if (lines.length > 1 && parse(lines[0] ?? "") !== undefined)
-    return lines.flatMap((line) => jsonContent(parse(line)));
-  return jsonContent(parse(text));
+/** Of JSON lines, of which there may be any number, or of one document over several lines. */
+async function* jsonContents(path: string): AsyncGenerator<Content> {
+  let isFirst = true;
+  for await (const line of linesOf(path)) {
+    const value = parse(line);
+    if (isFirst && value === undefined) {
+      yield* jsonContent(parse(await readFile(path, "utf8")));
+      return;
+    }
+    isFirst = false;
+    yield* jsonContent(value);
+  }
+}
+
+/** Ends them at line feeds alone: a message may hold any other line break as it is. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  let line = "";
+  for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: 1 << 20 })) {
+    const [end = "", ...more]: string[] = chunk.split("\n");
+    line += end;
+    for (const next of more) {
+      yield line;
+      line = next;
+    }
+  }
+  if (line !== "") yield line;
 }
 
 function jsonContent(value: unknown): Content[] {
@@ -137,8 +159,9 @@ function jsonContent(value: unknown): Content[] {
   return [{ atMs: timeOf([value]), actions }];
 }
 
-function htmlPage(text: string): Content[] {
-  return text.includes("ytInitialData") ? [page(text, text, undefined)] : [];
+async function* htmlPages(path: string): AsyncGenerator<Content> {
+  const text = await readFile(path, "utf8");
+  if (text.includes("ytInitialData")) yield page(text, text, undefined);
 }
 
 function page(content: string | JsonObject, text: string, data: JsonObject | undefined): RecordedPage {
