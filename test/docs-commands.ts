@@ -20,7 +20,7 @@ const DEMO = "http://127.0.0.1:8080";
 const VIDEO = "demo-stream";
 
 const ELSEWHERE: [RegExp, string][] = [
-  [/^npm (ci|test)|^npm run /, "is what .ci/run runs"],
+  [/^npm (ci|test|start)|^npm run /, "is what .ci/run or command-line.test.ts runs"],
   [/^npm install --prefix|^docker |docker compose /, "changes the machine"],
   [/^RELAY_STORE=postgres:/, "names a server of the reader's own"],
   [/^promtool /, "is run by deploy.test.ts"],
@@ -56,6 +56,14 @@ describe("the commands of the documents", () => {
     await relay[Symbol.asyncDispose]();
   });
 
+  it("README.md: begins with what does everything in a fresh checkout, and names no command that is not there", () => {
+    const text = readFileSync(join(ROOT, "README.md"), "utf8");
+    const begin = /^# .+\n\n.+\n\n```sh\n(npm ci && npm run demo .*)\n(npm ci && npm test)\n```\n/;
+    assert.match(text, begin);
+    assert.doesNotMatch(text, /^livechat-relay /m);
+    assert.doesNotMatch(text, /`livechat-relay /);
+  });
+
   it("are there", () => assert.ok(blocks.length > 20, `${blocks.length}`));
 
   for (const { page, script } of blocks) {
@@ -73,13 +81,15 @@ describe("the commands of the documents", () => {
       const ready = script
         .replaceAll(DEMO, relay.url)
         .replaceAll("http://127.0.0.1:9000", hook.url)
-        .replaceAll("npx livechat-relay", "livechat-relay")
+        .replaceAll("npx livechat-relay", "bin/livechat-relay")
         .replaceAll("<the last id you saw>", "0")
         .replaceAll("<URL or id of the video>", VIDEO);
       // A backup needs a store, and its restoration a backup.
       if (/backup/.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
       const given = script.startsWith("cp backup.db") ? "livechat-relay backup backup.db\n" : "";
-      await play(`${given}${ready}`, folder, env, () => hook.calls.length > 0);
+      // The README is read before anything is installed: the command alone is not found there.
+      const path = `${page === "README.md" ? "" : `${folder}/bin:`}${process.env.PATH}`;
+      await play(`${given}${ready}`, folder, { ...env, PATH: path }, () => hook.calls.length > 0);
     });
   }
 });
@@ -101,7 +111,7 @@ it("docs/operations.md: its query reads a store", async (t) => {
 });
 
 /** What runs on and on: it is stopped once it has shown something. */
-const ENDLESS = /^(RELAY_\w+=\S+ )?livechat-relay (watch|serve|demo)\b|^curl -N/;
+const ENDLESS = /^(RELAY_\w+=\S+ )?(bin\/)?livechat-relay (watch|serve|demo)\b|^curl -N/;
 
 /** Runs the lines one after another; each must succeed. */
 async function play(
@@ -115,7 +125,7 @@ async function play(
     const isEndless = ENDLESS.test(line);
     const child = spawn("sh", ["-c", `exec env ${line}`], {
       cwd,
-      env: { ...env, PATH: `${cwd}/bin:${process.env.PATH}`, HOME: cwd },
+      env: { ...env, HOME: cwd },
       stdio: ["ignore", "pipe", "pipe"],
       timeout: 20_000,
       killSignal: "SIGKILL",
