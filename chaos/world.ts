@@ -30,6 +30,8 @@ export interface WorldOptions {
   store?: "sqlite" | "memory";
   /** What the service does without. */
   without?: readonly ShortCut[];
+  /** The longest that everybody may take to have everything, once nothing is wrong any more. */
+  settleMs?: number;
 }
 
 /** How the service is set: everything faster than in life; seven rooms ask for more calls than the spacing allows. */
@@ -38,7 +40,6 @@ export const GRACE_MS = 4000;
 /** Longer than any wall before a single room, shorter than what the breaker must endure. */
 const FAILING = { failures: 5, ms: 15_000 };
 
-/** The longest that everybody may take to have everything, once nothing is wrong any more. */
 const SETTLE_MS = 25_000;
 /** Holds all that is said in an hour; what is left of it is taken where the disk is to be full. */
 const DISK_BYTES = 512 * 1024 * 1024;
@@ -81,11 +82,12 @@ export class World implements AsyncDisposable {
   readonly gapJudge = new GapJudge();
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
+  settleMs = SETTLE_MS;
   #orders: { name: string; fault: Fault }[] = [];
   #named = 0;
 
   static async create(
-    { seed, projectDir, store, without = [] }: WorldOptions,
+    { seed, projectDir, store, without = [], settleMs = SETTLE_MS }: WorldOptions,
     verdict: Verdict,
   ): Promise<World> {
     const upstream = await startSimulator({ seed });
@@ -114,7 +116,9 @@ export class World implements AsyncDisposable {
         RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
       },
     });
-    return new World(new Random(seed, "chaos"), verdict, upstream, door, injector, disk, service);
+    const world = new World(new Random(seed, "chaos"), verdict, upstream, door, injector, disk, service);
+    world.settleMs = settleMs;
+    return world;
   }
 
   private constructor(
@@ -278,12 +282,12 @@ export class World implements AsyncDisposable {
   }
 
   /** Waits for something that must come about; that it does not is a violation. */
-  async until(condition: () => boolean, what: string | (() => string), limitMs = SETTLE_MS): Promise<void> {
+  async until(condition: () => boolean, what: string | (() => string), maxMs = this.settleMs): Promise<void> {
     const from = performance.now();
     while (!condition() && !this.verdict.over.aborted) {
-      if (performance.now() - from > limitMs) {
+      if (performance.now() - from > maxMs) {
         const missing = typeof what === "string" ? what : what();
-        this.verdict.violate(`waited ${limitMs} ms in vain for ${missing}`);
+        this.verdict.violate(`waited ${maxMs} ms in vain for ${missing}`);
         return;
       }
       await this.pause(20);
