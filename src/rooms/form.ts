@@ -30,7 +30,10 @@ export interface Form {
   head(init: Init): Packet;
   /** A message's frame, not yet ready to be written. */
   frame(message: StoredMessage): Buffer;
-  /** Frames as one write. What is not shared by viewers is not worth being compressed. */
+  /**
+   * Frames as one write. What is not shared by viewers is not worth being compressed. Throws where there is nothing to
+   * write and the body is in chunks: a chunk of size 0 ends the body (RFC 9112, 7.1).
+   */
   pack(frames: readonly Buffer[], isShared: boolean): Packet;
   readonly keepalive: Packet;
   /** The terminal frame: `error` for a room that failed, `end` for one that ended or was released. */
@@ -55,6 +58,7 @@ const LINE_END = Buffer.from("\r\n");
 
 function inChunk(parts: readonly Buffer[]): Packet {
   const size = parts.reduce((sum, { length }) => sum + length, 0);
+  if (size === 0) throw new Error("a chunk without bytes would end the body");
   return { bytes: Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...parts, LINE_END]), size };
 }
 

@@ -202,6 +202,7 @@ export class Room implements ViewerHost {
       const last = messages.at(-1)?.cursor ?? this.tail.floor;
       const before = last - messages.length;
       if (before !== after) await this.#expectPruned(after, before);
+      if (messages.length === 0) return { packet: undefined, next: last };
       return assembleChunk(before, messages.map(form.frame), form, this.#pagesRead <= MAX_SHARED_PAGES);
     });
   }

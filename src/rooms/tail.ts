@@ -17,7 +17,8 @@ const MAX_SHARED_CHUNKS = 32;
 
 /** Frames from after one cursor up to another, ready to be written. */
 export interface Chunk {
-  packet: Packet;
+  /** Undefined where all of these messages have been deleted: nothing is written, and the cursor moves on. */
+  packet: Packet | undefined;
   /** The cursor of the last frame in it. */
   next: number;
 }

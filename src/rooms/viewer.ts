@@ -140,7 +140,7 @@ export class Viewer implements SinkOwner {
   #send({ packet, next }: Chunk): void {
     if (next <= this.#cursor) throw new Error(`a chunk after ${this.#cursor} that leads to ${next}`);
     this.#cursor = next;
-    this.#write(packet);
+    if (packet) this.#write(packet);
   }
 
   #write(packet: Packet): void {

@@ -1,0 +1,81 @@
+/** Viewers whose page of the store is empty, because retention has deleted what follows their cursor: as bytes on the wire. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { type TestContext, test } from "node:test";
+import { systemClock } from "../src/clock.ts";
+import { takeSocket } from "../src/http/hand-over.ts";
+import { SocketSink } from "../src/http/sinks.ts";
+import { FORMS } from "../src/rooms/form.ts";
+import { Room } from "../src/rooms/room.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { messages, own } from "./support/store-reading.ts";
+import { OVER, openFor, ROOM, temporaryFile } from "./support/store-subject.ts";
+
+const LIMIT = { timeout: 20_000 };
+const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+const LAST_CHUNK = "0\r\n\r\n";
+
+/** All that a viewer of a finished room is sent if everything after its cursor has been deleted. */
+async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffer> {
+  const store = await openFor(t, storeUrl);
+  const claim = await own(store, ROOM);
+  await store.append(claim, claim.head, messages(["a", "b"]), "{}");
+  while ((await store.prune(Date.now() + 1000, 100)) > 0);
+  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
+  const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
+  room.finish(OVER);
+  const server = createServer(async (_request, response) => {
+    response.writeHead(200);
+    const open = () => new SocketSink(takeSocket(response), server, FORMS.plain.chunked, () => {});
+    const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, open };
+    await room.enter(request, () => claim.head); // a place that was there before the messages were deleted
+  });
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  t.after(() => socket.destroy());
+  socket.write(REQUEST);
+  const received: Buffer[] = [];
+  for await (const bytes of socket.iterator({ destroyOnReturn: false })) {
+    received.push(bytes);
+    if (bytes.includes(LAST_CHUNK)) break;
+  }
+  return Buffer.concat(received);
+}
+
+/** The chunks of the body, up to the one of size 0, and what came behind that. */
+function chunksOf(answer: Buffer): { chunks: string[]; behind: string } {
+  const chunks: string[] = [];
+  for (let at = answer.indexOf("\r\n\r\n") + 4; ; ) {
+    const lineEnd = answer.indexOf("\r\n", at);
+    const size = Number.parseInt(answer.toString("latin1", at, lineEnd), 16);
+    const end = lineEnd + 2 + size;
+    if (size === 0) return { chunks, behind: answer.toString("latin1", end + 2) };
+    chunks.push(answer.toString("latin1", lineEnd + 2, end));
+    at = end + 2;
+  }
+}
+
+for (const storeName of ["memory", "sqlite"]) {
+  test(
+    `an empty page of ${storeName} is no chunk of the body: the rest of the stream follows`,
+    LIMIT,
+    async (t) => {
+      const url = storeName === "memory" ? "memory:" : `sqlite:${await temporaryFile(t)}`;
+      const { chunks, behind } = chunksOf(await sentAfterPruning(t, url));
+      assert.equal(behind, "");
+      assert.match(chunks.join(""), /event: init\n.*event: end\n/s);
+    },
+  );
+}
+
+test("nothing cannot be packed as a chunk, which would end the body", () => {
+  for (const packing of ["chunked", "gzip"] as const) {
+    assert.throws(() => FORMS.plain[packing].pack([], false), /end the body/);
+  }
+});
