@@ -18,6 +18,8 @@ export class SimulatedSink implements Sink {
   #owner: SinkOwner | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
+  /** Bytes of all that was written. */
+  written = 0;
   #isStalled = false;
   #isAwaited = false;
 
@@ -31,6 +33,7 @@ export class SimulatedSink implements Sink {
 
   write({ bytes }: Packet): boolean {
     if (this.closedBy) return false;
+    this.written += bytes.length;
     if (!this.#isStalled) {
       this.#take(bytes);
       return true;
@@ -39,6 +42,10 @@ export class SimulatedSink implements Sink {
     this.#heldBytes += bytes.length;
     this.#isAwaited ||= this.#heldBytes >= HIGH_WATER_BYTES;
     return !this.#isAwaited;
+  }
+
+  async taken(): Promise<number> {
+    return this.written - this.#heldBytes;
   }
 
   /** From now on nothing is taken. */

@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { takeSocket } from "../src/http/hand-over.ts";
+import { SendQueues } from "../src/http/send-queues.ts";
 import { SocketSink } from "../src/http/sinks.ts";
 import { FORMS } from "../src/rooms/form.ts";
 import { Room } from "../src/rooms/room.ts";
@@ -30,7 +31,14 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   room.finish(OVER);
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
-    const open = () => new SocketSink(takeSocket(response), server, FORMS.plain.chunked, () => {});
+    const open = () =>
+      new SocketSink(
+        takeSocket(response),
+        server,
+        FORMS.plain.chunked,
+        new SendQueues(systemClock),
+        () => {},
+      );
     const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, open };
     await room.enter(request, () => claim.head); // a place that was there before the messages were deleted
   });

@@ -26,6 +26,8 @@ async function watch(rooms: Rooms) {
       open: () => ({
         form: FORMS.plain.bare,
         write: () => true,
+        written: 0,
+        taken: async () => 0,
         end: () => ended.resolve(),
         reset: () => ended.resolve(),
         attach: (owner) => {

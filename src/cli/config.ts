@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { WINDOW_MS } from "../rooms/lateness.ts";
 import { QUIET_MS } from "../rooms/silence.ts";
-import { STALL_MS } from "../rooms/viewer.ts";
+import { STALL_MS } from "../rooms/stall.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";

@@ -16,6 +16,7 @@ import { describeApi } from "./openapi.ts";
 import { pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { roomsRoute } from "./rooms.ts";
+import { SendQueues } from "./send-queues.ts";
 import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
@@ -101,7 +102,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const addresses = new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.streamsNotHandedOver();
-  streamRoute(app, { rooms, addresses, socketAnswers, handsOver, compresses: settings.compression });
+  const queues = new SendQueues(clock);
+  streamRoute(app, { rooms, addresses, socketAnswers, queues, handsOver, compresses: settings.compression });
   if (settings.callerPolling) callerPollingRoutes(app, routes);
   if (settings.probe) probeRoute(app, routes);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);

@@ -5,15 +5,18 @@ import { bodyEnd, type Form, type Packet } from "../rooms/form.ts";
 import { RunningSum } from "../rooms/gzip.ts";
 import type { Sink, SinkOwner } from "../rooms/sink.ts";
 import { giveBack } from "./hand-over.ts";
+import type { SendQueues } from "./send-queues.ts";
 
 /** A response, its head sent. */
 export class ResponseSink implements Sink {
   readonly form: Form;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
+  readonly #queues: SendQueues;
 
-  constructor(response: ServerResponse, form: Form, onClosed: () => void) {
+  constructor(response: ServerResponse, form: Form, queues: SendQueues, onClosed: () => void) {
     this.form = form;
+    this.#queues = queues;
     this.#response = response;
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // a connection that breaks is a viewer that leaves
@@ -22,6 +25,14 @@ export class ResponseSink implements Sink {
 
   write({ bytes }: Packet): boolean {
     return this.#response.write(bytes);
+  }
+
+  get written(): number {
+    return this.#socket.bytesWritten;
+  }
+
+  taken(): Promise<number> {
+    return this.#queues.taken(this.#socket);
   }
 
   end(): void {
@@ -68,14 +79,16 @@ export class SocketSink implements Sink {
   readonly form: Form;
   readonly #socket: SinkSocket;
   readonly #server: Server;
+  readonly #queues: SendQueues;
   readonly #onClosed: () => void;
   readonly #sum: RunningSum | undefined;
   #owner: SinkOwner | undefined;
 
-  constructor(socket: Socket, server: Server, form: Form, onClosed: () => void) {
+  constructor(socket: Socket, server: Server, form: Form, queues: SendQueues, onClosed: () => void) {
     this.form = form;
     this.#socket = socket;
     this.#server = server;
+    this.#queues = queues;
     this.#onClosed = onClosed;
     this.#sum = form.packing === "gzip" ? new RunningSum() : undefined;
     this.#socket[sinkOf] = this;
@@ -86,6 +99,14 @@ export class SocketSink implements Sink {
   write({ bytes, sum }: Packet): boolean {
     if (sum) this.#sum?.add(sum);
     return this.#socket.writable && this.#socket.write(bytes);
+  }
+
+  get written(): number {
+    return this.#socket.bytesWritten;
+  }
+
+  taken(): Promise<number> {
+    return this.#queues.taken(this.#socket);
   }
 
   end(): void {

@@ -12,6 +12,7 @@ import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { takeSocket } from "./hand-over.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
+import type { SendQueues } from "./send-queues.ts";
 import { ResponseSink, SocketSink } from "./sinks.ts";
 import type { SocketAnswers } from "./socket-answers.ts";
 
@@ -29,6 +30,7 @@ interface StreamParts {
   rooms: Rooms;
   addresses: AddressLimit;
   socketAnswers: SocketAnswers;
+  queues: SendQueues;
   /** Whether a stream may be written to its socket alone. */
   handsOver: boolean;
   /** Whether it may be compressed, which only such a stream can be. */
@@ -66,7 +68,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
 function openSink(
   reply: FastifyReply<{ Querystring: StreamQuery }>,
   gone: AbortSignal,
-  { socketAnswers, handsOver, compresses }: StreamParts,
+  { socketAnswers, queues, handsOver, compresses }: StreamParts,
   onClosed: () => void,
 ): Sink {
   gone.throwIfAborted();
@@ -87,13 +89,13 @@ function openSink(
     ...(isGzip && { "content-encoding": "gzip" }),
   });
   const forms = FORMS[request.query.details === "true" ? "detailed" : "plain"];
-  if (!isTaken) return new ResponseSink(response, forms.bare, onClosed);
+  if (!isTaken) return new ResponseSink(response, forms.bare, queues, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // In one write go out the head and the first frames, which follow in this turn.
   const { socket } = response;
   socket.cork();
   process.nextTick(() => socket.uncork());
-  return new SocketSink(takeSocket(response), reply.server.server, form, onClosed);
+  return new SocketSink(takeSocket(response), reply.server.server, form, queues, onClosed);
 }
 
 /** Whether a request has no body, and its answer comes in chunks. */

@@ -55,6 +55,7 @@ class NullSink implements Sink {
   /** Resolves when the room lets go of it. */
   readonly ended: Promise<void>;
   readonly form = FORMS.plain.bare;
+  readonly written = 0;
   readonly #close: () => void;
   #owner: SinkOwner | undefined;
 
@@ -69,6 +70,10 @@ class NullSink implements Sink {
 
   write(): boolean {
     return true;
+  }
+
+  async taken(): Promise<number> {
+    return 0;
   }
 
   end(): void {

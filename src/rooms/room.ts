@@ -90,6 +90,10 @@ export class Room implements ViewerHost {
     return this.#viewers.size + this.#entering;
   }
 
+  get stallMs(): number {
+    return this.#parts.settings.stallMs;
+  }
+
   now(): number {
     return this.#parts.clock.monotonic();
   }
@@ -155,15 +159,19 @@ export class Room implements ViewerHost {
   /** Due keepalives, and an end to viewers that take nothing. */
   async tick(): Promise<void> {
     const { clock, telemetry } = this.#parts;
-    const { keepaliveMs, stallMs } = this.#parts.settings;
+    const { keepaliveMs } = this.#parts.settings;
     this.#pages.clear();
     this.#pagesRead = 0;
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
+    const suspects: Viewer[] = [];
     await inSlices(this.#viewers, clock, (viewer) => {
       if (keepaliveDue) viewer.keepalive();
-      if (viewer.resetIfStalled(stallMs)) telemetry.viewerDropped(this.videoId, viewer.cursor);
+      if (viewer.isSuspect) suspects.push(viewer);
     });
+    for (const viewer of suspects) {
+      if (await viewer.resetIfStopped()) telemetry.viewerDropped(this.videoId, viewer.cursor);
+    }
   }
 
   /** All its viewers, for an orderly end of the service. */

@@ -6,6 +6,10 @@ export interface Sink {
   readonly form: Form;
   /** Whether more may be written at once; where not, a drain follows. */
   write(packet: Packet): boolean;
+  /** All bytes of the connection that were written so far. */
+  readonly written: number;
+  /** How many of them the other end has taken, as far as the system tells. Never rejects. */
+  taken(): Promise<number>;
   /** Ends the stream once the connection has taken what was written. */
   end(): void;
   /** Cuts the connection and discards what it has not taken, in the kernel too. */

@@ -6,16 +6,16 @@
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import type { Form, Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
+import { Stall } from "./stall.ts";
 import type { Chunk, Tail } from "./tail.ts";
-
-/** How long a viewer may take nothing of what was written, in milliseconds. */
-export const STALL_MS = 30_000;
 
 /** What a viewer needs of its room. */
 export interface ViewerHost {
   readonly tail: Tail;
   /** Set once the room is over: viewers that have everything get the terminal frame, and are closed. */
   readonly end: RoomEnd | undefined;
+  /** How long a viewer may take nothing of what was written, in milliseconds. */
+  readonly stallMs: number;
   /** Messages after a cursor below the tail's floor. */
   page(after: number, form: Form): Promise<Chunk>;
   /** Milliseconds on a clock that never jumps. */
@@ -32,7 +32,7 @@ export class Viewer implements SinkOwner {
   #cursor: number;
   /** What it waits for before it may write again; undefined while it is up to date or writing. */
   #waitsFor: "drain" | "page" | undefined;
-  #stalledSince: number | undefined;
+  readonly #stall: Stall;
   #isOpen = true;
 
   /** A viewer that has everything up to cursor `cursor`; it writes nothing before it is started. */
@@ -40,6 +40,7 @@ export class Viewer implements SinkOwner {
     this.#room = room;
     this.#sink = sink;
     this.#cursor = cursor;
+    this.#stall = new Stall(room.stallMs, room.now());
     sink.attach(this);
   }
 
@@ -81,12 +82,18 @@ export class Viewer implements SinkOwner {
 
   /** A comment that keeps idle connections from being reaped; a viewer that still has bytes to take needs none. */
   keepalive(): void {
-    if (this.#stalledSince === undefined) this.#write(this.#sink.form.keepalive);
+    if (!this.#stall.isFull) this.#write(this.#sink.form.keepalive);
   }
 
-  /** Cuts the connection if nothing of what was written has been taken for `stallMs`; returns whether it did. */
-  resetIfStalled(stallMs: number): boolean {
-    if (this.#stalledSince === undefined || this.#room.now() - this.#stalledSince < stallMs) return false;
+  /** Whether it has taken nothing for so long that it is to be looked at. */
+  get isSuspect(): boolean {
+    return this.#stall.isSuspect(this.#room.now());
+  }
+
+  /** Cuts the connection if its client has stopped reading; resolves with whether it did. */
+  async resetIfStopped(): Promise<boolean> {
+    const taken = await this.#sink.taken();
+    if (!this.#isOpen || !this.#stall.hasStopped(taken, this.#room.now())) return false;
     this.reset();
     return true;
   }
@@ -113,7 +120,7 @@ export class Viewer implements SinkOwner {
   }
 
   drained(): void {
-    this.#stalledSince = undefined;
+    this.#stall.drained();
     if (this.#waitsFor !== "drain") return;
     this.#waitsFor = undefined;
     this.pump();
@@ -147,7 +154,7 @@ export class Viewer implements SinkOwner {
     this.#room.sent(packet.size);
     if (this.#sink.write(packet)) return;
     if (this.#waitsFor !== "page") this.#waitsFor = "drain"; // the page that is being read may still follow
-    this.#stalledSince ??= this.#room.now();
+    this.#stall.full(this.#sink.written, this.#room.now());
   }
 
   // [spec] `event: end` | at most once | Terminal; body closes.

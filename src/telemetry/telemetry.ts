@@ -335,6 +335,6 @@ export class Telemetry {
 
   viewerDropped(videoId: string, cursor: number): void {
     this.#metrics.viewersDropped.inc();
-    this.log.info({ videoId, cursor }, "viewer dropped: it read nothing for too long");
+    this.log.info({ videoId, cursor }, "viewer dropped: it took nothing for too long");
   }
 }
