@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { takeSocket } from "../src/http/hand-over.ts";
@@ -29,16 +29,10 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(OVER);
+  const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
-    const open = () =>
-      new SocketSink(
-        takeSocket(response),
-        server,
-        FORMS.plain.chunked,
-        new SendQueues(systemClock),
-        () => {},
-      );
+    const open = () => new SocketSink(takeSocket(response), FORMS.plain.chunked, shared, () => {});
     const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, open };
     await room.enter(request, () => claim.head); // a place that was there before the messages were deleted
   });

@@ -10,7 +10,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { giveBack, handOverWorks, takeSocket } from "../src/http/hand-over.ts";
+import { handOverWorks, takeSocket } from "../src/http/hand-over.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 const LIMIT = { timeout: 20_000 };
@@ -31,11 +31,7 @@ function dial(t: TestContext, server: Server): Socket {
   return socket;
 }
 
-async function reads(socket: Socket, expected: RegExp): Promise<void> {
-  for (let text = ""; !expected.test(text); ) text += (await once(socket, "data"))[0];
-}
-
-test("a connection can be taken, written, read and given back, on this Node.js", LIMIT, async () => {
+test("a connection can be taken, read, written and closed, on this Node.js", LIMIT, async () => {
   assert.equal(await handOverWorks(), true);
 });
 
@@ -97,24 +93,4 @@ test("a socket that was taken has none of the server's listeners, timeouts or re
   server.closeIdleConnections();
   server.closeAllConnections();
   assert.ok(!socket.destroyed, "the server does not count it any more");
-});
-
-test("a connection that was given back is answered, again and again", LIMIT, async (t) => {
-  const server: Server = await listening(t, (response) => {
-    response.writeHead(200);
-    const socket = takeSocket(response);
-    socket.on("error", () => {});
-    socket.write("2\r\nhi\r\n");
-    setImmediate(() => {
-      socket.removeAllListeners();
-      socket.write("0\r\n\r\n");
-      giveBack(socket, server);
-    });
-  });
-  const client = dial(t, server);
-  for (let i = 0; i < 3; i++) {
-    client.write(REQUEST);
-    await reads(client, /^HTTP\/1\.1 200 .*\r\n\r\n2\r\nhi\r\n0\r\n\r\n$/s);
-  }
-  client.destroy();
 });

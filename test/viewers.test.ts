@@ -18,7 +18,6 @@ import { assertExact, Viewer } from "./support/viewers.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
-const ENDED = "ended-chat1";
 const PATH = `/v1/stream?videoId=${VIDEO}`;
 const HEAD = `GET ${PATH} HTTP/1.1\r\nHost: relay\r\n`;
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
@@ -177,17 +176,20 @@ describe("no trace is left of a viewer", LIMIT, () => {
     });
   }
 
-  it("that asks for a stream once its last one has ended, on the same connection; it is served", async () => {
-    const ended = relay.upstream.chat(ENDED, SCENARIO);
-    const request = HEAD.replace(VIDEO, ENDED).concat("\r\n");
-    const socket = dial(request);
-    await reads(socket, "event: init");
-    ended.end("reload-only");
-    await reads(socket, "\r\n0\r\n\r\n");
-    socket.write(request);
-    assert.match(await reads(socket, "\r\n0\r\n\r\n"), /event: end/);
-    socket.destroy();
-  });
+  for (const [name, videoId, behind] of [
+    ["a socket alone", "ended-chat1", ""],
+    ["a response, for the request has a body,", "ended-chat2", "Content-Length: 1\r\n\r\nx"],
+    ["a response, for another request stands behind it,", "ended-chat3", "\r\nGET /healthz HTTP/1.1\r\n\r\n"],
+  ] as const) {
+    it(`whose stream through ${name} has ended: its connection is closed without a word`, async () => {
+      const ended = relay.upstream.chat(videoId, SCENARIO);
+      const socket = dial(`${HEAD.replace(VIDEO, videoId)}${behind || "\r\n"}`);
+      const received = await reads(socket, "event: init");
+      ended.end("reload-only");
+      assert.match(received + (await rest(socket)), /event: end\ndata: .*\n\n\r\n0\r\n\r\n$/);
+      await once(socket.end(), "close", { signal: AbortSignal.timeout(5000) });
+    });
+  }
 
   it("that speaks HTTP/1.0; it is served, without chunks", async () => {
     const socket = dial(`GET ${PATH} HTTP/1.0\r\n\r\n`);

@@ -17,6 +17,7 @@ import { pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { roomsRoute } from "./rooms.ts";
 import { SendQueues } from "./send-queues.ts";
+import type { StreamConnections } from "./sinks.ts";
 import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
@@ -102,8 +103,18 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const addresses = new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.streamsNotHandedOver();
-  const queues = new SendQueues(clock);
-  streamRoute(app, { rooms, addresses, socketAnswers, queues, handsOver, compresses: settings.compression });
+  const connections: StreamConnections = { queues: new SendQueues(clock), ending: new Set() };
+  app.addHook("preClose", async () => {
+    for (const socket of connections.ending) socket.destroy(); // the server does not know them, and would wait for them
+  });
+  streamRoute(app, {
+    rooms,
+    addresses,
+    socketAnswers,
+    connections,
+    handsOver,
+    compresses: settings.compression,
+  });
   if (settings.callerPolling) callerPollingRoutes(app, routes);
   if (settings.probe) probeRoute(app, routes);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);

@@ -1,22 +1,42 @@
 /** The connections of viewers: through Node's response, or as the socket alone where it could be taken. */
-import type { Server, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { bodyEnd, type Form, type Packet } from "../rooms/form.ts";
 import { RunningSum } from "../rooms/gzip.ts";
 import type { Sink, SinkOwner } from "../rooms/sink.ts";
-import { giveBack } from "./hand-over.ts";
 import type { SendQueues } from "./send-queues.ts";
+
+/** How long a client may take nothing of what its stream ended with, in milliseconds: as long as a viewer is waited for. */
+const ENDING_MS = 300_000;
+
+/** What the streams of a server share. */
+export interface StreamConnections {
+  queues: SendQueues;
+  /** Those whose stream has ended, and whose client has not taken all of it yet. */
+  ending: Set<Socket>;
+}
+
+/**
+ * Closes the connection once what was written is taken: a stream's connection is not used again. Where another request
+ * stands behind the stream, it is dropped.
+ */
+function closeSoon(socket: Socket, { ending }: StreamConnections): void {
+  ending.add(socket);
+  socket.once("close", () => ending.delete(socket));
+  socket.setTimeout(ENDING_MS, () => socket.resetAndDestroy());
+  socket.destroySoon();
+}
 
 /** A response, its head sent. */
 export class ResponseSink implements Sink {
   readonly form: Form;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
-  readonly #queues: SendQueues;
+  readonly #shared: StreamConnections;
 
-  constructor(response: ServerResponse, form: Form, queues: SendQueues, onClosed: () => void) {
+  constructor(response: ServerResponse, form: Form, shared: StreamConnections, onClosed: () => void) {
     this.form = form;
-    this.#queues = queues;
+    this.#shared = shared;
     this.#response = response;
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // a connection that breaks is a viewer that leaves
@@ -32,11 +52,12 @@ export class ResponseSink implements Sink {
   }
 
   taken(): Promise<number> {
-    return this.#queues.taken(this.#socket);
+    return this.#shared.queues.taken(this.#socket);
   }
 
   end(): void {
     this.#response.end();
+    closeSoon(this.#socket, this.#shared);
   }
 
   reset(): void {
@@ -58,7 +79,7 @@ interface SinkSocket extends Socket {
 
 /** What a socket tells its sink: the same functions for all sockets. */
 const LISTENERS: Record<string, (this: SinkSocket) => void> = {
-  /** A second request: it could be answered only when the stream ends, and waits for that unseen. */
+  /** A second request: the connection is closed when the stream ends, so it could never be answered. */
   data() {
     this.destroy();
   },
@@ -78,17 +99,15 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
 export class SocketSink implements Sink {
   readonly form: Form;
   readonly #socket: SinkSocket;
-  readonly #server: Server;
-  readonly #queues: SendQueues;
+  readonly #shared: StreamConnections;
   readonly #onClosed: () => void;
   readonly #sum: RunningSum | undefined;
   #owner: SinkOwner | undefined;
 
-  constructor(socket: Socket, server: Server, form: Form, queues: SendQueues, onClosed: () => void) {
+  constructor(socket: Socket, form: Form, shared: StreamConnections, onClosed: () => void) {
     this.form = form;
     this.#socket = socket;
-    this.#server = server;
-    this.#queues = queues;
+    this.#shared = shared;
     this.#onClosed = onClosed;
     this.#sum = form.packing === "gzip" ? new RunningSum() : undefined;
     this.#socket[sinkOf] = this;
@@ -106,7 +125,7 @@ export class SocketSink implements Sink {
   }
 
   taken(): Promise<number> {
-    return this.#queues.taken(this.#socket);
+    return this.#shared.queues.taken(this.#socket);
   }
 
   end(): void {
@@ -116,10 +135,7 @@ export class SocketSink implements Sink {
       return;
     }
     socket.write(bodyEnd(this.#sum));
-    for (const [event, listener] of Object.entries(LISTENERS)) socket.off(event, listener);
-    delete socket[sinkOf];
-    giveBack(socket, this.#server);
-    this.closed();
+    closeSoon(socket, this.#shared);
   }
 
   reset(): void {

@@ -12,8 +12,7 @@ import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { takeSocket } from "./hand-over.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
-import type { SendQueues } from "./send-queues.ts";
-import { ResponseSink, SocketSink } from "./sinks.ts";
+import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
 import type { SocketAnswers } from "./socket-answers.ts";
 
 // [spec] Success response headers
@@ -30,7 +29,7 @@ interface StreamParts {
   rooms: Rooms;
   addresses: AddressLimit;
   socketAnswers: SocketAnswers;
-  queues: SendQueues;
+  connections: StreamConnections;
   /** Whether a stream may be written to its socket alone. */
   handsOver: boolean;
   /** Whether it may be compressed, which only such a stream can be. */
@@ -68,7 +67,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
 function openSink(
   reply: FastifyReply<{ Querystring: StreamQuery }>,
   gone: AbortSignal,
-  { socketAnswers, queues, handsOver, compresses }: StreamParts,
+  { socketAnswers, connections, handsOver, compresses }: StreamParts,
   onClosed: () => void,
 ): Sink {
   gone.throwIfAborted();
@@ -89,13 +88,13 @@ function openSink(
     ...(isGzip && { "content-encoding": "gzip" }),
   });
   const forms = FORMS[request.query.details === "true" ? "detailed" : "plain"];
-  if (!isTaken) return new ResponseSink(response, forms.bare, queues, onClosed);
+  if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // In one write go out the head and the first frames, which follow in this turn.
   const { socket } = response;
   socket.cork();
   process.nextTick(() => socket.uncork());
-  return new SocketSink(takeSocket(response), reply.server.server, form, queues, onClosed);
+  return new SocketSink(takeSocket(response), form, connections, onClosed);
 }
 
 /** Whether a request has no body, and its answer comes in chunks. */
