@@ -120,7 +120,7 @@ export class Appender {
       overwriting: [],
     };
     if (!settings.isBlanking) return entries;
-    return { ...entries, ...(await blankDeleted(entries.messages, held, (by) => this.#find(by))) };
+    return { ...entries, ...(await blankDeleted(entries.messages, held, (by) => this.#find(by), clock)) };
   }
 
   async #replacementsOf(ids: readonly string[]): Promise<HeldReplacements> {

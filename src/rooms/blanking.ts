@@ -2,6 +2,7 @@
  * What a deletion does to what is stored where `RELAY_DELETED` is `blank`: the messages that it is about keep cursor,
  * id, type and times, and nothing of what somebody said, paid or is.
  */
+import type { Clock } from "../clock.ts";
 import { omitUndefined } from "../json.ts";
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
@@ -30,32 +31,78 @@ export function deletionIds(items: readonly Item[]): string[] {
     .flatMap((message) => (targetOf(message) ? [message.id] : namesOf(message).map((id) => `deleted:${id}`)));
 }
 
+/** The place of what the room holds already. */
+const BEFORE_ALL = -1;
+/** How many searches of the store are under way at once: an answer can hold thousands of deletions. */
+const SEARCHES_AT_ONCE = 100;
+
+/** What many deletions are about, asked of each message once. */
+export class Deletions {
+  readonly #messageIds = new Set<string>();
+  /** By author the place of the last deletion of all that they have said. */
+  readonly #authors = new Map<string, number>();
+
+  /** Places are numbers that grow in the order of the messages. */
+  add(target: Target, place: number): void {
+    if ("messageId" in target) this.#messageIds.add(target.messageId);
+    else this.#authors.set(target.authorId, Math.max(place, this.#authors.get(target.authorId) ?? place));
+  }
+
+  get isEmpty(): boolean {
+    return this.#messageIds.size === 0 && this.#authors.size === 0;
+  }
+
+  /** Whether they are about a message, which is no deletion. One message is deleted for good, wherever its deletion stands. */
+  areAbout(message: Pick<Message, "id" | "details">, place: number): boolean {
+    if (namesOf(message).some((id) => this.#messageIds.has(id))) return true;
+    const { authorId }: Details = message.details;
+    const last = authorId === undefined ? undefined : this.#authors.get(authorId);
+    return last !== undefined && last > place;
+  }
+
+  /** Where the room holds what they are about, beside other messages. */
+  *searches(): Iterable<MessageSearch> {
+    for (const authorId of this.#authors.keys()) yield { authorId };
+    for (const messageId of this.#messageIds) {
+      yield { idPrefix: messageId };
+      yield { idPrefix: `replaced:${messageId}:` };
+    }
+    if (this.#messageIds.size > 0) yield { idPrefix: "banner:" };
+  }
+}
+
 /**
  * The messages without what deletions are about, among themselves and in the room. A deletion that the room holds is
- * only read again: what an author has said since stays. `find` searches the room.
+ * only read again: what an author has said since stays. `find` searches the room; others run between its searches.
  */
 export async function blankDeleted(
   messages: readonly Message[],
   held: { has(id: string): boolean },
   find: (by: MessageSearch) => Promise<readonly StoredMessage[]>,
+  clock: Clock,
 ): Promise<Blanked> {
-  const targets = messages.map((message) => (held.has(message.id) ? undefined : targetOf(message)));
+  const deletions = new Deletions();
+  for (const [place, message] of messages.entries()) {
+    const target = held.has(message.id) ? undefined : targetOf(message);
+    if (target) deletions.add(target, place);
+  }
   const isDeleted = (message: Message, place: number) =>
     !targetOf(message) &&
-    (namesOf(message).some((id) => held.has(`deleted:${id}`)) ||
-      // One message is deleted for good, wherever its deletion stands.
-      targets.some(
-        (target, i) => target && ("messageId" in target || i > place) && isAbout(target, message),
-      ));
-  const found = await Promise.all(searchesFor(targets.filter((target) => target !== undefined)).map(find));
+    (namesOf(message).some((id) => held.has(`deleted:${id}`)) || deletions.areAbout(message, place));
   const overwriting = new Map<string, EncodedMessage>();
-  for (const stored of found.flat()) {
-    const message = decodeMessage(stored);
-    if (targets.some((target) => target && isAbout(target, message)))
-      overwriting.set(stored.id, encodeMessage(blank(message)));
+  const searches = [...deletions.searches()];
+  for (let start = 0; start < searches.length; start += SEARCHES_AT_ONCE) {
+    if (start > 0) await clock.sleep(0);
+    const found = await Promise.all(searches.slice(start, start + SEARCHES_AT_ONCE).map(find));
+    for (const stored of found.flat()) {
+      const message = decodeMessage(stored);
+      if (!targetOf(message) && deletions.areAbout(message, BEFORE_ALL)) {
+        overwriting.set(stored.id, encodeMessage(blank(message)));
+      }
+    }
   }
   return {
-    messages: messages.map((message, i) => (isDeleted(message, i) ? blank(message) : message)),
+    messages: messages.map((message, place) => (isDeleted(message, place) ? blank(message) : message)),
     overwriting: [...overwriting.values()],
   };
 }
@@ -65,12 +112,11 @@ export function storedTarget(message: StoredMessage): Target | undefined {
   return /^(author_)?deleted:/.test(message.id) ? targetOf(decodeMessage(message)) : undefined;
 }
 
-/** The stored message as it is after the deletion. */
-export function afterDeletion(stored: StoredMessage, target: Target): StoredMessage {
-  const name = "messageId" in target ? target.messageId : target.authorId;
-  if (stored.id !== name && !stored.details.includes(JSON.stringify(name))) return stored;
+/** The stored message as it is after the deletions, whose places are cursors. */
+export function afterDeletions(stored: StoredMessage, deletions: Deletions): StoredMessage {
   const message = decodeMessage(stored);
-  return isAbout(target, message) ? { ...encodeMessage(blank(message)), cursor: stored.cursor } : stored;
+  const isDeleted = !targetOf(message) && deletions.areAbout(message, stored.cursor);
+  return isDeleted ? { ...encodeMessage(blank(message)), cursor: stored.cursor } : stored;
 }
 
 /** Whether nothing is left of the message: what comes to replace it is not to be shown either. */
@@ -85,26 +131,9 @@ function targetOf(message: Message): Target | undefined {
 }
 
 /** The message's id, and that of the one which it replaces, pins or goes on with: deleted is what says the same. */
-function namesOf({ id, details }: Message): string[] {
+function namesOf({ id, details }: Pick<Message, "id" | "details">): string[] {
   const { target }: Details = details;
   return target?.messageId === undefined ? [id] : [id, target.messageId];
-}
-
-function isAbout(target: Target, message: Message): boolean {
-  if (targetOf(message)) return false;
-  if ("messageId" in target) return namesOf(message).includes(target.messageId);
-  return (message.details as Details).authorId === target.authorId;
-}
-
-/** Where the room holds what these are about, beside other messages. */
-function searchesFor(targets: readonly Target[]): MessageSearch[] {
-  const searches = targets.flatMap((target): MessageSearch[] => {
-    if ("authorId" in target) return [target];
-    const { messageId } = target;
-    return [{ idPrefix: messageId }, { idPrefix: `replaced:${messageId}:` }];
-  });
-  const isOfOne = targets.some((target) => "messageId" in target);
-  return isOfOne ? [...searches, { idPrefix: "banner:" }] : searches;
 }
 
 /** Of the details stay times and targets, and empty ones where the type needs them. */

@@ -3,7 +3,7 @@
  * the store alone, one consecutive batch after the other.
  */
 import type { StoredMessage } from "../store/stored-message.ts";
-import { afterDeletion, storedTarget } from "./blanking.ts";
+import { afterDeletions, Deletions, storedTarget } from "./blanking.ts";
 import type { Form, Packet } from "./form.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
@@ -65,18 +65,22 @@ export class Tail {
       const held = toHeld(message);
       this.#bytes += held.size;
       this.#held.push(held);
-      if (this.#isBlanking) this.#blankFor(message);
     }
     this.#trim();
+    if (this.#isBlanking) this.#blankFor(messages);
     this.#shared.clear();
   }
 
   /** As the store has done, for viewers that come later. */
-  #blankFor(deletion: StoredMessage): void {
-    const target = storedTarget(deletion);
-    if (!target) return;
+  #blankFor(messages: readonly StoredMessage[]): void {
+    const deletions = new Deletions();
+    for (const message of messages) {
+      const target = storedTarget(message);
+      if (target) deletions.add(target, message.cursor);
+    }
+    if (deletions.isEmpty) return;
     for (const [i, before] of this.#held.entries()) {
-      const message = afterDeletion(before.message, target);
+      const message = afterDeletions(before.message, deletions);
       if (message === before.message) continue;
       const held = toHeld(message);
       this.#bytes += held.size - before.size;

@@ -28,6 +28,8 @@ interface HeldRoom {
   /** `messages[0]` has the cursor `floor + 1`. */
   messages: StoredMessage[];
   byId: Map<string, StoredMessage>;
+  /** The ids in order, for searches by their beginning; absent where messages have come or gone since the last one. */
+  sortedIds?: string[] | undefined;
 }
 
 /** One append: when it was, and how many messages its room had ever been given by then. */
@@ -98,6 +100,7 @@ export class MemoryStore implements StoreEngine {
     room.record = { ...room.record, head, checkpoint, checkpointAt: at };
     room.claimed = undefined;
     if (added.length > 0) {
+      room.sortedIds = undefined;
       room.messages.push(...added);
       this.#arrivals.push({ room, messageCount: head - room.record.base, at });
     }
@@ -139,9 +142,10 @@ export class MemoryStore implements StoreEngine {
 
   async find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
     this.#assertOpen();
-    const messages = this.#rooms.get(videoId)?.messages ?? [];
-    if ("idPrefix" in by) return messages.filter(({ id }) => id.startsWith(by.idPrefix));
-    return messages.filter(({ details }) => dig(parseJson(details), "authorId") === by.authorId);
+    const room = this.#rooms.get(videoId);
+    if (!room) return [];
+    if ("idPrefix" in by) return idsFrom(room, by.idPrefix).flatMap((id) => room.byId.get(id) ?? []);
+    return room.messages.filter(({ details }) => dig(parseJson(details), "authorId") === by.authorId);
   }
 
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {
@@ -268,6 +272,7 @@ export class MemoryStore implements StoreEngine {
   /** Deletes a room's oldest messages, as many as there are up to the limit. Returns their number. */
   #deleteOldest(room: HeldRoom, limit: number): number {
     const gone = room.messages.splice(0, limit);
+    room.sortedIds = undefined;
     for (const message of gone) {
       room.byId.delete(message.id);
       this.#size -= sizeOf(message);
@@ -279,6 +284,21 @@ export class MemoryStore implements StoreEngine {
   #assertOpen(): void {
     if (this.#closed) throw new StoreError("unavailable", "the store is closed");
   }
+}
+
+/** The room's ids that begin with `prefix`. */
+function idsFrom(room: HeldRoom, prefix: string): string[] {
+  room.sortedIds ??= [...room.byId.keys()].sort();
+  const ids = room.sortedIds;
+  let [start, above] = [0, ids.length];
+  while (start < above) {
+    const middle = (start + above) >>> 1;
+    if ((ids[middle] ?? "") < prefix) start = middle + 1;
+    else above = middle;
+  }
+  let end = start;
+  while (ids[end]?.startsWith(prefix)) end += 1;
+  return ids.slice(start, end);
 }
 
 function sizeOf({ id, body, details }: EncodedMessage): number {
