@@ -30,6 +30,11 @@ interface HeldRoom {
   byId: Map<string, StoredMessage>;
   /** The ids in order, for searches by their beginning; absent where messages have come or gone since the last one. */
   sortedIds?: string[] | undefined;
+  /** How many of the messages are of type `gap`. */
+  holes: number;
+  /** The append of the oldest message that is held, and the newest of all; undefined where none is held, or ever was. */
+  first: Arrival | undefined;
+  last: Arrival | undefined;
 }
 
 /** One append: when it was, and how many messages its room had ever been given by then. */
@@ -37,6 +42,8 @@ interface Arrival {
   room: HeldRoom;
   messageCount: number;
   at: number;
+  /** The next one of its room. */
+  next: Arrival | undefined;
 }
 
 export class MemoryStore implements StoreEngine {
@@ -102,7 +109,12 @@ export class MemoryStore implements StoreEngine {
     if (added.length > 0) {
       room.sortedIds = undefined;
       room.messages.push(...added);
-      this.#arrivals.push({ room, messageCount: head - room.record.base, at });
+      room.holes += countHoles(added);
+      const arrival = { room, messageCount: head - room.record.base, at, next: undefined };
+      this.#arrivals.push(arrival);
+      if (room.last) room.last.next = arrival;
+      room.last = arrival;
+      room.first ??= arrival;
     }
     this.followers.added(claim.videoId, added);
     return added;
@@ -169,16 +181,7 @@ export class MemoryStore implements StoreEngine {
     return [...read]
       .sort((a, b) => (b.record.checkpointAt ?? 0) - (a.record.checkpointAt ?? 0))
       .slice(0, limit)
-      .map((room) => this.#summary(room));
-  }
-
-  #summary(room: HeldRoom): RoomSummary {
-    const { videoId, floor, head, end, checkpointAt } = room.record;
-    const arrivals = this.#arrivals.filter((arrival) => arrival.room === room);
-    const [first, last] = head > floor ? [arrivals[0], arrivals.at(-1)] : [];
-    const holes = room.messages.filter(({ id }) => id.startsWith("gap:")).length;
-    const times = { readAt: checkpointAt, firstAt: first?.at ?? null, lastAt: last?.at ?? null };
-    return { videoId, floor, head, end, ...times, holes };
+      .map(toSummary);
   }
 
   async prune(before: number, limit: number): Promise<number> {
@@ -233,7 +236,15 @@ export class MemoryStore implements StoreEngine {
     const born = this.#clock.now();
     const unread = { checkpoint: null, checkpointAt: null, end: null, endedAt: null };
     const record = { videoId, epoch: born, base: born, floor: born, head: born, ...unread };
-    const room: HeldRoom = { record, claimed: undefined, messages: [], byId: new Map() };
+    const room: HeldRoom = {
+      record,
+      claimed: undefined,
+      messages: [],
+      byId: new Map(),
+      holes: 0,
+      first: undefined,
+      last: undefined,
+    };
     this.#rooms.set(videoId, room);
     return room;
   }
@@ -277,13 +288,27 @@ export class MemoryStore implements StoreEngine {
       room.byId.delete(message.id);
       this.#size -= sizeOf(message);
     }
-    room.record = { ...room.record, floor: room.record.floor + gone.length };
+    room.holes -= countHoles(gone);
+    const { base, floor } = room.record;
+    room.record = { ...room.record, floor: floor + gone.length };
+    while (room.first && base + room.first.messageCount <= room.record.floor) room.first = room.first.next;
     return gone.length;
   }
 
   #assertOpen(): void {
     if (this.#closed) throw new StoreError("unavailable", "the store is closed");
   }
+}
+
+/** Of what is kept up to date with each write: anybody may ask for a list, and messages are many. */
+function toSummary({ record, holes, first, last }: HeldRoom): RoomSummary {
+  const { videoId, floor, head, end, checkpointAt } = record;
+  const times = { readAt: checkpointAt, firstAt: first?.at ?? null, lastAt: (first && last?.at) ?? null };
+  return { videoId, floor, head, end, ...times, holes };
+}
+
+function countHoles(messages: readonly EncodedMessage[]): number {
+  return messages.reduce((count, { id }) => count + (id.startsWith("gap:") ? 1 : 0), 0);
 }
 
 /** The room's ids that begin with `prefix`. */
