@@ -202,7 +202,9 @@ export class Viewer {
     if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
     const { body = "", details = "" } = row ?? {};
     const text = this.#form.shows === "plain" ? body : `${body.slice(0, -1)},"details":${details}}`;
-    if (data !== text)
+    if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
+    // Equal but for the escapes.
+    if (data !== text && JSON.stringify(JSON.parse(data)) !== text)
       this.#violate(`is sent other words under ${cursor} than are stored: ${data.slice(0, 200)}`);
   }
 

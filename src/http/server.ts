@@ -7,6 +7,7 @@ import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Routes } from "../upstream/routes.ts";
+import { wireJson } from "../wire-json.ts";
 import { AddressLimit } from "./address-limit.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
@@ -88,7 +89,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   });
   socketAnswers.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  app.setSerializerCompiler(() => JSON.stringify);
+  app.setSerializerCompiler(() => wireJson);
+  app.setReplySerializer(wireJson); // of errors, which have no schema
   answerErrors(app, telemetry);
   await app.register(cors, {
     origin: "*",

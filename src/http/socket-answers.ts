@@ -7,6 +7,7 @@ import type { Duplex } from "node:stream";
 import type { Clock } from "../clock.ts";
 import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { wireJson } from "../wire-json.ts";
 import { METHODS } from "./errors.ts";
 
 /** What Node's parser finds wrong, by its code. */
@@ -62,7 +63,7 @@ export class SocketAnswers {
       socket.destroy();
       return;
     }
-    const json = JSON.stringify(body);
+    const json = wireJson(body);
     const head = [
       `HTTP/1.1 ${ERRORS[body.code].status} ${body.code}`,
       "Content-Type: application/json; charset=utf-8",

@@ -1,10 +1,10 @@
 /**
  * The form in which a connection is written to: every byte that a viewer is sent after the head of its response is made
- * here. Nothing is escaped: data is JSON, which has no raw line break, and cursors are integers, so no value can start a
- * field of its own.
+ * here. Data is JSON on one line and cursors are integers, so no value can start a field of its own.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../store/stored-message.ts";
+import { onOneLine, wireJson } from "../wire-json.ts";
 import { compressed, GZIP_HEADER, type RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
 
 /** How long a browser waits before it reconnects. */
@@ -89,7 +89,7 @@ function sseForm(shows: Form["shows"], packing: Packing): Form {
     // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
     frame: (message) =>
       Buffer.from(
-        `id: ${message.cursor}\nevent: message\ndata: ${messageJson(message, shows === "detailed")}\n\n`,
+        `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, shows === "detailed"))}\n\n`,
       ),
     // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
     keepalive: pack([Buffer.from(": keepalive\n\n")], true),
@@ -101,7 +101,7 @@ function sseForm(shows: Form["shows"], packing: Packing): Form {
 }
 
 function frame(event: string, data: object): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  return `event: ${event}\ndata: ${wireJson(data)}\n\n`;
 }
 
 function sseForms(shows: Form["shows"]): Record<Packing, Form> {
