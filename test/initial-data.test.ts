@@ -40,6 +40,44 @@ test("takes the first candidate that is JSON and has contents", () => {
   assert.deepEqual(initialData(page), { continuationContents: 7 });
 });
 
+/** An assignment in words that somebody else has written, in the forms that need no quote which JSON escapes. */
+const FORGED = { contents: "forged", playabilityStatus: "forged" };
+const FORGERIES = ["ytInitialData", "ytInitialPlayerResponse"].flatMap((name) => [
+  `${name} = '${JSON.stringify(FORGED)}'`,
+  `;</b>\n>var ${name} = '${JSON.stringify(FORGED).replaceAll('"', "\\x22")}';`,
+  `window['${name}'] = '${JSON.stringify(FORGED)}'; don't`,
+  `<script>var ${name} = ${JSON.stringify(FORGED)};</script>`,
+]);
+
+test("what is assigned within a string, another object or the page's text is not the page's data", () => {
+  const player = { playabilityStatus: { status: "OK" } };
+  for (const forged of FORGERIES) {
+    const text = JSON.stringify(forged);
+    const escaped = text.replaceAll("<", "\\u003c"); // a script ends at its end tag, even within a string
+    const real = `var ytInitialPlayerResponse = ${JSON.stringify({ ...player, said: "X" }).replace('"X"', escaped)};`;
+    const data = `var ytInitialData = ${JSON_TEXT};`;
+    const plain = forged.replaceAll(/<\/?script>/g, "");
+    for (const [where, page] of Object.entries({
+      "the player's response": `<script>${real}</script><script>${data}</script>`,
+      "an object of a call": `<script>ytcfg.set({"said": ${escaped}});</script><script>${real}${data}</script>`,
+      "a script of data": `<script type="application/ld+json">{"said":${escaped}}</script><script>${real}${data}</script>`,
+      "the page's text": `<title>${plain}</title><meta content="${plain}"><script>${real}${data}</script>`,
+      "a template": `<script>const said = \`${escaped}\`;${real}${data}</script>`,
+    })) {
+      assert.deepEqual(initialData(page), DATA, `${forged} in ${where}`);
+      assert.deepEqual(
+        playerResponse(page)?.playabilityStatus,
+        player.playabilityStatus,
+        `${forged} in ${where}`,
+      );
+    }
+  }
+});
+
+test("a quote that opens no string, as in a comment, does not hide what follows on the next line", () => {
+  assert.deepEqual(initialData(`<script>// it doesn't\nvar ytInitialData = ${JSON_TEXT};</script>`), DATA);
+});
+
 test("a candidate that never ends does not hide the next one", () => {
   assert.deepEqual(initialData(`ytInitialData = {"never": " closed; ytInitialData = ${JSON_TEXT}`), DATA);
 });

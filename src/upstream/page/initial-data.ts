@@ -3,25 +3,21 @@
  * `ytInitialPlayerResponse`. Undefined where a page has none; never throws, whatever the page holds.
  */
 import type { JsonObject } from "../../json.ts";
-import { scriptObjects } from "./script-object.ts";
-
-/** `var NAME =`, `NAME=`, `window["NAME"] =` */
-const INITIAL_DATA = /ytInitialData(?:["']\s*\])?\s*=\s*/g;
-const PLAYER_RESPONSE = /ytInitialPlayerResponse(?:["']\s*\])?\s*=\s*/g;
+import { type Assigned, assignedObjects } from "./script-object.ts";
 
 /** What the page shows: the first `ytInitialData` with contents. */
 export function initialData(html: string): JsonObject | undefined {
-  return firstWith(html, INITIAL_DATA, ["contents", "continuationContents"]);
+  return firstWith(html, "ytInitialData", ["contents", "continuationContents"]);
 }
 
 /** What the page's player knows about the video: the first `ytInitialPlayerResponse` that judges whether it plays. */
 export function playerResponse(html: string): JsonObject | undefined {
-  return firstWith(html, PLAYER_RESPONSE, ["playabilityStatus"]);
+  return firstWith(html, "ytInitialPlayerResponse", ["playabilityStatus"]);
 }
 
-function firstWith(html: string, opening: RegExp, keys: readonly string[]): JsonObject | undefined {
-  for (const object of scriptObjects(html, opening)) {
-    if (keys.some((key) => Object.hasOwn(object, key))) return object;
+function firstWith(html: string, wanted: Assigned["name"], keys: readonly string[]): JsonObject | undefined {
+  for (const { name, object } of assignedObjects(html)) {
+    if (name === wanted && keys.some((key) => Object.hasOwn(object, key))) return object;
   }
   return undefined;
 }

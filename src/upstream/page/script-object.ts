@@ -1,5 +1,6 @@
 /**
- * The JSON objects that a page's scripts hold, found by what stands before them and matched by their braces.
+ * The JSON objects that a page's scripts assign to names, matched by their braces. What people write stands in the
+ * scripts' strings and in the page around them, so neither is looked into: a description can hold an assignment.
  * Reading takes time linear in the page, however hostile it is; what is not a JSON object is skipped.
  */
 
@@ -12,26 +13,73 @@ const BACKSLASH = 0x5c;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
+/** What matters in a script: its end, an assignment (`var NAME =`, `NAME=`, `window["NAME"] =`), a string. */
+const TOKENS =
+  /<\/script|(?:\[\s*["'])?\b(ytInitialData|ytInitialPlayerResponse)(?:["']\s*\])?\s*=\s*|["'`]/g;
+
+export interface Assigned {
+  name: "ytInitialData" | "ytInitialPlayerResponse";
+  object: JsonObject;
+}
+
 /**
- * The objects right behind each match of `opening` (a global expression), in the page's order: as they are
- * (`{"a":1}`), or as JSON in a string literal (`'\x7b\x22a…'`), which is how the mobile site writes them.
+ * The objects that are assigned, in the page's order: as they are (`{"a":1}`), or as JSON in a string literal
+ * (`'\x7b\x22a…'`), which is how the mobile site writes them. A page without a script element is read as one script.
  */
-export function* scriptObjects(page: string, opening: RegExp): Generator<JsonObject> {
+export function* assignedObjects(page: string): Generator<Assigned> {
   let budget = page.length * BOUNDS.readings;
-  for (const match of page.matchAll(opening).take(BOUNDS.candidates)) {
-    const start = match.index + match[0].length;
+  let candidates = 0;
+  /** Before it quotes are signs like others: the script is broken there, or what looked like a string is a comment. */
+  let noStringsBefore = 0;
+  let lineEnd = 0;
+  const tokens = new RegExp(TOKENS);
+  tokens.lastIndex = page.includes("<script") ? scriptAfter(page, 0) : 0;
+  for (let token = tokens.exec(page); token; token = tokens.exec(page)) {
+    const name = token[1] as Assigned["name"] | undefined;
+    if (name === undefined) {
+      if (token[0].length > 1) tokens.lastIndex = scriptAfter(page, tokens.lastIndex);
+      else if (token.index >= noStringsBefore) {
+        if (lineEnd <= token.index) lineEnd = endOfLine(page, token.index);
+        const limit = token[0] === "`" ? page.length : lineEnd;
+        const end = literalEnd(page, token.index, limit);
+        if (end === undefined) noStringsBefore = limit;
+        else tokens.lastIndex = end;
+      }
+      continue;
+    }
+    if (++candidates > BOUNDS.candidates) return;
+    const start = tokens.lastIndex;
     const first = page.charCodeAt(start);
     const isLiteral = first === QUOTE || first === APOSTROPHE;
     if (!isLiteral && first !== OPENING_BRACE) continue;
     const limit = Math.min(page.length, start + budget);
     const end = isLiteral ? literalEnd(page, start, limit) : objectEnd(page, start, limit);
     budget -= (end ?? limit) - start;
-    if (end !== undefined) {
-      const text = isLiteral ? unescaped(page.slice(start + 1, end - 1)) : page.slice(start, end);
-      const object = asObject(parseJson(text));
-      if (object) yield object;
+    const object = end === undefined ? undefined : jsonObject(page.slice(start, end), isLiteral);
+    if (end !== undefined && object) {
+      tokens.lastIndex = end;
+      yield { name, object };
+    } else {
+      const next = page.indexOf("ytInitial", start);
+      noStringsBefore = next === -1 ? page.length : next;
     }
   }
+}
+
+function jsonObject(text: string, isLiteral: boolean): JsonObject | undefined {
+  return asObject(parseJson(isLiteral ? unescaped(text.slice(1, -1)) : text));
+}
+
+/** Where the next script begins; the page's end where there is none. */
+function scriptAfter(page: string, at: number): number {
+  const tag = page.indexOf("<script", at);
+  const end = tag === -1 ? -1 : page.indexOf(">", tag);
+  return end === -1 ? page.length : end + 1;
+}
+
+function endOfLine(page: string, at: number): number {
+  const end = page.indexOf("\n", at);
+  return end === -1 ? page.length : end;
 }
 
 const NAMED_ESCAPES = new Map(
