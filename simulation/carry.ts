@@ -15,7 +15,7 @@ import { ObservedStore } from "../src/store/observed.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { openEgresses } from "../src/upstream/egress/egress.ts";
-import type { Way } from "../src/upstream/egress/ways.ts";
+import type { Way } from "../src/upstream/egress/spec.ts";
 import { Journal } from "./journal.ts";
 import { Network } from "./network.ts";
 import { MortalClock, Scheduler } from "./scheduler.ts";

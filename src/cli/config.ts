@@ -5,12 +5,12 @@
 import { readFileSync } from "node:fs";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { WINDOW_MS } from "../rooms/lateness.ts";
-import { QUIET_MS } from "../rooms/silence.ts";
+import { QUIET_MS } from "../rooms/quiet-chat.ts";
 import { STALL_MS } from "../rooms/stall.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
-import { parseWays } from "../upstream/egress/ways.ts";
+import { parseWays } from "../upstream/egress/spec.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 

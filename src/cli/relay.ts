@@ -4,7 +4,7 @@ import { Rooms } from "../rooms/rooms.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Egress } from "../upstream/egress/egress.ts";
-import { Routes } from "../upstream/routes.ts";
+import { Routes } from "../upstream/egress/pool.ts";
 import type { Config } from "./config.ts";
 
 interface RelayParts {

@@ -8,7 +8,7 @@ import { openStore, StoreOpenError } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { openEgresses } from "../upstream/egress/egress.ts";
-import { assertLocal } from "../upstream/egress/ways.ts";
+import { assertLocal } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
 import { assembleRelay } from "./relay.ts";
 

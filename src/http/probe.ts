@@ -1,8 +1,8 @@
 /** `POST /v1/probe`: which upstream clients and endpoints work for a video today. */
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
+import type { Routes } from "../upstream/egress/pool.ts";
 import { probe } from "../upstream/probe.ts";
-import type { Routes } from "../upstream/routes.ts";
 import { json, routeOptions } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas.ts";

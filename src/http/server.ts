@@ -6,7 +6,7 @@ import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Routes } from "../upstream/routes.ts";
+import type { Routes } from "../upstream/egress/pool.ts";
 import { wireJson } from "../wire-json.ts";
 import { AddressLimit } from "./address-limit.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";

@@ -13,7 +13,7 @@ import type { Item } from "../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 import { blankDeleted, deletionIds } from "./blanking.ts";
 import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
-import { type Hole, type Stretch, showHoles } from "./hole.ts";
+import { type Hole, type Stretch, showHoles } from "./gap.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 

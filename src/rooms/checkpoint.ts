@@ -3,8 +3,8 @@ import { asArray, asNumber, asString, dig, parseJson } from "../json.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { decodePosition, encodePosition, type Position, UnreadablePosition } from "../upstream/position.ts";
+import { type Hole, toHole } from "./gap.ts";
 import { encodeGifts, toGifts } from "./gifts.ts";
-import { type Hole, toHole } from "./hole.ts";
 import type { ReadMemory } from "./resolve.ts";
 
 /** What a room remembers beside its position. */

@@ -2,9 +2,9 @@
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Demand } from "../upstream/egress/capacity.ts";
+import type { Passage } from "../upstream/egress/room-egress.ts";
 import type { Batch } from "../upstream/live-chat.ts";
 import { type IntervalSettings, waitAfter } from "./interval.ts";
-import type { Passage } from "./passage.ts";
 
 /** A live answer of so many actions came too late: the upstream gives about 200, and drops what is older. */
 const FULL_ACTIONS = 150;

@@ -4,7 +4,7 @@
  */
 import type { CallTimes } from "../clock.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { areJoined, type Hole, isSaid, type Stretch } from "./hole.ts";
+import { areJoined, type Hole, isSaid, type Stretch } from "./gap.ts";
 import { mergeInOrder } from "./order.ts";
 
 /** A page shows the newest fifty messages, or a selection of them: one with some, but fewer, shows the whole chat. */

@@ -5,20 +5,20 @@
 import { answeredNow, type CallTimes, wallTimeOf } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable, type Lease } from "../store/port.ts";
+import type { CallOptions } from "../upstream/egress/flights.ts";
+import type { Detour } from "../upstream/egress/room-egress.ts";
 import { UpstreamError } from "../upstream/errors.ts";
-import type { CallOptions } from "../upstream/flights.ts";
 import type { Batch, Page } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import type { Appender } from "./appender.ts";
-import type { Hole, Stretch } from "./hole.ts";
+import type { Hole, Stretch } from "./gap.ts";
 import { filledAfterMs } from "./interval.ts";
 import { Lateness, silenceBetween } from "./lateness.ts";
 import { optional } from "./optional.ts";
 import { completeInOrder } from "./order.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { type FreshPage, lastOf, stretchesOf, withAnswer, withPage } from "./pages.ts";
-import type { Detour } from "./passage.ts";
-import { Silence } from "./silence.ts";
+import { Silence } from "./quiet-chat.ts";
 
 export interface PollerSettings extends PaceSettings {
   /** The failure in a row that stops the room. */

@@ -9,9 +9,9 @@ import { type ChatAnswer, readChatAnswer, readNextAnswer, type Silence, throwIfT
 import type { ChatCall, ClientLabel, ClientTable, UpstreamHosts } from "./clients.ts";
 import { chatRequest, commonHeaders, nextRequest } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
+import type { CallOptions, Flights } from "./egress/flights.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
-import type { CallOptions, Flights } from "./flights.ts";
 import type { Credentials } from "./page/credentials.ts";
 
 const MAX_REDIRECTS = 5;

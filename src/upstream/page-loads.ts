@@ -4,8 +4,8 @@
  */
 import type { JsonObject } from "../json.ts";
 import type { UpstreamCalls } from "./calls.ts";
+import type { CallOptions } from "./egress/flights.ts";
 import { UpstreamError } from "./errors.ts";
-import type { CallOptions } from "./flights.ts";
 import type { Credentials } from "./page/credentials.ts";
 
 /** The deadline of a page after one that was not answered: five pages of a silent host take less than 20 s. */

@@ -1,9 +1,9 @@
 /** The gate of one egress, and flights above it, as tests drive them. */
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { Flights } from "../../src/upstream/egress/flights.ts";
 import { Gate, type GateSettings, type Lane } from "../../src/upstream/egress/gate.ts";
 import type { UpstreamError } from "../../src/upstream/errors.ts";
-import { Flights } from "../../src/upstream/flights.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000, maxLatenessMs: 5000 };

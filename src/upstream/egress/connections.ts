@@ -19,7 +19,7 @@ import {
   Socks5ProxyAgent,
   request as send,
 } from "undici";
-import type { Way } from "./ways.ts";
+import type { Way } from "./spec.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;

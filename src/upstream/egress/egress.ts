@@ -4,8 +4,8 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { Breaker } from "./breaker.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
 import { Gate, type GateSettings } from "./gate.ts";
+import type { Way } from "./spec.ts";
 import { Transport } from "./transport.ts";
-import type { Way } from "./ways.ts";
 
 export interface Egress {
   /** A label of metrics. */

@@ -3,16 +3,16 @@
  * (credentials, a visitor) is used from that one alone. Chooses among them: the least loaded of those that work, and one
  * that is throttled or down only where there is no other.
  */
-import type { Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
-import { RelayError } from "../protocol/errors.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { UpstreamCalls, type UpstreamCallsParts } from "./calls.ts";
-import type { Demand } from "./egress/capacity.ts";
-import type { Egress } from "./egress/egress.ts";
-import { isOfAddress } from "./errors.ts";
+import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
+import { isOfAddress } from "../errors.ts";
+import { LiveChat, type ReadingSettings } from "../live-chat.ts";
+import type { Demand } from "./capacity.ts";
+import type { Egress } from "./egress.ts";
 import { Flights } from "./flights.ts";
-import { LiveChat, type ReadingSettings } from "./live-chat.ts";
 
 export interface Route {
   readonly egress: Egress;

@@ -3,9 +3,9 @@
  * aborted when no caller waits for it any more. The gate reads from those who wait just then when the call is due, in
  * which lane, and which cooldown it sits out.
  */
-import type { Clock } from "../clock.ts";
-import { type Gate, LANES, type Lane, type Waiting } from "./egress/gate.ts";
-import { UpstreamError } from "./errors.ts";
+import type { Clock } from "../../clock.ts";
+import { UpstreamError } from "../errors.ts";
+import { type Gate, LANES, type Lane, type Waiting } from "./gate.ts";
 
 /** How a call queues. */
 export interface CallOptions {

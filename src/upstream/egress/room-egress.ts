@@ -2,14 +2,14 @@
  * The route by which a room reads its chat. It stays on one, for credentials and visitor data belong to an address, and
  * takes another where that is throttled or cannot be reached any more, if another works and has a place for it.
  */
-import type { Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Demand } from "../upstream/egress/capacity.ts";
-import { isOfAddress, isUnreached } from "../upstream/errors.ts";
-import type { LiveChat } from "../upstream/live-chat.ts";
-import { MAX_TRIES, type Route, type Routes } from "../upstream/routes.ts";
-import type { Hole } from "./hole.ts";
+import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
+import type { Hole } from "../../rooms/gap.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { isOfAddress, isUnreached } from "../errors.ts";
+import type { LiveChat } from "../live-chat.ts";
+import type { Demand } from "./capacity.ts";
+import { MAX_TRIES, type Route, type Routes } from "./pool.ts";
 
 /** A cooldown that is over so soon costs less than a new page. */
 const SHORT_COOLDOWN_MS = 2000;
