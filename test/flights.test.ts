@@ -103,15 +103,15 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     const { clock, call, starts } = gateBench();
     const done = Promise.all([
       call("first"),
-      call("poll", { dueAt: -1 }),
+      call("replay", { lane: "replay", dueAt: -1 }),
       call("same", { lane: "probe" }),
-      call("same", { lane: "caller" }),
+      call("same", { lane: "opening" }),
     ]);
     await clock.advance(1000);
     await done;
     assert.deepEqual(
       starts.map(({ name }) => name),
-      ["first", "same", "poll"],
+      ["first", "same", "replay"],
     );
   });
 });

@@ -47,6 +47,24 @@ describe("upstream throttling: every room pauses", () => {
     assert.deepEqual(pauses, [30, 60, 120, 240, 480, 600, 600, 30]);
   });
 
+  it("begins anew once as much time has passed without throttling as the last pause took", async () => {
+    for (const [passedMs, expectedMs] of [
+      [29_000, 60_000],
+      [31_000, 30_000],
+    ]) {
+      const { clock, gate, call } = gateBench();
+      const hit = async (kind: string) => {
+        const rejected = assert.rejects(call("hit", { kind, fails: throttled() }));
+        await clock.advance(10);
+        await rejected;
+      };
+      await hit("/youtubei/v1/next");
+      await clock.advance(30_000 + (passedMs ?? 0));
+      await hit("/watch");
+      assert.equal(gate.cooldownLeftMs(), expectedMs);
+    }
+  });
+
   it("takes the throttling of calls that were in flight together for one", async () => {
     const { clock, gate, call } = gateBench();
     const hits = Promise.allSettled(
@@ -84,7 +102,7 @@ describe("upstream throttling: every room pauses", () => {
 });
 
 describe("pages cool down alone where a page was throttled", () => {
-  const page = { lane: "page", isPage: true, kind: "/watch" } as const;
+  const page = { lane: "recovery", isPage: true, kind: "/watch" } as const;
   const hit = async ({ clock, call }: ReturnType<typeof gateBench>, wishes: object) => {
     const rejected = assert.rejects(call("hit", { fails: throttled(), ...wishes }), isThrottled);
     await clock.advance(10);

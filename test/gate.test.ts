@@ -2,14 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { priorityDelayMs } from "../src/rooms/rank.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { LANES, type Lane } from "../src/upstream/egress/gate.ts";
-import { UpstreamError } from "../src/upstream/errors.ts";
+import { LANES, type Lane } from "../src/upstream/egress/lanes.ts";
 import { gateBench } from "./support/gate-bench.ts";
-
-const throttled = (retryAfterMs?: number) => new UpstreamError("throttled", "slow down", { retryAfterMs });
-const isThrottled = (error: unknown) => error instanceof UpstreamError && error.fault === "throttled";
 
 describe("upstream request spacing: at least 250 ms apart", () => {
   it("starts calls that come at once 250 ms apart", async () => {
@@ -69,53 +66,89 @@ describe("fairness", () => {
     );
   });
 
-  it("lets those stand back that may, behind all that are due before their time is over", async () => {
+  it("starts the call first that would lose messages first, not the one that is due first", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Array.from({ length: 12 }, (_, i) => call(`poll ${i}`, { dueAt: i * 200 }));
-    const patient = call("patient", { dueAt: 0, standsBackMs: 1000 });
+    const tolerant = call("tolerant", { dueAt: 0, toleranceMs: 1000 });
     await clock.advance(5000);
-    await Promise.all([...polls, patient]);
+    await Promise.all([...polls, tolerant]);
     assert.equal(
-      starts.findIndex(({ name }) => name === "patient"),
+      starts.findIndex(({ name }) => name === "tolerant"),
       6,
     );
   });
 
-  it("lets a caller's calls through between hundreds of polls that are overdue", async () => {
+  it("ranks only calls that are too late already, and lets none of those starve", async () => {
+    const { clock, call, starts } = gateBench();
+    const stop = new AbortController();
+    const loop = async (name: string, options: object) => {
+      while (!stop.signal.aborted) await call(name, { ...options, dueAt: clock.monotonic() });
+    };
+    const rooms = [
+      loop("recorded", { priorityDelayMs: 0 }),
+      loop("watched", { priorityDelayMs: 2000 }),
+      loop("lingering", { priorityDelayMs: 4000 }),
+      loop("in time", { priorityDelayMs: 4000, toleranceMs: 1500 }),
+    ];
+    await clock.advance(100_000);
+    stop.abort();
+    await clock.advance(20_000);
+    await Promise.all(rooms);
+    const count = (room: string) => starts.filter(({ name }) => name === room).length;
+    assert.ok(count("recorded") > 2 * count("watched"), `${count("recorded")} to ${count("watched")}`);
+    assert.ok(count("watched") > count("lingering"), `${count("watched")} to ${count("lingering")}`);
+    assert.ok(count("lingering") >= 100_000 / 6000, `${count("lingering")}`);
+    assert.ok(count("in time") >= 100_000 / 6000, `${count("in time")}`);
+  });
+
+  it("lets the calls of an opening through between hundreds of polls that are overdue", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Promise.all(Array.from({ length: 300 }, (_, i) => call(`poll ${i}`, { dueAt: -i })));
     await clock.advance(1000);
-    const bootstrap = Promise.all(["sw.js", "page", "chat"].map((name) => call(name, { lane: "caller" })));
-    await clock.advance(2000);
+    const bootstrap = Promise.all(["sw.js", "page", "chat"].map((name) => call(name, { lane: "opening" })));
+    await clock.advance(4000);
     await bootstrap;
     const before = starts.findIndex(({ name }) => name === "chat");
-    assert.ok(before < 12, `the last of three calls was number ${before}`);
+    assert.ok(before <= 13, `the last of three calls was number ${before}`);
     await clock.advance(100_000);
     await polls;
   });
 
-  it("lets callers, polls and the pages of rooms take turns", async () => {
+  it("starts three polls of four calls where all lanes wait; openings, callers and recoveries take turns", async () => {
     const { clock, call, starts } = gateBench();
-    const lanes = ["page", "poll", "caller"] as const;
+    const lanes = ["recovery", "poll", "caller", "opening", "probe", "replay"] as const;
     const all = Promise.all(
-      lanes.flatMap((lane) => [1, 2, 3].map((i) => call(`${lane} ${i}`, { lane, dueAt: -1000 }))),
+      lanes.flatMap((lane) =>
+        Array.from({ length: lane === "poll" ? 9 : 2 }, (_, i) =>
+          call(`${lane} ${i}`, { lane, dueAt: -1000 }),
+        ),
+      ),
     );
-    await clock.advance(3000);
+    await clock.advance(10_000);
     await all;
     const order = starts.slice(1).map(({ name }) => name.replace(/ .*/, ""));
-    assert.deepEqual(order, ["caller", "poll", "page", "caller", "poll", "page", "caller", "poll"]);
+    assert.deepEqual(order, [
+      ...["poll", "poll", "poll", "opening"],
+      ...["poll", "poll", "poll", "caller"],
+      ...["poll", "poll", "poll", "recovery"],
+      ...["opening", "caller", "replay", "probe", "replay", "probe"],
+    ]);
   });
 
-  it("does not let callers starve polls", async () => {
+  it("never keeps a poll waiting for more than one call of others, whatever floods the gate", async () => {
     const { clock, call, starts } = gateBench();
-    const all = Promise.all([
-      ...Array.from({ length: 100 }, (_, i) => call(`caller ${i}`, { lane: "caller", dueAt: -1000 })),
-      call("poll", { dueAt: 5 }),
-    ]);
-    await clock.advance(1000);
-    assert.ok(starts.some(({ name }) => name === "poll"));
+    const flood = Promise.all(
+      LANES.filter((lane) => lane !== "poll").flatMap((lane) =>
+        Array.from({ length: 40 }, (_, i) => call(`${lane} ${i}`, { lane, dueAt: -1000 })),
+      ),
+    );
+    await clock.advance(1010);
+    const askedAt = clock.monotonic();
+    await Promise.all([call("poll"), clock.advance(500)]);
+    const { at = Number.NaN } = starts.find(({ name }) => name === "poll") ?? {};
+    assert.ok(at - askedAt <= 250, `${at - askedAt} ms`);
     await clock.advance(100_000);
-    await all;
+    await flood;
   });
 
   it("lets a bootstrap wait for two calls of probes at most, however many probes there are", async () => {
@@ -129,7 +162,7 @@ describe("fairness", () => {
       const from = starts.length;
       const beganAt = clock.monotonic();
       const bootstrap = async () => {
-        for (const name of ["sw.js", "page", "chat"]) await call(name, { lane: "caller", takesMs: 600 });
+        for (const name of ["sw.js", "page", "chat"]) await call(name, { lane: "opening", takesMs: 600 });
         return clock.monotonic() - beganAt;
       };
       const tookMs = await Promise.race([bootstrap(), clock.advance(10_000).then(() => Number.NaN)]);
@@ -148,14 +181,35 @@ describe("fairness", () => {
     }
   });
 
-  it("starts probes where nobody else waits, and leaves half of the slots free", async () => {
+  for (const [lane, most] of [
+    ["opening", 3],
+    ["caller", 3],
+    ["recovery", 2],
+    ["replay", 2],
+    ["probe", 2],
+  ] as const) {
+    it(`gives calls of the lane ${lane} ${most} of 4 slots at most, so that a poll finds one`, async () => {
+      const { clock, call, starts, peak } = gateBench();
+      const stuck = Promise.all(
+        Array.from({ length: 6 }, (_, i) => call(`${lane} ${i}`, { lane, takesMs: 15_000 })),
+      );
+      await clock.advance(5000);
+      assert.equal(peak(), most);
+      await Promise.all([call("poll"), clock.advance(20)]);
+      assert.equal(starts.at(-1)?.name, "poll");
+      await clock.advance(100_000);
+      await stuck;
+    });
+  }
+
+  it("gives all lanes but polls 3 of 4 slots together", async () => {
     const { clock, call, peak } = gateBench();
-    const probes = Promise.all(
-      Array.from({ length: 6 }, (_, i) => call(`probe ${i}`, { lane: "probe", takesMs: 5000 })),
-    );
-    await clock.advance(16_000);
-    await probes;
-    assert.equal(peak(), 2);
+    const lanes = LANES.filter((lane) => lane !== "poll");
+    const stuck = Promise.all(lanes.map((lane) => call(lane, { lane, takesMs: 15_000 })));
+    await clock.advance(5000);
+    assert.equal(peak(), 3);
+    await clock.advance(100_000);
+    await stuck;
   });
 
   it("starves no room when there are more than the spacing can serve", async () => {
@@ -185,9 +239,9 @@ describe("fairness", () => {
         warnings.push({ lateMs, rooms, roomsCarried });
       }
     }
-    const { clock, call, gate } = gateBench({}, new Listening(silentLog));
+    const { clock, call, capacity } = gateBench({}, new Listening(silentLog));
     const names = Array.from({ length: 300 }, (_, i) => `room ${i}`);
-    for (const name of names) gate.capacity.ask(name, { intervalMs: 4500, windowMs: 10_000 });
+    for (const name of names) capacity.set(name, { intervalMs: 4500, windowMs: 10_000 });
     const done = Promise.all(names.map((name) => call(name)));
     await clock.advance(76_000);
     await done;
@@ -198,28 +252,21 @@ describe("fairness", () => {
   });
 });
 
-it("shows each of two gates in the metrics, by its egress", async () => {
-  const telemetry = new Telemetry(silentLog);
-  const one = gateBench({}, telemetry, "one");
-  const two = gateBench({ concurrency: 1 }, telemetry, "two");
-  const hit = assert.rejects(one.call("hit", { fails: throttled() }), isThrottled);
-  const calls = Promise.all([two.call("runs"), two.call("waits"), two.call("waits, too")]);
-  await one.clock.advance(10);
-  await hit;
-  const metrics = await telemetry.registry.metrics();
-  for (const line of [
-    'relay_gate_cooldown_seconds{egress="one"} 30',
-    'relay_gate_cooldown_seconds{egress="two"} 0',
-    'relay_gate_page_cooldown_seconds{egress="one"} 30',
-    'relay_gate_page_cooldown_seconds{egress="two"} 0',
-    'relay_gate_queue{egress="one"} 0',
-    'relay_gate_queue{egress="two"} 2',
-    'relay_upstream_throttled_total{egress="one"} 1',
-  ]) {
-    assert.ok(metrics.includes(`${line}\n`), line);
-  }
-  await two.clock.advance(1000);
-  await calls;
+it("ranks recorded rooms first, then watched ones, then those that linger, and of two alike the livelier", () => {
+  const watched = { isRecorded: false, isWatched: true, isQuiet: false };
+  const order = [
+    { ...watched, isRecorded: true },
+    { ...watched, isRecorded: true, isQuiet: true },
+    watched,
+    { ...watched, isQuiet: true },
+    { ...watched, isWatched: false },
+    { ...watched, isWatched: false, isQuiet: true },
+  ].map(priorityDelayMs);
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  );
+  assert.equal(new Set(order).size, order.length);
 });
 
 it("keeps spacing, concurrency and every caller's answer under any load", async () => {

@@ -1,8 +1,10 @@
 /** The gate of one egress, and flights above it, as tests drive them. */
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { Capacity } from "../../src/upstream/egress/capacity.ts";
 import { Flights } from "../../src/upstream/egress/flights.ts";
-import { Gate, type GateSettings, type Lane } from "../../src/upstream/egress/gate.ts";
+import { Gate, type GateSettings } from "../../src/upstream/egress/gate.ts";
+import type { Lane } from "../../src/upstream/egress/lanes.ts";
 import type { UpstreamError } from "../../src/upstream/errors.ts";
 import { FakeClock } from "./fake-clock.ts";
 
@@ -14,7 +16,8 @@ interface Wishes {
   lane?: Lane;
   isPage?: boolean;
   dueAt?: number;
-  standsBackMs?: number;
+  toleranceMs?: number;
+  priorityDelayMs?: number;
   maxCooldownMs?: number;
   beforeStart?: () => void;
   signal?: AbortSignal;
@@ -30,15 +33,17 @@ export function gateBench(
   egress = "direct",
 ) {
   const clock = new FakeClock();
-  const gate = new Gate(egress, { ...SETTINGS, ...settings }, clock, telemetry);
-  const flights = new Flights(clock);
+  const gateSettings = { ...SETTINGS, ...settings };
+  const capacity = new Capacity(gateSettings);
+  const gate = new Gate({ name: egress, settings: gateSettings, clock, telemetry, capacity });
+  const flights = new Flights(gate, clock);
   const starts: { name: string; at: number }[] = [];
   let inFlight = 0;
   let peak = 0;
   let aborted = 0;
   const call = (name: string, wishes: Wishes = {}) => {
     const { takesMs = 10, fails, ...options } = wishes;
-    return flights.call(gate, {
+    const answered = flights.call({
       key: name,
       kind: "poll",
       lane: "poll",
@@ -62,6 +67,7 @@ export function gateBench(
         return name;
       },
     });
+    return answered.then(({ value }) => value);
   };
-  return { clock, gate, call, starts, peak: () => peak, aborted: () => aborted };
+  return { clock, gate, capacity, call, starts, peak: () => peak, aborted: () => aborted };
 }

@@ -1,16 +1,16 @@
 /**
- * The pause after throttling: as long as the upstream names, else twice as long each time it goes on. What was
- * throttled must succeed before the pauses are short again.
+ * The pause after throttling: as long as the upstream names, else twice as long each time it goes on. It goes on until
+ * what was throttled succeeds, or as much time has passed without throttling as the last pause took.
  */
 import type { Clock } from "../../clock.ts";
 
 /** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;
-/** A `Retry-After` beyond this is taken for a mistake: a relay must come back by itself. */
+/** A longer `Retry-After` is taken for a mistake: a relay must come back by itself. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
-/** The same pause, told again, seems to end so much earlier or later. */
-const TOLD_AGAIN_MS = 100;
+/** Two reports of one pause may differ by this much. */
+const SAME_PAUSE_MS = 100;
 
 /** A call that was throttled. */
 interface Throttled {
@@ -50,6 +50,7 @@ export class Cooldown {
     // Calls that were in flight together report one and the same throttling: only the first one counts.
     const goesOn = startedAt >= this.#beganAt;
     if (!goesOn && retryAfterMs === undefined) return false;
+    if (now - this.#until > this.#until - this.#beganAt) this.#count = 0;
     const doubled = Math.min(MAX_COOLDOWN_MS, this.#firstMs * 2 ** this.#count);
     const until = now + (retryAfterMs === undefined ? doubled : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
     if (goesOn) {
@@ -62,10 +63,10 @@ export class Cooldown {
     return true;
   }
 
-  /** Whether the pause has begun or grown by one that another instance was told, of which so much is left. */
+  /** Takes over what is left of a pause that another instance was told. Whether this one has begun or grown by it. */
   adopt(leftMs: number): boolean {
     const until = this.#clock.monotonic() + leftMs;
-    if (leftMs <= 0 || until <= this.#until + TOLD_AGAIN_MS) return false;
+    if (leftMs <= 0 || until <= this.#until + SAME_PAUSE_MS) return false;
     this.#until = until;
     return true;
   }

@@ -3,20 +3,23 @@
  * aborted when no caller waits for it any more. The gate reads from those who wait just then when the call is due, in
  * which lane, and which cooldown it sits out.
  */
-import type { Clock } from "../../clock.ts";
+import { answeredNow, type CallTimes, type Clock } from "../../clock.ts";
 import { UpstreamError } from "../errors.ts";
-import { type Gate, LANES, type Lane, type Waiting } from "./gate.ts";
+import type { Gate, Waiting } from "./gate.ts";
+import { LANES, type Lane } from "./lanes.ts";
 
 /** How a call queues. */
 export interface CallOptions {
   lane: Lane;
   /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
   dueAt?: number;
-  /** How much later than due it counts among calls that wait, in milliseconds; 0 by default. */
-  standsBackMs?: number;
+  /** How late it may start without a loss, in milliseconds; 0 by default. */
+  toleranceMs?: number;
+  /** How much later than its tolerance it counts among calls that are too late as well, in milliseconds; 0 by default. */
+  priorityDelayMs?: number;
   /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
   maxCooldownMs: number;
-  /** Called when the call goes out, behind its queue. A caller for whom it throws is given that, and waits no more. */
+  /** Proves the room's lease when the call goes out, behind its queue. A caller for whom it throws is given that, and waits no more. */
   beforeStart?: (() => void) | undefined;
   signal: AbortSignal;
 }
@@ -27,21 +30,28 @@ export interface Call<T> extends CallOptions {
   /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
   /** Whether it loads a page, which has a cooldown of its own. */
-  isPage?: boolean;
+  isPage?: boolean | undefined;
   /** The call itself; the signal aborts when no caller waits for it any more. */
   run(signal: AbortSignal): Promise<T>;
 }
 
-type Waiter = Required<Pick<CallOptions, "lane" | "dueAt" | "standsBackMs" | "maxCooldownMs">> &
+/** What a call gave, and when it went out and was answered. */
+export interface Answered<T> extends CallTimes {
+  value: T;
+}
+
+type Waiter = Required<Omit<CallOptions, "beforeStart" | "signal">> &
   Pick<CallOptions, "beforeStart"> &
-  Omit<PromiseWithResolvers<unknown>, "promise">;
+  Omit<PromiseWithResolvers<Answered<unknown>>, "promise">;
 
 export class Flights {
+  readonly #gate: Gate;
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Flight>();
   #closed: UpstreamError | undefined;
 
-  constructor(clock: Clock) {
+  constructor(gate: Gate, clock: Clock) {
+    this.#gate = gate;
     this.#clock = clock;
   }
 
@@ -49,21 +59,24 @@ export class Flights {
    * The outcome of the call, made when the gate lets it start. Rejects with what `run` rejects with, with the
    * signal's reason, or with `UpstreamError` "throttled" where a cooldown is longer than it sits out.
    */
-  async call<T>(gate: Gate, call: Call<T>): Promise<T> {
-    const { signal, key, lane, isPage, maxCooldownMs, beforeStart, run } = call;
-    const { dueAt = this.#clock.monotonic(), standsBackMs = 0 } = call;
+  async call<T>(call: Call<T>): Promise<Answered<T>> {
+    const { signal, key, lane, isPage, maxCooldownMs, beforeStart } = call;
+    const { dueAt = this.#clock.monotonic(), toleranceMs = 0, priorityDelayMs = 0 } = call;
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
-    if (gate.cooldownLeftMs(isPage) > maxCooldownMs) throw gate.refusal(isPage);
-    const flight = this.#byKey.get(key) ?? this.#begin(key);
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const waiter: Waiter = { lane, dueAt, standsBackMs, maxCooldownMs, beforeStart, resolve, reject };
+    if (this.#gate.cooldownLeftMs(isPage) > maxCooldownMs) throw this.#gate.refusal(isPage);
+    const { promise, resolve, reject } = Promise.withResolvers<Answered<unknown>>();
+    const queueing = { lane, dueAt, toleranceMs, priorityDelayMs, maxCooldownMs };
+    const waiter: Waiter = { ...queueing, beforeStart, resolve, reject };
+    const known = this.#byKey.get(key);
+    const flight = known ?? new Flight();
     const onAbort = () => flight.leave(waiter, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    flight.join(waiter, () => gate.call({ ...call, flight, run: () => flight.run(run) }));
-    gate.advance();
+    flight.join(waiter);
+    if (!known) this.#begin(flight, call);
+    this.#gate.advance();
     try {
-      return (await promise) as T; // one key, one kind of answer
+      return (await promise) as Answered<T>; // one key, one kind of answer
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
@@ -75,13 +88,37 @@ export class Flights {
     for (const flight of this.#byKey.values()) flight.leaveAll(this.#closed);
   }
 
-  #begin(key: string): Flight {
-    const flight = new Flight(() => {
-      // One that was left and begun anew under its key is another one.
-      if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
-    });
+  #begin<T>(flight: Flight, call: Call<T>): void {
+    const { key } = call;
     this.#byKey.set(key, flight);
-    return flight;
+    // Before its waiters learn the outcome: one that asks for the same at once must not join a flight that is over.
+    const isOver = () => {
+      if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
+    };
+    flight.signal.addEventListener("abort", isOver, { once: true });
+    this.#fly(flight, call).then(
+      (answered) => {
+        isOver();
+        flight.resolve(answered);
+      },
+      (error: unknown) => {
+        isOver();
+        flight.leaveAll(error);
+      },
+    );
+  }
+
+  async #fly<T>(flight: Flight, { kind, isPage, run }: Call<T>): Promise<Answered<T>> {
+    const slot = await this.#gate.enter({ kind, isPage, waiting: flight });
+    try {
+      flight.depart();
+      const startedAt = this.#clock.monotonic();
+      const value = await run(flight.signal);
+      slot.succeeded();
+      return { value, ...answeredNow(startedAt, this.#clock) };
+    } catch (error) {
+      throw slot.failed(error);
+    }
   }
 }
 
@@ -89,13 +126,6 @@ export class Flights {
 class Flight implements Waiting {
   readonly #waiters = new Set<Waiter>();
   readonly #abort = new AbortController();
-  readonly #onOver: () => void;
-  #hasStarted = false;
-
-  /** `onOver` is called before the waiters learn the outcome: one that asks for the same at once must not join. */
-  constructor(onOver: () => void) {
-    this.#onOver = onOver;
-  }
 
   get signal(): AbortSignal {
     return this.#abort.signal;
@@ -105,33 +135,25 @@ class Flight implements Waiting {
     return Math.min(...this.#waiters.values().map(({ dueAt }) => dueAt));
   }
 
-  get orderAt(): number {
-    return Math.min(...this.#waiters.values().map(({ dueAt, standsBackMs }) => dueAt + standsBackMs));
-  }
-
   get lane(): Lane {
     const lanes = new Set(this.#waiters.values().map(({ lane }) => lane));
     return LANES.find((lane) => lanes.has(lane)) ?? "probe";
   }
 
-  /** Adds a waiter; the first one starts the call. */
-  join(waiter: Waiter, start: () => Promise<unknown>): void {
-    this.#waiters.add(waiter);
-    if (this.#hasStarted) return;
-    this.#hasStarted = true;
-    const outcome = start().finally(this.#onOver);
-    outcome.then(
-      (value) => {
-        for (const each of this.#waiters) each.resolve(value);
-      },
-      (error: unknown) => {
-        for (const each of this.#waiters) each.reject(error);
-      },
-    );
+  sortKey(now: number): number {
+    const keys = this.#waiters.values().map(({ dueAt, toleranceMs, priorityDelayMs }) => {
+      const latestAt = dueAt + toleranceMs;
+      return now > latestAt ? latestAt + priorityDelayMs : latestAt;
+    });
+    return Math.min(...keys);
   }
 
-  /** Makes the call for all who may still make it. */
-  async run<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  join(waiter: Waiter): void {
+    this.#waiters.add(waiter);
+  }
+
+  /** To be called when the call goes out: those leave who may not make it. Throws where nobody is left. */
+  depart(): void {
     for (const waiter of this.#waiters) {
       try {
         waiter.beforeStart?.();
@@ -140,16 +162,17 @@ class Flight implements Waiting {
       }
     }
     this.signal.throwIfAborted();
-    return call(this.signal);
+  }
+
+  resolve(answered: Answered<unknown>): void {
+    for (const waiter of this.#waiters) waiter.resolve(answered);
   }
 
   /** One waiter gives up; the last one takes the call along. */
   leave(waiter: Waiter, reason: unknown): void {
     this.#waiters.delete(waiter);
     waiter.reject(reason);
-    if (this.#waiters.size > 0) return;
-    this.#onOver(); // a newcomer must not join what is being aborted
-    this.#abort.abort(reason);
+    if (this.#waiters.size === 0) this.#abort.abort(reason);
   }
 
   leaveAll(reason: unknown): void {
