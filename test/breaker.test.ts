@@ -15,40 +15,51 @@ import { assertConsecutive, type Stream } from "./support/stream.ts";
 const FAILED = new UpstreamError("unusable", "HTTP 503");
 const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no connection" });
 
-/** Rooms behind one breaker, each of whose tries fails with the error; when they tried, in seconds. */
-function failingRooms(count: number, error: UpstreamError) {
+const never = new AbortController().signal;
+const always = () => true;
+
+function breakerOf() {
   const clock = new FakeClock();
   clock.chance = 1; // no jitter
-  const breaker = new Breaker("direct", clock, new Telemetry(silentLog));
+  const telemetry = new Telemetry(silentLog);
+  const parts = { name: "direct", clock, telemetry, roomCount: undefined, tryItself: undefined };
+  return { clock, breaker: new Breaker(parts) };
+}
+
+/** Rooms behind one breaker, each of whose tries fails with the error; when they tried, in seconds. */
+function failingRooms(count: number, error: UpstreamError, canTry: (room: string) => boolean = always) {
+  const { clock, breaker } = breakerOf();
   const tries: number[] = [];
+  const tried: string[] = [];
   const stop = new AbortController();
   const rooms = Array.from({ length: count }, (_, i) => `room ${i}`);
   const counted = rooms.filter((room) => !breaker.failed(room, error));
   const run = async (room: string) => {
     for (;;) {
-      await breaker.mayCall(room, stop.signal);
+      await breaker.mayCall(room, () => canTry(room), stop.signal);
       if (breaker.isUp) return;
       tries.push(Math.round(clock.monotonic() / 1000));
+      tried.push(room);
       breaker.failed(room, error);
     }
   };
   const running = Promise.all(rooms.map(run)).catch(() => {});
-  return { clock, breaker, tries, counted, stop, running };
+  return { clock, breaker, tries, tried, counted, stop, running };
 }
 
 describe("the breaker of an address", () => {
-  it("opens with the third room that fails without a success between; the failures before it count", () => {
+  it("opens with the third room that fails without a sign of life between; the failures before it count", () => {
     assert.equal(failingRooms(2, FAILED).breaker.isUp, true);
     const { breaker, counted } = failingRooms(5, FAILED);
     assert.equal(breaker.isUp, false);
     assert.deepEqual(counted, ["room 0", "room 1"]);
   });
 
-  it("stays closed where one room fails again and again, or another succeeds between", () => {
-    const { breaker } = failingRooms(0, FAILED);
+  it("stays closed where one room fails again and again, or another is answered between", () => {
+    const { breaker } = breakerOf();
     for (let i = 0; i < 9; i++) assert.equal(breaker.failed("room", FAILED), false);
     assert.equal(breaker.failed("other", FAILED), false);
-    breaker.succeeded();
+    breaker.answered();
     assert.equal(breaker.failed("third", FAILED), false);
     assert.equal(breaker.failed("other", FAILED), false);
     breaker.leave("other");
@@ -56,8 +67,25 @@ describe("the breaker of an address", () => {
     assert.equal(breaker.failed("other", FAILED), true);
   });
 
+  it("pauses no room whose last call succeeded", async () => {
+    const { breaker, stop, running } = failingRooms(20, FAILED);
+    const isPaused = async () => {
+      let isWaiting = true;
+      void breaker.mayCall("healthy", always, never).then(() => {
+        isWaiting = false;
+      });
+      await new Promise(setImmediate);
+      return isWaiting;
+    };
+    assert.deepEqual([breaker.isUp, await isPaused()], [false, false]);
+    assert.equal(breaker.failed("healthy", FAILED), true);
+    assert.equal(await isPaused(), true); // as the others
+    stop.abort();
+    await running;
+  });
+
   for (const [what, error, expected] of [
-    ["1, 2, 4 ... 30 s", FAILED, [1, 3, 7, 15, 31, 61, 91, 121]],
+    ["1, 2, 4, 8, 12 s", FAILED, [1, 3, 7, 15, 27, 39, 51, 63]],
     ["1, 2, 4, 5 s where there is no connection", UNCONNECTED, [1, 3, 7, 12, 17, 22, 27, 32]],
   ] as const) {
     it(`lets one room try after ${what}`, async () => {
@@ -69,13 +97,13 @@ describe("the breaker of an address", () => {
     });
   }
 
-  it("lets all go on at the first success", async () => {
+  it("lets all go on at the first sign of life", async () => {
     const { clock, breaker, tries, running } = failingRooms(20, FAILED);
     await clock.advance(5000);
-    breaker.succeeded();
+    breaker.answered();
     await running;
     assert.deepEqual(tries, [1, 3]);
-    await breaker.mayCall("room 1", new AbortController().signal);
+    await breaker.mayCall("room 1", always, never);
   });
 
   it("lets one try at once when somebody comes, but not more than once a second", async () => {
@@ -85,41 +113,61 @@ describe("the breaker of an address", () => {
       breaker.hurry();
       await clock.advance(100);
     }
-    assert.deepEqual(tries.slice(5), [40, 41, 42, 43, 44]);
+    assert.deepEqual(tries.slice(6), [40, 41, 42, 43, 44]);
     stop.abort();
     await running;
   });
 
-  it("lets one try a second after the last try when somebody comes before that, though the next one is far off", async () => {
+  it("brings the next try forward to a second after the last when somebody comes", async () => {
     const { clock, breaker, tries, stop, running } = failingRooms(20, FAILED);
-    await clock.advance(45_500);
-    const last = tries.at(-1) ?? Number.NaN;
-    await clock.advance(1000 * (last + 30 - 45.5) + 500);
-    assert.equal(tries.at(-1), last + 30);
+    await clock.advance(39_500);
+    assert.equal(tries.at(-1), 39);
     breaker.hurry();
     await clock.advance(2000);
-    assert.deepEqual(tries.slice(-2), [last + 30, last + 31]);
+    assert.deepEqual(tries.slice(-2), [39, 40]);
     stop.abort();
     await running;
   });
 
-  it("goes on to another room where the one that tries is left, or learns nothing", async () => {
-    const { clock, breaker, tries, stop, running } = failingRooms(3, FAILED);
-    await clock.advance(999);
+  it("gives the try to the room that has waited longest of those that can use it", async () => {
+    const { clock, tried, stop, running } = failingRooms(3, FAILED, (room) => room !== "room 0");
+    await clock.advance(16_000);
+    assert.deepEqual(tried, ["room 1", "room 2", "room 1", "room 2"]);
     stop.abort();
     await running;
-    const second = new AbortController();
-    const one = breaker.mayCall("one", second.signal);
-    const two = breaker.mayCall("two", second.signal);
-    await clock.advance(1);
-    await one;
-    breaker.leave("one");
-    await clock.advance(2000);
-    await two;
-    const again = breaker.mayCall("two", second.signal);
-    await clock.advance(4000);
-    await again;
+  });
+
+  it("looks again each second where nobody can use the try", async () => {
+    let canTry = false;
+    const { clock, tries, stop, running } = failingRooms(3, FAILED, () => canTry);
+    await clock.advance(5500);
     assert.deepEqual(tries, []);
+    canTry = true;
+    await clock.advance(1000);
+    assert.deepEqual(tries, [6]);
+    stop.abort();
+    await running;
+  });
+
+  it("hands a try on after ten seconds, and where its room is left or learns nothing", async () => {
+    const scene = breakerOf();
+    const rooms = ["one", "two", "three"];
+    for (const room of rooms) scene.breaker.failed(room, FAILED);
+    const went: string[] = [];
+    const wait = (room: string) => scene.breaker.mayCall(room, always, never).then(() => went.push(room));
+    for (const room of rooms) void wait(room);
+    await scene.clock.advance(1000);
+    assert.deepEqual(went, ["one"]);
+    await scene.clock.advance(9999);
+    assert.deepEqual(went, ["one"]);
+    await scene.clock.advance(1); // ten seconds, more than the wait that follows
+    assert.deepEqual(went, ["one", "two"]);
+    scene.breaker.leave("two");
+    await scene.clock.advance(4000);
+    assert.deepEqual(went, ["one", "two", "three"]);
+    void wait("three"); // it comes again, and has learnt nothing
+    await scene.clock.advance(8000);
+    assert.deepEqual(went, ["one", "two", "three", "three"]);
   });
 });
 

@@ -6,6 +6,7 @@ import { RelayError } from "../src/protocol/errors.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Capacity } from "../src/upstream/egress/capacity.ts";
+import { Openings } from "../src/upstream/egress/openings.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { metric, startRelay } from "./support/relay.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
@@ -14,37 +15,26 @@ import { TEXT, watchedRoom } from "./support/watched-room.ts";
 const WINDOW_MS = 10_000;
 const REPLAY = Number.POSITIVE_INFINITY;
 const SETTINGS = { spacingMs: 250, maxLatenessMs: 5000 };
-const wish = (windowMs: number) => ({ intervalMs: undefined, windowMs });
-const never = new AbortController().signal;
 
-function capacityOf(settings: Partial<typeof SETTINGS> = {}) {
-  const clock = new FakeClock();
-  const late = { ms: 0 };
-  const capacity = new Capacity({ ...SETTINGS, ...settings }, clock, () => late.ms);
-  return { clock, late, capacity };
-}
+const isRefusal = (error: unknown) => error instanceof RelayError && error.code === "CAPACITY";
+const capacityOf = (settings: Partial<typeof SETTINGS> = {}) => new Capacity({ ...SETTINGS, ...settings });
 
 /** Opens rooms one after the other, each of which asks for its interval at once, until one is refused. */
-async function fill(
-  capacity: Capacity,
-  intervalMs: number,
-  windowMs = WINDOW_MS,
-  most = 200,
-): Promise<number> {
+function fill(capacity: Capacity, intervalMs: number, windowMs = WINDOW_MS, most = 200): number {
   for (let count = 0; count < most; count++) {
     const room = `${intervalMs} ${count}`;
     try {
-      await capacity.admit(room, wish(windowMs), never);
+      capacity.admit(room, { intervalMs: undefined, windowMs });
     } catch (error) {
-      assert.ok(error instanceof RelayError && error.code === "CAPACITY");
+      assert.ok(isRefusal(error));
       return count;
     }
-    capacity.ask(room, { intervalMs, windowMs });
+    capacity.set(room, { intervalMs, windowMs });
   }
   return most;
 }
 
-describe("rooms are taken in as long as all can be read in time", () => {
+describe("live chats are taken in as long as all can be read in time", () => {
   const rows: [
     name: string,
     settings: Partial<typeof SETTINGS>,
@@ -56,116 +46,129 @@ describe("rooms are taken in as long as all can be read in time", () => {
     ["asked every 4.5 s: polls may be 5 s late", {}, 4500, WINDOW_MS, 26],
     ["asked every 9 s: polls may be half a second late", {}, 9000, WINDOW_MS, 26],
     ["a spacing of half the time carries twice as many", { spacingMs: 125 }, 9000, WINDOW_MS, 53],
-    ["a spacing of twice the time, half as many", { spacingMs: 500 }, 9000, WINDOW_MS, 12],
+    ["a spacing of twice the time, half as many", { spacingMs: 500 }, 9000, WINDOW_MS, 13],
     ["no spacing, no limit", { spacingMs: 0 }, 9000, WINDOW_MS, 200],
     ["less lateness, fewer rooms", { maxLatenessMs: 1000 }, 2000, WINDOW_MS, 8],
     ["an interval beyond the window is no reason to refuse", {}, 12_000, WINDOW_MS, 47],
-    ["replays have no window", {}, 9000, REPLAY, 39],
+    ["replays take what is left, however many they are", {}, 500, REPLAY, 200],
   ];
   for (const [name, settings, intervalMs, windowMs, rooms] of rows) {
-    it(name, async () => {
-      assert.equal(await fill(capacityOf(settings).capacity, intervalMs, windowMs), rooms);
-    });
+    it(name, () => assert.equal(fill(capacityOf(settings), intervalMs, windowMs), rooms));
   }
 
-  it("a chat with little time to spare bounds how late the others make it", async () => {
-    const { capacity } = capacityOf();
-    assert.equal(await fill(capacity, 9000, WINDOW_MS, 10), 10);
-    assert.equal(await fill(capacity, 2000), 5); // alone it would be 19
+  it("a chat with little time to spare does not make others need more calls", () => {
+    const capacity = capacityOf();
+    assert.equal(fill(capacity, 9000, WINDOW_MS, 13), 13); // half of the 26 that there could be
+    assert.equal(fill(capacity, 2000), 10); // half of the 19 and a half
+    assert.equal(capacity.toleranceMs("9000 1"), 500);
+    assert.equal(capacity.toleranceMs("2000 1"), 5000);
   });
 
-  it("a room that is left makes place for another", async () => {
-    const { capacity } = capacityOf();
-    await fill(capacity, 9000);
+  it("replays neither count nor are refused where live chats take all", () => {
+    const capacity = capacityOf();
+    assert.equal(fill(capacity, 500, REPLAY, 20), 20);
+    assert.equal(fill(capacity, 9000), 26);
+    capacity.admit("one more replay", { intervalMs: undefined, windowMs: REPLAY });
+    assert.equal(capacity.roomCount, 47);
+    assert.equal(capacity.roomsCarried, 26);
+  });
+
+  it("a room that is left makes place for another", () => {
+    const capacity = capacityOf();
+    fill(capacity, 9000);
     capacity.leave("9000 7");
-    assert.equal(await fill(capacity, 9001), 1);
+    assert.equal(fill(capacity, 9001), 1);
   });
 
-  it("a room that is read already is never refused, and counts", async () => {
-    const { capacity } = capacityOf();
+  it("a room that is read already is never refused, and counts", () => {
+    const capacity = capacityOf();
     for (let i = 0; i < 100; i++)
-      capacity.ask(`resumed ${i}`, { intervalMs: undefined, windowMs: WINDOW_MS });
+      capacity.set(`resumed ${i}`, { intervalMs: undefined, windowMs: WINDOW_MS });
     assert.equal(capacity.roomCount, 100);
     assert.equal(capacity.roomsCarried, 26);
-    assert.equal(await fill(capacity, 9000), 0);
+    assert.equal(fill(capacity, 9000), 0);
   });
 
-  it("the refusal says how many are read, names the settings and when to come again", async () => {
-    const { capacity } = capacityOf();
-    await fill(capacity, 9000);
-    await assert.rejects(capacity.admit("one more", wish(WINDOW_MS), never), (error: RelayError) => {
-      assert.match(
-        error.message,
-        /beside 26 others.*250 ms.*RELAY_GATE_SPACING_MS.*5000 ms.*RELAY_MAX_LATENESS_MS/,
-      );
-      assert.equal(error.retryAfterMs, 30_000);
-      return true;
-    });
+  it("the refusal says how many are read, names the settings and when to come again", () => {
+    const capacity = capacityOf();
+    fill(capacity, 9000);
+    assert.throws(
+      () => capacity.admit("one more", { intervalMs: undefined, windowMs: WINDOW_MS }),
+      (error: RelayError) => {
+        assert.match(
+          error.message,
+          /26 live chats are read.*5000 ms.*RELAY_MAX_LATENESS_MS.*250 ms.*RELAY_GATE_SPACING_MS/,
+        );
+        assert.equal(error.retryAfterMs, 30_000);
+        return isRefusal(error);
+      },
+    );
     assert.equal(capacity.roomCount, 26);
   });
 });
 
-describe("a room that fits waits while its calls would make polls late", () => {
-  it("opens four at a time at 250 ms, the next one when one of them is read or given up", async () => {
-    const { capacity, clock } = capacityOf();
-    const opened: number[] = [];
-    for (let i = 0; i < 7; i++)
-      void capacity.admit(`room ${i}`, wish(WINDOW_MS), never).then(() => opened.push(i));
-    await clock.advance(1000);
-    assert.deepEqual(opened, [0, 1, 2, 3]);
-    capacity.ask("room 2", { intervalMs: 9000, windowMs: WINDOW_MS });
-    await clock.advance(1000);
-    assert.deepEqual(opened, [0, 1, 2, 3, 4]);
-    capacity.leave("room 0");
-    await clock.advance(1000);
-    assert.deepEqual(opened, [0, 1, 2, 3, 4, 5]);
-  });
-
-  it("opens a recorded one before all others that wait", async () => {
-    const { capacity, clock, late } = capacityOf({ spacingMs: 1000 });
-    late.ms = 5001;
-    const opened: string[] = [];
-    const admit = (room: string, isFirst: boolean) =>
-      capacity.admit(room, { ...wish(REPLAY), isFirst }, never).then(() => opened.push(room));
-    for (const room of ["one", "two", "three"]) void admit(room, false);
-    void admit("recorded", true);
-    late.ms = 0;
-    for (const room of ["recorded", "one", "two", "three"]) {
-      await clock.advance(200);
-      assert.equal(opened.at(-1), room);
-      capacity.ask(room, { intervalMs: 60_000, windowMs: REPLAY });
-    }
-    assert.equal(opened.length, 4);
-  });
-
-  it("opens none while polls are as late as they may be, and refuses what waits for 30 s", async () => {
-    const { capacity, clock, late } = capacityOf();
-    late.ms = 5001;
-    const outcomes: string[] = [];
-    const admit = (room: string) =>
-      capacity.admit(room, wish(REPLAY), never).then(
-        () => outcomes.push(`${room} opened`),
-        (error) => outcomes.push(`${room} ${error.code}`),
+describe("videos that wait to be looked for", () => {
+  /** A queue before so many places; who had its turn, and how places become free. */
+  function queueOf(places: number) {
+    const clock = new FakeClock();
+    let free = places;
+    const turns: string[] = [];
+    const openings = new Openings(clock, () => (free > 0 ? free-- : undefined));
+    const enter = (name: string, address: string, isFirst = false, signal = new AbortController().signal) =>
+      openings.enter({ address, isFirst }, signal).then(
+        () => turns.push(name),
+        (error) => turns.push(`${name}: ${error.code ?? error.message}`),
       );
-    void admit("first");
-    await clock.advance(20_000);
-    void admit("second");
-    assert.deepEqual(outcomes, []);
-    await clock.advance(11_000);
-    assert.deepEqual(outcomes, ["first CAPACITY"]);
-    late.ms = 0;
-    await clock.advance(200);
-    assert.deepEqual(outcomes, ["first CAPACITY", "second opened"]);
+    const release = async (count = 1) => {
+      for (let i = 0; i < count; i++) {
+        free += 1;
+        openings.advance();
+        await clock.advance(0);
+      }
+    };
+    return { clock, turns, enter, release };
+  }
+
+  it("are looked for at once while there are places, then one for each that becomes free", async () => {
+    const { clock, turns, enter, release } = queueOf(2);
+    for (const name of ["a", "b", "c"]) void enter(name, name);
+    await clock.advance(1000);
+    assert.deepEqual(turns, ["a", "b"]);
+    await release();
+    assert.deepEqual(turns, ["a", "b", "c"]);
   });
 
-  it("gives up with the signal, and is counted no more", async () => {
-    const { capacity, late } = capacityOf();
-    late.ms = 5001;
-    const stop = new AbortController();
-    const waiting = capacity.admit("room", wish(REPLAY), stop.signal);
-    stop.abort(new Error("stopped"));
-    await assert.rejects(waiting, /stopped/);
-    assert.equal(capacity.roomCount, 0);
+  it("take turns by the address that asks, and of one address the newest goes first", async () => {
+    const { turns, enter, release } = queueOf(0);
+    for (let i = 1; i <= 100; i++) void enter(`flood ${i}`, "flood");
+    void enter("one 1", "one");
+    void enter("two 1", "two");
+    void enter("one 2", "one");
+    await release(7);
+    assert.deepEqual(turns, ["flood 100", "one 2", "two 1", "flood 99", "one 1", "flood 98", "flood 97"]);
+  });
+
+  it("stand behind rooms that were open before and recordings, whoever asks", async () => {
+    const { turns, enter, release } = queueOf(0);
+    void enter("new", "a");
+    void enter("recorded", "", true);
+    void enter("resumed", "b", true);
+    await release(3);
+    assert.deepEqual(turns, ["recorded", "resumed", "new"]);
+  });
+
+  it("are refused after 30 s, and forgotten when they give up", async () => {
+    const { clock, turns, enter, release } = queueOf(0);
+    const gone = new AbortController();
+    void enter("gone", "a", false, gone.signal);
+    void enter("waits", "a");
+    gone.abort(new Error("left"));
+    await clock.advance(29_999);
+    void enter("late", "a");
+    await clock.advance(1);
+    assert.deepEqual(turns, ["gone: left", "waits: CAPACITY"]);
+    await release();
+    assert.deepEqual(turns.slice(2), ["late"]);
   });
 });
 
@@ -192,7 +195,7 @@ it("a stream of a chat that cannot be read in time is answered 503 with Retry-Af
   assert.ok(opened >= 3 && opened <= 6, `${opened} streams`);
   assert.equal(refused?.headers.get("retry-after"), "30");
   const body = await refused?.text();
-  assert.match(body ?? "", /"CAPACITY".*RELAY_GATE_SPACING_MS.*RELAY_MAX_LATENESS_MS/);
+  assert.match(body ?? "", /"CAPACITY".*RELAY_MAX_LATENESS_MS.*RELAY_GATE_SPACING_MS/);
   await using again = await Stream.open(relay.url, { videoId: "capacity--0" });
   await again.untilMessages(1);
 });
@@ -234,22 +237,36 @@ it("an answer of a live chat with 150 actions or more is counted, and logged onc
 });
 
 describe("of an upstream that holds what was said for 10 s, one address loses nothing: what it cannot carry is refused", () => {
+  const MIXED = [2000, 5000, 10_000, 10_000];
   const rows = [
     { rooms: 60, timeoutsMs: [10_000], arrivalMs: 60_000, read: 26 },
-    { rooms: 40, timeoutsMs: [2000], arrivalMs: 1, read: 19 },
+    { rooms: 60, timeoutsMs: [10_000], arrivalMs: 60_000, read: 26, replays: 10 },
+    { rooms: 60, timeoutsMs: [5000], arrivalMs: 60_000, read: 26, replays: 10 },
+    { rooms: 60, timeoutsMs: [2000], arrivalMs: 60_000, read: 19, replays: 10 },
+    { rooms: 60, timeoutsMs: MIXED, arrivalMs: 60_000, read: 24, replays: 10 },
+    {
+      rooms: 40,
+      timeoutsMs: MIXED,
+      arrivalMs: 30_000,
+      read: 12,
+      replays: 2,
+      settings: { RELAY_GATE_SPACING_MS: "500" },
+    },
   ];
   for (const { read, ...asked } of rows) {
-    it(`${asked.rooms} chats, asked for every ${asked.timeoutsMs} ms`, async () => {
-      const { open, refused, refusal, lost, lateness, fullAnswers } = await carry({
+    const { timeoutsMs, replays = 0, settings = { RELAY_GATE_SPACING_MS: "250" } } = asked;
+    const spacing = `${settings.RELAY_GATE_SPACING_MS} ms`;
+    it(`${asked.rooms} chats, asked for every ${timeoutsMs} ms, beside ${replays} replays, at ${spacing}`, async () => {
+      const { open, refused, refusal, lost, gaps, lateness, fullAnswers } = await carry({
         ...asked,
         seed: 1,
         forMs: 90_000,
       });
-      assert.equal(lost, 0);
+      assert.deepEqual({ lost, gaps }, { lost: 0, gaps: 0 });
       assert.equal(open + refused, asked.rooms);
-      assert.ok(open > read / 2 && open <= read, `${open} rooms`);
-      assert.match(refusal?.message ?? "", /RELAY_MAX_LATENESS_MS/);
-      assert.ok(lateness.largest <= 5500, `${lateness.largest} ms late`);
+      assert.equal(open, read);
+      assert.match(refusal?.message ?? "", /RELAY_MAX_LATENESS_MS|Too many videos wait/);
+      assert.ok(lateness.largest <= 7000, `${lateness.largest} ms late`); // of those asked every 2 s; others have half a second
       assert.equal(fullAnswers, 0);
     });
   }

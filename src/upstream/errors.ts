@@ -20,16 +20,24 @@ export class UpstreamError extends Error {
   readonly unreachable: Unreachable | undefined;
   /** What the upstream asked to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** Whether an upstream in order said so: a wall in place of a page is no failure of the address. */
+  readonly isWall: boolean;
 
   constructor(
     fault: Fault,
     message: string,
-    options: { retryAfterMs?: number | undefined; unreachable?: Unreachable; cause?: unknown } = {},
+    options: {
+      retryAfterMs?: number | undefined;
+      unreachable?: Unreachable;
+      isWall?: boolean;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.fault = fault;
     this.retryAfterMs = options.retryAfterMs;
     this.unreachable = options.unreachable;
+    this.isWall = options.isWall ?? false;
   }
 }
 
@@ -43,6 +51,12 @@ export function isUpstreamTrouble(error: unknown): boolean {
 export function isOfAddress(error: unknown): boolean {
   if (error instanceof UpstreamError) return error.fault === "throttled" || isUnconnected(error);
   return error instanceof Error && error.cause !== undefined && isOfAddress(error.cause);
+}
+
+/** Whether the error, or what caused it, is that the upstream gave no answer, or one of an upstream that fails. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.fault === "unusable" && !error.isWall;
+  return error instanceof Error && isOutage(error.cause);
 }
 
 /** Whether the error, or what caused it, is that a host was not reached. */

@@ -1,8 +1,10 @@
 /**
- * Tells trouble of one address from trouble of one chat. Where the last calls of several rooms failed and none has
- * succeeded since, the address is down: its rooms stop polling and none of their failures counts. One of them tries
- * now and then; the first success lets all go on. Where there are other addresses and this one cannot be reached any
- * more, its calls under way are given up, so that its rooms can leave it; with no room left it tries by itself.
+ * Tells trouble of one address from trouble of one chat. Where the last calls of several rooms failed and nothing has
+ * been answered since, the upstream is down for this address: the rooms whose call failed wait, and none of it counts
+ * against them. A room whose last call succeeded is not paused. One of those that wait tries now and then; the first
+ * sign of life, any answer that an upstream in order gives, lets all go on. Where there are other addresses and this one
+ * cannot be reached any more, its calls under way are given up, so that its rooms can leave it; with no room left it
+ * tries by itself.
  */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -10,67 +12,85 @@ import { isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
 
 /** So many rooms that fail together are no coincidence. */
 const MIN_FAILING_ROOMS = 3;
+/** From one try to the next: twice as long each time. All rooms of a full gate must be read again within 35 s. */
 const FIRST_WAIT_MS = 1000;
-const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 12_000;
 /** Where there is no connection, a try costs the upstream nothing, and being late costs messages. */
 const MAX_WAIT_UNCONNECTED_MS = 5000;
 /** Viewers that come do not make it try more often. */
 const MIN_HURRY_MS = 1000;
-/** Who tries where no room does; no room's name. */
-const ITSELF = "";
+/** A room that has learned nothing by then hands its try on. */
+const TRY_MS = 10_000;
+
+interface Waiting {
+  /** Whether it can use a try: not where it needs a page while pages are throttled. */
+  canTry: () => boolean;
+  go(): void;
+}
+
+interface Outage {
+  since: number;
+  tries: number;
+  /** When the next room may try, and when the last try began. */
+  tryAt: number;
+  triedAt: number;
+  isHurried: boolean;
+}
+
+interface BreakerParts {
+  /** That of the egress, which metrics and log carry. */
+  name: string;
+  clock: Clock;
+  telemetry: Telemetry;
+  /** Where there are other addresses: how many rooms this one has. */
+  roomCount: (() => number) | undefined;
+  /** Where there are other addresses: calls the upstream for the sake of the answer. */
+  tryItself: (() => Promise<unknown>) | undefined;
+}
 
 export class Breaker {
-  readonly #name: string;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
-  /** The rooms whose last call failed since any room's last succeeded. */
+  readonly #parts: BreakerParts;
+  /** The rooms whose last call failed since the last sign of life. */
   readonly #failing = new Set<string>();
-  /** What lets a room call that waits, by room; whoever waits longest stands first. */
-  readonly #waiting = new Map<string, () => void>();
-  #down: { since: number; tries: number; tryAt: number; triedAt: number; isHurried: boolean } | undefined;
-  /** The room that tries just now. */
-  #trying: string | undefined;
+  /** Those that wait for a try or a sign of life; the one that has waited longest stands first. */
+  readonly #waiting = new Map<string, Waiting>();
+  #outage: Outage | undefined;
+  /** Ends the try that is under way; undefined where none is. */
+  #trial: { room: string | undefined; over: AbortController } | undefined;
   #wake = new AbortController();
-  readonly #roomCount: (() => number) | undefined;
   #reached = new AbortController();
-  /** Calls the upstream for the sake of the answer; to be set where there are other addresses. */
-  tryItself: (() => Promise<unknown>) | undefined;
+  readonly #closed = new AbortController();
 
-  /**
-   * `name`: that of the address's egress, which metrics and log carry. `roomCount`: how many rooms it has, where these
-   * may leave for other addresses.
-   */
-  constructor(name: string, clock: Clock, telemetry: Telemetry, roomCount?: () => number) {
-    this.#name = name;
-    this.#clock = clock;
-    this.#telemetry = telemetry;
-    this.#roomCount = roomCount;
-    telemetry.sources.egressUp.set(name, () => this.isUp);
+  constructor(parts: BreakerParts) {
+    this.#parts = parts;
   }
 
   get isUp(): boolean {
-    return this.#down === undefined;
+    return this.#outage === undefined;
   }
 
   /** Whether there are other addresses and this one cannot be reached any more: its rooms shall leave it. */
   get isLost(): boolean {
-    return this.#down !== undefined && this.#reached.signal.aborted;
+    return this.#outage !== undefined && this.#reached.signal.aborted;
   }
 
   /** Gives up a call that is under way when the address is lost, with `UpstreamError` "unusable". */
   get reached(): AbortSignal | undefined {
-    return this.#roomCount && !this.#down ? this.#reached.signal : undefined;
+    return this.#parts.roomCount && !this.#outage ? this.#reached.signal : undefined;
   }
 
-  /** Resolves when the room may call: at once, or when it is its turn to try. Rejects with the signal's reason. */
-  async mayCall(room: string, signal: AbortSignal): Promise<void> {
-    if (!this.#down) return;
+  /**
+   * Resolves when the room may call: at once, or when it is its turn to try, or at a sign of life. `canTry`: whether it
+   * could use a try just now. Rejects with the signal's reason.
+   */
+  async mayCall(room: string, canTry: () => boolean, signal: AbortSignal): Promise<void> {
+    if (!this.#outage || !this.#failing.has(room)) return;
     signal.throwIfAborted();
-    if (room === this.#trying) this.#tryAgain(); // it learned nothing about the address
+    if (room === this.#trial?.room) this.#endTrial(); // it learned nothing about the address
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = () => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#waiting.set(room, resolve);
+    this.#waiting.set(room, { canTry, go: resolve });
     this.#advance();
     try {
       await promise;
@@ -80,102 +100,125 @@ export class Breaker {
     }
   }
 
-  /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
+  /** A call of the room got no answer, or one of an upstream that fails. Whether that is the address's failure, and not the room's. */
   failed(room: string, error: Error): boolean {
     this.#failing.add(room);
-    if (this.#down) {
-      if (room === this.#trying) this.#tryAgain(error);
-      return true;
-    }
-    const mayLeave = this.#roomCount !== undefined && isUnreached(error);
-    // That nothing is reached is no one chat's trouble; rooms that have left for it are among those that fail.
-    const enough = mayLeave ? Math.min(MIN_FAILING_ROOMS, this.#roomCount()) : MIN_FAILING_ROOMS;
-    if (this.#failing.size < enough) return false;
-    const now = this.#clock.monotonic();
-    this.#down = { since: now, tries: 0, tryAt: now, triedAt: now, isHurried: false };
-    this.#telemetry.egressDown(this.#name, this.#failing.size, error.message);
-    if (mayLeave) {
-      const options = { unreachable: "no connection", cause: error } as const;
-      this.#reached.abort(new UpstreamError("unusable", error.message, options));
-    }
-    this.#tryAgain(error);
-    return true;
+    const isUnreachable = this.#parts.roomCount !== undefined && isUnreached(error);
+    if (!this.#outage && this.#failing.size >= this.#minFailing(isUnreachable))
+      this.#begin(error, isUnreachable);
+    else if (this.#outage && room === this.#trial?.room) this.#endTrial(error);
+    return this.#outage !== undefined;
   }
 
-  /** A room read something good. */
-  succeeded(): void {
+  /** The upstream answered a room, or whoever asked. */
+  answered(): void {
     this.#failing.clear();
-    if (!this.#down) return;
-    this.#telemetry.egressUp(this.#name, this.#clock.monotonic() - this.#down.since);
-    this.#down = undefined;
+    if (!this.#outage) return;
+    const { name, clock, telemetry } = this.#parts;
+    telemetry.egressUp(name, clock.monotonic() - this.#outage.since);
+    this.#outage = undefined;
     this.#reached = new AbortController();
-    this.#trying = undefined;
+    this.#trial?.over.abort();
+    this.#trial = undefined;
     this.#wake.abort();
-    for (const go of this.#waiting.values()) go();
+    for (const { go } of this.#waiting.values()) go();
   }
 
-  /** The room is not read any more. */
+  /** The room's trouble is its own, or the room is not read any more. */
   leave(room: string): void {
     this.#failing.delete(room);
-    if (room === this.#trying) this.#tryAgain();
+    if (room === this.#trial?.room) this.#endTrial();
   }
 
   /** Somebody waits for a room right now: one tries as soon as it may, once more where one is trying already. */
   hurry(): void {
-    if (!this.#down) return;
-    this.#down.isHurried = true;
-    this.#down.tryAt = Math.min(this.#down.tryAt, this.#down.triedAt + MIN_HURRY_MS);
+    if (!this.#outage) return;
+    this.#outage.isHurried = true;
+    this.#outage.tryAt = Math.min(this.#outage.tryAt, this.#outage.triedAt + MIN_HURRY_MS);
     this.#advance();
   }
 
   /** Tries no more. */
   close(): void {
-    this.tryItself = undefined;
+    this.#closed.abort();
     this.#wake.abort();
   }
 
-  /** The next try comes after twice the wait. */
-  #tryAgain(error?: Error): void {
-    this.#trying = undefined;
-    if (!this.#down) return;
-    const now = this.#clock.monotonic();
+  /** An unreachable host is never one chat's fault: all of the address's rooms are enough, where they are fewer. */
+  #minFailing(isUnreachable: boolean): number {
+    const { roomCount } = this.#parts;
+    return isUnreachable && roomCount ? Math.min(MIN_FAILING_ROOMS, roomCount()) : MIN_FAILING_ROOMS;
+  }
+
+  #begin(error: Error, isUnreachable: boolean): void {
+    const { name, clock, telemetry } = this.#parts;
+    const now = clock.monotonic();
+    this.#outage = { since: now, tries: 0, tryAt: now, triedAt: now, isHurried: false };
+    telemetry.egressDown(name, this.#failing.size, error.message);
+    if (isUnreachable) {
+      const options = { unreachable: "no connection", cause: error } as const;
+      this.#reached.abort(new UpstreamError("unusable", error.message, options));
+    }
+    this.#endTrial(error);
+  }
+
+  /** The next try begins after twice the wait, counted from the beginning of the last. */
+  #endTrial(error?: Error): void {
+    this.#trial?.over.abort();
+    this.#trial = undefined;
+    if (!this.#outage) return;
+    const { clock } = this.#parts;
     const maxMs = isUnconnected(error) ? MAX_WAIT_UNCONNECTED_MS : MAX_WAIT_MS;
-    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** this.#down.tries) * (0.5 + this.#clock.random() / 2);
-    this.#down.tries += 1;
-    this.#down.triedAt = now;
-    this.#down.tryAt = now + (this.#down.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
-    this.#down.isHurried = false;
+    const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** this.#outage.tries) * (0.5 + clock.random() / 2);
+    this.#outage.tries += 1;
+    this.#outage.tryAt =
+      this.#outage.triedAt + (this.#outage.isHurried ? Math.min(MIN_HURRY_MS, waitMs) : waitMs);
+    this.#outage.isHurried = false;
     this.#advance();
   }
 
   /** Lets the next room try if it is time, else wakes when it is. */
   #advance(): void {
-    if (!this.#down || this.#trying !== undefined) return;
+    if (!this.#outage || this.#trial || this.#closed.signal.aborted) return;
+    const { clock, tryItself } = this.#parts;
     this.#wake.abort();
-    const leftMs = this.#down.tryAt - this.#clock.monotonic();
-    if (leftMs > 0) {
-      this.#wake = new AbortController();
-      this.#clock.sleep(leftMs, this.#wake.signal).then(
-        () => this.#advance(),
-        () => {},
-      );
+    const now = clock.monotonic();
+    if (this.#outage.tryAt > now) {
+      this.#wakeAfter(this.#outage.tryAt - now);
       return;
     }
-    const [room, go] = this.#waiting.entries().next().value ?? [];
-    if (room === undefined && !(this.tryItself && this.isLost)) return;
-    this.#trying = room ?? ITSELF;
-    this.#down.isHurried = false;
-    if (go) go();
-    else void this.#tryItself();
+    const [room, waiting] = this.#waiting.entries().find(([, { canTry }]) => canTry()) ?? [];
+    if (!waiting && !(tryItself && this.isLost)) {
+      if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until then one of them may be able to
+      return;
+    }
+    const over = new AbortController();
+    this.#trial = { room, over };
+    this.#outage.triedAt = now;
+    this.#outage.isHurried = false;
+    if (waiting) waiting.go();
+    else void this.#tryItself(over.signal);
+    clock.sleep(TRY_MS, over.signal).then(
+      () => this.#endTrial(),
+      () => {},
+    );
   }
 
-  async #tryItself(): Promise<void> {
-    const failure: unknown = await this.tryItself?.().then(
+  #wakeAfter(ms: number): void {
+    this.#wake = new AbortController();
+    this.#parts.clock.sleep(ms, this.#wake.signal).then(
+      () => this.#advance(),
+      () => {},
+    );
+  }
+
+  async #tryItself(over: AbortSignal): Promise<void> {
+    const failure: unknown = await this.#parts.tryItself?.().then(
       () => undefined,
       (error) => error,
     );
-    if (!this.tryItself || this.#trying !== ITSELF) return;
-    if (failure instanceof Error && isUnreached(failure)) this.#tryAgain(failure);
-    else this.succeeded(); // whatever the answer was, there was one
+    if (this.#closed.signal.aborted) return;
+    if (!(failure instanceof Error && isUnreached(failure))) this.answered();
+    else if (!over.aborted) this.#endTrial(failure);
   }
 }

@@ -1,26 +1,18 @@
 /**
- * How many rooms one address can read in time. A room that asks for a poll each T ms and gets it L ms late makes a call
- * each T + L ms; all rooms share L. So they are read no later than L where the sum of 1 / (T + L) over them is not
- * above the calls that the gate starts per millisecond. A new room that would break this is refused: taken in, it would
- * make all rooms late, and those lose messages. One that fits waits while its calls would make polls late; of those
- * that wait, recorded ones come first.
+ * How many live chats one address can read in time. A chat that is to be polled each T ms, and may be polled L ms late
+ * without a loss, needs a call each T + L ms; calls go out in the order in which they must. So all chats are read in
+ * time where the sum of 1 / (T + L) over them is not above the calls that the gate starts per millisecond. A live chat
+ * that would break this is refused: taken in, it would make others late, and those lose messages. Replays lose nothing
+ * by waiting: they take the calls that are left, and do not count.
  */
-import type { Clock } from "../../clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 
 /** The part of the gate's calls that polls are planned for; the rest is for pages, new rooms, sessions and probes. */
 const POLLS_SHARE = 0.7;
-/** What a room asks for, where no answer of any has told yet: the upstream asks for 10 s, and polls come each 9 s. */
+/** The interval of a live chat that has had no answer: the upstream asks for 10 s, and polls come each 9 s. */
 const USUAL_INTERVAL_MS = 9000;
-/** The calls that open a room: for credentials, a page and the chat. They take turns with polls. */
-const OPENING_CALLS = 3;
-/** One answer takes longer than another: polls may start so much closer together than the upstream's window. */
+/** One answer takes longer than another: polls stay so much below the upstream's window. */
 const MARGIN_MS = 500;
-/** So long may the calls take that open rooms at a time: opened together, rooms would be polled together ever after. */
-const MAX_OPENING_MS = 3000;
-/** How often a room that waits looks whether it may be opened, and for how long it waits. */
-const LOOK_MS = 100;
-const MAX_WAIT_MS = 30_000;
 /** What a caller is told to wait. */
 const RETRY_MS = 30_000;
 
@@ -37,84 +29,58 @@ export interface Demand {
   intervalMs: number | undefined;
   /** How long the upstream holds what was said: polls further apart lose messages. Infinite for a replay. */
   windowMs: number;
-  /** Whether it is taken in before all others that wait. */
-  isFirst?: boolean;
-}
-
-interface KnownDemand extends Demand {
-  state: "waiting" | "opening" | "polled";
 }
 
 export class Capacity {
   readonly #settings: CapacitySettings;
-  readonly #clock: Clock;
-  readonly #lateMs: () => number;
-  readonly #rooms = new Map<string, KnownDemand>();
+  readonly #rooms = new Map<string, Demand>();
   /** What the rooms of other instances ask of the same address at least. */
   othersPollsPerSecond = 0;
 
-  /** `lateMs`: how late the poll is by now that waits longest, cooldowns aside. */
-  constructor(settings: CapacitySettings, clock: Clock, lateMs: () => number) {
+  constructor(settings: CapacitySettings) {
     this.#settings = settings;
-    this.#clock = clock;
-    this.#lateMs = lateMs;
   }
 
-  /** How many rooms are polled, or are to be. */
+  /** How many rooms are read, replays included. */
   get roomCount(): number {
     return this.#rooms.size;
   }
 
-  /** How many rooms like these can be read in time; infinite where calls need no spacing, NaN where there is no room. */
+  /** How many live chats like these can be read in time; infinite where calls need no spacing, NaN where there are none. */
   get roomsCarried(): number {
-    const rooms = [...this.#rooms.values()];
-    const others = this.#load([], 0);
-    const own = this.#load(rooms, this.#limitMs(rooms)) - others;
-    return Math.max(0, Math.floor((rooms.length * (POLLS_SHARE - others)) / own));
+    const left = POLLS_SHARE - (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
+    return Math.max(0, Math.floor((this.#live.length * left) / this.#ownLoad(this.#live)));
   }
 
-  /** How many polls its rooms ask for in a second, late by none. */
+  /** How many polls the live chats ask for in a second, none of them late. */
   get pollsPerSecond(): number {
-    const rooms = [...this.#rooms.values()];
-    return 1000 * callsPerMs(rooms, 0);
+    const usualMs = this.#usualIntervalMs;
+    return 1000 * sum(this.#live.map(({ intervalMs = usualMs }) => 1 / Math.max(1, intervalMs)));
   }
 
-  /** How many polls its rooms make in a second where each is as late as it may be. */
+  /** How many polls the live chats need in a second, each as late as it may be. */
   get leastPollsPerSecond(): number {
-    const rooms = [...this.#rooms.values()];
-    return 1000 * callsPerMs(rooms, this.#limitMs(rooms));
+    return 1000 * sum(this.#live.map((demand) => this.#leastPollsPerMs(demand)));
   }
 
-  /**
-   * Resolves when a new room may be opened; `ask` or `leave` must follow. Rejects with `RelayError` CAPACITY where it
-   * could not be read in time, or not be opened within 30 s, and with the signal's reason.
-   */
-  async admit(room: string, wish: Demand, signal: AbortSignal): Promise<void> {
-    const demand: KnownDemand = { ...wish, state: "waiting" };
-    const until = this.#clock.monotonic() + MAX_WAIT_MS;
+  /** How late a poll of the room may start without a loss, in milliseconds. */
+  toleranceMs(room: string): number {
+    const demand = this.#rooms.get(room);
+    return demand ? this.#toleranceMs(demand) : 0;
+  }
+
+  /** Takes in a room that is not read yet. Throws `RelayError` CAPACITY where a live chat could not be read in time. */
+  admit(room: string, demand: Demand): void {
+    const others = this.#live.filter((other) => other !== this.#rooms.get(room));
+    const load =
+      this.#ownLoad([...others, demand]) + (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
+    if (isLive(demand) && load > POLLS_SHARE) throw this.#refusal(others.length);
+    this.set(room, demand);
+  }
+
+  /** What a room that is read asks for from now on. It is never refused. */
+  set(room: string, demand: Demand): void {
     this.#rooms.set(room, demand);
-    try {
-      for (;;) {
-        const rooms = this.#upTo(demand);
-        const opening = rooms.filter(({ state }) => state !== "polled").length;
-        const limitMs = this.#limitMs(rooms);
-        const isTooMuch = this.#load(rooms, limitMs) > POLLS_SHARE || this.#delayMs(rooms, 1) > limitMs;
-        if (isTooMuch || this.#clock.monotonic() > until) throw this.#refusal(rooms.length - 1);
-        const openingMs = opening * OPENING_CALLS * this.#settings.spacingMs;
-        const isNext = opening === 1 || openingMs <= MAX_OPENING_MS;
-        if (isNext && this.#lateMs() + this.#delayMs(rooms, opening) <= limitMs) break;
-        await this.#clock.sleep(LOOK_MS, signal);
-      }
-    } catch (error) {
-      this.leave(room);
-      throw error;
-    }
-    demand.state = "opening";
-  }
-
-  /** A room that is polled asks for this from now on. It is never refused. */
-  ask(room: string, demand: Demand): void {
-    this.#rooms.set(room, { ...demand, state: "polled" });
   }
 
   /** The room is not read any more. */
@@ -122,60 +88,53 @@ export class Capacity {
     this.#rooms.delete(room);
   }
 
-  /** This room, and all others but those that wait behind it. */
-  #upTo(room: KnownDemand): KnownDemand[] {
-    const rooms = [...this.#rooms.values()];
-    const place = rooms.indexOf(room);
-    const isAhead = (other: Demand, i: number) =>
-      Boolean(other.isFirst) === Boolean(room.isFirst) ? i <= place : other.isFirst;
-    return rooms.filter((other, i) => other.state !== "waiting" || isAhead(other, i));
+  get #live(): readonly Demand[] {
+    return [...this.#rooms.values()].filter(isLive);
   }
 
-  /** How late polls may be: as the settings say, and no room beyond the window that its own interval leaves. */
-  #limitMs(rooms: readonly Demand[]): number {
-    const usualMs = usualInterval(rooms);
-    const sparesMs = rooms.map(({ intervalMs = usualMs, windowMs }) => windowMs - intervalMs);
-    // A room whose own interval is beyond the window loses messages whatever the others do.
-    const safeMs = sparesMs.filter((ms) => ms >= 0).map((ms) => Math.max(0, ms - MARGIN_MS));
-    return Math.min(this.#settings.maxLatenessMs, ...safeMs);
+  /** The mean of the live chats whose interval is known. */
+  get #usualIntervalMs(): number {
+    const known = this.#live.flatMap(({ intervalMs }) => intervalMs ?? []);
+    return known.length > 0 ? sum(known) / known.length : USUAL_INTERVAL_MS;
   }
 
-  /** The part of the gate's calls that these rooms and those of other instances need where polls start so late. */
-  #load(rooms: readonly Demand[], lateMs: number): number {
-    return (callsPerMs(rooms, lateMs) + this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
+  #toleranceMs({ intervalMs = this.#usualIntervalMs, windowMs }: Demand): number {
+    // A chat whose own interval is beyond the window loses messages whatever the others do.
+    const spareMs = windowMs < intervalMs ? windowMs : windowMs - intervalMs - MARGIN_MS;
+    return Math.min(this.#settings.maxLatenessMs, Math.max(0, spareMs));
   }
 
-  /** How much later the polls of these rooms become, in milliseconds, while so many of them are opened. */
-  #delayMs(rooms: readonly Demand[], opening: number): number {
-    // Half of the gate's calls are left to polls in that time.
-    const missing = Math.max(0, 2 * Math.min(1, this.#load(rooms, 0)) - 1);
-    return opening * OPENING_CALLS * missing * this.#settings.spacingMs;
+  #leastPollsPerMs(demand: Demand): number {
+    const { maxLatenessMs, spacingMs } = this.#settings;
+    const { intervalMs = this.#usualIntervalMs } = demand;
+    const toleranceMs = this.#toleranceMs(demand);
+    // A call of another kind that has just started takes a spacing: where that is too long, polls are planned sooner.
+    const blockedMs = toleranceMs < spacingMs ? spacingMs : 0;
+    return 1 / Math.max(1, intervalMs + Math.min(maxLatenessMs, toleranceMs) - blockedMs);
+  }
+
+  /** The part of the gate's calls that these chats need. */
+  #ownLoad(live: readonly Demand[]): number {
+    return sum(live.map((demand) => this.#leastPollsPerMs(demand))) * this.#settings.spacingMs;
   }
 
   #refusal(others: number): RelayError {
     const { spacingMs, maxLatenessMs } = this.#settings;
+    const read = others === 1 ? "1 live chat is" : `${others} live chats are`;
     return new RelayError(
       "CAPACITY",
-      `This chat cannot be read in time beside ${others} others: upstream calls start ${spacingMs} ms after each other ` +
-        `(RELAY_GATE_SPACING_MS), and polls at most ${maxLatenessMs} ms late (RELAY_MAX_LATENESS_MS) and before the ` +
-        "upstream forgets what was said.",
+      `At capacity: ${read} read by this address, and one more would delay polls by more than ${maxLatenessMs} ms ` +
+        "(RELAY_MAX_LATENESS_MS), or until the upstream has dropped messages, at one call per " +
+        `${spacingMs} ms (RELAY_GATE_SPACING_MS).`,
       { retryAfterMs: RETRY_MS },
     );
   }
 }
 
-/** How many polls these rooms make in a millisecond where all start so late. */
-function callsPerMs(rooms: readonly Demand[], lateMs: number): number {
-  const usualMs = usualInterval(rooms);
-  const calls = rooms.map(({ intervalMs = usualMs }) => 1 / Math.max(1, intervalMs + lateMs));
-  return calls.reduce((sum, each) => sum + each, 0);
+function isLive({ windowMs }: Demand): boolean {
+  return windowMs < Number.POSITIVE_INFINITY;
 }
 
-/** What a room asks for that has no answer yet: the mean of the live ones that have. */
-function usualInterval(rooms: readonly Demand[]): number {
-  const known = rooms.flatMap(({ intervalMs, windowMs }) =>
-    intervalMs === undefined || windowMs === Number.POSITIVE_INFINITY ? [] : [intervalMs],
-  );
-  if (known.length === 0) return USUAL_INTERVAL_MS;
-  return known.reduce((sum, ms) => sum + ms, 0) / known.length;
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -34,6 +34,8 @@ const NO_CONNECTION = new Set([
 ]);
 /** How codes begin by which undici tells that a SOCKS proxy makes no connection. */
 const SOCKS_REFUSAL = "UND_ERR_SOCKS5";
+/** So many connections in a row that break before an answer begins are no coincidence. */
+const BREAKS_IN_A_ROW = 2;
 /** Most answers are smaller. */
 const FIRST_BYTES = 32 * 1024;
 
@@ -56,10 +58,15 @@ export interface UpstreamAnswer {
 export class Transport {
   readonly #clock: Clock;
   readonly #connections: Connections;
+  readonly #hasOthers: boolean;
+  /** How many connections broke since an answer last began. */
+  #breaks = 0;
 
-  constructor(clock: Clock, connections: Connections = new HttpConnections()) {
+  /** `hasOthers`: whether there are other ways out, so that one on which connections break is given up. */
+  constructor(clock: Clock, connections: Connections = new HttpConnections(), hasOthers = false) {
     this.#clock = clock;
     this.#connections = connections;
+    this.#hasOthers = hasOthers;
   }
 
   /** The answer as it came, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
@@ -70,6 +77,7 @@ export class Transport {
     let answer: IncomingAnswer | undefined;
     try {
       answer = await this.#connections.request(request, AbortSignal.any([signal, deadline.signal]));
+      this.#breaks = 0;
       const { status, header } = answer;
       return {
         status,
@@ -85,8 +93,10 @@ export class Transport {
       const { code, why } = isLate
         ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
         : failureIn(error);
-      const isConnected = !NO_CONNECTION.has(code) && !code.startsWith(SOCKS_REFUSAL);
-      if (isLate ? answer : isConnected) {
+      const isRefused = NO_CONNECTION.has(code) || code.startsWith(SOCKS_REFUSAL);
+      if (!answer && !isLate && !isRefused) this.#breaks += 1;
+      const isBroken = this.#hasOthers && this.#breaks >= BREAKS_IN_A_ROW;
+      if (answer || !(isLate || isRefused || isBroken)) {
         throw new UpstreamError("unusable", why, { cause: error });
       }
       const unreachable = isLate ? "no answer" : "no connection";

@@ -1,0 +1,93 @@
+/**
+ * The queue of videos that wait to be looked for. None of them is a room yet, and most may have no chat: so they take
+ * turns by the address of who asks, and of one address the newest goes first, for who has waited long has likely left.
+ * Rooms that were open before, and recordings, go before all others.
+ */
+import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
+import { RelayError } from "../../protocol/errors.ts";
+
+const MAX_WAIT_MS = 30_000;
+/** What a caller is told to wait. */
+const RETRY_MS = 5000;
+
+/** Who asks for a video. */
+export interface Applicant {
+  /** The address, or network, that it asks from. */
+  address: string;
+  /** Whether it goes before all others. */
+  isFirst: boolean;
+}
+
+interface Waiting<T> {
+  go(place: T): void;
+}
+
+export class Openings<T> {
+  readonly #clock: Clock;
+  readonly #take: () => T | undefined;
+  readonly #first: Waiting<T>[] = [];
+  /** By address, in the order of their turns; of each the newest last. */
+  readonly #others = new Map<string, Waiting<T>[]>();
+
+  /** `take` takes a place for one that is looked for, if there is one just now. */
+  constructor(clock: Clock, take: () => T | undefined) {
+    this.#clock = clock;
+    this.#take = take;
+  }
+
+  /** A place, once it is the applicant's turn. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's reason. */
+  async enter({ address, isFirst }: Applicant, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    using limit = new Deadline(this.#clock, MAX_WAIT_MS);
+    const waiting = { go: resolve };
+    const onAbort = () => {
+      this.#remove(waiting, address);
+      reject(signal.aborted ? signal.reason : tooMany());
+    };
+    const ended = AbortSignal.any([signal, limit.signal]);
+    ended.addEventListener("abort", onAbort, { once: true });
+    if (isFirst) this.#first.push(waiting);
+    else this.#others.getOrInsert(address, []).push(waiting);
+    this.advance();
+    try {
+      return await promise;
+    } finally {
+      ended.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Lets go on whose turn it is; to be called when a place may have become free. */
+  advance(): void {
+    while (this.#first.length > 0 || this.#others.size > 0) {
+      const place = this.#take();
+      if (place === undefined) return;
+      this.#next()?.go(place);
+    }
+  }
+
+  #next(): Waiting<T> | undefined {
+    if (this.#first.length > 0) return this.#first.shift();
+    const [address, waiting] = this.#others.entries().next().value ?? [];
+    if (address === undefined || !waiting) return undefined;
+    this.#others.delete(address);
+    if (waiting.length > 1) this.#others.set(address, waiting); // behind the other addresses
+    return waiting.pop();
+  }
+
+  #remove(waiting: Waiting<T>, address: string): void {
+    const others = this.#others.get(address) ?? [];
+    for (const list of [this.#first, others]) {
+      const place = list.indexOf(waiting);
+      if (place >= 0) list.splice(place, 1);
+    }
+    if (others.length === 0) this.#others.delete(address);
+  }
+}
+
+function tooMany(): RelayError {
+  return new RelayError("CAPACITY", "Too many videos wait to be opened; try again shortly.", {
+    retryAfterMs: RETRY_MS,
+  });
+}
