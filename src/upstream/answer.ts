@@ -33,8 +33,8 @@ export interface ChatAnswer {
 }
 
 /** HTTP 200 with a `responseContext` but no chat and no error: the chat may be over. */
-export interface Silence {
-  kind: "silence";
+export interface NoChatAnswer {
+  kind: "no chat";
 }
 
 /** Continuation tokens are opaque, but must fit into a later request; real ones have up to 1000 characters. */
@@ -50,7 +50,7 @@ export function isToken(text: string): boolean {
 }
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
-export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | Silence {
+export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | NoChatAnswer {
   const body = objectIn(answer.text);
   const error = body && errorIn(body);
   throwIfThrottled(answer, error);
@@ -91,12 +91,12 @@ export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): vo
   });
 }
 
-function readBody(outer: JsonObject): ChatAnswer | Silence {
+function readBody(outer: JsonObject): ChatAnswer | NoChatAnswer {
   // Old answers come wrapped in `response`.
   const body = outer.continuationContents === undefined ? (asObject(outer.response) ?? outer) : outer;
   const contents = asObject(body.continuationContents);
   if (!contents) {
-    if (asObject(body.responseContext)) return { kind: "silence" };
+    if (asObject(body.responseContext)) return { kind: "no chat" };
     throw new UpstreamError("unusable", "HTTP 200 without any known content");
   }
   const chat = asObject(contents.liveChatContinuation);

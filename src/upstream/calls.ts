@@ -4,12 +4,16 @@
  * never to a foreign host.
  */
 import type { JsonObject } from "../json.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ChatAnswer, readChatAnswer, readNextAnswer, type Silence, throwIfThrottled } from "./answer.ts";
+import {
+  type ChatAnswer,
+  type NoChatAnswer,
+  readChatAnswer,
+  readNextAnswer,
+  throwIfThrottled,
+} from "./answer.ts";
 import type { ChatCall, ClientLabel, ClientTable, UpstreamHosts } from "./clients.ts";
 import { chatRequest, commonHeaders, nextRequest } from "./clients.ts";
-import type { Egress } from "./egress/egress.ts";
-import type { CallOptions, Flights } from "./egress/flights.ts";
+import type { Answered, CallOptions } from "./egress/flights.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
@@ -39,13 +43,26 @@ interface Redirect {
   tookMs: number;
 }
 
+/** A request, and how it is sent and read. */
+export interface Outgoing<T> {
+  /** The path or endpoint, and other labels, under which it is counted. */
+  kind: string;
+  labels?: { client: string; endpoint: string };
+  /** Pages are throttled long before chat calls are, and have a cooldown of their own. */
+  isPage?: boolean;
+  request: UpstreamRequest;
+  read(answer: UpstreamAnswer): T;
+  options: CallOptions;
+}
+
+/** Sends a request when its turn comes. Rejects with `UpstreamError`, or the signal's reason. */
+export type SendRequest = <T>(outgoing: Outgoing<T>) => Promise<Answered<T>>;
+
 export interface UpstreamCallsParts {
   hosts: UpstreamHosts;
   clients: ClientTable;
   deadlines: Deadlines;
-  flights: Flights;
-  egress: Egress;
-  telemetry: Telemetry;
+  send: SendRequest;
 }
 
 export class UpstreamCalls {
@@ -59,7 +76,11 @@ export class UpstreamCalls {
    * The text of a page or script of the main host, `path` with its query, loaded within `deadlineMs`. Rejects with
    * `UpstreamError` "throttled" or "unusable".
    */
-  async page(path: string, options: CallOptions, deadlineMs = this.#parts.deadlines.pageMs): Promise<string> {
+  async page(
+    path: string,
+    options: CallOptions,
+    deadlineMs = this.#parts.deadlines.pageMs,
+  ): Promise<Answered<string>> {
     const { hosts, clients, deadlines } = this.#parts;
     const kind = path.replace(/\?.*/, "");
     let url = new URL(path, hosts.main);
@@ -72,14 +93,13 @@ export class UpstreamCalls {
         deadlineMs: leftMs,
       };
       const from = url;
-      const read = await this.#sendForPage(kind, request, options, (answer) =>
-        this.#readPage(kind, from, answer),
-      );
-      if ("text" in read) return read.text;
-      url = read.redirect;
-      leftMs = Math.max(1, leftMs - Math.ceil(read.tookMs));
+      const read = (answer: UpstreamAnswer) => this.#readPage(kind, from, answer);
+      const { value, ...times } = await this.#sendForPage({ kind, request, read, options });
+      if ("text" in value) return { value: value.text, ...times };
+      url = value.redirect;
+      leftMs = Math.max(1, leftMs - Math.ceil(value.tookMs));
     }
-    throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`);
+    throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`, { isWall: true });
   }
 
   /** The initial data that a video's watch page would hold; undefined where it is not known. Rejects as `page` does. */
@@ -88,22 +108,17 @@ export class UpstreamCalls {
     credentials: Credentials,
     options: CallOptions,
     deadlineMs = this.#parts.deadlines.pageMs,
-  ): Promise<JsonObject | undefined> {
+  ): Promise<Answered<JsonObject | undefined>> {
     const { hosts, clients } = this.#parts;
     const request = { ...nextRequest(hosts, clients, credentials, videoId), deadlineMs };
-    return this.#sendForPage(NEXT, request, options, readNextAnswer);
+    return this.#sendForPage({ kind: NEXT, request, read: readNextAnswer, options });
   }
 
   /** One chat call, read. Rejects with `UpstreamError` of any fault. */
-  chat(call: ChatCall, options: CallOptions): Promise<ChatAnswer | Silence> {
-    const { hosts, clients, deadlines } = this.#parts;
+  chat(call: ChatCall, options: CallOptions): Promise<Answered<ChatAnswer | NoChatAnswer>> {
+    const { hosts, clients, deadlines, send } = this.#parts;
     const request = { ...chatRequest(hosts, clients, call), deadlineMs: deadlines.chatMs };
-    return this.#send(call.pair.endpoint, call.pair, request, options, readChatAnswer);
-  }
-
-  /** Milliseconds that a cooldown of chat calls, or of pages, still lasts. */
-  cooldownLeftMs(isPage = false): number {
-    return this.#parts.egress.gate.cooldownLeftMs(isPage);
+    return send({ kind: call.pair.endpoint, labels: call.pair, request, read: readChatAnswer, options });
   }
 
   /** The base URL of the host that a client talks to. */
@@ -112,51 +127,9 @@ export class UpstreamCalls {
     return hosts[clients[client].host];
   }
 
-  async close(): Promise<void> {
-    const { flights, egress } = this.#parts;
-    flights.close();
-    egress.gate.close();
-    await egress.transport.close();
-  }
-
-  #sendForPage<T>(
-    kind: string,
-    request: UpstreamRequest,
-    options: CallOptions,
-    read: (answer: UpstreamAnswer) => T,
-  ): Promise<T> {
-    const lane = options.lane === "poll" ? "page" : options.lane;
-    return this.#send(kind, {}, request, { ...options, lane, isPage: true }, read);
-  }
-
-  #send<T>(
-    kind: string,
-    labels: { client?: string; endpoint?: string },
-    request: UpstreamRequest,
-    options: CallOptions & { isPage?: boolean },
-    read: (answer: UpstreamAnswer) => T,
-  ): Promise<T> {
-    const key = `${request.method} ${request.url} ${request.body ?? ""}`;
-    const { flights, telemetry, egress } = this.#parts;
-    const run = async (signal: AbortSignal): Promise<T> => {
-      const called = telemetry.upstreamCall({
-        egress: egress.name,
-        client: "none",
-        endpoint: kind,
-        ...labels,
-      });
-      try {
-        const value = read(await egress.transport.send(request, signal));
-        called("ok");
-        return value;
-      } catch (error) {
-        called(error instanceof UpstreamError ? error.fault : "aborted");
-        throw error;
-      }
-    };
-    const { reached } = egress.breaker;
-    const signal = reached ? AbortSignal.any([options.signal, reached]) : options.signal;
-    return flights.call(egress.gate, { ...options, signal, key, kind, run });
+  #sendForPage<T>({ options, ...outgoing }: Outgoing<T>): Promise<Answered<T>> {
+    const lane = options.lane === "poll" ? "recovery" : options.lane;
+    return this.#parts.send({ ...outgoing, isPage: true, options: { ...options, lane } });
   }
 
   /** The page, or where else on the upstream's own hosts it is. */
@@ -164,18 +137,23 @@ export class UpstreamCalls {
     throwIfThrottled(answer);
     const { status, text, tookMs } = answer;
     if (status === 200) return { text };
-    if (status < 300 || status > 399) throw new UpstreamError("unusable", `${kind}: HTTP ${status}`);
+    if (status < 300 || status > 399) {
+      throw new UpstreamError("unusable", `${kind}: HTTP ${status}`, { isWall: status < 500 });
+    }
     return { redirect: this.#redirected(from, answer.header("location")), tookMs };
   }
 
   /** Where a redirect leads, if that is one of the upstream's own hosts. */
   #redirected(from: URL, location: string | undefined): URL {
     const to = location === undefined ? null : URL.parse(location, from);
-    if (!to) throw new UpstreamError("unusable", "a redirect to nowhere");
+    if (!to) throw new UpstreamError("unusable", "a redirect to nowhere", { isWall: true });
     const known = Object.values(this.#parts.hosts).some((host) => new URL(host).origin === to.origin);
     if (known) return to;
     const asked = ASKING_HOSTS.find(([host]) => host.test(to.hostname))?.[1];
-    if (asked !== undefined) throw new UpstreamError("unusable", `the upstream asks ${asked}`);
-    throw new UpstreamError("unusable", `a redirect to a foreign host (${to.hostname.slice(0, 100)})`);
+    const why =
+      asked === undefined
+        ? `a redirect to a foreign host (${to.hostname.slice(0, 100)})`
+        : `the upstream asks ${asked}`;
+    throw new UpstreamError("unusable", why, { isWall: true });
   }
 }

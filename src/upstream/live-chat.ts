@@ -3,10 +3,11 @@
  * anew when its token has expired, polled from batch to batch. Messages come out read; nothing here knows of
  * rooms or viewers.
  */
-import { answeredNow, type CallTimes, type Clock } from "../clock.ts";
+import type { CallTimes, Clock } from "../clock.ts";
+import type { ChatType } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Silence } from "./answer.ts";
+import type { NoChatAnswer } from "./answer.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import { popoutPath, searchChat } from "./chat-search.ts";
 import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
@@ -35,7 +36,7 @@ export interface Page extends CallTimes {
 }
 
 /** One answer to a poll. */
-export interface Batch {
+export interface Batch extends CallTimes {
   kind: "batch";
   items: readonly Item[];
   /** Where to go on; its continuation is null where the chat is over. */
@@ -47,7 +48,7 @@ export interface Batch {
 }
 
 /** A chat before a client and an endpoint that read it are known. */
-export interface OpenChat extends CallTimes {
+export interface FoundChat extends CallTimes {
   items: readonly Item[];
   start: Omit<Position, "pair">;
 }
@@ -68,19 +69,25 @@ export class LiveChat {
   }
 
   /**
-   * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. Rejects
-   * with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with a cause where a wall may hide a chat) or NO_WORKING_CLIENT, and with
-   * `UpstreamError` "throttled", or "unusable" where no page could be loaded.
+   * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. `found` is
+   * called between the two; what it throws ends the bootstrap. Rejects with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with
+   * a cause where a wall may hide a chat) or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" where
+   * no page could be loaded.
    */
-  async bootstrap(videoId: string, options: CallOptions): Promise<{ page: Page; first: Batch }> {
-    const { start, ...opened } = await this.open(videoId, options);
+  async bootstrap(
+    videoId: string,
+    options: CallOptions,
+    found?: (chatType: ChatType) => void,
+  ): Promise<{ page: Page; first: Batch }> {
+    const { start, ...page } = await this.find(videoId, options);
+    found?.(start.chatType);
     const failures: string[] = [];
     for (const pair of BOOTSTRAP_PAIRS) {
       const position = { ...start, pair };
       try {
         const first = await this.poll(position, options);
         // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { page: { ...opened, position }, first };
+        if (first.kind === "batch") return { page: { ...page, position }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
@@ -100,19 +107,14 @@ export class LiveChat {
    * "throttled", or "unusable" where a wall may hide it.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Page> {
-    const { start, ...opened } = await this.open(videoId, options, known);
+    const { start, ...page } = await this.find(videoId, options, known);
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
-    return { ...opened, position };
+    return { ...page, position };
   }
 
   /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap`, or `reopen`, does. */
-  async open(videoId: string, options: CallOptions, known?: Position): Promise<OpenChat> {
-    let startedAt = this.#clock.monotonic();
-    const beforeStart = () => {
-      options.beforeStart?.();
-      startedAt = this.#clock.monotonic();
-    };
-    const loads = new PageLoads(this.#calls, { ...options, beforeStart });
+  async find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
+    const loads = new PageLoads(this.#calls, options);
     const kept = known && this.#credentials.get();
     const better = kept ?? (await scriptCredentials(loads));
     const search = await searchChat({
@@ -124,15 +126,15 @@ export class LiveChat {
     const { credentials } = search;
     if (!kept) this.#credentials.keep(credentials);
     if (!search.chat) throw search.failure ?? noChat(search, known !== undefined);
-    const times = answeredNow(startedAt, this.#clock);
     const { chatType, continuation, actions } = search.chat;
     if (known && chatType !== known.chatType && !search.isCertain) {
-      throw new UpstreamError("unusable", "a chat of another kind was found, which may not be this one's");
+      const why = "a chat of another kind was found, which may not be this one's";
+      throw new UpstreamError("unusable", why, { isWall: true });
     }
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat goes on from where its token stands.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
-    return { items, ...times, start: { chatType, continuation, credentials, panels, ...from } };
+    return { items, ...loads.times, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**
@@ -144,9 +146,9 @@ export class LiveChat {
     position: Position,
     options: CallOptions,
   ): Promise<Pick<Page, "items" | "position">> {
-    const html = await this.#calls.page(popoutPath(videoId), options);
+    const { value: html } = await this.#calls.page(popoutPath(videoId), options);
     const page = readChatPage(html, videoId, this.#settings.chatView);
-    if (!page.chat && page.means === "wall") throw new UpstreamError("unusable", page.why);
+    if (!page.chat && page.means === "wall") throw new UpstreamError("unusable", page.why, { isWall: true });
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
     return { items, position: { ...position, panels } };
   }
@@ -156,25 +158,23 @@ export class LiveChat {
     return this.#calls.hostOf(client);
   }
 
-  /** Milliseconds that the upstream's throttling of chat calls, or of pages, still lasts. */
-  cooldownLeftMs(isPage = false): number {
-    return this.#calls.cooldownLeftMs(isPage);
-  }
-
   /** The next answer of a chat that is not over. Rejects with `UpstreamError` of any fault. */
-  async poll(asked: Position, options: CallOptions): Promise<Batch | Silence> {
+  async poll(asked: Position, options: CallOptions): Promise<Batch | NoChatAnswer> {
     const { playerOffsetMs: _, ...position } = asked;
     const { continuation } = position;
     if (continuation === null) throw new Error("a chat that is over has no next answer");
-    const answer = await this.#calls.chat({ ...asked, continuation }, options).catch((error) => {
-      if (error instanceof UpstreamError && error.fault === "denied")
-        this.#credentials.refuse(asked.credentials);
-      throw error;
-    });
-    if (answer.kind === "silence") return answer;
+    const { value: answer, ...times } = await this.#calls
+      .chat({ ...asked, continuation }, options)
+      .catch((error) => {
+        if (error instanceof UpstreamError && error.fault === "denied")
+          this.#credentials.refuse(asked.credentials);
+        throw error;
+      });
+    if (answer.kind === "no chat") return answer;
     const { items, panels } = this.#read(answer.actions, position.panels, answer.mutations);
     return {
       kind: "batch",
+      ...times,
       items,
       position: { ...position, continuation: answer.continuation ?? null, panels },
       timeoutMs: answer.timeoutMs,
@@ -202,7 +202,7 @@ export class LiveChat {
 /** Behind a wall a chat that was read before may go on: that is trouble, and not its end. */
 function noChat({ isOver, why }: { isOver: boolean; why: string }, isKnown: boolean): Error {
   if (isOver) return new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
-  const wall = new UpstreamError("unusable", why);
+  const wall = new UpstreamError("unusable", why, { isWall: true });
   return isKnown
     ? wall
     : new RelayError("NO_LIVE_CHAT", `No live chat found, but there may be one: ${why}`, { cause: wall });

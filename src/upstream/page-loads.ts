@@ -2,9 +2,10 @@
  * The pages and scripts that one bootstrap loads. Each makes up for those before it, so none may be left out because
  * another got no answer; but if the host answers nothing at all, the caller must soon get an answer.
  */
+import type { CallTimes } from "../clock.ts";
 import type { JsonObject } from "../json.ts";
 import type { UpstreamCalls } from "./calls.ts";
-import type { CallOptions } from "./egress/flights.ts";
+import type { Answered, CallOptions } from "./egress/flights.ts";
 import { UpstreamError } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
 
@@ -15,10 +16,17 @@ export class PageLoads {
   readonly #calls: UpstreamCalls;
   readonly #options: CallOptions;
   #isSilent = false;
+  #times: CallTimes | undefined;
 
   constructor(calls: UpstreamCalls, options: CallOptions) {
     this.#calls = calls;
     this.#options = options;
+  }
+
+  /** Of the load that was answered last. Throws where none was. */
+  get times(): CallTimes {
+    if (!this.#times) throw new Error("no page was loaded");
+    return this.#times;
   }
 
   /** The text of a page or script, by its path with the query. Rejects as `UpstreamCalls.page` does. */
@@ -31,11 +39,13 @@ export class PageLoads {
     return this.#load((deadlineMs) => this.#calls.next(videoId, credentials, this.#options, deadlineMs));
   }
 
-  async #load<T>(call: (deadlineMs?: number) => Promise<T>): Promise<T> {
+  async #load<T>(call: (deadlineMs?: number) => Promise<Answered<T>>): Promise<T> {
     const deadlineMs = this.#isSilent ? AFTER_SILENCE_MS : undefined;
     this.#isSilent = false;
     try {
-      return await call(deadlineMs);
+      const { value, ...times } = await call(deadlineMs);
+      this.#times = times;
+      return value;
     } catch (error) {
       this.#isSilent = error instanceof UpstreamError && error.unreachable === "no answer";
       throw error;

@@ -1,5 +1,6 @@
 /** Tries every client with every endpoint for one video, one after the other, and says what came of each. */
 import { ALL_PAIRS, type ClientLabel, type Pair } from "./clients.ts";
+import type { Egress } from "./egress/egress.ts";
 import { UpstreamError } from "./errors.ts";
 import type { LiveChat } from "./live-chat.ts";
 
@@ -17,15 +18,15 @@ export interface ProbeRow {
 }
 
 /**
- * All attempts use the token of one page. Rejects as `LiveChat.open` does, and with `UpstreamError` "throttled" where
+ * All attempts use the token of one page. Rejects as `LiveChat.find` does, and with `UpstreamError` "throttled" where
  * a cooldown lasts longer than a minute; an attempt that fails is a row.
  */
-export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
+export async function probe(egress: Egress, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
   const options = { lane: "probe", maxCooldownMs: MAX_COOLDOWN_MS, signal } as const;
-  const { start } = await liveChat.open(videoId, options);
+  const { start } = await egress.liveChat.find(videoId, options);
   const rows: ProbeRow[] = [];
   for (const pair of ALL_PAIRS) {
-    const retryAfterMs = liveChat.cooldownLeftMs();
+    const retryAfterMs = egress.cooldownLeftMs();
     if (retryAfterMs > MAX_COOLDOWN_MS) {
       throw new UpstreamError(
         "throttled",
@@ -33,7 +34,7 @@ export async function probe(liveChat: LiveChat, videoId: string, signal: AbortSi
         { retryAfterMs },
       );
     }
-    const outcome = await outcomeOf(liveChat.poll({ ...start, pair }, options));
+    const outcome = await outcomeOf(egress.liveChat.poll({ ...start, pair }, options));
     rows.push({ label: pair.client, endpoint: pair.endpoint, ...outcome });
   }
   return rows;

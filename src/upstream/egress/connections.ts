@@ -1,5 +1,5 @@
 /**
- * How requests reach the upstream: over HTTP, with one pool per host, from the address or by the proxy that a way out
+ * How requests reach the upstream: over HTTP, with one pool per host, from the address or by the proxy that a spec
  * names. One that names none uses the proxy of the environment, if any, but never for loopback addresses.
  */
 import { isIP } from "node:net";
@@ -19,7 +19,7 @@ import {
   Socks5ProxyAgent,
   request as send,
 } from "undici";
-import type { Way } from "./spec.ts";
+import type { EgressSpec } from "./spec.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
@@ -75,9 +75,9 @@ export class HttpConnections implements Connections {
   readonly #outer: Dispatcher;
 
   /** Throws an error that says what the environment's proxy must be. */
-  constructor(way: Way = { name: "direct", isNamed: false, kind: "direct" }) {
-    this.#outer = dispatcherOf(way);
-    this.#inner = way.kind === "direct" ? new Agent(OPTIONS) : this.#outer;
+  constructor(spec: EgressSpec = { name: "direct", isNamed: false, kind: "direct" }) {
+    this.#outer = dispatcherOf(spec);
+    this.#inner = spec.kind === "direct" ? new Agent(OPTIONS) : this.#outer;
   }
 
   async request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer> {
@@ -97,20 +97,20 @@ export class HttpConnections implements Connections {
   }
 }
 
-function dispatcherOf(way: Way): Dispatcher {
-  switch (way.kind) {
+function dispatcherOf(spec: EgressSpec): Dispatcher {
+  switch (spec.kind) {
     case "direct":
       return environmentAgent();
     case "address": {
-      const connect = { ...OPTIONS.connect, family: isIP(way.address) }; // a host's other addresses are not tried
-      return new Agent({ ...OPTIONS, localAddress: way.address, connect });
+      const connect = { ...OPTIONS.connect, family: isIP(spec.address) }; // a host's other addresses are not tried
+      return new Agent({ ...OPTIONS, localAddress: spec.address, connect });
     }
     case "proxy": {
-      if (way.url.startsWith("socks5:"))
-        return new Socks5ProxyAgent(way.url, { requestTls: OPTIONS.connect });
+      if (spec.url.startsWith("socks5:"))
+        return new Socks5ProxyAgent(spec.url, { requestTls: OPTIONS.connect });
       const tls = { requestTls: OPTIONS.connect, proxyTls: OPTIONS.connect };
       // Through a tunnel, whatever the upstream's scheme: so the proxy reads nothing, and answers nothing itself.
-      return new ProxyAgent({ uri: way.url, proxyTunnel: true, allowH2: false, ...tls });
+      return new ProxyAgent({ uri: spec.url, proxyTunnel: true, allowH2: false, ...tls });
     }
   }
 }

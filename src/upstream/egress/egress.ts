@@ -1,40 +1,203 @@
-/** A way out to the upstream: one address, with its own pace, health and connections. */
+/**
+ * A way out to the upstream: one address with its own pace, health, capacity and connections, and the live chats as they
+ * are read by it, for what the upstream gives to one address (credentials, a visitor) is used from that one alone.
+ */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
+import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { Breaker } from "./breaker.ts";
+import { Capacity, type Demand } from "./capacity.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
+import { Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
-import type { Way } from "./spec.ts";
+import type { SharedPace } from "./shared-pace.ts";
+import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
 
-export interface Egress {
-  /** A label of metrics. */
-  name: string;
-  gate: Gate;
-  breaker: Breaker;
-  transport: Transport;
-}
+/** The calls that open a room: for credentials, a page and the chat. */
+const OPENING_CALLS = 3;
+/** Maximum total time of the calls of rooms that are opened at once: opened together, they would be polled together. */
+const MAX_OPENING_MS = 3000;
+/** What an address asks for that no room uses, to learn whether it reaches the upstream again. */
+const SMALL_PAGE = "/sw.js";
 
-interface EgressParts {
-  ways: readonly Way[];
-  settings: GateSettings;
+export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
+  gate: GateSettings;
+  reading: ReadingSettings;
   clock: Clock;
   telemetry: Telemetry;
-  connectionsOf?: (way: Way) => Connections;
+  connectionsOf?: (spec: EgressSpec) => Connections;
 }
 
-/** One for each way. Throws an error that says what the environment's proxy must be. */
-export function openEgresses(parts: EgressParts): Egress[] {
-  const { ways, settings, clock, telemetry, connectionsOf = (way) => new HttpConnections(way) } = parts;
-  return ways.map((way) => {
-    const { name } = way;
-    const gate = new Gate(name, settings, clock, telemetry);
-    const rooms = ways.length > 1 ? () => gate.capacity.roomCount : undefined;
-    return {
+export class Egress {
+  /** A label of metrics. */
+  readonly name: string;
+  readonly liveChat: LiveChat;
+  readonly #parts: EgressParts;
+  readonly #capacity: Capacity;
+  readonly #gate: Gate;
+  readonly #flights: Flights;
+  readonly #breaker: Breaker;
+  readonly #transport: Transport;
+  #openings = 0;
+
+  /** `isSingle`: whether there is no other. Throws an error that says what the environment's proxy must be. */
+  constructor(spec: EgressSpec, isSingle: boolean, parts: EgressParts) {
+    const { gate: settings, reading, clock, telemetry, connectionsOf } = parts;
+    const { name } = spec;
+    this.name = name;
+    this.#parts = parts;
+    this.#capacity = new Capacity(settings);
+    this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.#capacity });
+    this.#flights = new Flights(this.#gate, clock);
+    this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
+    const calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
+    this.liveChat = new LiveChat(calls, reading, clock, telemetry);
+    const tryItself = () => calls.page(SMALL_PAGE, PATIENT);
+    this.#breaker = new Breaker({
       name,
-      gate,
-      breaker: new Breaker(name, clock, telemetry, rooms),
-      transport: new Transport(clock, connectionsOf(way)),
+      clock,
+      telemetry,
+      roomCount: isSingle ? undefined : () => this.#capacity.roomCount,
+      tryItself: isSingle ? undefined : tryItself,
+    });
+    telemetry.sources.egresses.set(name, {
+      isUp: () => this.isUp,
+      queuedCalls: () => this.#gate.queued,
+      roomCount: () => this.#capacity.roomCount,
+      roomsCarried: () => this.#capacity.roomsCarried,
+      cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
+    });
+  }
+
+  /** Whether the upstream answers it, as far as is known. */
+  get isUp(): boolean {
+    return this.#breaker.isUp;
+  }
+
+  /** Whether it cannot be reached any more while there are others: its rooms shall leave it. */
+  get isLost(): boolean {
+    return this.#breaker.isLost;
+  }
+
+  /** Milliseconds until chat calls, or pages, start again; 0 outside a cooldown. */
+  cooldownLeftMs(isPage = false): number {
+    return this.#gate.cooldownLeftMs(isPage);
+  }
+
+  /** Whether a chat can be opened, or else read on, by it just now. */
+  isUsable(withPages = true): boolean {
+    return this.isUp && this.cooldownLeftMs(withPages) === 0;
+  }
+
+  /** The best has the lowest, figure by figure: first of what may be called, then of the load, then of what waits. */
+  get rank(): readonly number[] {
+    return [
+      this.isUp ? 0 : 1,
+      this.cooldownLeftMs(true),
+      this.#capacity.pollsPerSecond,
+      this.#capacity.roomCount + this.#openings,
+      this.#gate.queued,
+    ];
+  }
+
+  /** From now on other instances call from this address, too. */
+  share(pace: SharedPace): void {
+    this.#gate.share(pace);
+  }
+
+  /** A place for a chat that is looked for, to be disposed of with `onFree`; undefined where as many are as may be. */
+  takeOpening(onFree: () => void): Disposable | undefined {
+    const most = Math.max(1, Math.floor(MAX_OPENING_MS / (OPENING_CALLS * this.#parts.gate.spacingMs)));
+    if (this.#openings >= most) return undefined;
+    this.#openings += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#openings -= 1;
+        onFree();
+      },
     };
-  });
+  }
+
+  /** Takes in a room that is not read by it yet. Throws `RelayError` CAPACITY where a live chat could not be read in time. */
+  admit(room: string, demand: Demand): void {
+    this.#capacity.admit(room, demand);
+  }
+
+  /** What a room that it reads asks for from now on. */
+  setDemand(room: string, demand: Demand): void {
+    this.#capacity.set(room, demand);
+  }
+
+  /** How late a poll of the room may start without a loss, in milliseconds. */
+  toleranceMs(room: string): number {
+    return this.#capacity.toleranceMs(room);
+  }
+
+  /** Resolves when the room may call: at once, unless its last call failed in an outage. Rejects with the signal's reason. */
+  mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
+    const canTry = () => !needsPage || this.cooldownLeftMs(true) === 0;
+    return this.#breaker.mayCall(room, canTry, signal);
+  }
+
+  /** The upstream gave a room an answer in order, good or not. */
+  answered(): void {
+    this.#breaker.answered();
+  }
+
+  /** A call of the room got no answer in order. Whether that is the address's failure, and not the room's. */
+  failed(room: string, error: Error): boolean {
+    return this.#breaker.failed(room, error);
+  }
+
+  /** The room's last failure was its own: it says nothing of the address. */
+  excuse(room: string): void {
+    this.#breaker.leave(room);
+  }
+
+  /** Somebody waits right now for a room that may wait for a sign of life. */
+  hurry(): void {
+    this.#breaker.hurry();
+  }
+
+  /** The room is not read by it any more. `isWitness`: its failure still tells of the address. */
+  leave(room: string, isWitness = false): void {
+    this.#capacity.leave(room);
+    if (!isWitness) this.#breaker.leave(room);
+  }
+
+  /** Starts no more calls, and ends those that wait. */
+  async close(): Promise<void> {
+    this.#breaker.close();
+    this.#flights.close();
+    this.#gate.close();
+    await this.#transport.close();
+  }
+
+  #send: SendRequest = ({ kind, labels, isPage, request, read, options }) => {
+    const { telemetry } = this.#parts;
+    const run = async (signal: AbortSignal) => {
+      const called = telemetry.upstreamCall({ egress: this.name, client: "none", endpoint: kind, ...labels });
+      try {
+        const value = read(await this.#transport.send(request, signal));
+        called("ok");
+        return value;
+      } catch (error) {
+        called(error instanceof Error && "fault" in error ? String(error.fault) : "aborted");
+        throw error;
+      }
+    };
+    const key = `${request.method} ${request.url} ${request.body ?? ""}`;
+    const { reached } = this.#breaker;
+    const signal = reached ? AbortSignal.any([options.signal, reached]) : options.signal;
+    return this.#flights.call({ ...options, signal, key, kind, isPage, run });
+  };
 }
+
+/** How a call queues that nobody waits for. */
+const PATIENT = {
+  lane: "probe",
+  maxCooldownMs: Number.POSITIVE_INFINITY,
+  signal: new AbortController().signal,
+} as const;

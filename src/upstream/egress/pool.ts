@@ -1,57 +1,41 @@
 /**
- * The ways out to the upstream, each with the live chats as they are read by it: what the upstream gives to one address
- * (credentials, a visitor) is used from that one alone. Chooses among them: the least loaded of those that work, and one
- * that is throttled or down only where there is no other.
+ * All ways out to the upstream. Chooses among them: the least loaded of those that work, and one that is throttled or
+ * down only where there is no other.
  */
 import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
-import { RelayError } from "../../protocol/errors.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
 import { isOfAddress } from "../errors.ts";
-import { LiveChat, type ReadingSettings } from "../live-chat.ts";
-import type { Demand } from "./capacity.ts";
-import type { Egress } from "./egress.ts";
-import { Flights } from "./flights.ts";
+import { Egress, type EgressParts } from "./egress.ts";
+import { type Applicant, Openings } from "./openings.ts";
+import type { SharedPace } from "./shared-pace.ts";
+import type { EgressSpec } from "./spec.ts";
 
-export interface Route {
-  readonly egress: Egress;
-  readonly liveChat: LiveChat;
-}
-
-export interface RoutesParts extends Omit<UpstreamCallsParts, "egress" | "flights"> {
-  egresses: readonly Egress[];
-  reading: ReadingSettings;
-  clock: Clock;
-  telemetry: Telemetry;
-}
-
-/** What an address asks for that no room uses, to learn whether it reaches the upstream again. */
-const SMALL_PAGE = "/sw.js";
-
-/** Where there is another way out, one that does not answer is left sooner than a call would be given up otherwise. */
+/** Where there is another egress, one that does not answer is left sooner than a call would be given up otherwise. */
 const MAX_CHAT_MS = 5000;
 /** A caller waits for no more of them. */
-export const MAX_TRIES = 3;
+const MAX_TRIES = 3;
 
-export class Routes {
+interface EgressPoolParts extends EgressParts {
+  specs: readonly EgressSpec[];
+}
+
+/** Leave to look for a video's chat, given back when it is disposed of. */
+export interface Opening extends Disposable {
+  egress: Egress;
+}
+
+export class EgressPool {
   readonly #clock: Clock;
-  readonly #all: readonly (Route & { calls: UpstreamCalls })[];
+  readonly #all: readonly Egress[];
+  readonly #openings: Openings<Opening>;
 
-  constructor({ egresses, reading, clock, ...parts }: RoutesParts) {
-    this.#clock = clock;
-    const maxChatMs = egresses.length > 1 ? MAX_CHAT_MS : Number.POSITIVE_INFINITY;
+  /** Throws an error that says what the environment's proxy must be. */
+  constructor({ specs, ...parts }: EgressPoolParts) {
+    const isSingle = specs.length === 1;
+    const maxChatMs = isSingle ? Number.POSITIVE_INFINITY : MAX_CHAT_MS;
     const deadlines = { ...parts.deadlines, chatMs: Math.min(parts.deadlines.chatMs, maxChatMs) };
-    this.#all = egresses.map((egress) => {
-      const calls = new UpstreamCalls({ ...parts, deadlines, egress, flights: new Flights(clock) });
-      return { egress, calls, liveChat: new LiveChat(calls, reading, clock, parts.telemetry) };
-    });
-    if (this.isSingle) return;
-    const signal = new AbortController().signal;
-    const options = { lane: "probe", maxCooldownMs: Number.POSITIVE_INFINITY, signal } as const;
-    for (const { egress, calls } of this.#all) {
-      egress.breaker.tryItself = () => calls.page(SMALL_PAGE, options);
-    }
+    this.#clock = parts.clock;
+    this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines }));
+    this.#openings = new Openings(this.#clock, () => this.#takeOpening());
   }
 
   /** Whether there is nothing to choose from. */
@@ -60,115 +44,76 @@ export class Routes {
   }
 
   /** The one that works and is the least loaded; where none works, the one that soonest may. */
-  get best(): Route {
+  get best(): Egress {
     const [best] = this.#ranked();
     if (!best) throw new Error("there is no way out");
     return best;
   }
 
-  named(name: string): Route | undefined {
-    return this.#all.find(({ egress }) => egress.name === name);
+  named(name: string): Egress | undefined {
+    return this.#all.find((egress) => egress.name === name);
+  }
+
+  /** Another one that works, the best first. */
+  others(tried: ReadonlySet<Egress>): readonly Egress[] {
+    return this.#ranked().filter((egress) => !tried.has(egress) && egress.isUsable());
+  }
+
+  /** From now on the egress of that name, if there is one, shares its pace with other instances. */
+  share(name: string, pace: SharedPace): void {
+    this.named(name)?.share(pace);
   }
 
   /**
-   * What the first route gives that does not turn out to be throttled or without a connection. `preferred` is tried
+   * Resolves when it is the applicant's turn to look for a chat: at once where all is throttled, for then it learns so at
+   * once. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's reason.
+   */
+  async opening(applicant: Applicant, signal: AbortSignal): Promise<Opening> {
+    const { best } = this;
+    if (best.cooldownLeftMs(true) > 0) return { egress: best, [Symbol.dispose]() {} };
+    return this.#openings.enter(applicant, signal);
+  }
+
+  /**
+   * What the first egress gives that does not turn out to be throttled or without a connection. `preferred` is tried
    * first if it works. Rejects as the last call did.
    */
-  async call<T>(signal: AbortSignal, use: (route: Route) => Promise<T>, preferred?: Route): Promise<T> {
-    const [first, ...others] = this.#candidates(preferred);
-    let outcome = use(first ?? this.best);
-    for (const route of others.slice(0, MAX_TRIES - 1)) {
+  async call<T>(signal: AbortSignal, use: (egress: Egress) => Promise<T>, preferred?: Egress): Promise<T> {
+    let egress = preferred?.isUsable(false) ? preferred : this.best;
+    for (const tried = new Set<Egress>(); ; ) {
       try {
-        return await outcome;
+        return await use(egress);
       } catch (error) {
         signal.throwIfAborted();
-        if (!isOfAddress(error)) throw error;
-        outcome = use(route);
+        tried.add(egress);
+        const [other] = isOfAddress(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
+        if (!other) throw error;
+        egress = other;
       }
     }
-    return outcome;
-  }
-
-  /** A route by which a new room is read in time; `ask` or `leave` must follow at its capacity. Rejects as `Capacity.admit` does. */
-  async admit(room: string, demand: Demand, signal: AbortSignal): Promise<Route> {
-    let refusal: unknown;
-    for (const route of this.#candidates()) {
-      try {
-        await route.egress.gate.capacity.admit(room, demand, signal);
-        return route;
-      } catch (error) {
-        if (!isRefusal(error)) throw error;
-        refusal ??= error;
-      }
-    }
-    throw refusal;
-  }
-
-  /**
-   * Another route that works and has a place for a room within `limitMs`; as after `admit`. Undefined where there is
-   * none. Rejects with the signal's reason.
-   */
-  async another(
-    room: string,
-    demand: Demand,
-    tried: ReadonlySet<Route>,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<Route | undefined> {
-    using limit = new Deadline(this.#clock, limitMs);
-    for (const route of this.#ranked()) {
-      if (tried.has(route) || !works(route)) continue;
-      try {
-        await route.egress.gate.capacity.admit(room, demand, AbortSignal.any([signal, limit.signal]));
-        return route;
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!limit.signal.aborted && !isRefusal(error)) throw error;
-      }
-    }
-    return undefined;
   }
 
   /** Starts no more calls, and ends those that wait. */
   async close(): Promise<void> {
-    for (const { egress } of this.#all) egress.breaker.close();
-    await Promise.all(this.#all.map(({ calls }) => calls.close()));
+    await Promise.all(this.#all.map((egress) => egress.close()));
   }
 
-  /** Those that work; where none does, the best of them. */
-  #candidates(preferred?: Route): readonly Route[] {
+  #takeOpening(): Opening | undefined {
     const ranked = this.#ranked();
-    const working = ranked.filter((route) => route !== preferred && works(route));
-    if (preferred && works(preferred, false)) return [preferred, ...working];
-    return working.length > 0 ? working : ranked.slice(0, 1);
+    const usable = ranked.filter((egress) => egress.isUsable());
+    for (const egress of usable.length > 0 ? usable : ranked) {
+      const taken = egress.takeOpening(() => this.#openings.advance());
+      if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };
+    }
+    return undefined;
   }
 
-  #ranked(): readonly Route[] {
-    const ranks = new Map(this.#all.map((route) => [route as Route, rankOf(route)]));
+  #ranked(): readonly Egress[] {
+    const ranks = new Map(this.#all.map((egress) => [egress, egress.rank]));
     return [...ranks.keys()].sort((one, other) => {
       const [a = [], b = []] = [ranks.get(one), ranks.get(other)];
       const differing = a.findIndex((value, i) => value !== b[i]);
       return differing < 0 ? 0 : (a[differing] ?? 0) - (b[differing] ?? 0);
     });
   }
-}
-
-/** Whether a chat can be opened, or else read on, by it just now. */
-function works({ egress, liveChat }: Route, withPages = true): boolean {
-  return egress.breaker.isUp && liveChat.cooldownLeftMs(withPages) === 0;
-}
-
-/** The best has the lowest: first of what may be called, then of the load, then of what waits. */
-function rankOf({ egress: { breaker, gate }, liveChat }: Route): readonly number[] {
-  return [
-    breaker.isUp ? 0 : 1,
-    liveChat.cooldownLeftMs(true),
-    gate.capacity.pollsPerSecond,
-    gate.capacity.roomCount,
-    gate.queued,
-  ];
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof RelayError && error.code === "CAPACITY";
 }

@@ -1,12 +1,13 @@
 /**
- * The ways out to the upstream, as a setting lists them: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, with
+ * The egresses that a setting lists: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, with
  * commas between and each with a name before it if wanted (`office=direct`). What a proxy asks for stays in its URL:
  * no name and no error holds it.
  */
 import { once } from "node:events";
 import { createServer, isIP } from "node:net";
 
-export type Way = {
+/** One way out to the upstream. */
+export type EgressSpec = {
   /** Of the egress, in metrics, log and list of rooms. */
   name: string;
   /** Whether the setting names it: instances on one store share the pace of those. */
@@ -26,35 +27,35 @@ const MUST =
   "a comma-separated list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each of its own name, which may stand before it (`office=direct`)";
 
 /** Throws an error that says what the text must be, and which entry is wrong. */
-export function parseWays(text: string): Way[] {
-  const ways = text.split(",").map((entry, i) => {
-    const way = parseWay(entry.trim());
-    if (!way) throw new Error(`${MUST}; entry ${i + 1} is none of these`);
-    return way;
+export function parseEgressSpecs(text: string): EgressSpec[] {
+  const specs = text.split(",").map((entry, i) => {
+    const spec = parseSpec(entry.trim());
+    if (!spec) throw new Error(`${MUST}; entry ${i + 1} is none of these`);
+    return spec;
   });
-  const names = ways.map(({ name }) => name);
+  const names = specs.map(({ name }) => name);
   const again = names.findIndex((name, i) => names.indexOf(name) !== i);
   if (again >= 0) throw new Error(`${MUST}; entry ${again + 1} has the name of another, ${names[again]}`);
-  return ways;
+  return specs;
 }
 
 /** Rejects with one line where an address among them is none of this machine's. */
-export async function assertLocal(ways: readonly Way[]): Promise<void> {
-  for (const way of ways) {
-    if (way.kind !== "address") continue;
+export async function assertLocal(specs: readonly EgressSpec[]): Promise<void> {
+  for (const spec of specs) {
+    if (spec.kind !== "address") continue;
     const server = createServer();
     try {
-      server.listen(0, way.address);
+      server.listen(0, spec.address);
       await once(server, "listening");
     } catch {
-      throw new Error(`RELAY_EGRESS: ${way.address} is no address of this machine`);
+      throw new Error(`RELAY_EGRESS: ${spec.address} is not an address of this machine`);
     } finally {
       server.close();
     }
   }
 }
 
-function parseWay(entry: string): Way | undefined {
+function parseSpec(entry: string): EgressSpec | undefined {
   const { name, form = entry } = NAMED.exec(entry)?.groups ?? {};
   const isNamed = name !== undefined;
   if (form === "direct") return { name: name ?? form, isNamed, kind: "direct" };
