@@ -1,5 +1,5 @@
 /**
- * Holes: where a room was not read for a while, a message of type `gap` stands before the first new message, unless
+ * Gaps: where a room was not read for a while, a message of type `gap` stands before the first new message, unless
  * what comes next joins what the room holds.
  */
 import assert from "node:assert/strict";
@@ -13,10 +13,10 @@ import { roomsIn, startRelay, type TestRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 import { assertConsecutive, type Stream } from "./support/stream.ts";
 
-const VIDEO = "holes-told1";
+const VIDEO = "gaps-told-1";
 /** How many messages the page shows: of more it does not reach back to what was said before. */
 const PAGE = 10;
-/** Longer than any answer takes on a busy machine: one that is late has a hole of its own. */
+/** Longer than any answer takes on a busy machine: one that is late has a gap of its own. */
 const WINDOW_MS = 500;
 
 /** A chat that is read, and what ends the time in which nobody reads it. */
@@ -136,14 +136,14 @@ describe("a room that is read again", { concurrency: 4 }, () => {
       assert.deepEqual(reasons, [reason]);
     });
 
-    it(`${what} has no hole where the page shows a message that the room holds`, async (t) => {
+    it(`${what} has no gap where the page shows a message that the room holds`, async (t) => {
       const { sent } = await sentAfter(t, interrupt, PAGE - 1, maxFailures);
       assert.deepEqual(sent, numbers(6, 14));
     });
   }
 });
 
-it("a replay has no holes, however long it was not read: it goes on from its place", async () => {
+it("a replay has no gaps, however long it was not read: it goes on from its place", async () => {
   await using relay = await startRelay({ windowMs: -1000 });
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 5 });
   const ids = chat.say(30);
@@ -152,7 +152,7 @@ it("a replay has no holes, however long it was not read: it goes on from its pla
   assert.deepEqual(viewer.ids, ids);
 });
 
-it("a hole stays open through empty answers and a restart, until something new comes", async (t) => {
+it("a gap stays open through empty answers and a restart, until something new comes", async (t) => {
   await using upstream = await startSimulator();
   const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5, page: 0, holdsMessages: 4 });
   const options = { upstream, settings: { RELAY_STORE: `sqlite:${await temporaryFile(t)}` } };
@@ -178,7 +178,7 @@ it("a hole stays open through empty answers and a restart, until something new c
   );
 });
 
-it("a page that shows nothing stands between what was read and its answer: the hole there is told, however short the time", async () => {
+it("a page that shows nothing stands between what was read and its answer: the gap there is told, however short the time", async () => {
   await using relay = await startRelay();
   const { upstream } = relay;
   const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5, page: PAGE, foundOn: "both" });
@@ -194,9 +194,13 @@ it("a page that shows nothing stands between what was read and its answer: the h
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
 });
 
-it("a computer sleeps between a page and the answer that follows it: the hole there is told", async () => {
+it("a computer sleeps between a page and the answer that follows it: the gap there is told", async () => {
   let sleptMs = 0;
-  const clock = { ...systemClock, now: () => Date.now() + sleptMs };
+  const clock = {
+    ...systemClock,
+    now: () => Date.now() + sleptMs,
+    uptime: () => systemClock.uptime() + sleptMs,
+  };
   await using relay = await startRelay({ clock });
   const { upstream } = relay;
   const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5, page: PAGE, holdsMessages: 4 });

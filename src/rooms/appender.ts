@@ -13,7 +13,7 @@ import type { Item } from "../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 import { blankDeleted, deletionIds } from "./blanking.ts";
 import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
-import { type Hole, type Stretch, showHoles } from "./gap.ts";
+import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
@@ -38,8 +38,8 @@ export interface AppenderParts {
 interface Entries extends Resolved, RoomMemory {
   /** In place of what the room holds under their ids. */
   overwriting: readonly EncodedMessage[];
-  /** The holes in whose place a message stands among these. */
-  shown: readonly Hole[];
+  /** The gaps in whose place a message stands among these. */
+  shown: readonly Gap[];
 }
 
 export class Appender {
@@ -64,9 +64,9 @@ export class Appender {
   }
 
   /** Durable when it resolves, to how many items were new. Rejects with `StoreError` "fenced", or the signal's reason. */
-  async append(stretches: readonly Stretch[], progress: Progress, signal: AbortSignal): Promise<number> {
+  async append(batches: readonly ReadBatch[], progress: Progress, signal: AbortSignal): Promise<number> {
     // Resolved once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
-    const entries = await this.#untilDone(signal, () => this.#toEntries(stretches));
+    const entries = await this.#untilDone(signal, () => this.#toEntries(batches));
     const before = this.#head;
     await this.#write(signal, () => this.#store(entries, progress));
     this.#stored(entries);
@@ -85,8 +85,8 @@ export class Appender {
   }
 
   /** One attempt of `append`: resolves to what is new in the room. Rejects with `StoreError`. */
-  async appendOnce(stretches: readonly Stretch[], progress: Progress): Promise<StoredMessage[]> {
-    const entries = await this.#toEntries(stretches);
+  async appendOnce(batches: readonly ReadBatch[], progress: Progress): Promise<StoredMessage[]> {
+    const entries = await this.#toEntries(batches);
     const added = await this.#store(entries, progress);
     this.#stored(entries);
     return added;
@@ -99,10 +99,10 @@ export class Appender {
     this.#isFinished = true;
   }
 
-  async #toEntries(stretches: readonly Stretch[]): Promise<Entries> {
+  async #toEntries(batches: readonly ReadBatch[]): Promise<Entries> {
     const memory = this.#memory;
-    const items = stretches.flatMap((stretch) => stretch.items);
-    const isSuspect = memory.hole !== undefined || stretches.some(({ after }) => after);
+    const items = batches.flatMap((batch) => batch.items);
+    const isSuspect = memory.gap !== undefined || batches.some(({ after }) => after);
     const { clock, settings } = this.#parts;
     const ids = new Set([
       ...idsToLookUp(items, memory),
@@ -116,7 +116,7 @@ export class Appender {
     const resolved = resolve(items, held, replacements, memory, at.now);
     const entries = {
       ...resolved,
-      ...showHoles(stretches, resolved.messages, held, memory.hole, at),
+      ...showGaps(batches, resolved.messages, held, memory.gap, at),
       overwriting: [],
     };
     if (!settings.isBlanking) return entries;
@@ -147,10 +147,10 @@ export class Appender {
     return added;
   }
 
-  #stored({ deletions, gifts, hole, shown }: Entries): void {
-    this.#memory = { deletions, gifts, hole };
+  #stored({ deletions, gifts, gap, shown }: Entries): void {
+    this.#memory = { deletions, gifts, gap };
     for (const { reason, sinceMs } of shown)
-      this.#parts.telemetry.holeFound(this.#claim.videoId, reason, sinceMs);
+      this.#parts.telemetry.gapFound(this.#claim.videoId, reason, sinceMs);
   }
 
   /** A write that failed, or was given up, may have happened all the same: before the next one the room is read. */

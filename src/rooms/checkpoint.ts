@@ -3,14 +3,14 @@ import { asArray, asNumber, asString, dig, parseJson } from "../json.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { decodePosition, encodePosition, type Position, UnreadablePosition } from "../upstream/position.ts";
-import { type Hole, toHole } from "./gap.ts";
+import { type Gap, toGap } from "./gap.ts";
 import { encodeGifts, toGifts } from "./gifts.ts";
 import type { ReadMemory } from "./resolve.ts";
 
 /** What a room remembers beside its position. */
 export interface RoomMemory extends ReadMemory {
   /** What may be missing before the next message. */
-  hole: Hole | undefined;
+  gap: Gap | undefined;
 }
 
 /** How far a room was read. */
@@ -24,7 +24,7 @@ export interface Progress {
 
 export function encodeCheckpoint(
   { position, readAt, egress }: Progress,
-  { deletions, gifts, hole }: RoomMemory,
+  { deletions, gifts, gap }: RoomMemory,
 ): string {
   return JSON.stringify({
     position: encodePosition(position),
@@ -32,7 +32,7 @@ export function encodeCheckpoint(
     egress,
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
-    hole,
+    gap,
   });
 }
 
@@ -72,6 +72,6 @@ export function memoryIn(checkpoint: string | null): RoomMemory {
   return {
     deletions: new Map(deletions),
     gifts: toGifts(dig(stored, "gifts")),
-    hole: toHole(dig(stored, "hole")),
+    gap: toGap(dig(stored, "gap") ?? dig(stored, "hole")), // its name in older checkpoints
   };
 }

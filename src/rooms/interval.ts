@@ -4,11 +4,14 @@
  */
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import type { Batch } from "../upstream/live-chat.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 
 /** A live answer shall not bring more actions than this: less than half of what the upstream holds. */
 const FULL_ANSWER_ACTIONS = 75;
-/** From so many messages on their times say how lively the chat is; fewer may be a chance. */
+/** Minimum number of messages for a rate; fewer are noise. */
 const RATE_MESSAGES = 20;
+/** Behind a page the answer has little, and waiting too long for the next costs messages: a rough rate must do. */
+const PAGE_RATE_MESSAGES = 5;
 /** The upstream asks for just as long as it holds messages: polls that wait so long start this much sooner. */
 const LONG_WAIT_MS = 5000;
 const LONG_WAIT_FACTOR = 0.9;
@@ -19,10 +22,11 @@ export interface IntervalSettings {
   pollMaxMs: number;
 }
 
-/** Milliseconds from the start of the poll that brought this answer to the start of the next. */
+/** Milliseconds from the start of the poll that brought this answer to the start of the next. `page`: what it follows. */
 export function waitAfter(
   answer: Pick<Batch, "timeoutMs" | "actionCount" | "position" | "items">,
   { pollMinMs, pollMaxMs }: IntervalSettings,
+  page: readonly Item[] = [],
 ): number {
   const isReplay = answer.position.chatType === "liveChatReplayRenderer";
   const asked = answer.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
@@ -30,17 +34,20 @@ export function waitAfter(
   if (isReplay) return clamped;
   const wait = clamped < LONG_WAIT_MS ? clamped : LONG_WAIT_FACTOR * clamped;
   const fullness = answer.actionCount / FULL_ANSWER_ACTIONS;
-  return Math.max(pollMinMs, Math.min(fullness > 1 ? clamped / fullness : wait, wait, filledAfterMs(answer)));
+  const shown = {
+    items: [...new Map([...page, ...answer.items].map((item) => [item.message.id, item])).values()],
+  };
+  const filledMs = page.length > 0 ? filledAfterMs(shown, PAGE_RATE_MESSAGES) : filledAfterMs(answer);
+  return Math.max(pollMinMs, Math.min(fullness > 1 ? clamped / fullness : wait, wait, filledMs));
 }
 
 /** How soon an answer is full at the rate at which this one's last messages were said, in milliseconds; often infinite. */
-export function filledAfterMs({ items }: Pick<Batch, "items">): number {
+export function filledAfterMs({ items }: Pick<Batch, "items">, least = RATE_MESSAGES): number {
   const times = items
     .filter(({ isInTicker }) => !isInTicker)
     .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
   const latest = times.sort((a, b) => a - b).slice(-RATE_MESSAGES);
   const [first, last] = [latest[0], latest.at(-1)];
-  if (first === undefined || last === undefined || latest.length < RATE_MESSAGES)
-    return Number.POSITIVE_INFINITY;
-  return ((last - first) * FULL_ANSWER_ACTIONS) / (RATE_MESSAGES - 1);
+  if (first === undefined || last === undefined || latest.length < least) return Number.POSITIVE_INFINITY;
+  return ((last - first) * FULL_ANSWER_ACTIONS) / (latest.length - 1);
 }

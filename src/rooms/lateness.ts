@@ -7,21 +7,23 @@ import type { CallTimes, Clock } from "../clock.ts";
 
 /** How long the upstream holds what was said in a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
-/** What a slow interval may be exceeded by, as a part of the window. */
+/** How many messages the upstream holds, however short the time. */
+const HELD_MESSAGES = 200;
+/** Tolerated overrun of a slow interval, as a fraction of the window. */
 const TOLERANCE = 0.05;
 /** A page costs a call: a room that is late for want of calls must not ask for more of them each time. */
 const PAGE_INTERVAL_MS = 60_000;
 
 /** How long nothing was read between two answers, in milliseconds: each shows what was said before its call or its coming. */
-export function silenceBetween(earlier: CallTimes, later: CallTimes): number {
+export function unreadBetween(earlier: CallTimes, later: CallTimes): number {
   return Math.max(
     later.startedAt - earlier.startedAt,
     later.answeredAt - earlier.answeredAt,
-    later.wallAt - earlier.wallAt,
+    later.uptimeAt - earlier.uptimeAt,
   );
 }
 
-export interface LongSilence {
+export interface UnreadSpan {
   ms: number;
   /** Wall time of the last good answer before it, in milliseconds since 1970. */
   sinceMs: number;
@@ -45,17 +47,17 @@ export class Lateness {
     return this.#last;
   }
 
-  /** An answer came. The silence before it, where something may have been missed in it; else undefined. */
-  observe(answer: CallTimes, intervalMs: number): LongSilence | undefined {
+  /** An answer came. The time before it in which nothing was read, if messages may have been missed in it; else undefined. */
+  observe(answer: CallTimes, intervalMs: number, perMs = 0): UnreadSpan | undefined {
     const last = this.#last;
     this.#last = answer;
-    const ms = silenceBetween(last, answer);
+    const ms = unreadBetween(last, answer);
     const tolerated = Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
-    return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
+    return ms > Math.min(tolerated, HELD_MESSAGES / perMs) ? { ms, sinceMs: last.wallAt } : undefined;
   }
 
-  /** Whether the page may be asked for now; whoever is allowed asks. */
-  takePage(): boolean {
+  /** Whether the page may be asked for now; a permit is used up. */
+  mayAskForPage(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#pageAskedAt < PAGE_INTERVAL_MS) return false;
     this.#pageAskedAt = now;

@@ -2,8 +2,9 @@
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Demand } from "../upstream/egress/capacity.ts";
-import type { Passage } from "../upstream/egress/room-egress.ts";
+import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { Batch } from "../upstream/live-chat.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 import { type IntervalSettings, waitAfter } from "./interval.ts";
 
 /** A live answer of so many actions came too late: the upstream gives about 200, and drops what is older. */
@@ -13,12 +14,10 @@ const FULL_LOG_INTERVAL_MS = 60_000;
 export interface PaceSettings extends IntervalSettings {
   /** How long the upstream holds what was said, in milliseconds. */
   windowMs: number;
-  /** The videos whose chats are recorded. */
-  recorded: ReadonlySet<string>;
 }
 
 export interface PaceParts {
-  passage: Passage;
+  egress: RoomEgress;
   settings: PaceSettings;
   clock: Clock;
   telemetry: Telemetry;
@@ -37,7 +36,7 @@ export class Pace {
     this.#videoId = videoId;
     this.#parts = parts;
     this.#intervalMs = intervalMs;
-    this.#ask(isReplay);
+    this.#setDemand(isReplay);
   }
 
   /** From the start of one poll to that of the next, in milliseconds. */
@@ -45,11 +44,12 @@ export class Pace {
     return this.#intervalMs;
   }
 
-  observe(batch: Batch): void {
+  /** An answer came; `page`: what it follows, where a page gave its token. */
+  observe(batch: Batch, page: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
     const isReplay = batch.position.chatType === "liveChatReplayRenderer";
-    this.#intervalMs = waitAfter(batch, settings);
-    this.#ask(isReplay);
+    this.#intervalMs = waitAfter(batch, settings, page);
+    this.#setDemand(isReplay);
     if (isReplay || batch.actionCount < FULL_ACTIONS) return;
     this.fullAnswers += 1;
     const now = clock.monotonic();
@@ -58,19 +58,17 @@ export class Pace {
     telemetry.answerFull(this.#videoId, batch.actionCount, isNews);
   }
 
-  #ask(isReplay: boolean): void {
-    const { passage, settings } = this.#parts;
-    passage.ask(demandOf(this.#videoId, isReplay, this.#intervalMs || undefined, settings));
+  #setDemand(isReplay: boolean): void {
+    const { egress, settings } = this.#parts;
+    egress.setDemand(demandOf(isReplay, this.#intervalMs || undefined, settings));
   }
 }
 
 /** What a room asks of its gate. */
 export function demandOf(
-  videoId: string,
   isReplay: boolean,
   intervalMs: number | undefined,
-  { windowMs, recorded }: Pick<PaceSettings, "windowMs" | "recorded">,
+  { windowMs }: Pick<PaceSettings, "windowMs">,
 ): Demand {
-  const isFirst = recorded.has(videoId);
-  return { intervalMs, windowMs: isReplay ? Number.POSITIVE_INFINITY : windowMs, isFirst };
+  return { intervalMs, windowMs: isReplay ? Number.POSITIVE_INFINITY : windowMs };
 }

@@ -1,73 +1,71 @@
 /**
- * Fresh pages of a chat, from their loading to the answer that follows them. What overlaps, or follows so soon that the
- * upstream still holds all that was said between, is one list in the order of saying; else a hole may lie between.
+ * Fresh pages of a chat, from their loading to the answer that follows them. Pages that overlap are one list, and so are
+ * a page and an answer that follows it while the upstream still holds all that was said between them. Else messages may
+ * be missing between the two.
  */
 import type { CallTimes } from "../clock.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { areJoined, type Hole, isSaid, type Stretch } from "./gap.ts";
+import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 import { mergeInOrder } from "./order.ts";
 
-/** A page shows the newest fifty messages, or a selection of them: one with some, but fewer, shows the whole chat. */
-const FULL_PAGE = 10;
+export interface FreshPage extends CallTimes {
+  items: readonly Item[];
+  /** What may be missing before it; undefined where nothing can be. */
+  gap: Gap | undefined;
+  /** How long nothing was read before it, in milliseconds. */
+  unreadMs: number;
+}
 
-/** What may lie before a page or an answer. */
-interface Silence {
-  /** Undefined where nothing can be missing, as in a replay. */
-  hole: Hole | undefined;
+/** Whether the time before a page is long enough, or the chat lively enough, for messages to be missing. */
+type MayMiss = (page: FreshPage) => boolean;
+
+/** The time before an answer in which nothing was read. */
+interface SpanBefore {
+  gap: Gap | undefined;
   /** Whether it was no longer than the upstream holds what was said. */
   isShort: boolean;
 }
 
-export interface FreshPage extends Silence, CallTimes {
-  items: readonly Item[];
-}
-
-/** The last page that shows what somebody said; others prove nothing. */
+/** The last page that shows a chat message; others prove nothing. */
 export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
   return pages.findLast(({ items }) => items.some(isSaid));
 }
 
-/** The pages with one more, which comes after a silence. What a page holds that proves nothing is the next one's too. */
-export function withPage(
-  pages: readonly FreshPage[],
-  loaded: Omit<FreshPage, keyof Silence>,
-  silence: Silence,
-): readonly FreshPage[] {
+/** The pages with one more. A page without chat messages proves nothing: it becomes one with the page after it. */
+export function withPage(pages: readonly FreshPage[], page: FreshPage): readonly FreshPage[] {
   const last = pages.at(-1);
-  const page = { ...loaded, ...silence };
   if (!last) return [page];
   const before = pages.slice(0, -1);
   const merged = { ...page, items: mergeInOrder(last.items, page.items) };
-  if (!lastOf([last])) return withPage(before, merged, silence);
-  if (areJoined(last.items, page.items))
-    return [...before, { ...merged, hole: last.hole, isShort: last.isShort }];
+  if (!lastOf([last])) return withPage(before, merged);
+  const { gap, unreadMs } = last;
+  if (areJoined(last.items, page.items)) return [...before, { ...merged, gap, unreadMs }];
   return [...pages, page];
 }
 
 /**
- * The pages, and the answer that follows them after a silence. The last page's token brings what was said since that
- * page; where it shows nothing that was said, the answer stands in its place.
+ * The pages, and the answer that follows them. The last page's token brings what was said since that page; where it shows
+ * no chat message, the answer stands in its place.
  */
 export function withAnswer(
   pages: readonly FreshPage[],
   answer: readonly Item[],
-  { hole, isShort }: Silence,
-): readonly Stretch[] {
+  { gap, isShort }: SpanBefore,
+  mayMiss: MayMiss,
+): readonly ReadBatch[] {
   const last = pages.at(-1);
-  if (!last) return [{ items: answer, after: hole }];
+  if (!last) return [{ items: answer, after: gap }];
   const before = pages.slice(0, -1);
   const merged = { ...last, items: mergeInOrder(last.items, answer) };
   if (!lastOf([last])) {
-    return stretchesOf(withPage(before, merged, { hole: last.hole, isShort: last.isShort && isShort }));
+    const page = isShort ? merged : { ...merged, gap: merged.gap ?? gap, unreadMs: Number.POSITIVE_INFINITY };
+    return toBatches(withPage(before, page), mayMiss);
   }
-  if (isShort || areJoined(last.items, answer)) return stretchesOf([...before, merged]);
-  return [...stretchesOf(pages), { items: answer, after: hole }];
+  if (isShort || areJoined(last.items, answer)) return toBatches([...before, merged], mayMiss);
+  return [...toBatches(pages, mayMiss), { items: answer, after: gap }];
 }
 
 /** What the pages hold, where no answer follows them. */
-export function stretchesOf(pages: readonly FreshPage[]): readonly Stretch[] {
-  return pages.map(({ items, hole, isShort }) => {
-    const said = items.filter(isSaid).length;
-    return { items, after: isShort && said > 0 && said < FULL_PAGE ? undefined : hole };
-  });
+export function toBatches(pages: readonly FreshPage[], mayMiss: MayMiss): readonly ReadBatch[] {
+  return pages.map((page) => ({ items: page.items, after: mayMiss(page) ? page.gap : undefined }));
 }

@@ -4,17 +4,17 @@
  */
 
 /** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
-export const QUIET_MS = 60_000;
+export const QUIET_AFTER_MS = 60_000;
 /** A chat that brought nothing yet may be silent for so many times as long. */
 const UNPROVED_FACTOR = 10;
 /** The wait doubles up to this while pages bring nothing new. */
 const MAX_QUIET_MS = 30 * 60_000;
-/** After so many times as long nobody may be talking any more. */
+/** The chat counts as quiet after this multiple of `quietMs`. */
 const QUIET_FACTOR = 2;
 /** A slow interval alone does not make a chat silent. */
 const MIN_EMPTY_POLLS = 20;
 
-export class Silence {
+export class QuietChat {
   readonly #quietMs: number;
   #waitMs: number;
   #emptyPolls = 0;

@@ -9,6 +9,7 @@ interface Timer {
 export class FakeClock implements Clock {
   #time = 0;
   #wallAheadMs = 1_700_000_000_000;
+  #sleptMs = 0;
   readonly #timers = new Set<Timer>();
   /** What `random` gives. */
   chance = 0.5;
@@ -21,9 +22,19 @@ export class FakeClock implements Clock {
     return this.#time;
   }
 
+  uptime(): number {
+    return this.#sleptMs + this.#time;
+  }
+
   /** Sets the wall clock forward, or back. */
   jump(ms: number): void {
     this.#wallAheadMs += ms;
+  }
+
+  /** The computer sleeps: the wall clock and the uptime go on, the monotonic clock does not. */
+  fallAsleep(ms: number): void {
+    this.#wallAheadMs += ms;
+    this.#sleptMs += ms;
   }
 
   /** The monotonic clock shows less than before, as nothing but a machine's fault makes it. */

@@ -1,7 +1,7 @@
 /** The log of a room, as a poller writes it. */
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { Appender } from "../../src/rooms/appender.ts";
-import type { Hole } from "../../src/rooms/gap.ts";
+import type { Gap } from "../../src/rooms/gap.ts";
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
@@ -20,7 +20,7 @@ export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfD
 export async function roomLog(
   store = new MemoryStore(systemClock),
   clock: Clock = systemClock,
-  suspected?: Hole,
+  suspected?: Gap,
   isBlanking = false,
 ) {
   const telemetry = new Telemetry(silentLog);

@@ -1,0 +1,90 @@
+/** Lively chats whose pages show little: where tokens expire, pages are walls and the upstream is away, each gap is told. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { VirtualRelay } from "../simulation/virtual-relay.ts";
+import { realisticHold } from "../src/simulator/index.ts";
+import { Random } from "../src/simulator/random.ts";
+
+const MINUTES = 8;
+const VIDEO = "fast-chat-1";
+const CHAT = ["get_live_chat"] as const;
+const PAGES = ["popout", "watch", "next"] as const;
+
+/** What befalls the chat now and then; how long it lasts, in milliseconds. */
+const TROUBLES = {
+  "tokens expire": { on: [], as: "lost", forMs: 0 },
+  "a wall on its pages": { on: PAGES, as: "bot", forMs: 8000 },
+  "an outage": { on: [...CHAT, ...PAGES], as: { status: 503 }, forMs: 20_000 },
+} as const;
+
+/** What of a room's log is missing without a gap that tells it, what is told, and which gaps tell of nothing. */
+async function gapsIn(relay: VirtualRelay, ledger: readonly { id: string }[]) {
+  const places = new Map(ledger.map(({ id }, place) => [id, place]));
+  const found = { untold: 0, told: 0, needless: 0 };
+  let last: number | undefined;
+  let isTold = false;
+  for (const { id, type } of await relay.stored(VIDEO)) {
+    const place = places.get(id);
+    if (type === "gap") isTold = true;
+    if (place === undefined) continue;
+    const isWhole = last === undefined || place === last + 1;
+    if (!isWhole && !isTold) found.untold += 1;
+    if (isTold) found[isWhole ? "needless" : "told"] += 1;
+    last = place;
+    isTold = false;
+  }
+  return found;
+}
+
+describe("a chat's gaps are told, and of what is whole at most one for each trouble", () => {
+  for (const page of [8, 75]) {
+    for (const perSecond of [25, 60]) {
+      it(`${perSecond} messages a second, pages of ${page}`, async () => {
+        const random = new Random(page, `fast ${perSecond}`);
+        const relay = new VirtualRelay({ seed: page + perSecond });
+        const { scheduler, upstream } = relay;
+        const scenario = { ...realisticHold, kinds: ["text" as const], page, timeoutMs: 5000 };
+        const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+        chat.speak(perSecond);
+        void relay.enter(VIDEO, "viewer");
+        let troubles = 0;
+        void (async () => {
+          for (;;) {
+            await scheduler.sleep(10_000 + random.next() * 20_000);
+            const { on, as, forMs } = random.pick(Object.values(TROUBLES));
+            chat.expireTokens();
+            troubles += 1;
+            const fault = upstream.fault({ on, videoId: VIDEO, times: Number.POSITIVE_INFINITY, as });
+            await scheduler.sleep(forMs);
+            fault.cancel();
+          }
+        })();
+        await relay.run(MINUTES * 60_000);
+        const found = await gapsIn(relay, chat.ledger);
+        assert.equal(found.untold, 0);
+        assert.ok(found.needless <= troubles, `${found.needless} needless gaps in ${troubles} troubles`);
+        assert.ok(troubles >= 10 && (page > 8 || found.told > 3), JSON.stringify({ troubles, ...found }));
+      });
+    }
+  }
+});
+
+it("a token that a quiet chat loses makes no gap, though its page shows nothing that was read before", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { scheduler, upstream } = relay;
+  const scenario = { ...realisticHold, kinds: ["text" as const], page: 0, timeoutMs: 5000 };
+  const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+  chat.say(1);
+  void relay.enter(VIDEO, "viewer");
+  void (async () => {
+    for (;;) {
+      await scheduler.sleep(120_000);
+      chat.expireTokens();
+      await scheduler.sleep(20_000);
+      chat.say(1);
+    }
+  })();
+  await relay.run(MINUTES * 60_000);
+  assert.deepEqual(await gapsIn(relay, chat.ledger), { untold: 0, told: 0, needless: 0 });
+  assert.ok((await relay.stored(VIDEO)).length >= 3);
+});
