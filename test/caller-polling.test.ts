@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { EndShape } from "../src/simulator/index.ts";
+import type { JsonObject } from "../src/simulator/json.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { CLIENTS } from "../src/upstream/clients.ts";
 import {
@@ -90,6 +91,18 @@ describe("the answer to a session", () => {
     const ids = room.chat.say(9);
     const { messages } = await session(room.relay.url, { videoId: VIDEO });
     assert.deepEqual(idsOf(messages), ids.slice(3));
+  });
+
+  it("gives its messages in the order of the stream, where the page shows them in another", async () => {
+    await using room = await withChat();
+    const later = (id: string, usec: number): JsonObject =>
+      JSON.parse(JSON.stringify(textAction(id)).replace("1767225600000000", `${1767225600000000 + usec}`));
+    room.chat.say([later("second", 2), later("fourth", 4), later("first", 1), later("third", 3)]);
+    const { messages } = await session(room.relay.url, { videoId: VIDEO });
+    await using viewer = await Stream.open(room.relay.url, { videoId: VIDEO });
+    await viewer.untilMessages(4);
+    assert.deepEqual(idsOf(messages), viewer.ids);
+    assert.deepEqual(viewer.ids, ["first", "second", "third", "fourth"]);
   });
 
   it("leaves the backlog out where includeInitial is false, and only there", async () => {

@@ -15,7 +15,7 @@ describe("settings", () => {
     assert.equal(defaults.host, "127.0.0.1");
     assert.equal(defaults.port, 8080);
     assert.equal(defaults.storeUrl, "sqlite:./data/relay.db");
-    assert.deepEqual(defaults.gate, {
+    assert.deepEqual(defaults.upstream.gate, {
       spacingMs: 250,
       concurrency: 4,
       cooldownMs: 30_000,

@@ -9,7 +9,7 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 
 const read = (text: string) => readFlags(SETTINGS, [], { RELAY_EGRESS: text });
-const waysIn = (text: string) => toConfig(read(text).values).egress;
+const waysIn = (text: string) => toConfig(read(text).values).upstream.specs;
 
 describe("the list of ways out", () => {
   for (const [text, ...expected] of [
@@ -76,7 +76,7 @@ describe("the list of ways out", () => {
     });
     await assert.rejects(
       startService(toConfig(values), systemClock, new Telemetry(silentLog)),
-      /^Error: RELAY_EGRESS: 192\.0\.2\.7 is no address of this machine$/,
+      /^Error: RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine$/,
     );
   });
 });

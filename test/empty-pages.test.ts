@@ -33,7 +33,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => new SocketSink(takeSocket(response), FORMS.plain.chunked, shared, () => {});
-    const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, open };
+    const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, address: () => "", open };
     await room.enter(request, () => claim.head); // a place that was there before the messages were deleted
   });
   server.listen(0, "127.0.0.1");

@@ -23,6 +23,7 @@ async function watch(rooms: Rooms) {
       videoId: VIDEO,
       lastEventId: undefined,
       backfill: undefined,
+      address: () => "",
       open: () => ({
         form: FORMS.plain.bare,
         write: () => true,

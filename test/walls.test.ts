@@ -1,6 +1,7 @@
 /** What tells a chat that is over from a wall that hides it, for a room that was open and for a first viewer. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Chat } from "../src/simulator/chat.ts";
 import type { Failure } from "../src/simulator/index.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
@@ -15,8 +16,8 @@ import {
   startAtRest,
   textAction,
 } from "./support/opening.ts";
-import { startRelay } from "./support/relay.ts";
-import { assertConsecutive } from "./support/stream.ts";
+import { metric, startRelay } from "./support/relay.ts";
+import { assertConsecutive, Stream } from "./support/stream.ts";
 
 const VIDEO = "walled-chat";
 type Trouble = [on: RequestKind | readonly RequestKind[], as: Failure];
@@ -97,6 +98,27 @@ describe("a room whose token is refused waits and looks again behind a wall", ()
       assertConsecutive(stream.cursors, stream.init.cursor);
     });
   }
+});
+
+it("a wall that several rooms meet counts against its own room, and pauses none", async () => {
+  const settings = { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" };
+  await using relay = await startRelay({ settings });
+  const videos = ["walled----1", "walled----2", "walled----3", "walled----4"];
+  await using streams = new AsyncDisposableStack();
+  const viewers: Stream[] = [];
+  const chats: Chat[] = [];
+  for (const videoId of videos) {
+    const chat = relay.upstream.chat(videoId, { timeoutMs: 20, tokens: "reusable" });
+    chat.say(1);
+    viewers.push(streams.use(await Stream.open(relay.url, { videoId })));
+    await viewers.at(-1)?.untilMessages(1);
+    chats.push(chat);
+  }
+  failAlways(relay, PLACES, "bot");
+  for (const chat of chats) chat.expireTokens();
+  for (const viewer of viewers)
+    assert.equal((await inTime(viewer.ended(), "the room's end"))?.event, "error");
+  assert.equal(await metric(relay, 'relay_egress_up{egress="direct"}'), 1);
 });
 
 describe("pages that are throttled", () => {

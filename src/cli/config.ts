@@ -5,12 +5,12 @@
 import { readFileSync } from "node:fs";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { WINDOW_MS } from "../rooms/lateness.ts";
-import { QUIET_MS } from "../rooms/quiet-chat.ts";
+import { QUIET_AFTER_MS } from "../rooms/quiet-chat.ts";
 import { STALL_MS } from "../rooms/stall.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
-import { parseWays } from "../upstream/egress/spec.ts";
+import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
@@ -62,7 +62,7 @@ export const SETTINGS = {
     ...flag(
       "direct",
       "comma-separated list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`), by which instances on one PostgreSQL share its pace",
-      parseWays,
+      parseEgressSpecs,
     ),
     isSecret: true,
   },
@@ -70,7 +70,7 @@ export const SETTINGS = {
   RELAY_GATE_CONCURRENCY: flag("4", "maximum number of upstream calls in flight", whole(1, 1000)),
   RELAY_MAX_LATENESS_MS: flag(
     "5000",
-    "how late polls may start, cooldowns aside; a new room that would make them later is refused with `503 CAPACITY`",
+    "maximum delay of polls, cooldowns excluded; a new live chat that would make them later is refused with `503 CAPACITY`",
     ms(0),
   ),
   RELAY_COOLDOWN_MS: flag(
@@ -176,18 +176,21 @@ export function toConfig(v: SettingValues) {
     },
     drainMs: v.RELAY_DRAIN_MS,
     upstream: {
-      main: v.RELAY_UPSTREAM_URL,
-      music: v.RELAY_UPSTREAM_MUSIC_URL,
-      mobile: v.RELAY_UPSTREAM_MOBILE_URL,
-    },
-    clients: v.RELAY_CLIENTS_FILE,
-    deadlines: DEADLINES,
-    egress: v.RELAY_EGRESS,
-    gate: {
-      spacingMs: v.RELAY_GATE_SPACING_MS,
-      concurrency: v.RELAY_GATE_CONCURRENCY,
-      cooldownMs: v.RELAY_COOLDOWN_MS,
-      maxLatenessMs: v.RELAY_MAX_LATENESS_MS,
+      hosts: {
+        main: v.RELAY_UPSTREAM_URL,
+        music: v.RELAY_UPSTREAM_MUSIC_URL,
+        mobile: v.RELAY_UPSTREAM_MOBILE_URL,
+      },
+      clients: v.RELAY_CLIENTS_FILE,
+      deadlines: DEADLINES,
+      specs: v.RELAY_EGRESS,
+      gate: {
+        spacingMs: v.RELAY_GATE_SPACING_MS,
+        concurrency: v.RELAY_GATE_CONCURRENCY,
+        cooldownMs: v.RELAY_COOLDOWN_MS,
+        maxLatenessMs: v.RELAY_MAX_LATENESS_MS,
+      },
+      reading: { chatView: v.RELAY_CHAT_VIEW, timeOfDay: time },
     },
     rooms: {
       graceMs: v.RELAY_GRACE_MS,
@@ -195,7 +198,7 @@ export function toConfig(v: SettingValues) {
       failingMs: v.RELAY_FAILING_MS,
       keepaliveMs: v.RELAY_KEEPALIVE_MS,
       stallMs: STALL_MS,
-      quietMs: QUIET_MS,
+      quietMs: QUIET_AFTER_MS,
       windowMs: WINDOW_MS,
       pollMinMs: v.RELAY_POLL_MIN_MS,
       pollMaxMs: v.RELAY_POLL_MAX_MS,
@@ -207,7 +210,6 @@ export function toConfig(v: SettingValues) {
       timeOfDay: time,
       isBlanking: v.RELAY_DELETED === "blank",
     },
-    reading: { chatView: v.RELAY_CHAT_VIEW, timeOfDay: time },
     http: {
       callerPolling: v.RELAY_CALLER_POLLING,
       probe: v.RELAY_PROBE,

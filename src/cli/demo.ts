@@ -28,7 +28,8 @@ export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick
     else speak(upstream, input.values.rate);
     const own = toConfig(input.values);
     const http = { ...own.http, demoVideo: VIDEO_ID };
-    const config = { ...own, http, storeUrl: "memory:", upstream: upstream.urls };
+    const hosts = { ...own.upstream, hosts: upstream.urls };
+    const config = { ...own, http, storeUrl: "memory:", upstream: hosts };
     const service = await startConfigured(config, input, stopped);
     process.stdout.write(welcome(service.url));
     for (const name of UNUSED.filter((name) => input.given.has(name)))

@@ -4,13 +4,13 @@ import type { Clock } from "../clock.ts";
 import { unlessAborted } from "../deadline.ts";
 import { createServer } from "../http/server.ts";
 import { recordChat } from "../rooms/recorder.ts";
+import { Rooms } from "../rooms/rooms.ts";
 import { openStore, StoreOpenError } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { openEgresses } from "../upstream/egress/egress.ts";
+import { EgressPool } from "../upstream/egress/pool.ts";
 import { assertLocal } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
-import { assembleRelay } from "./relay.ts";
 
 /** Connections that wait to be taken when all viewers come back at once; the system may allow fewer. */
 const LISTEN_BACKLOG = 4096;
@@ -34,9 +34,9 @@ export async function startService(
   telemetry: Telemetry,
   stopped?: AbortSignal,
 ): Promise<Service> {
-  const { egress: ways, gate } = config; // first: what these refuse must leave nothing open
-  await assertLocal(ways);
-  const egresses = openEgresses({ ways, settings: gate, clock, telemetry });
+  const { specs } = config.upstream;
+  await assertLocal(specs); // first, with the pool: what these refuse must leave nothing open
+  const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const file = { isBlanking: config.rooms.isBlanking };
   const opening = openStore(config.storeUrl, clock, telemetry, config.shared, file).catch((error) => {
     throw error instanceof StoreOpenError
@@ -44,12 +44,12 @@ export async function startService(
       : error;
   });
   const store = await (stopped ? unlessAborted(opening, stopped) : opening);
-  for (const { name } of ways.filter(({ isNamed }) => isNamed)) {
+  for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.peers?.pace(name);
-    if (pace) egresses.find((egress) => egress.name === name)?.gate.share(pace);
+    if (pace) egresses.share(name, pace);
   }
-  const { routes, rooms } = assembleRelay({ config, store, egresses, clock, telemetry });
-  const app = await createServer({ rooms, routes, telemetry, clock }, config.http).catch(async (error) => {
+  const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
+  const app = await createServer({ rooms, egresses, telemetry, clock }, config.http).catch(async (error) => {
     await store.close();
     throw error;
   });
@@ -57,10 +57,10 @@ export async function startService(
 
   const stop = async () => {
     background.abort();
-    if (store.peers) await rooms.leave(config.drainMs);
+    if (store.peers) await rooms.drain(config.drainMs);
     // Readiness goes off first; it can be asked for until the last stream has ended.
     await rooms.stop();
-    await routes.close();
+    await egresses.close();
     await app.close();
     await store.close();
   };

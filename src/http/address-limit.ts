@@ -36,8 +36,8 @@ export class AddressLimit {
   }
 }
 
-/** One household has one IPv4 address, or one IPv6 network of 64 bits. */
-function networkOf(address: string): string {
+/** The part of an address that one household shares: one IPv4 address, or one IPv6 network of 64 bits. */
+export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
   const [start = "", end] = (address.split("%")[0] ?? "").split("::");

@@ -7,9 +7,11 @@ import { RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { joinGifts, NO_GIFTS } from "../rooms/gifts.ts";
+import { mergeInOrder } from "../rooms/order.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import { isClientLabel } from "../upstream/clients.ts";
-import type { Route, Routes } from "../upstream/egress/pool.ts";
+import type { Egress } from "../upstream/egress/egress.ts";
+import type { EgressPool } from "../upstream/egress/pool.ts";
 import type { Position } from "../upstream/position.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
@@ -23,12 +25,12 @@ const POLL = { summary: "Exchange a continuation token for the next batch", body
 /** So many tokens are remembered with the egress that they came by; one that is forgotten works by any. */
 const MAX_TOKENS = 10_000;
 
-export function callerPollingRoutes(app: FastifyInstance, routes: Routes): void {
-  const byToken = new Map<string, Route>();
-  const remember = (token: string | null, route: Route) => {
-    if (token === null || routes.isSingle) return;
+export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool): void {
+  const byToken = new Map<string, Egress>();
+  const remember = (token: string | null, egress: Egress) => {
+    if (token === null || egresses.isSingle) return;
     byToken.delete(token);
-    byToken.set(token, route);
+    byToken.set(token, egress);
     const [oldest] = byToken.keys();
     if (oldest !== undefined && byToken.size > MAX_TOKENS) byToken.delete(oldest);
   };
@@ -40,20 +42,20 @@ export function callerPollingRoutes(app: FastifyInstance, routes: Routes): void 
       const videoId = parseVideoId(request.body.videoId);
       const signal = clientGone(reply.raw);
       const options = { lane: "caller", maxCooldownMs: 0, signal } as const;
-      const { page, first, route } = await routes.call(signal, async (route) => ({
-        ...(await route.liveChat.bootstrap(videoId, options)),
-        route,
+      const { page, first, egress } = await egresses.call(signal, async (egress) => ({
+        ...(await egress.liveChat.bootstrap(videoId, options)),
+        egress,
       }));
       const { chatType, pair, credentials, continuation } = page.position;
       // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
       const token = first.position.continuation ?? continuation;
-      remember(token, route);
-      const initial = includeInitial ? toMessages([...page.items, ...first.items]) : [];
+      remember(token, egress);
+      const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
       return {
         videoId,
         chatType,
         client: pair.client,
-        host: route.liveChat.hostOf(pair.client),
+        host: egress.liveChat.hostOf(pair.client),
         endpoint: pair.endpoint,
         apiKey: credentials.apiKey,
         webVersion: credentials.clientVersion,
@@ -84,14 +86,14 @@ export function callerPollingRoutes(app: FastifyInstance, routes: Routes): void 
         panels: NO_PANELS,
       };
       const options = { lane: "caller", maxCooldownMs: 0, signal: clientGone(reply.raw) } as const;
-      const { answer, route } = await routes.call(
+      const { answer, egress } = await egresses.call(
         options.signal,
-        async (route) => ({ answer: await route.liveChat.poll(position, options), route }),
+        async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
         byToken.get(token),
       );
       byToken.delete(token);
-      if (answer.kind === "silence") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
-      remember(answer.position.continuation, route);
+      if (answer.kind === "no chat") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
+      remember(answer.position.continuation, egress);
       return {
         token: answer.position.continuation,
         timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,

@@ -1,7 +1,7 @@
 /** `POST /v1/probe`: which upstream clients and endpoints work for a video today. */
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
-import type { Routes } from "../upstream/egress/pool.ts";
+import type { EgressPool } from "../upstream/egress/pool.ts";
 import { probe } from "../upstream/probe.ts";
 import { json, routeOptions } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
@@ -9,13 +9,13 @@ import { ProbeRequest, ProbeResponse } from "./schemas.ts";
 
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
-export function probeRoute(app: FastifyInstance, routes: Routes): void {
+export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",
     routeOptions("/v1/probe", EXPECTED, json("One row for each attempt.", ProbeResponse)),
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
-      return { videoId, rows: await probe(routes.best.liveChat, videoId, clientGone(reply.raw)) };
+      return { videoId, rows: await probe(egresses.best, videoId, clientGone(reply.raw)) };
     },
   );
 }

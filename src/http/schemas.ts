@@ -4,7 +4,7 @@ import { ERRORS } from "../protocol/errors.ts";
 import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
-import { ROOM_STATES } from "../rooms/entry.ts";
+import { ROOM_STATES } from "../rooms/entry-host.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 import { Type } from "./json-schema.ts";
 
@@ -252,7 +252,7 @@ export const RoomsResponse = Type.Object({
       lastAt: At,
       viewers: Type.Integer({ description: "On this instance; a recording counts as one." }),
       lateMs: orNull(Type.Number({ description: "Of a room that is read: since the last good answer." })),
-      holes: Type.Integer({ description: "How many messages of type `gap` are among them." }),
+      gaps: Type.Integer({ description: "How many messages of type `gap` are among them." }),
       egress: orNull(
         Type.String({ description: "The way out to the upstream, of a room that is read here." }),
       ),

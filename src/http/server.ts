@@ -6,8 +6,10 @@ import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Routes } from "../upstream/egress/pool.ts";
+
+import type { EgressPool } from "../upstream/egress/pool.ts";
 import { wireJson } from "../wire-json.ts";
+
 import { AddressLimit } from "./address-limit.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
@@ -55,13 +57,13 @@ export interface HttpSettings {
 
 interface Served {
   rooms: Rooms;
-  routes: Routes;
+  egresses: EgressPool;
   telemetry: Telemetry;
   clock: Clock;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, routes, telemetry, clock } = served;
+  const { rooms, egresses, telemetry, clock } = served;
   const socketAnswers = new SocketAnswers(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -117,8 +119,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     handsOver,
     compresses: settings.compression,
   });
-  if (settings.callerPolling) callerPollingRoutes(app, routes);
-  if (settings.probe) probeRoute(app, routes);
+  if (settings.callerPolling) callerPollingRoutes(app, egresses);
+  if (settings.probe) probeRoute(app, egresses);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
   healthRoutes(app, rooms, telemetry);
   pageRoutes(app, settings.demoVideo);

@@ -7,7 +7,7 @@ import { parseBackfill, parseCursor } from "../rooms/cursor.ts";
 import { FORMS } from "../rooms/form.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Sink } from "../rooms/sink.ts";
-import type { AddressLimit } from "./address-limit.ts";
+import { type AddressLimit, networkOf } from "./address-limit.ts";
 import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { takeSocket } from "./hand-over.ts";
@@ -48,6 +48,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
         backfill: backfillOf(query),
         // A browser cannot send a first header; when it reconnects, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
+        address: () => networkOf(request.ip),
         open: () => openSink(reply, gone, parts, giveBack),
       };
       // A body is not asked for; left unread it would keep the end of the connection from being noticed.

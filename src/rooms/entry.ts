@@ -8,36 +8,12 @@ import type { RelayError } from "../protocol/errors.ts";
 import { isFenced } from "../store/port.ts";
 import { isUpstreamTrouble } from "../upstream/errors.ts";
 import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
+import type { EntryHost, EntryParts, RoomState } from "./entry-host.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { graceOver } from "./grace.ts";
 import { type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
-import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { OwnedRoom } from "./owned-room.ts";
 import type { Room, StartAt, StreamRequest } from "./room.ts";
-
-export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
-/** As metrics and logs name it. `ended`, `released` and `failed` are final. */
-export type RoomState = (typeof ROOM_STATES)[number];
-
-export interface EntrySettings {
-  /** How long a room without viewers lingers, and how long an ended one still answers, in milliseconds. */
-  graceMs: number;
-  /** How long a video is remembered to have no chat, in milliseconds. */
-  noChatMs: number;
-}
-
-export interface EntryParts extends OwnedRoomParts {
-  settings: OwnedRoomParts["settings"] & EntrySettings;
-}
-
-/** What an entry needs of the rooms around it. */
-export interface EntryHost {
-  /** Throws `RelayError` CAPACITY where no further room may be opened. */
-  assertPlace(): void;
-  /** Nobody enters this room any more. It is closed once its last viewer has been served. */
-  drain(room: Room): void;
-  /** Aborts when the service stops. */
-  stopped: AbortSignal;
-}
 
 /** How a room is opened, if not for a viewer of a video of which nothing is known. */
 interface Opening {
@@ -45,6 +21,8 @@ interface Opening {
   released?: Promise<void>;
   /** Only an open room whose instance is gone is wanted. */
   isAdoption?: true;
+  /** The address, or network, that its first viewer asks from; none for an adoption. */
+  address?: string;
 }
 
 /** A room that was just opened, and where those who waited for it begin; absent: as in any open room. */
@@ -55,7 +33,7 @@ interface Opened {
 
 type State =
   | { name: "vacant" }
-  | { name: "bootstrapping"; opening: Promise<Opened> }
+  | { name: "bootstrapping"; opening: Promise<Opened>; isFound: boolean }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: FollowedRoom }
@@ -81,6 +59,12 @@ export class Entry {
   /** Whether nothing is known of the video, so that the entry need not be kept. */
   get isVacant(): boolean {
     return this.#state === VACANT;
+  }
+
+  /** Whether it counts as an open room. A video that waits to be looked for is none yet. */
+  get isOpen(): boolean {
+    const { roomState } = this;
+    return this.#state.name === "bootstrapping" ? this.#state.isFound : roomState !== undefined;
   }
 
   /** The room's state; undefined where there is no room, or only the lack of a chat is remembered. */
@@ -125,9 +109,13 @@ export class Entry {
     const state = this.#state;
     switch (state.name) {
       case "vacant":
-        return this.#enterOnceOpen(this.#bootstrap(), request, signal);
+        return this.#enterOnceOpen(this.#bootstrap({ address: request.address() }), request, signal);
       case "releasing":
-        return this.#enterOnceOpen(this.#bootstrap({ released: state.done }), request, signal);
+        return this.#enterOnceOpen(
+          this.#bootstrap({ released: state.done, address: request.address() }),
+          request,
+          signal,
+        );
       case "bootstrapping":
         return this.#enterOnceOpen(state.opening, request, signal);
       case "archived":
@@ -137,10 +125,10 @@ export class Entry {
       case "lingering":
         state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
-        state.owned.passage.hurry();
+        state.owned.egress.hurry();
         return state.owned.room.enter(request);
       case "polling":
-        state.owned.passage.hurry();
+        state.owned.egress.hurry();
         return state.owned.room.enter(request);
     }
   }
@@ -182,24 +170,31 @@ export class Entry {
       if (this.#host.stopped.aborted || how.isAdoption) return; // the stop ended it, or another was first
       this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error));
     });
-    this.#state = { name: "bootstrapping", opening };
+    this.#state = { name: "bootstrapping", opening, isFound: false };
     return opening;
   }
 
   /** Leaves "bootstrapping", whatever it finds. Rejects as `openRoom` does, and with CAPACITY. */
-  async #open({ released, isAdoption }: Opening): Promise<Opened> {
+  async #open({ released, isAdoption, address = "" }: Opening): Promise<Opened> {
     await released;
     try {
-      this.#host.assertPlace();
+      this.#host.assertPlace(this.videoId);
       const owned = isAdoption && (await OwnedRoom.takeOver(this.videoId, this.#parts));
       if (isAdoption && !owned && this.#waiting === 0) throw ownedElsewhere();
-      const open = owned ? { owned } : await openRoom(this.videoId, this.#parts, this.#host.stopped);
+      const asked = { address, assertPlace: () => this.#found() };
+      const open = owned ? { owned } : await openRoom(this.videoId, asked, this.#parts, this.#host.stopped);
       return this.#enterState(open);
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
       else this.#vacate();
       throw error;
     }
+  }
+
+  /** The chat is found: from now on it counts as an open room. Throws `RelayError` CAPACITY where that is one too many. */
+  #found(): void {
+    if (this.#state.name === "bootstrapping") this.#state.isFound = true;
+    this.#host.assertPlace(this.videoId);
   }
 
   #enterState(open: OpenRoom): Opened {
@@ -324,7 +319,7 @@ export class Entry {
     this.#vacate();
     if (end.state === "ended")
       this.#state = { name: "archived", room, until: this.#in(this.#parts.settings.graceMs) };
-    else this.#host.drain(room);
+    else this.#host.retire(room);
   }
 
   /** What was kept long enough serves those who are still reading it, and nobody else. */
@@ -333,7 +328,7 @@ export class Entry {
     const { until, isReplay, room } = this.#state;
     const isUnwatched = isReplay && this.viewerCount === 0;
     if (this.#parts.clock.monotonic() < until && !isUnwatched) return;
-    if (room) this.#host.drain(room);
+    if (room) this.#host.retire(room);
     this.#vacate();
   }
 

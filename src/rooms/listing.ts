@@ -1,6 +1,6 @@
 /** What is stored and what is currently read, room by room, for operators. */
 import type { RoomSummary } from "../store/port.ts";
-import type { RoomState } from "./entry.ts";
+import type { RoomState } from "./entry-host.ts";
 
 export interface ListedRoom {
   videoId: string;
@@ -15,7 +15,7 @@ export interface ListedRoom {
   /** Milliseconds since the last good answer of the upstream, of a room that is read; else null. */
   lateMs: number | null;
   /** How many messages of type `gap` are among them. */
-  holes: number;
+  gaps: number;
   /** The name of the egress by which this instance reads it; null where it does not. */
   egress: string | null;
   /** How many answers came full, so that something may be missing, since this instance reads it; null where it does not. */
@@ -31,7 +31,7 @@ export interface OpenRoom {
 }
 
 export function listedRoom(
-  { videoId, floor, head, end, readAt, firstAt, lastAt, holes }: RoomSummary,
+  { videoId, floor, head, end, readAt, firstAt, lastAt, gaps }: RoomSummary,
   open: OpenRoom | undefined,
   now: number,
 ): ListedRoom {
@@ -46,7 +46,7 @@ export function listedRoom(
     lastAt: iso(lastAt),
     viewers: open?.viewers ?? 0,
     lateMs: isRead && readAt !== null ? Math.max(0, now - readAt) : null,
-    holes,
+    gaps,
     egress: open?.reading?.egress ?? null,
     fullAnswers: open?.reading?.fullAnswers ?? null,
   };

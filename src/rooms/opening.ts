@@ -3,7 +3,7 @@ import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type EndedRoom, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { OwnedRoom, type OwnedRoomParts, type RoomApplicant } from "./owned-room.ts";
 import type { StartAt } from "./room.ts";
 
 /** How long viewers wait while another instance opens the room, and what they are told to wait then. */
@@ -19,15 +19,23 @@ export type OpenRoom =
 type Parts = OwnedRoomParts & { settings: { graceMs: number } };
 
 /**
- * Opens the room of a video. Rejects as `OwnedRoom.open` does, and with `RelayError` CAPACITY where another instance
+ * Opens the room of a video. A room that was open before goes before videos that may have no chat. Rejects as `OwnedRoom.open` does, and with `RelayError` CAPACITY where another instance
  * does not get to reading it.
  */
-export async function openRoom(videoId: string, parts: Parts, stopped: AbortSignal): Promise<OpenRoom> {
-  const ended = recentlyEnded(await parts.store.getRoom(videoId), parts);
+export async function openRoom(
+  videoId: string,
+  asked: Omit<RoomApplicant, "isFirst">,
+  parts: Parts,
+  stopped: AbortSignal,
+): Promise<OpenRoom> {
+  const record = await parts.store.getRoom(videoId);
+  const ended = recentlyEnded(record, parts);
   if (ended) return { ended };
+  const wasOpen = record !== undefined && record.end?.state !== "ended";
+  const applicant = { ...asked, isFirst: wasOpen || parts.settings.recorded.has(videoId) };
   using limit = new Deadline(parts.clock, LIMIT_MS);
   for (;;) {
-    const opened = await OwnedRoom.open(videoId, parts, stopped);
+    const opened = await OwnedRoom.open(videoId, applicant, parts, stopped);
     if (opened) return opened;
     const followed = await joinOther(videoId, parts, stopped, limit.signal);
     if (followed) return { followed };

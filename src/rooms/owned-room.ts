@@ -2,39 +2,46 @@
  * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
  * chat, by desertion or with the service.
  */
-import { answeredNow, type Clock, wallTimeOf } from "../clock.ts";
+import { type Clock, wallTimeOf } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
+import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { type ClaimedRoom, isFenced } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import { Passage, type PassageParts } from "../upstream/egress/room-egress.ts";
+import type { Applicant } from "../upstream/egress/openings.ts";
+import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import type { Position } from "../upstream/position.ts";
 import { Appender, type AppenderSettings } from "./appender.ts";
 import { lastEgress, lastReadAt, readCheckpoint } from "./checkpoint.ts";
 import { backfillCursor } from "./cursor.ts";
-import type { Hole } from "./gap.ts";
+import type { Gap } from "./gap.ts";
 import { waitAfter } from "./interval.ts";
-import { silenceBetween } from "./lateness.ts";
+import { unreadBetween } from "./lateness.ts";
 import { historyLength } from "./order.ts";
 import { demandOf } from "./pace.ts";
-import { withAnswer, withPage } from "./pages.ts";
+import { withAnswer } from "./pages.ts";
 import { Poller, type PollerSettings, type PollerStart } from "./poller.ts";
-import { standsBack } from "./rank.ts";
+import { priorityDelayMs } from "./rank.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 /** A release that the store cannot take is given up: the next claim settles it. */
 const RELEASE_LIMIT_MS = 5000;
 
-export interface OwnedRoomParts extends RoomParts, PassageParts {
-  settings: RoomSettings & PollerSettings & AppenderSettings;
+export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
+  settings: RoomSettings & PollerSettings & AppenderSettings & { recorded: ReadonlySet<string> };
+}
+
+/** Who asks for a room that is not open. */
+export interface RoomApplicant extends Applicant {
+  /** Called when the chat is found, before it is read. Throws `RelayError` CAPACITY where no further room may be open. */
+  assertPlace(): void;
 }
 
 export class OwnedRoom {
   readonly room: Room;
   /** The egress by which it is read just now. */
-  readonly passage: Passage;
+  readonly egress: RoomEgress;
   readonly #poller: Poller;
   readonly #claim: ClaimedRoom;
   readonly #store: ObservedStore;
@@ -53,85 +60,72 @@ export class OwnedRoom {
    */
   static async open(
     videoId: string,
+    applicant: RoomApplicant,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
     const owned = await OwnedRoom.takeOver(videoId, parts);
     if (owned) return { owned };
-    const { store, settings } = parts;
-    const passage = await Passage.admitted(
-      videoId,
-      demandOf(videoId, false, undefined, settings),
-      parts,
-      signal,
-    );
+    const { store, egresses } = parts;
+    using opening = await egresses.opening(applicant, signal);
+    const claim = await store.claim(videoId);
+    if (!claim) return undefined;
+    const left = store.peers && claim.lastEnd === null ? readCheckpoint(claim, parts.telemetry) : undefined;
+    if (left) return { owned: OwnedRoom.#goOn(claim, left, parts) }; // it was let go of while this one waited
+    const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
-      const claim = await store.claim(videoId);
-      if (!claim) {
-        passage.leave();
-        return undefined;
-      }
-      const left = store.peers && claim.lastEnd === null ? readCheckpoint(claim, parts.telemetry) : undefined;
-      if (left) {
-        passage.leave(); // it was let go of while this one waited, and has an egress of its own
-        return { owned: OwnedRoom.#goOn(claim, left, parts) };
-      }
-      try {
-        return await OwnedRoom.#bootstrap(claim, passage, parts, signal);
-      } catch (error) {
-        await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
-        throw error;
-      }
+      return await OwnedRoom.#bootstrap(claim, applicant, egress, parts, signal);
     } catch (error) {
-      passage.leave();
+      egress.leave();
+      await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
       throw error;
     }
   }
 
   static async #bootstrap(
     claim: ClaimedRoom,
-    passage: Passage,
+    { assertPlace }: RoomApplicant,
+    egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
     const { videoId } = claim;
     const { clock, telemetry, settings } = parts;
-    let startedAt = 0;
     const options: CallOptions = {
-      lane: "caller",
+      lane: "opening",
       dueAt: clock.monotonic(), // of several, one is opened after the other: a page must not wait long for its answer
       maxCooldownMs: 0,
-      beforeStart: () => {
-        claim.lease.assertHeld();
-        startedAt = clock.monotonic();
-      },
+      beforeStart: () => claim.lease.assertHeld(),
       signal,
     };
-    const { page, first } = await passage.open((liveChat) => liveChat.bootstrap(videoId, options), signal);
-    const times = answeredNow(startedAt, clock);
-    passage.succeeded();
-    const { position } = first;
+    const found = (chatType: ChatType) => {
+      assertPlace();
+      egress.admit(demandOf(chatType === "liveChatReplayRenderer", undefined, settings));
+    };
+    const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), signal);
+    egress.succeeded();
+    const { position, startedAt } = first;
     const { chatType, pair } = position;
     const isReplay = chatType === "liveChatReplayRenderer";
     const appender = new Appender(parts, claim);
-    const hole = (sinceMs: number | undefined, reason: Hole["reason"]) =>
+    const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
-    const unread = { hole: hole(lastReadAt(claim), reasonFor(claim.lastEnd)), isShort: false };
-    const stretches = withAnswer(withPage([], page, unread), first.items, {
-      hole: hole(page.wallAt, "unreachable"),
-      isShort: silenceBetween(page, times) <= settings.windowMs,
-    });
-    const backlog = stretches.flatMap(({ items }) => items);
+    const unreadMs = Number.POSITIVE_INFINITY;
+    const unread = { ...page, gap: gap(lastReadAt(claim), reasonFor(claim.lastEnd)), unreadMs };
+    const isShort = unreadBetween(page, first) <= settings.windowMs;
+    const after = { gap: gap(page.wallAt, "unreachable"), isShort };
+    const batches = withAnswer([unread], first.items, after, () => true);
+    const backlog = batches.flatMap(({ items }) => items);
     const readAt = wallTimeOf(startedAt, clock);
-    const added = await appender.appendOnce(stretches, { position, readAt, egress: passage.egress });
+    const added = await appender.appendOnce(batches, { position, readAt, egress: egress.name });
     const history = new Set(
       backlog
         .slice(0, historyLength(backlog, page.items))
         .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
     );
     const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? claim.head;
-    const start = { position, ...times, intervalMs: waitAfter(first, settings) };
-    const owned = new OwnedRoom(claim, appender, start, passage, parts);
+    const start = { ...first, intervalMs: waitAfter(first, settings, page.items) };
+    const owned = new OwnedRoom(claim, appender, start, egress, parts);
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
     return {
       owned,
@@ -159,18 +153,19 @@ export class OwnedRoom {
     const now = parts.clock.now();
     const wallAt = Math.min(now, lastReadAt(claim) ?? 0);
     const at = parts.clock.monotonic() - (now - wallAt);
-    const start = { position, startedAt: at, answeredAt: at, wallAt, intervalMs: 0 };
+    const uptimeAt = parts.clock.uptime() - (now - wallAt);
+    const start = { position, startedAt: at, answeredAt: at, uptimeAt, wallAt, intervalMs: 0 };
     const isReplay = position.chatType === "liveChatReplayRenderer";
-    const demand = demandOf(claim.videoId, isReplay, undefined, parts.settings);
-    const passage = Passage.resumed(claim.videoId, demand, lastEgress(claim), parts);
-    return new OwnedRoom(claim, new Appender(parts, claim), start, passage, parts, room);
+    const demand = demandOf(isReplay, undefined, parts.settings);
+    const egress = RoomEgress.resumed(claim.videoId, demand, lastEgress(claim), parts);
+    return new OwnedRoom(claim, new Appender(parts, claim), start, egress, parts, room);
   }
 
   private constructor(
     claim: ClaimedRoom,
     appender: Appender,
     start: PollerStart,
-    passage: Passage,
+    egress: RoomEgress,
     parts: OwnedRoomParts,
     room = new Room(claim.videoId, start.position.chatType, claim.head, parts),
   ) {
@@ -179,17 +174,13 @@ export class OwnedRoom {
     this.#store = parts.store;
     this.#appender = appender;
     this.#clock = parts.clock;
-    this.passage = passage;
+    this.egress = egress;
     const { lease } = claim;
     const isRecorded = parts.settings.recorded.has(claim.videoId);
-    const standsBackMs = (isQuiet: boolean) =>
-      standsBack({
-        isRecorded,
-        isWatched: this.room.viewerCount > 0,
-        isQuiet,
-        isNewcomer: passage.isNewcomer,
-      });
-    this.#poller = new Poller(claim.videoId, start, { ...parts, passage, appender, lease, standsBackMs });
+    const delayMs = (isQuiet: boolean) =>
+      priorityDelayMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
+    const own = { egress, appender, lease, priorityDelayMs: delayMs };
+    this.#poller = new Poller(claim.videoId, start, { ...parts, ...own });
     this.#following = this.room.follow();
     this.#polling = this.#poller.run(this.#windDown.signal, this.#stop.signal);
   }
@@ -241,7 +232,7 @@ export class OwnedRoom {
 }
 
 /** Why nobody read a room on that ended so; null: it did not end. */
-function reasonFor(lastEnd: RoomEnd | null): Hole["reason"] {
+function reasonFor(lastEnd: RoomEnd | null): Gap["reason"] {
   if (!lastEnd) return "down";
   return lastEnd.state === "failed" ? "unreachable" : "unwatched";
 }

@@ -34,7 +34,7 @@ export async function recordChat(videoId: string, parts: RecorderParts, signal: 
 
 /** Whether the room could be entered; why not is in the log already. */
 async function enter(videoId: string, sink: Sink, { rooms, telemetry }: RecorderParts, signal: AbortSignal) {
-  const request = { videoId, lastEventId: undefined, backfill: 0, open: () => sink };
+  const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
   try {
     await rooms.enter(request, signal);
     return true;

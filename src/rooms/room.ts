@@ -39,6 +39,8 @@ export interface StreamRequest {
   lastEventId: number | undefined;
   /** Undefined where the client named none. */
   backfill: number | undefined;
+  /** The address, or network, that the viewer asks from. */
+  address(): string;
   /** Opens the response, once the viewer's place is found. Throws where the client is gone. */
   open(): Sink;
 }

@@ -7,14 +7,14 @@ import type { Peers } from "../store/peers.ts";
 import { StoreError } from "../store/port.ts";
 import type { AppenderSettings } from "./appender.ts";
 import { readCheckpoint } from "./checkpoint.ts";
+import { Entry } from "./entry.ts";
 import {
-  Entry,
   type EntryHost,
   type EntryParts,
   type EntrySettings,
   ROOM_STATES,
   type RoomState,
-} from "./entry.ts";
+} from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
 import { OwnedRoom } from "./owned-room.ts";
 import type { PollerSettings } from "./poller.ts";
@@ -31,6 +31,8 @@ const WIND_DOWN_MS = 2000;
 const END_SPREAD_MS = 1500;
 
 interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings, AppenderSettings {
+  /** The videos whose chats are recorded. */
+  recorded: ReadonlySet<string>;
   maxRooms: number;
   maxViewers: number;
 }
@@ -43,12 +45,12 @@ export class Rooms {
   readonly #parts: RoomsParts;
   readonly #entries = new Map<string, Entry>();
   /** Rooms that nobody enters any more, but that still have viewers to serve. */
-  readonly #draining = new Set<Room>();
+  readonly #retired = new Set<Room>();
   readonly #stopped = new AbortController();
-  #isLeaving = false;
+  #isDraining = false;
   readonly #host: EntryHost = {
-    assertPlace: () => this.#assertPlace(),
-    drain: (room) => this.#draining.add(room),
+    assertPlace: (videoId) => this.#assertPlace(videoId),
+    retire: (room) => this.#retired.add(room),
     stopped: this.#stopped.signal,
   };
 
@@ -62,7 +64,7 @@ export class Rooms {
   get viewerCount(): number {
     let count = 0;
     for (const { viewerCount } of this.#entries.values()) count += viewerCount;
-    for (const { viewerCount } of this.#draining) count += viewerCount;
+    for (const { viewerCount } of this.#retired) count += viewerCount;
     return count;
   }
 
@@ -87,7 +89,7 @@ export class Rooms {
   /** Why this instance should not be sent new viewers; empty when it should. */
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
-    if (this.#isLeaving || this.#stopped.signal.aborted) reasons.push("the service is stopping");
+    if (this.#isDraining || this.#stopped.signal.aborted) reasons.push("the service is stopping");
     if (!(await this.#parts.store.health.isReady())) reasons.push("the store does not work");
     return reasons;
   }
@@ -100,7 +102,7 @@ export class Rooms {
     const now = this.#parts.clock.now();
     return summaries.map((summary) => {
       const { roomState: state, viewerCount: viewers = 0, owned } = this.#entries.get(summary.videoId) ?? {};
-      const reading = owned && { egress: owned.passage.egress, fullAnswers: owned.fullAnswers };
+      const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
       return listedRoom(summary, state && { state, viewers, reading }, now);
     });
   }
@@ -122,8 +124,8 @@ export class Rooms {
   }
 
   /** Stays unready for that long before a stop, so that a load balancer sends new viewers elsewhere; who comes is served. */
-  async leave(ms: number): Promise<void> {
-    this.#isLeaving = true;
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true;
     await this.#parts.clock.sleep(ms);
   }
 
@@ -136,7 +138,7 @@ export class Rooms {
     const entries = [...this.#entries.values()];
     await Promise.all(entries.map((entry) => entry.awaitPending()));
     await Promise.all(entries.map(({ owned }) => owned?.windDown(WIND_DOWN_MS)));
-    const viewers = [...this.#openRooms(), ...this.#draining].flatMap((room) => [...room.viewers]);
+    const viewers = [...this.#openRooms(), ...this.#retired].flatMap((room) => [...room.viewers]);
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
       viewers.map(async (viewer) => {
@@ -145,13 +147,13 @@ export class Rooms {
       }),
     );
     for (const entry of entries) entry.close();
-    for (const room of this.#draining) room.close();
+    for (const room of this.#retired) room.close();
   }
 
   /** Takes up rooms whose instance is gone while their viewers are between two connections. */
   async #adopt(peers: Peers): Promise<void> {
     for await (const videoIds of peers.orphans(this.#stopped.signal)) {
-      if (this.#isLeaving) continue;
+      if (this.#isDraining) continue;
       for (const videoId of videoIds) this.#entry(videoId).adopt();
     }
   }
@@ -165,9 +167,10 @@ export class Rooms {
     return entry;
   }
 
-  #assertPlace(): void {
-    const open = this.#entries.values().reduce((count, { roomState }) => count + (roomState ? 1 : 0), 0);
-    if (open > this.#parts.settings.maxRooms) throw atCapacity("Too many rooms are open.");
+  #assertPlace(videoId: string): void {
+    const others = this.#entries.values().filter((entry) => entry.isOpen && entry.videoId !== videoId);
+    if (others.toArray().length >= this.#parts.settings.maxRooms)
+      throw atCapacity("Too many rooms are open.");
   }
 
   async #tick(): Promise<void> {
@@ -179,11 +182,11 @@ export class Rooms {
         await entry.tick();
         if (entry.isVacant) this.#entries.delete(entry.videoId);
       }
-      for (const room of this.#draining) {
+      for (const room of this.#retired) {
         await room.tick();
         if (room.viewerCount > 0) continue;
         room.close();
-        this.#draining.delete(room);
+        this.#retired.delete(room);
       }
     }
   }
@@ -195,7 +198,7 @@ export class Rooms {
   #byState(): Record<RoomState, number> {
     const counts = Object.fromEntries(ROOM_STATES.map((state) => [state, 0])) as Record<RoomState, number>;
     for (const { roomState } of this.#entries.values()) if (roomState) counts[roomState] += 1;
-    for (const { end } of this.#draining) if (end) counts[end.state] += 1;
+    for (const { end } of this.#retired) if (end) counts[end.state] += 1;
     return counts;
   }
 }

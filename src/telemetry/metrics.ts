@@ -8,8 +8,9 @@ const VERSION: string = JSON.parse(readFileSync(new URL("package.json", PACKAGE_
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
 
-interface GateSource {
-  queued(): number;
+interface EgressSource {
+  isUp(): boolean;
+  queuedCalls(): number;
   cooldownLeftMs(isPage?: boolean): number;
   roomCount(): number;
   roomsCarried(): number;
@@ -34,8 +35,7 @@ export type StoreOperation =
 /** What gauges read whenever metrics are collected. */
 export interface MetricSources {
   /** By the name of the egress. */
-  readonly gates: Map<string, GateSource>;
-  readonly egressUp: Map<string, () => boolean>;
+  readonly egresses: Map<string, EgressSource>;
   rooms?: { byState(): Record<string, number>; viewers(): number };
   /** What has been sent since it was last asked for. */
   takeSentBytes?: () => number;
@@ -112,17 +112,17 @@ export function createMetrics(sources: MetricSources) {
       ["egress", "lane"],
     ),
     gateQueue: gauge("relay_gate_queue", "Upstream calls that wait for their turn", ["egress"], (queue) => {
-      for (const [egress, gate] of sources.gates) queue.set({ egress }, gate.queued());
+      for (const [egress, source] of sources.egresses) queue.set({ egress }, source.queuedCalls());
     }),
     gateRooms: gauge("relay_gate_rooms", "Rooms that ask for polls", ["egress"], (rooms) => {
-      for (const [egress, gate] of sources.gates) rooms.set({ egress }, gate.roomCount());
+      for (const [egress, source] of sources.egresses) rooms.set({ egress }, source.roomCount());
     }),
     gateRoomsCarried: gauge(
       "relay_gate_rooms_carried",
       "How many rooms like those that ask for polls can be read in time; NaN while there is none",
       ["egress"],
       (carried) => {
-        for (const [egress, gate] of sources.gates) carried.set({ egress }, gate.roomsCarried());
+        for (const [egress, source] of sources.egresses) carried.set({ egress }, source.roomsCarried());
       },
     ),
     gateCooldown: gauge(
@@ -130,7 +130,8 @@ export function createMetrics(sources: MetricSources) {
       "Time left until upstream calls start again after throttling",
       ["egress"],
       (cooldown) => {
-        for (const [egress, gate] of sources.gates) cooldown.set({ egress }, gate.cooldownLeftMs() / 1000);
+        for (const [egress, source] of sources.egresses)
+          cooldown.set({ egress }, source.cooldownLeftMs() / 1000);
       },
     ),
     egressUp: gauge(
@@ -138,7 +139,7 @@ export function createMetrics(sources: MetricSources) {
       "Whether the upstream answers this egress: 0 while the calls of several rooms fail together, else 1",
       ["egress"],
       (up) => {
-        for (const [egress, isUp] of sources.egressUp) up.set({ egress }, isUp() ? 1 : 0);
+        for (const [egress, source] of sources.egresses) up.set({ egress }, source.isUp() ? 1 : 0);
       },
     ),
     gatePageCooldown: gauge(
@@ -146,8 +147,8 @@ export function createMetrics(sources: MetricSources) {
       "Time left until pages are loaded again after throttling, of pages or of all calls",
       ["egress"],
       (cooldown) => {
-        for (const [egress, gate] of sources.gates)
-          cooldown.set({ egress }, gate.cooldownLeftMs(true) / 1000);
+        for (const [egress, source] of sources.egresses)
+          cooldown.set({ egress }, source.cooldownLeftMs(true) / 1000);
       },
     ),
     roomsMoved: counter("relay_egress_moves_total", "Rooms that left this egress for another, by reason", [
@@ -164,7 +165,7 @@ export function createMetrics(sources: MetricSources) {
       "relay_full_answers_total",
       "Answers of live chats that came full: the chat is read too slowly, and messages may be missing",
     ),
-    holes: counter("relay_holes_total", "Messages of type gap: places where messages may be missing", [
+    gaps: counter("relay_gaps_total", "Messages of type gap: places where messages may be missing", [
       "reason",
     ]),
     appendSeconds: histogram("relay_append_duration_seconds", "Time for a batch to become durable"),

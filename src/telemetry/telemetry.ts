@@ -31,7 +31,7 @@ export interface ReaderBug {
 export class Telemetry {
   readonly log: Logger;
   /** What gauges read; each part of the service sets its own. */
-  readonly sources: MetricSources = { gates: new Map(), egressUp: new Map() };
+  readonly sources: MetricSources = { egresses: new Map() };
   readonly #metrics = createMetrics(this.sources);
   readonly registry: Registry = this.#metrics.registry;
   #shared: ReturnType<typeof createSharedMetrics> | undefined;
@@ -81,7 +81,7 @@ export class Telemetry {
   egressDown(egress: string, rooms: number, why: string): void {
     this.log.error(
       { egress, rooms, why },
-      "the upstream fails every room: polling pauses, viewers stay connected, one room tries now and then",
+      "the upstream fails several rooms: they wait, their viewers stay connected, one of them tries now and then",
     );
   }
 
@@ -176,8 +176,8 @@ export class Telemetry {
   }
 
   /** `sinceMs`: wall time of the last good answer before it. */
-  holeFound(videoId: string, reason: string, sinceMs: number): void {
-    this.#metrics.holes.inc({ reason });
+  gapFound(videoId: string, reason: string, sinceMs: number): void {
+    this.#metrics.gaps.inc({ reason });
     const since = new Date(sinceMs).toISOString();
     this.log.warn(
       { videoId, reason, since },

@@ -47,7 +47,7 @@ export interface TestRelayOptions {
 
 export function testConfig(upstream: Simulator, settings: TestRelayOptions["settings"] = {}): Config {
   const config = toConfig(readFlags(SETTINGS, [], { ...FAST, ...settings }).values);
-  return { ...config, upstream: upstream.urls };
+  return { ...config, upstream: { ...config.upstream, hosts: upstream.urls } };
 }
 
 /** The settings of `testConfig` as environment variables, for a relay in a process of its own. */
@@ -68,8 +68,9 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const config = testConfig(upstream, options.settings);
   const { stallMs, quietMs, windowMs } = { ...config.rooms, ...options };
   Object.assign(config.rooms, { stallMs, quietMs, windowMs });
-  config.deadlines = { ...config.deadlines, ...options.deadlines };
-  if (options.proxy) config.upstream = { ...config.upstream, main: options.proxy.url };
+  const { upstream: read } = config;
+  const hosts = options.proxy ? { ...read.hosts, main: options.proxy.url } : read.hosts;
+  config.upstream = { ...read, hosts, deadlines: { ...read.deadlines, ...options.deadlines } };
   const starting = startService(config, options.clock ?? systemClock, telemetry);
   const service = owned.adopt(await starting, (started) => started.stop());
   const running = owned.move();

@@ -27,7 +27,7 @@ const COLUMNS = {
   last: ({ lastAt }: ListedRoom) => shortTime(lastAt),
   viewers: ({ viewers }: ListedRoom) => `${viewers}`,
   late: ({ lateMs }: ListedRoom) => (lateMs === null ? "-" : `${(lateMs / 1000).toFixed(1)} s`),
-  holes: ({ holes }: ListedRoom) => `${holes}`,
+  gaps: ({ gaps }: ListedRoom) => `${gaps}`,
   full: ({ fullAnswers }: ListedRoom) => `${fullAnswers ?? "-"}`,
   egress: ({ egress }: ListedRoom) => egress ?? "-",
 };

@@ -1,0 +1,27 @@
+/** What an entry is given: its settings, and what it needs of the rooms around it. */
+import type { OwnedRoomParts } from "./owned-room.ts";
+import type { Room } from "./room.ts";
+
+export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
+/** As metrics and logs name it. `ended`, `released` and `failed` are final. */
+export type RoomState = (typeof ROOM_STATES)[number];
+
+export interface EntrySettings {
+  /** How long a room without viewers lingers, and how long an ended one still answers, in milliseconds. */
+  graceMs: number;
+  /** How long a video is remembered to have no chat, in milliseconds. */
+  noChatMs: number;
+}
+
+export interface EntryParts extends OwnedRoomParts {
+  settings: OwnedRoomParts["settings"] & EntrySettings;
+}
+
+export interface EntryHost {
+  /** Throws `RelayError` CAPACITY where no room of this video may be open beside the others. */
+  assertPlace(videoId: string): void;
+  /** Nobody enters this room any more. It is closed once its last viewer has been served. */
+  retire(room: Room): void;
+  /** Aborts when the service stops. */
+  stopped: AbortSignal;
+}
