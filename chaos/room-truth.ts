@@ -12,7 +12,7 @@ export interface Gap {
   cursor: number;
   /** How many messages are missing behind it. */
   missing: number;
-  /** The newest entry of the chat's ledger that the room holds before it and that joins two sides of a hole. */
+  /** The newest entry of the chat's ledger that the room holds before it and that joins two sides of a gap. */
   lastJoining: number;
 }
 
@@ -31,7 +31,7 @@ export class RoomTruth {
   /** Behind which message somebody was sent its end. */
   #endedAt: number | undefined;
   readonly gaps: Gap[] = [];
-  /** What it holds, from `base` on without a hole in the cursors, as far as viewers have seen it. */
+  /** What it holds, from `base` on without a gap in the cursors, as far as viewers have seen it. */
   readonly messages: ExpectedMessage[] = [];
   /** Whether its late readers are not given everything. */
   readonly #isLossy: boolean;
@@ -99,7 +99,7 @@ export class RoomTruth {
     return this.#follow();
   }
 
-  /** Takes what is seen without a hole before it. */
+  /** Takes what is seen without a gap before it. */
   #follow(): string | undefined {
     for (;;) {
       const cursor = this.#head + 1;

@@ -1,6 +1,6 @@
 /**
  * Holds one room's log, as the store has it, to what its chat has said: consecutive cursors, each id once, the order
- * of saying, no hole that is not reported by a `gap`, and nothing lost that an answer brought.
+ * of saying, no gap that is not reported by a `gap`, and nothing lost that an answer brought.
  */
 import type { Chat } from "../src/simulator/chat.ts";
 import type { Says } from "../src/simulator/says.ts";
@@ -19,7 +19,7 @@ export class RoomJudge {
   overSince = Number.POSITIVE_INFINITY;
   /** The id of the message that is said when all is calm. */
   lastWord: string | undefined;
-  /** When the upstream withheld what was said: it is on no answer, and no hole of ours. Virtual milliseconds. */
+  /** When the upstream withheld what was said: it is on no answer, and no gap of ours. Virtual milliseconds. */
   readonly silences: { from: number; to: number }[] = [];
   readonly #journal: Journal;
   /** The cursor before the first row; undefined while there is none. */
@@ -109,7 +109,7 @@ export class RoomJudge {
     const place = this.#places.get(row.id);
     if (place === undefined) return;
     const last = this.#lastPlace ?? place;
-    if (place >= last) this.#judgeHole(last, place);
+    if (place >= last) this.#judgeGap(last, place);
     else if (this.#hasNewPage) this.#hasNewPage = false;
     else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
     this.#lastPlace = place;
@@ -117,14 +117,14 @@ export class RoomJudge {
   }
 
   /** Between two messages of the log: what of the chat is missing there. */
-  #judgeHole(from: number, to: number): void {
+  #judgeGap(from: number, to: number): void {
     const missing = this.chat.ledger
       .slice(from + 1, to)
       .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at));
     const [first] = missing;
     if (!first) return;
-    const what = `a hole of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
-    this.#journal.count(this.#hasGapSince ? "holes reported" : "holes not reported");
+    const what = `a gap of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
+    this.#journal.count(this.#hasGapSince ? "gaps reported" : "gaps not reported");
     this.#journal.note(`${this.videoId} ${what}`);
     if (this.#hasGapSince) this.#toldUpTo = to;
     else this.#violate(`${what}, which no gap reports`);

@@ -190,13 +190,13 @@ it("is remembered with 200 others, the newest", () => {
   );
 });
 
-it("is no end of a hole in its second form, and joins the hole's sides no more than any other gift", async () => {
-  const hole = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
+it("is no end of a gap in its second form, and joins the gap's sides no more than any other gift", async () => {
+  const pending = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
   const GAP = /^gap gap:\d+ Messages may be missing here/;
   const missed = async (...before: JsonObject[]) => {
     const store = new MemoryStore(systemClock);
     await (await roomLog(store))(...before);
-    return roomLog(store, systemClock, hole);
+    return roomLog(store, systemClock, pending);
   };
   const unread = await missed(giftWidget("W", 1));
   assert.deepEqual(await unread(listed()), []);

@@ -7,12 +7,12 @@ import { message, own } from "./support/store-reading.ts";
 import { BORN_MS, OVER, wallAt } from "./support/store-subject.ts";
 
 const ROOMS = ["room-one-01", "room-two-02", "room-three3"];
-/** One batch: to which room, and how many messages, of which the first is a hole. */
+/** One batch: to which room, and how many messages, of which the first is a gap. */
 const append = fc.record({
   kind: fc.constant("append"),
   room: fc.nat(ROOMS.length - 1),
   count: fc.integer({ min: 1, max: 4 }),
-  isHole: fc.boolean(),
+  isGap: fc.boolean(),
 });
 const prune = fc.record({
   kind: fc.constant("prune"),
@@ -48,22 +48,22 @@ test("the list is what counting anew gives, whatever is appended, finished and p
         }
         const ids = Array.from(
           { length: step.count },
-          (_, i) => `${step.isHole && i === 0 ? "gap:" : ""}${n}-${i}`,
+          (_, i) => `${step.isGap && i === 0 ? "gap:" : ""}${n}-${i}`,
         );
         const added = await store.append(claim, heads.get(videoId) ?? 0, ids.map(message), "{}");
         for (const { cursor } of added) cameAt.set(`${videoId} ${cursor}`, wall.nowMs);
         heads.set(videoId, added.at(-1)?.cursor ?? 0);
       }
-      for (const { videoId, floor, head, firstAt, lastAt, holes } of await store.listRooms(10)) {
+      for (const { videoId, floor, head, firstAt, lastAt, gaps } of await store.listRooms(10)) {
         const held = await store.read(videoId, 0, 1000);
         const timeOf = (cursor: number | undefined) => cameAt.get(`${videoId} ${cursor}`) ?? null;
         assert.deepEqual(
-          { count: head - floor, firstAt, lastAt, holes },
+          { count: head - floor, firstAt, lastAt, gaps },
           {
             count: held.length,
             firstAt: timeOf(held[0]?.cursor),
             lastAt: timeOf(held.at(-1)?.cursor),
-            holes: held.filter(({ id }) => id.startsWith("gap:")).length,
+            gaps: held.filter(({ id }) => id.startsWith("gap:")).length,
           },
         );
       }

@@ -46,7 +46,7 @@ describe("a recorded chat", () => {
       messages: 50,
       viewers: 0,
       lateMs: null,
-      holes: 0,
+      gaps: 0,
       egress: null,
       fullAnswers: null,
     });

@@ -204,8 +204,8 @@ function listContract(subject: NewSubject): void {
     await store.finish(other, OVER);
     await own(store, "never-read1");
     const first = { videoId: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
-    const kept = { readAt: BORN_MS + 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, holes: 1 };
-    const empty = { floor: other.head, head: other.head, firstAt: null, lastAt: null, holes: 0 };
+    const kept = { readAt: BORN_MS + 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, gaps: 1 };
+    const empty = { floor: other.head, head: other.head, firstAt: null, lastAt: null, gaps: 0 };
     const second = { videoId: OTHER, ...empty, end: OVER, readAt: wall.nowMs };
     assert.deepEqual(await store.listRooms(9), [second, { ...first, ...kept }]);
     assert.deepEqual(await store.listRooms(1), [second]);

@@ -31,7 +31,7 @@ interface HeldRoom {
   /** The ids in order, for searches by their beginning; absent where messages have come or gone since the last one. */
   sortedIds?: string[] | undefined;
   /** How many of the messages are of type `gap`. */
-  holes: number;
+  gaps: number;
   /** The append of the oldest message that is held, and the newest of all; undefined where none is held, or ever was. */
   first: Arrival | undefined;
   last: Arrival | undefined;
@@ -109,7 +109,7 @@ export class MemoryStore implements StoreEngine {
     if (added.length > 0) {
       room.sortedIds = undefined;
       room.messages.push(...added);
-      room.holes += countHoles(added);
+      room.gaps += countGaps(added);
       const arrival = { room, messageCount: head - room.record.base, at, next: undefined };
       this.#arrivals.push(arrival);
       if (room.last) room.last.next = arrival;
@@ -241,7 +241,7 @@ export class MemoryStore implements StoreEngine {
       claimed: undefined,
       messages: [],
       byId: new Map(),
-      holes: 0,
+      gaps: 0,
       first: undefined,
       last: undefined,
     };
@@ -288,7 +288,7 @@ export class MemoryStore implements StoreEngine {
       room.byId.delete(message.id);
       this.#size -= sizeOf(message);
     }
-    room.holes -= countHoles(gone);
+    room.gaps -= countGaps(gone);
     const { base, floor } = room.record;
     room.record = { ...room.record, floor: floor + gone.length };
     while (room.first && base + room.first.messageCount <= room.record.floor) room.first = room.first.next;
@@ -301,13 +301,13 @@ export class MemoryStore implements StoreEngine {
 }
 
 /** Of what is kept up to date with each write: anybody may ask for a list, and messages are many. */
-function toSummary({ record, holes, first, last }: HeldRoom): RoomSummary {
+function toSummary({ record, gaps, first, last }: HeldRoom): RoomSummary {
   const { videoId, floor, head, end, checkpointAt } = record;
   const times = { readAt: checkpointAt, firstAt: first?.at ?? null, lastAt: (first && last?.at) ?? null };
-  return { videoId, floor, head, end, ...times, holes };
+  return { videoId, floor, head, end, ...times, gaps };
 }
 
-function countHoles(messages: readonly EncodedMessage[]): number {
+function countGaps(messages: readonly EncodedMessage[]): number {
   return messages.reduce((count, { id }) => count + (id.startsWith("gap:") ? 1 : 0), 0);
 }
 

@@ -29,7 +29,7 @@ export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "hea
   firstAt: number | null;
   lastAt: number | null;
   /** How many of the messages that are kept are of type `gap`. */
-  holes: number;
+  gaps: number;
 }
 
 /** Names the owner of a room in each write. One under an epoch that is no longer the room's is refused. */

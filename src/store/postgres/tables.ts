@@ -62,7 +62,7 @@ export const SQL = {
       ${ms("r.checkpoint_at")} as read_at,
       (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor + 1) as first_at,
       (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head) as last_at,
-      (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as holes
+      (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps
     from room r where checkpoint_at is not null order by checkpoint_at desc limit $1`,
   prune: `select relay_prune_1(to_timestamp($1::float8 / 1000), $2, ${moment(3)}) as entries`,
   move: `select relay_move_1(${ms(moment(1))}) as rooms`,
@@ -105,13 +105,13 @@ export interface SummaryRow extends Pick<RoomRow, "video_id" | "floor" | "head" 
   read_at: number | null;
   first_at: number | null;
   last_at: number | null;
-  holes: number;
+  gaps: number;
 }
 
 export function toSummary(row: SummaryRow): RoomSummary {
-  const { video_id: videoId, floor, head, holes } = row;
+  const { video_id: videoId, floor, head, gaps } = row;
   const times = { readAt: row.read_at, firstAt: row.first_at, lastAt: row.last_at };
-  return { videoId, floor, head, end: toEnd(row.detail), ...times, holes };
+  return { videoId, floor, head, end: toEnd(row.detail), ...times, gaps };
 }
 
 export function toEnd(detail: string | null): RoomEnd | null {

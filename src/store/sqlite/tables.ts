@@ -41,7 +41,7 @@ const SQL = {
       checkpoint_at as readAt,
       (select at from message where room = key and cursor = floor + 1) as firstAt,
       (select at from message where room = key and cursor = head) as lastAt,
-      (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as holes
+      (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps
     from room where checkpoint_at is not null order by checkpoint_at desc limit ?`,
   insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
