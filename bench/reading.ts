@@ -19,7 +19,7 @@ const ROUND_BYTES = 20_000_000;
 function read(text: string): void {
   const receivedAt = Date.now();
   const answer = readChatAnswer({ status: 200, text, receivedAt, tookMs: 0, header: () => undefined });
-  if (answer.kind === "silence") return;
+  if (answer.kind === "no chat") return;
   readActions(answer.actions, { receivedAt, timeOfDay: UTC, mutations: answer.mutations });
 }
 

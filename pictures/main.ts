@@ -235,7 +235,8 @@ async function photograph(browser: Browser, url: string, picture: Picture, folde
 
 await using upstream = await startSimulator();
 const flags = { RELAY_PORT: "0", RELAY_STORE: "memory:", RELAY_GATE_SPACING_MS: "1" };
-const config = { ...toConfig(readFlags(SETTINGS, [], flags).values), upstream: upstream.urls };
+const config = toConfig(readFlags(SETTINGS, [], flags).values);
+config.upstream = { ...config.upstream, hosts: upstream.urls };
 const http = { ...config.http, demoVideo: VIDEO };
 const service = await startService({ ...config, http }, systemClock, new Telemetry(silentLog));
 const chat = upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 100 });

@@ -3,24 +3,12 @@
  * and counts calls by address: which rooms are refused, how late polls are, and what is lost, also where an address is
  * throttled or dies.
  */
-import { SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
-import { readFlags } from "../src/cli/flags.ts";
-import { assembleRelay } from "../src/cli/relay.ts";
+import type { SettingName } from "../src/cli/config.ts";
 import { RelayError } from "../src/protocol/errors.ts";
-import { FORMS } from "../src/rooms/form.ts";
-import { realisticHold, simulateInProcess } from "../src/simulator/index.ts";
-import { Random } from "../src/simulator/random.ts";
-import { MemoryStore } from "../src/store/memory.ts";
-import { ObservedStore } from "../src/store/observed.ts";
+import { realisticHold } from "../src/simulator/index.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { openEgresses } from "../src/upstream/egress/egress.ts";
-import type { Way } from "../src/upstream/egress/spec.ts";
-import { Journal } from "./journal.ts";
-import { Network } from "./network.ts";
-import { MortalClock, Scheduler } from "./scheduler.ts";
-import { SimulatedSink } from "./sink.ts";
-import { UpstreamJudge } from "./upstream-judge.ts";
+import { missing, VirtualRelay } from "./virtual-relay.ts";
 
 export interface CarryOptions {
   seed: number;
@@ -35,6 +23,8 @@ export interface CarryOptions {
   settings?: Partial<Record<SettingName, string>>;
   /** How many addresses the service has; 1 by default. */
   egresses?: number;
+  /** How many replays are read beside them from the beginning. */
+  replays?: number;
   /** What befalls the first address from that time on. */
   trouble?: { atMs: number; as: "throttled" | "dead" };
 }
@@ -49,7 +39,7 @@ export interface Carried {
   /** How many rooms left their address for another. */
   moves: number;
   /** Messages of type `gap`. */
-  holes: number;
+  gaps: number;
   /**
    * The longest time between two good answers, in milliseconds: of the rooms that were read by the first address when
    * the trouble began, from then on, and of all others.
@@ -64,46 +54,17 @@ export interface Carried {
 
 /** Messages per second of each chat. */
 const TALK = 0.5;
+/** More than are read in a run. */
+const REPLAY_MESSAGES = 10_000;
 const FIRST = "address-0";
 const THROTTLES = { status: 429, headers: { "retry-after": "120" } };
 
 export async function carry(options: CarryOptions): Promise<Carried> {
-  const { seed, rooms: count, timeoutsMs, arrivalMs, forMs, egresses = 1, trouble } = options;
-  const scheduler = new Scheduler(new Random(seed, "time"));
-  const spacingMs = Number(options.settings?.RELAY_GATE_SPACING_MS ?? SETTINGS.RELAY_GATE_SPACING_MS.default);
-  // One more than an address asks for that keeps to the gate.
-  const perAddress = { requests: Math.floor(1000 / spacingMs) + 1, everyMs: 1000 };
-  const upstream = simulateInProcess({ seed, clock: scheduler, keepRequests: 1, perAddress });
-  const { main, music, mobile } = upstream.urls;
-  const texts = {
-    RELAY_UPSTREAM_URL: main,
-    RELAY_UPSTREAM_MUSIC_URL: music,
-    RELAY_UPSTREAM_MOBILE_URL: mobile,
-    RELAY_EGRESS: Array.from({ length: egresses }, (_, i) => `address-${i}=direct`).join(),
-  };
-  const config = toConfig(readFlags(SETTINGS, [], { ...texts, ...options.settings }).values);
-  const journal = new Journal(() => scheduler.monotonic());
-  const answers = new Map<string, number[]>();
-  const answered = (videoId: string) => answers.getOrInsert(videoId, []).push(scheduler.monotonic());
-  const judge = new UpstreamJudge(config.gate, scheduler, journal, {
-    chatCalled() {},
-    pageCame() {},
-    answered,
-  });
-  const network = new Network(upstream, scheduler, new Random(seed, "network"), judge);
-  const clock = new MortalClock(scheduler);
+  const { seed, rooms: count, timeoutsMs, arrivalMs, forMs, egresses = 1, replays = 0, trouble } = options;
   const telemetry = new MeasuredPolls(silentLog);
-  const engine = new MemoryStore(clock);
-  const store = new ObservedStore(engine, clock, telemetry);
-  const connectionsOf = ({ name }: Way) => network.connectionsOf(clock, name);
-  const { egress: ways, gate } = config;
-  const relay = assembleRelay({
-    config,
-    store,
-    egresses: openEgresses({ ways, settings: gate, clock, telemetry, connectionsOf }),
-    clock,
-    telemetry,
-  });
+  const RELAY_EGRESS = Array.from({ length: egresses }, (_, i) => `address-${i}=direct`).join();
+  const relay = new VirtualRelay({ seed, settings: { RELAY_EGRESS, ...options.settings }, telemetry });
+  const { scheduler, upstream, network, answers } = relay;
 
   const refusals: RelayError[] = [];
   const chats = Array.from({ length: count }, (_, i) => {
@@ -111,17 +72,16 @@ export async function carry(options: CarryOptions): Promise<Carried> {
     const videoId = `carried${String(i).padStart(4, "0")}`;
     return upstream.chat(videoId, { kinds: ["text"], page: 20, timeoutMs, ...realisticHold });
   });
+  for (let i = 0; i < replays; i++) {
+    const videoId = `replay${String(i).padStart(5, "0")}`;
+    upstream.chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" }).say(REPLAY_MESSAGES);
+    void relay.enter(videoId, "reader");
+  }
   for (const [i, chat] of chats.entries()) {
     void (async () => {
       await scheduler.sleep((i * arrivalMs) / count);
       const talk = chat.speak(TALK);
-      const request = {
-        videoId: chat.videoId,
-        lastEventId: undefined,
-        backfill: 0,
-        open: () => new SimulatedSink(FORMS.plain.bare, () => {}),
-      };
-      await relay.rooms.enter(request, new AbortController().signal).catch((error) => {
+      await relay.enter(chat.videoId, `viewer ${i}`).catch((error) => {
         talk.stop();
         if (!(error instanceof RelayError && error.code === "CAPACITY")) throw error;
         refusals.push(error);
@@ -136,30 +96,11 @@ export async function carry(options: CarryOptions): Promise<Carried> {
     if (trouble.as === "dead") network.lost.add(FIRST);
     else upstream.fault({ on: "get_live_chat", from: FIRST, times: Number.POSITIVE_INFINITY, as: THROTTLES });
   })();
-  await scheduler.run(
-    () => scheduler.monotonic() < forMs,
-    async () => {},
-  );
+  await relay.run(forMs);
   const listed = await relay.rooms.list();
-  clock.isDead = true;
-  if (journal.violation)
-    throw new Error(`a promise of the gate is broken: ${JSON.stringify(journal.violation)}`);
 
-  let open = 0;
-  let lost = 0;
-  let holes = 0;
-  for (const { videoId, ledger } of chats) {
-    const read = (await engine.read(videoId, 0, Number.POSITIVE_INFINITY)).map(({ body }) =>
-      JSON.parse(body),
-    );
-    const stored = read.filter(({ type }) => type !== "gap").map(({ id }) => id);
-    holes += read.length - stored.length;
-    if (stored.length === 0) continue;
-    open += 1;
-    const ids = new Set(stored);
-    const places = ledger.flatMap(({ id }, place) => (ids.has(id) ? [place] : []));
-    lost += (places.at(-1) ?? 0) - (places[0] ?? 0) + 1 - places.length;
-  }
+  const found = await Promise.all(chats.map((chat) => missing(relay, chat)));
+  const open = found.filter(({ stored }) => stored > 0);
   const silentMs = { troubled: 0, others: 0 };
   for (const [videoId, times] of answers) {
     const whose = troubled.has(videoId) ? "troubled" : "others";
@@ -170,14 +111,16 @@ export async function carry(options: CarryOptions): Promise<Carried> {
   }
   const lateness = telemetry.lateMs.sort((a, b) => a - b);
   return {
-    open,
+    open: open.length,
     refused: refusals.length,
     refusal: refusals[0],
-    byEgress: ways.map(({ name }) => listed.filter(({ egress }) => egress === name).length),
+    byEgress: relay.config.upstream.specs.map(
+      ({ name }) => listed.filter(({ egress }) => egress === name).length,
+    ),
     moves: telemetry.moves,
-    holes,
+    gaps: open.reduce((sum, { gaps }) => sum + gaps, 0),
     silentMs,
-    lost,
+    lost: open.reduce((sum, { lost }) => sum + lost, 0),
     lateness: { median: lateness[lateness.length >> 1] ?? 0, largest: lateness.at(-1) ?? 0 },
     fullAnswers: telemetry.fullAnswers,
   };

@@ -1,7 +1,7 @@
 /** What happens in a run, and how often: the faults of the upstream, of the way to it, of the disk and of the process. */
 import type { Failure } from "../src/simulator/faults.ts";
 import { WALLS } from "../src/simulator/pages.ts";
-import { HOLD, type World } from "./world.ts";
+import { HOLD, PROBED, type World } from "./world.ts";
 
 /** Answers of a chat call that are not what they should be. */
 const CHAT_FAILURES: Record<string, Failure> = {
@@ -62,11 +62,14 @@ const PAGES = ["popout", "watch", "next"] as const;
 export interface Event {
   /** Its share of all that happens. */
   share: number;
+  /** Whether it befalls what rooms share: the address, the disk, the process. */
+  isShared: boolean;
   /** Goes on for as long as the event does. */
   play(world: World): Promise<void>;
 }
 
-const event = (share: number, play: Event["play"]): Event => ({ share, play });
+const event = (share: number, play: Event["play"]): Event => ({ share, play, isShared: false });
+const shared = (share: number, play: Event["play"]): Event => ({ share, play, isShared: true });
 
 function entry<T>(world: World, table: Record<string, T>): [string, T] {
   return world.random.pick(Object.entries(table));
@@ -76,13 +79,23 @@ function room(world: World) {
   return world.random.pick(world.liveRooms);
 }
 
+/** Several rooms, whose tokens expire while their pages fail so. */
+async function withoutPages(world: World, name: string, as: Failure): Promise<void> {
+  const rooms = new Set(Array.from({ length: 3 + world.random.below(4) }, () => room(world)));
+  const orders = [...rooms].map(({ chat, videoId }) => {
+    chat.expireTokens();
+    return world.order(name, { on: PAGES, videoId, times: 1000, as });
+  });
+  await Promise.all(orders);
+}
+
 export const EVENTS: Record<string, Event> = {
   "chat failure": event(40, async (world) => {
     const [name, as] = entry(world, CHAT_FAILURES);
     const times = 1 + world.random.below(3);
     await world.order(`chat ${name}`, { on: "get_live_chat", videoId: room(world).videoId, times, as });
   }),
-  throttling: event(6, async (world) => {
+  throttling: shared(6, async (world) => {
     const [name, as] = entry(world, THROTTLINGS);
     await world.order(`chat ${name}`, { on: "get_live_chat", times: 1, as });
   }),
@@ -107,6 +120,34 @@ export const EVENTS: Record<string, Event> = {
   "tokens expired": event(8, async (world) => {
     room(world).chat.expireTokens();
     world.journal.count("tokens expired");
+  }),
+  "all tokens expired": event(1, async (world) => {
+    for (const { chat } of world.liveRooms) chat.expireTokens();
+    world.journal.count("all tokens expired");
+  }),
+  "walls together": event(2, (world) => withoutPages(world, "walls together", world.random.pick(WALLS))),
+  "dead pages together": event(1, (world) => withoutPages(world, "dead pages together", "silent")),
+  "made-up ids": event(2, async (world) => {
+    const flood = Array.from(
+      { length: 5 + world.random.below(40) },
+      (_, i) => `made-up--${String(i).padStart(2, "0")}`,
+    );
+    for (const videoId of flood) void world.visit(videoId, "flood");
+    world.journal.count("made-up ids", flood.length);
+  }),
+  "replays beside": event(1, async (world) => {
+    const replays = Array.from(
+      { length: 1 + world.random.below(6) },
+      (_, i) => `beside---${String(i).padStart(2, "0")}`,
+    );
+    const leaving = replays.map((videoId) => world.visit(videoId, "reader", world.random.next() * 60_000));
+    world.journal.count("replays beside", replays.length);
+    await Promise.all(leaving);
+  }),
+  probes: event(1, async (world) => {
+    const probes = Array.from({ length: 1 + world.random.below(8) }, () => world.life?.probe(PROBED));
+    world.journal.count("probes", probes.length);
+    await Promise.allSettled(probes);
   }),
   "tokens silent": event(2, async (world) => {
     const { scheduler, journal } = world;
@@ -138,29 +179,29 @@ export const EVENTS: Record<string, Event> = {
     world.journal.note(`over ${judge.videoId} ${shape}`);
     world.journal.count(`chats over ${shape}`);
   }),
-  "connections refused": event(2, async ({ network, random, scheduler, journal }) => {
+  "connections refused": shared(2, async ({ network, random, scheduler, journal }) => {
     network.refusesUntil = scheduler.monotonic() + random.next() * 40_000;
     journal.note("connections refused");
     journal.count("connections refused");
   }),
-  outage: event(1, async ({ network, random, scheduler, journal }) => {
+  outage: shared(1, async ({ network, random, scheduler, journal }) => {
     network.silentUntil = scheduler.monotonic() + random.next() * 60_000;
     journal.note("outage");
     journal.count("outages");
   }),
-  "slow network": event(2, async ({ network, random, scheduler, journal }) => {
+  "slow network": shared(2, async ({ network, random, scheduler, journal }) => {
     network.latency = { leastMs: 300, jitterMs: 2500 };
     journal.count("slow network");
     await scheduler.sleep(random.next() * 30_000);
     network.latency = { leastMs: 20, jitterMs: 100 };
   }),
-  "commit fails": event(6, async ({ disk, random }) => {
+  "commit fails": shared(6, async ({ disk, random }) => {
     disk?.failAtCommit(1 + random.below(20), random.pick(["refused", "unanswered"]));
   }),
-  "disk gone": event(1, async ({ disk, random, scheduler }) => {
+  "disk gone": shared(1, async ({ disk, random, scheduler }) => {
     if (disk) disk.goneUntil = scheduler.monotonic() + random.next() * 15_000;
   }),
-  "slow disk": event(2, async ({ disk, random, scheduler, journal }) => {
+  "slow disk": shared(2, async ({ disk, random, scheduler, journal }) => {
     if (!disk) return;
     const usual = disk.commit;
     disk.commit = { leastMs: 50, jitterMs: 1500 };
@@ -168,12 +209,12 @@ export const EVENTS: Record<string, Event> = {
     await scheduler.sleep(random.next() * 20_000);
     disk.commit = usual;
   }),
-  kill: event(1.5, async (world) => {
+  kill: shared(1.5, async (world) => {
     if (!world.life) return;
     world.journal.count("kills");
     await world.kill(world.random.next() ** 2 * 30_000);
   }),
-  stop: event(1, async (world) => {
+  stop: shared(1, async (world) => {
     if (!world.life) return;
     world.journal.count("stops");
     await world.restart(world.random.next() ** 2 * 30_000);
@@ -191,6 +232,12 @@ export const FAULT_KINDS: readonly string[] = [
   "address throttled",
   "address lost",
   "tokens expired",
+  "all tokens expired",
+  "walls together",
+  "dead pages together",
+  "made-up ids",
+  "replays beside",
+  "probes",
   "tokens silent",
   "bursts",
   "connections refused",

@@ -3,8 +3,7 @@
  * connections of the simulation. A kill leaves it as it is, cut off from all of them.
  */
 import type { Config } from "../src/cli/config.ts";
-import { assembleRelay } from "../src/cli/relay.ts";
-import type { Rooms } from "../src/rooms/rooms.ts";
+import { Rooms } from "../src/rooms/rooms.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { ObservedStore, type StoreEngine } from "../src/store/observed.ts";
 import type { RoomRecord } from "../src/store/port.ts";
@@ -12,9 +11,9 @@ import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import type { Logger } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { openEgresses } from "../src/upstream/egress/egress.ts";
-import type { Routes } from "../src/upstream/egress/pool.ts";
-import type { Way } from "../src/upstream/egress/spec.ts";
+import { EgressPool } from "../src/upstream/egress/pool.ts";
+import type { EgressSpec } from "../src/upstream/egress/spec.ts";
+import { probe } from "../src/upstream/probe.ts";
 import { type Disk, SimulatedThread } from "./disk.ts";
 import type { Network } from "./network.ts";
 import { MortalClock, type Scheduler } from "./scheduler.ts";
@@ -39,7 +38,7 @@ export class Life {
   readonly peek: Peek;
   readonly #clock: MortalClock;
   readonly #store: ObservedStore;
-  readonly #routes: Routes;
+  readonly #egresses: EgressPool;
 
   /** Rejects where the store does not work: then there is no service, until the next try. */
   static async begin(parts: LifeParts): Promise<Life> {
@@ -57,23 +56,28 @@ export class Life {
   private constructor({ config, scheduler, network, disk, log }: LifeParts) {
     const clock = new MortalClock(scheduler);
     const telemetry = new Telemetry(log);
-    const { egress: ways, gate: settings } = config;
-    const connectionsOf = ({ name }: Way) => network.connectionsOf(clock, name);
-    const egresses = openEgresses({ ways, settings, clock, telemetry, connectionsOf });
+    const connectionsOf = ({ name }: EgressSpec) => network.connectionsOf(clock, name);
+    this.#egresses = new EgressPool({ ...config.upstream, clock, telemetry, connectionsOf });
     const { engine, peek } = disk ? onDisk(disk, clock) : inMemory(clock);
     const store = new ObservedStore(engine, clock, telemetry);
-    const { rooms, routes } = assembleRelay({ config, store, egresses, clock, telemetry });
-    this.rooms = rooms;
+    const parts = { store, egresses: this.#egresses, clock, telemetry };
+    this.rooms = new Rooms({ ...parts, settings: config.rooms });
     this.peek = peek;
     this.#clock = clock;
     this.#store = store;
-    this.#routes = routes;
+  }
+
+  /** A probe of a video, by the egress that is best. Resolves when it is over, whatever came of it. */
+  async probe(videoId: string): Promise<void> {
+    await this.#clock
+      .untilDeath(probe(this.#egresses.best, videoId, new AbortController().signal))
+      .catch(() => {});
   }
 
   /** As the service stops on a signal. */
   async stop(): Promise<void> {
     await this.rooms.stop();
-    await this.#routes.close();
+    await this.#egresses.close();
     await this.#clock.sleep(1); // in the service the listener closes here
     await this.#store.close();
     this.#clock.isDead = true;

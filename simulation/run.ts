@@ -42,8 +42,8 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
     journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
   };
   process.on("unhandledRejection", onRejection);
-  const addresses = troubleAddresses(world, world.egresses, calmAt);
-  const actors = [trouble(world, calmAt), addresses, ...world.viewers.map((viewer) => viewer.live())];
+  const addresses = world.isNeighbourly ? [] : [troubleAddresses(world, world.egresses, calmAt)];
+  const actors = [trouble(world, calmAt), ...addresses, ...world.viewers.map((viewer) => viewer.live())];
   for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));
   const settle = async () => {
     await world.judge();
@@ -93,8 +93,9 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
 async function trouble(world: World, calmAt: number): Promise<void> {
   const { scheduler, random, journal } = world;
   await world.start();
+  const events = Object.values(EVENTS).filter(({ isShared }) => !(isShared && world.isNeighbourly));
   while (scheduler.monotonic() < calmAt) {
-    draw(random)
+    draw(random, events)
       .play(world)
       .catch((error) => journal.violate("", String(error?.stack ?? error)));
     await scheduler.sleep(2 * EVENT_MS * random.next());
@@ -102,8 +103,7 @@ async function trouble(world: World, calmAt: number): Promise<void> {
   world.calm();
 }
 
-function draw(random: Random): Event {
-  const events = Object.values(EVENTS);
+function draw(random: Random, events: readonly Event[]): Event {
   let ticket = random.next() * events.reduce((sum, { share }) => sum + share, 0);
   for (const event of events) {
     ticket -= event.share;

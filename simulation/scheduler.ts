@@ -38,6 +38,10 @@ export class Scheduler implements Clock {
     return this.#elapsedMs;
   }
 
+  uptime(): number {
+    return this.#elapsedMs;
+  }
+
   random(): number {
     return this.#random.next();
   }
@@ -91,6 +95,10 @@ export class MortalClock implements Clock {
 
   monotonic(): number {
     return this.#scheduler.monotonic();
+  }
+
+  uptime(): number {
+    return this.#scheduler.uptime();
   }
 
   random(): number {

@@ -21,21 +21,28 @@ interface Call {
 
 /** Sums of fractions of milliseconds are not exact. */
 const TOLERANCE_MS = 0.01;
+/** A live chat that is well is polled at least so often: nine seconds apart, as late as loses nothing. */
+const MAX_RHYTHM_MS = 10_500;
 const MAX_COOLDOWN_MS = 10 * 60_000;
 const POPOUT = "/live_chat";
+const LIVE = "/youtubei/v1/live_chat/get_live_chat";
 const QUOTA_SIGNAL = /RESOURCE_EXHAUSTED|captcha-form/;
 
 /** A class of calls and the pause that a quota signal imposes on it. */
 class Pause {
   until = 0;
+  #beganAt = 0;
   #count = 0;
 
   /** `isSame`: the answer reports a throttling that is known already. */
   throttled(isSame: boolean, now: number, cooldownMs: number, namedMs: number): void {
+    if (now - this.until > this.until - this.#beganAt) this.#count = 0; // the last one is over for as long as it took
     const doubled = Math.min(MAX_COOLDOWN_MS, cooldownMs * 2 ** this.#count);
     if (namedMs > 0) this.until = Math.max(this.until, now + namedMs);
     else if (!isSame) this.until = Math.max(this.until, now + doubled);
-    if (!isSame) this.#count += 1;
+    if (isSame) return;
+    this.#count += 1;
+    this.#beganAt = now;
   }
 
   succeeded(): void {
@@ -49,6 +56,20 @@ class Address {
   readonly pauses = { chat: new Pause(), page: new Pause() };
   lastAt = Number.NEGATIVE_INFINITY;
   throttledAt = Number.NEGATIVE_INFINITY;
+  #fullMs = 0;
+  #fullSince: number | undefined;
+
+  /** How long polls that got no answer held slots while all were taken: others cannot be made then. */
+  fullMs(now: number): number {
+    return this.#fullMs + (now - (this.#fullSince ?? now));
+  }
+
+  /** To be called when a call has begun or ended. */
+  look(now: number, concurrency: number): void {
+    this.#fullMs = this.fullMs(now);
+    const isFull = this.inFlight.size >= concurrency && this.inFlight.values().some(({ isChat }) => isChat);
+    this.#fullSince = isFull ? now : undefined;
+  }
 }
 
 interface UpstreamJudgeHost {
@@ -57,11 +78,17 @@ interface UpstreamJudgeHost {
   pageCame(videoId: string): void;
   /** A good answer to a chat call of the room came. */
   answered(videoId: string): void;
+  /** Whether rooms alone call its chat, one call at a time. */
+  isRoom(videoId: string): boolean;
 }
 
 export class UpstreamJudge {
   /** How often each room's page was loaded: wherever a chat is looked for, this is where the search begins. */
   readonly pageLoads = new Map<string, number>();
+  /** When the last poll of each room went out, where it was answered well and nothing came between: it keeps its rhythm. */
+  readonly #rhythm = new Map<string, { at: number; fullMs: number }>();
+  /** Whether nothing is wrong with what rooms share, so that a room's rhythm may be broken by its own trouble alone. */
+  isSharedWell = false;
   /** What the last good answers of a room brought, to be found in its log at its next call. */
   readonly offered = new Map<string, { ids: string[]; at: number }>();
   readonly #gate: GateSettings;
@@ -81,6 +108,7 @@ export class UpstreamJudge {
   /** A process that starts knows nothing of the one before it, whose calls are gone. */
   lifeBegins(): void {
     this.#addresses.clear();
+    this.#rhythm.clear();
     this.offered.clear();
   }
 
@@ -99,8 +127,10 @@ export class UpstreamJudge {
       if (name === POPOUT) this.pageLoads.set(videoId, (this.pageLoads.get(videoId) ?? 0) + 1);
       this.offered.delete(videoId); // the page may come in the place of an answer that was given up
     }
+    this.#judgeRhythm(call);
     address.lastAt = call.at;
     address.inFlight.add(call);
+    address.look(call.at, this.#gate.concurrency);
     if (isChat) this.#host.chatCalled(videoId);
     return call;
   }
@@ -115,20 +145,37 @@ export class UpstreamJudge {
     const until = isChat ? pauses.chat.until : Math.max(pauses.chat.until, pauses.page.until);
     if (at < until - TOLERANCE_MS) violate(`${until - at} ms before the end of a cooldown`);
     const all = this.#addresses.values().flatMap((address) => address.inFlight);
-    const isPolled = isChat && all.some((other) => other.isChat && other.videoId === videoId);
+    const isPolled =
+      isChat && this.#host.isRoom(videoId) && all.some((other) => other.isChat && other.videoId === videoId);
     if (isPolled) violate("the room is being polled already");
+  }
+
+  #judgeRhythm({ videoId, at, name, isChat, address }: Call): void {
+    const last = this.#rhythm.get(videoId);
+    this.#rhythm.delete(videoId); // until it is answered well
+    const apartMs = last ? at - last.at - (address.fullMs(at) - last.fullMs) : 0;
+    if (!this.isSharedWell || !isChat || !this.#host.isRoom(videoId) || apartMs <= MAX_RHYTHM_MS) return;
+    this.#journal.violate(
+      videoId,
+      `${name}: polls ${apartMs} ms apart, though nothing was wrong with the room`,
+    );
   }
 
   failed(call: Call, error: unknown): void {
     this.#journal.note(
       `failed ${call.videoId} ${call.name} ${error instanceof Error ? error.message : error}`,
     );
+    this.#landed(call);
+  }
+
+  #landed(call: Call): void {
     call.address.inFlight.delete(call);
+    call.address.look(this.#scheduler.monotonic(), this.#gate.concurrency);
   }
 
   delivered(call: Call, { status, header }: IncomingAnswer, text: string): void {
     const { address } = call;
-    address.inFlight.delete(call);
+    this.#landed(call);
     const now = this.#scheduler.monotonic();
     this.#journal.note(`answer ${call.videoId} ${call.name} ${status} ${text.length}`);
     if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
@@ -146,6 +193,7 @@ export class UpstreamJudge {
     if (!call.isChat || !text.includes('"continuationContents"')) return;
     const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
     this.offered.set(call.videoId, { ids, at: now });
+    if (call.name === LIVE) this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at) });
     this.#host.answered(call.videoId);
   }
 }

@@ -25,6 +25,8 @@ export interface ViewerParts {
   frames: FrameReader;
   /** The service, while there is one. */
   life(): Life | undefined;
+  /** Whether nothing is wrong with what rooms share. */
+  isSharedWell: boolean;
   /** Called when there is something to judge. */
   onFrames(viewer: Viewer): void;
 }
@@ -87,6 +89,7 @@ export class Viewer {
       videoId,
       lastEventId: this.#asked,
       backfill: random.pick([null, 0, 1, 50, 500]) ?? undefined,
+      address: () => this.name,
       open: () => {
         gone.signal.throwIfAborted();
         return sink;
@@ -160,6 +163,7 @@ export class Viewer {
     }
     const code =
       error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
+    if (code === "CAPACITY" && this.#parts.isSharedWell) this.#violate("is refused for want of calls");
     this.#parts.journal.count(`refused ${code}`);
     return code;
   }

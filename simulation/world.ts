@@ -5,6 +5,7 @@
 import { pino } from "pino";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
+import { FORMS } from "../src/rooms/form.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
@@ -17,6 +18,7 @@ import { Life, type Peek } from "./life.ts";
 import { Network } from "./network.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { Scheduler } from "./scheduler.ts";
+import { SimulatedSink } from "./sink.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import { Viewer } from "./viewer.ts";
 
@@ -37,6 +39,9 @@ const ORDER_MS = 30_000;
 /** What the service logs only where something in it is wrong, as nobody else writes to its store. */
 const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
 const VIEWERS_PER_ROOM = 2;
+const REPLAYS_BESIDE = 6;
+/** No room's: a probe's calls would pass for its polls. */
+export const PROBED = "simprobe-01";
 
 export class World {
   readonly scheduler: Scheduler;
@@ -50,6 +55,8 @@ export class World {
   readonly network: Network;
   /** Undefined where the store is in memory. */
   readonly disk: Disk | undefined;
+  /** Whether each trouble is one party's alone: nothing befalls what rooms share. */
+  readonly isNeighbourly: boolean;
   readonly rooms: RoomJudge[] = [];
   readonly viewers: Viewer[] = [];
   life: Life | undefined;
@@ -72,12 +79,18 @@ export class World {
     this.upstream = simulateInProcess({ seed, clock: this.scheduler, keepRequests: 100 });
     this.seed = seed;
     this.#config = drawConfig(this.random, this.upstream, drawWays(seed));
-    this.egresses = this.#config.egress.map(({ name }) => name);
-    this.upstreamJudge = new UpstreamJudge(this.#config.gate, this.scheduler, this.journal, {
+    this.egresses = this.#config.upstream.specs.map(({ name }) => name);
+    this.upstreamJudge = new UpstreamJudge(this.#config.upstream.gate, this.scheduler, this.journal, {
       chatCalled: (videoId) => this.#chatCalled(videoId),
       pageCame: (videoId) => this.#pageCame(videoId),
       answered: (videoId) => this.#room(videoId)?.answered(),
+      isRoom: (videoId) => this.#room(videoId) !== undefined,
     });
+    this.isNeighbourly = new Random(seed, "neighbours").chance(0.3);
+    this.upstreamJudge.isSharedWell = this.isNeighbourly;
+    this.journal.count(
+      `runs with ${this.isNeighbourly ? "neighbours' trouble alone" : "trouble of all kinds"}`,
+    );
     this.network = new Network(
       this.upstream,
       this.scheduler,
@@ -88,13 +101,19 @@ export class World {
     this.disk = hasDisk ? new Disk(this.scheduler, new Random(seed, "disk"), this.journal) : undefined;
     this.journal.count(`runs on ${hasDisk ? "sqlite" : "memory"}`);
     for (let number = 1; number <= rooms; number++) this.#addRoom(number);
+    for (let number = 0; number < REPLAYS_BESIDE; number++) {
+      const scenario: Partial<Scenario> = { kind: "replay", kinds: ["text"], tokens: "reusable" };
+      this.upstream.chat(`beside---${String(number).padStart(2, "0")}`, scenario).say(3000);
+    }
+    this.upstream.chat(PROBED, { tokens: "reusable" }).say(10);
     const frames = new FrameReader();
     for (const [index, room] of this.rooms.flatMap((each) => Array(VIEWERS_PER_ROOM).fill(each)).entries()) {
       const random = new Random(seed, `viewer ${index}`);
       const { scheduler, journal } = this;
       const onFrames = (viewer: Viewer) => void this.#dirty.add(viewer);
       const life = () => this.life;
-      const parts = { room, scheduler, random, journal, frames, life, onFrames };
+      const isSharedWell = this.isNeighbourly;
+      const parts = { room, scheduler, random, journal, frames, life, onFrames, isSharedWell };
       this.viewers.push(new Viewer(String(index), parts));
     }
   }
@@ -175,6 +194,21 @@ export class World {
     this.journal.note("service stopped");
     await this.scheduler.sleep(downMs);
     await this.start();
+  }
+
+  /** Somebody enters a video who is no viewer of the run, and leaves after a while. */
+  async visit(videoId: string, address: string, forMs = 0): Promise<void> {
+    const sink = new SimulatedSink(FORMS.plain.bare, () => {});
+    const request = {
+      videoId,
+      lastEventId: undefined,
+      backfill: 0,
+      address: () => address,
+      open: () => sink,
+    };
+    this.life?.rooms.enter(request, new AbortController().signal).catch(() => {});
+    await this.scheduler.sleep(forMs);
+    sink.leave();
   }
 
   /** Orders a fault of the upstream, for a while. */

@@ -1,6 +1,7 @@
 /** Ten minutes in which the upstream answers nothing of use, in virtual time: what 20 rooms and their viewers see of it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { VirtualRelay } from "../simulation/virtual-relay.ts";
 import { World } from "../simulation/world.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 
@@ -23,8 +24,8 @@ describe("ten minutes without an upstream fail no room, and no viewer is disconn
         const fault = upstream.fault({ on: ALL, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
         return () => fault.cancel();
       },
-      60,
-      45_000, // by then one room tries every 30 s
+      100,
+      35_000, // by then one room tries every 12 s
     ],
     [
       "that refuses connections",
@@ -68,5 +69,72 @@ describe("ten minutes without an upstream fail no room, and no viewer is disconn
       assert.equal(journal.violation, undefined);
       assert.ok(connected.every((sink) => !sink?.closedBy));
     });
+  }
+});
+
+describe("after ten minutes of outage 25 rooms at default settings are read again within 35 s", () => {
+  const OPENED_MS = 60_000;
+  const OUTAGE_MS = MINUTES * 60_000;
+  const BACK_MS = 35_000;
+  const outages: Record<string, (relay: VirtualRelay) => () => void> = {
+    "HTTP 503": ({ upstream }) => {
+      const fault = upstream.fault({ on: ALL, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
+      return () => fault.cancel();
+    },
+    "no answer": ({ network }) => {
+      network.silentUntil = Number.POSITIVE_INFINITY;
+      return () => {
+        network.silentUntil = 0;
+      };
+    },
+    "no connection": ({ network }) => {
+      network.refusesUntil = Number.POSITIVE_INFINITY;
+      return () => {
+        network.refusesUntil = 0;
+      };
+    },
+  };
+  for (const [outage, begin] of Object.entries(outages)) {
+    for (const [which, expired] of [
+      ["no token has expired", () => false],
+      ["half of the tokens have expired", (i: number) => i % 2 === 0],
+      ["all tokens have expired", () => true],
+    ] as const) {
+      it(`${outage}, and ${which}`, async () => {
+        for (const seed of [1, 2]) {
+          const relay = new VirtualRelay({ seed });
+          const { scheduler, upstream, answers } = relay;
+          const chats = Array.from({ length: 25 }, (_, i) => {
+            const videoId = `outage-${i}`.padEnd(11, "-");
+            return upstream.chat(videoId, {
+              kinds: ["text"],
+              timeoutMs: i % 2 === 0 ? 5000 : 10_000,
+              tokens: "reusable",
+            });
+          });
+          for (const chat of chats) {
+            chat.speak(0.5);
+            void relay.enter(chat.videoId, chat.videoId);
+          }
+          const plan = async () => {
+            await scheduler.sleep(OPENED_MS);
+            const end = begin(relay);
+            await scheduler.sleep(OUTAGE_MS);
+            for (const [i, chat] of chats.entries()) if (expired(i)) chat.expireTokens();
+            end();
+          };
+          void plan();
+          const backAt = OPENED_MS + OUTAGE_MS;
+          await relay.run(backAt + BACK_MS);
+          const dark = chats.filter(({ videoId }) => (answers.get(videoId)?.at(-1) ?? 0) < backAt);
+          assert.deepEqual(
+            dark.map(({ videoId }) => videoId),
+            [],
+          );
+          const states = (await relay.rooms.list()).map(({ state }) => state);
+          assert.deepEqual(new Set(states), new Set(["polling"]));
+        }
+      });
+    }
   }
 });

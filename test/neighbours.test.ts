@@ -1,0 +1,55 @@
+/** One's trouble is nobody else's: what chats, viewers and callers in trouble do to live chats that are read beside them. */
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { beside, NEIGHBOURS } from "../simulation/neighbours.ts";
+import { VirtualRelay } from "../simulation/virtual-relay.ts";
+import { realisticHold } from "../src/simulator/index.ts";
+
+const ALONE = "nobody in trouble";
+/** How much longer than alone a newcomer may wait, in milliseconds. */
+const MAX_EXTRA_MS = 10_000;
+/** Where the upstream refuses every page, no new chat can be found. */
+const REFUSED: Record<string, string> = { "pages throttled for 120 s": "throttled" };
+
+describe("twenty live chats lose nothing, and a newcomer waits 10 s longer at most, beside", () => {
+  let aloneMs: number;
+  before(async () => {
+    const { newcomer } = await beside(NEIGHBOURS[ALONE] ?? assert.fail());
+    aloneMs = Number(newcomer);
+    assert.ok(aloneMs < 5000, `alone it waits ${newcomer}`);
+  });
+
+  for (const [name, neighbour] of Object.entries(NEIGHBOURS).filter(([name]) => name !== ALONE)) {
+    it(name, async () => {
+      const { lost, gaps, newcomer } = await beside(neighbour);
+      assert.deepEqual({ lost, gaps }, { lost: 0, gaps: 0 });
+      if (REFUSED[name]) assert.equal(newcomer, REFUSED[name]);
+      else assert.ok(Number(newcomer) <= aloneMs + MAX_EXTRA_MS, `it waits ${newcomer}`);
+    });
+  }
+});
+
+it("a page that a late answer asks for, and that is never answered, holds up no poll of its room", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { scheduler, upstream, answers } = relay;
+  const videoId = "late-answer";
+  const chat = upstream.chat(videoId, { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 });
+  chat.speak(1);
+  void relay.enter(videoId, "viewer");
+  void (async () => {
+    await scheduler.sleep(30_000);
+    const away = upstream.fault({
+      on: "get_live_chat",
+      videoId,
+      times: Number.POSITIVE_INFINITY,
+      as: { status: 503 },
+    });
+    upstream.fault({ on: "popout", videoId, times: Number.POSITIVE_INFINITY, as: "silent" });
+    await scheduler.sleep(20_000);
+    away.cancel();
+  })();
+  await relay.run(120_000);
+  const times = (answers.get(videoId) ?? []).filter((at) => at > 50_000);
+  const apartMs = times.slice(1).map((at, i) => at - (times[i] ?? at));
+  assert.ok(apartMs.length >= 6 && Math.max(...apartMs) < 9500, apartMs.join());
+});
