@@ -1,4 +1,5 @@
 /** What an instance knows and does about the others on one store. A store that one instance has to itself has none. */
+import type { SharedPace } from "../shared-pace.ts";
 import type { ClaimedRoom, RoomRecord } from "./port.ts";
 
 export interface Peers {
@@ -21,27 +22,5 @@ export interface Peers {
   orphans(signal: AbortSignal): AsyncIterable<readonly string[]>;
 
   /** The pace of an egress that the instances share by its name. */
-  pace(egress: string): EgressPace;
-}
-
-/** What the gates of an address on several instances know of each other. */
-export interface EgressPace {
-  /**
-   * Reserves the start of one call, `spacingMs` after the last one that was reserved. `pollsPerSecond`: what this
-   * instance's rooms ask for at least. Rejects with `StoreError` "unavailable".
-   */
-  reserve(
-    spacingMs: number,
-    pollsPerSecond: number,
-  ): Promise<{
-    /** Until the start, in milliseconds. */
-    waitMs: number;
-    /** How long the upstream throttles all calls, or pages alone. */
-    cooldownMs: number;
-    pageCooldownMs: number;
-    /** What the other instances' rooms ask for at least. */
-    othersPollsPerSecond: number;
-  }>;
-  /** All calls, or pages alone, are throttled for so long. Rejects with `StoreError` "unavailable". */
-  coolDown(leftMs: number, isPage: boolean): Promise<void>;
+  pace(egress: string): SharedPace;
 }

@@ -2,7 +2,7 @@
  * The pace of an egress that instances share, in the tables `egress` (when its next call may start, and how long the
  * upstream throttles it) and `egress_demand` (what each instance's rooms ask of it; of one that is gone it runs out).
  */
-import type { EgressPace } from "../peers.ts";
+import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import type { Connections } from "./connections.ts";
 
 /** For how long an instance that makes no call is thought to ask for what it last asked for. */
@@ -38,12 +38,11 @@ const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages
   on conflict (name) do update set cooldown_until = greatest(e.cooldown_until, excluded.cooldown_until),
     pages_until = greatest(e.pages_until, excluded.pages_until)`;
 
-export function paceOf(egress: string, instance: string, connections: Connections): EgressPace {
-  type Row = Awaited<ReturnType<EgressPace["reserve"]>>;
+export function paceOf(egress: string, instance: string, connections: Connections): SharedPace {
   return {
     async reserve(spacingMs, pollsPerSecond) {
       const values = [egress, instance, spacingMs, pollsPerSecond];
-      const [row] = await connections.query<Row>("writes", RESERVE, values);
+      const [row] = await connections.query<Reservation>("writes", RESERVE, values);
       if (!row) throw new Error("a reservation gave no row");
       return row;
     },

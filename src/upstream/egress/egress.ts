@@ -3,6 +3,7 @@
  * are read by it, for what the upstream gives to one address (credentials, a visitor) is used from that one alone.
  */
 import type { Clock } from "../../clock.ts";
+import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
@@ -11,7 +12,6 @@ import { Capacity, type Demand } from "./capacity.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
 import { Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
-import type { SharedPace } from "./shared-pace.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
 

@@ -5,12 +5,13 @@
  * lane the call goes first that would lose messages first.
  */
 import type { Clock } from "../../clock.ts";
+import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
 import type { Capacity } from "./capacity.ts";
 import { Cooldown } from "./cooldown.ts";
 import { type Lane, Lanes } from "./lanes.ts";
-import { type Reservation, Reservations, type SharedPace } from "./shared-pace.ts";
+import { Reservations } from "./reservations.ts";
 
 const LATE_WARNING_INTERVAL_MS = 60_000;
 

@@ -3,10 +3,10 @@
  * down only where there is no other.
  */
 import type { Clock } from "../../clock.ts";
+import type { SharedPace } from "../../shared-pace.ts";
 import { isOfAddress } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
-import type { SharedPace } from "./shared-pace.ts";
 import type { EgressSpec } from "./spec.ts";
 
 /** Where there is another egress, one that does not answer is left sooner than a call would be given up otherwise. */
