@@ -78,7 +78,10 @@ export class World {
     this.journal = new Journal(() => this.scheduler.monotonic());
     this.upstream = simulateInProcess({ seed, clock: this.scheduler, keepRequests: 100 });
     this.seed = seed;
-    this.#config = drawConfig(this.random, this.upstream, drawWays(seed));
+    this.isNeighbourly = new Random(seed, "neighbours").chance(0.3);
+    // With two slots others have one, and a page that is never answered holds it: there newcomers wait for longer.
+    const concurrencies = this.isNeighbourly ? [4, 4, 8] : [2, 4, 8];
+    this.#config = drawConfig(this.random, this.upstream, drawWays(seed), concurrencies);
     this.egresses = this.#config.upstream.specs.map(({ name }) => name);
     this.upstreamJudge = new UpstreamJudge(this.#config.upstream.gate, this.scheduler, this.journal, {
       chatCalled: (videoId) => this.#chatCalled(videoId),
@@ -86,7 +89,6 @@ export class World {
       answered: (videoId) => this.#room(videoId)?.answered(),
       isRoom: (videoId) => this.#room(videoId) !== undefined,
     });
-    this.isNeighbourly = new Random(seed, "neighbours").chance(0.3);
     this.upstreamJudge.isSharedWell = this.isNeighbourly;
     this.journal.count(
       `runs with ${this.isNeighbourly ? "neighbours' trouble alone" : "trouble of all kinds"}`,
@@ -295,7 +297,12 @@ export class World {
 }
 
 /** Limits that make calls rare enough to have to wait for each other, and states short enough to be left in a run. */
-function drawConfig(random: Random, { urls }: InProcessSimulator, ways: string): Config {
+function drawConfig(
+  random: Random,
+  { urls }: InProcessSimulator,
+  ways: string,
+  concurrencies: readonly number[],
+): Config {
   const settings: Partial<Record<SettingName, string | number>> = {
     RELAY_STORE: "memory:",
     RELAY_UPSTREAM_URL: urls.main,
@@ -303,7 +310,7 @@ function drawConfig(random: Random, { urls }: InProcessSimulator, ways: string):
     RELAY_UPSTREAM_MOBILE_URL: urls.mobile,
     RELAY_EGRESS: ways,
     RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]), // at 200 ms twenty lively chats may be refused
-    RELAY_GATE_CONCURRENCY: random.pick([2, 4, 8]),
+    RELAY_GATE_CONCURRENCY: random.pick(concurrencies),
     RELAY_COOLDOWN_MS: random.pick([2000, 5000]),
     RELAY_GRACE_MS: random.pick([5000, 30_000, 90_000]),
     RELAY_FAILING_MS: random.pick([20_000, 120_000]),
