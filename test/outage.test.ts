@@ -24,8 +24,8 @@ describe("ten minutes without an upstream fail no room, and no viewer is disconn
         const fault = upstream.fault({ on: ALL, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
         return () => fault.cancel();
       },
-      100,
-      35_000, // by then one room tries every 12 s
+      120,
+      35_000, // by then one room tries every 10 s
     ],
     [
       "that refuses connections",

@@ -14,7 +14,7 @@ import { isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
 const MIN_FAILING_ROOMS = 3;
 /** From one try to the next: twice as long each time. All rooms of a full gate must be read again within 35 s. */
 const FIRST_WAIT_MS = 1000;
-const MAX_WAIT_MS = 12_000;
+const MAX_WAIT_MS = 10_000;
 /** Where there is no connection, a try costs the upstream nothing, and being late costs messages. */
 const MAX_WAIT_UNCONNECTED_MS = 5000;
 /** Viewers that come do not make it try more often. */
