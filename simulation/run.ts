@@ -27,7 +27,7 @@ const EVENT_MS = 3000;
 const CALM_MS = 90_000;
 const RELAYED_MS = 40_000;
 /** Pages are scarce: a room loads no more of them than one in this time, in the mean. */
-const MS_PER_PAGE = 10_000;
+const MS_PER_PAGE = 8000;
 const SETTLE_STEP_MS = 1000;
 const LAST_LINES = 60;
 

@@ -185,6 +185,7 @@ describe("fairness", () => {
     ["opening", 3],
     ["caller", 3],
     ["recovery", 2],
+    ["retry", 1],
     ["replay", 2],
     ["probe", 2],
   ] as const) {
@@ -201,6 +202,19 @@ describe("fairness", () => {
       await stuck;
     });
   }
+
+  it("leaves a slot to a first recovery where rooms that failed more than once hold what they may", async () => {
+    const { clock, call, starts } = gateBench();
+    const stuck = Promise.all([1, 2, 3].map((i) => call(`retry ${i}`, { lane: "retry", takesMs: 15_000 })));
+    await clock.advance(1000);
+    await Promise.all([call("first", { lane: "recovery" }), clock.advance(300)]);
+    assert.deepEqual(
+      starts.map(({ name }) => name),
+      ["retry 1", "first"],
+    );
+    await clock.advance(60_000);
+    await stuck;
+  });
 
   it("gives all lanes but polls 3 of 4 slots together", async () => {
     const { clock, call, peak } = gateBench();

@@ -195,7 +195,10 @@ export class Poller {
     const dueAt = Math.min(now, now - unreadMs + filledAfterMs(batch));
     const page = await this.#optional({ ...options, dueAt }, (own) =>
       egress.liveChat.backlog(this.#videoId, batch.position, own),
-    );
+    ).catch((error) => {
+      if (isUnavailable(error)) return undefined; // the lease cannot be proved just now: the answer at hand is kept
+      throw error;
+    });
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
     // Anything inside the upstream's window is in the answer, so any cut-off inside the window works.
@@ -306,7 +309,7 @@ export class Poller {
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
     }
-    const backoffMs = Math.min(settings.pollMaxMs, settings.pollMinMs * 2 ** this.#failures);
+    const backoffMs = Math.min(settings.pollMaxMs, settings.pollMinMs * 2 ** (this.#failures - 1));
     return { delayMs: backoffMs * (0.5 + clock.random() / 2) };
   }
 

@@ -14,6 +14,7 @@ import {
 import type { ChatCall, ClientLabel, ClientTable, UpstreamHosts } from "./clients.ts";
 import { chatRequest, commonHeaders, nextRequest } from "./clients.ts";
 import type { Answered, CallOptions } from "./egress/flights.ts";
+import type { Lane } from "./egress/lanes.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
 import { UpstreamError } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
@@ -25,6 +26,8 @@ const ASKING_HOSTS = [
   [/^accounts\./, "to sign in (a redirect to its sign-in host)"],
 ] as const;
 
+/** A page that was in vain before must not stand in the way of others. */
+const PAGE_LANES: Partial<Record<Lane, Lane>> = { poll: "recovery", recovery: "retry" };
 const NEXT = "/youtubei/v1/next";
 
 /** How long the upstream may take for an answer to be complete, in whole milliseconds. */
@@ -128,7 +131,7 @@ export class UpstreamCalls {
   }
 
   #sendForPage<T>({ options, ...outgoing }: Outgoing<T>): Promise<Answered<T>> {
-    const lane = options.lane === "poll" ? "recovery" : options.lane;
+    const lane = PAGE_LANES[options.lane] ?? options.lane;
     return this.#parts.send({ ...outgoing, isPage: true, options: { ...options, lane } });
   }
 

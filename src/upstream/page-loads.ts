@@ -11,6 +11,8 @@ import type { Credentials } from "./page/credentials.ts";
 
 /** The deadline of a page after one that was not answered: five pages of a silent host take less than 20 s. */
 const AFTER_SILENCE_MS = 1200;
+/** That of the first page of an opening, in milliseconds: it holds a place for which others wait. */
+const OPENING_MS = 7000;
 
 export class PageLoads {
   readonly #calls: UpstreamCalls;
@@ -40,7 +42,8 @@ export class PageLoads {
   }
 
   async #load<T>(call: (deadlineMs?: number) => Promise<Answered<T>>): Promise<T> {
-    const deadlineMs = this.#isSilent ? AFTER_SILENCE_MS : undefined;
+    const firstMs = this.#options.lane === "opening" ? OPENING_MS : undefined;
+    const deadlineMs = this.#isSilent ? AFTER_SILENCE_MS : firstMs;
     this.#isSilent = false;
     try {
       const { value, ...times } = await call(deadlineMs);

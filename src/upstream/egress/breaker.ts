@@ -106,7 +106,10 @@ export class Breaker {
     const isUnreachable = this.#parts.roomCount !== undefined && isUnreached(error);
     if (!this.#outage && this.#failing.size >= this.#minFailing(isUnreachable))
       this.#begin(error, isUnreachable);
-    else if (this.#outage && room === this.#trial?.room) this.#endTrial(error);
+    else if (this.#outage) {
+      if (isUnreachable) this.#lose(error);
+      if (room === this.#trial?.room) this.#endTrial(error);
+    }
     return this.#outage !== undefined;
   }
 
@@ -128,6 +131,7 @@ export class Breaker {
   leave(room: string): void {
     this.#failing.delete(room);
     if (room === this.#trial?.room) this.#endTrial();
+    else this.#advance(); // with no room left it tries by itself
   }
 
   /** Somebody waits for a room right now: one tries as soon as it may, once more where one is trying already. */
@@ -155,11 +159,16 @@ export class Breaker {
     const now = clock.monotonic();
     this.#outage = { since: now, tries: 0, tryAt: now, triedAt: now, isHurried: false };
     telemetry.egressDown(name, this.#failing.size, error.message);
-    if (isUnreachable) {
-      const options = { unreachable: "no connection", cause: error } as const;
-      this.#reached.abort(new UpstreamError("unusable", error.message, options));
-    }
+    if (isUnreachable) this.#lose(error);
     this.#endTrial(error);
+  }
+
+  /** Gives up the calls under way, and lets all that wait look for another address. */
+  #lose(error: Error): void {
+    if (this.#reached.signal.aborted) return;
+    const options = { unreachable: "no connection", cause: error } as const;
+    this.#reached.abort(new UpstreamError("unusable", error.message, options));
+    for (const { go } of this.#waiting.values()) go();
   }
 
   /** The next try begins after twice the wait, counted from the beginning of the last. */
@@ -180,7 +189,7 @@ export class Breaker {
   /** Lets the next room try if it is time, else wakes when it is. */
   #advance(): void {
     if (!this.#outage || this.#trial || this.#closed.signal.aborted) return;
-    const { clock, tryItself } = this.#parts;
+    const { clock, tryItself, roomCount } = this.#parts;
     this.#wake.abort();
     const now = clock.monotonic();
     if (this.#outage.tryAt > now) {
@@ -188,7 +197,7 @@ export class Breaker {
       return;
     }
     const [room, waiting] = this.#waiting.entries().find(([, { canTry }]) => canTry()) ?? [];
-    if (!waiting && !(tryItself && this.isLost)) {
+    if (!waiting && !(tryItself && (this.isLost || roomCount?.() === 0))) {
       if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until then one of them may be able to
       return;
     }

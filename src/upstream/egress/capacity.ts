@@ -69,6 +69,12 @@ export class Capacity {
     return demand ? this.#toleranceMs(demand) : 0;
   }
 
+  /** Whether a live chat like those that are read could be read in time, too. */
+  get hasRoom(): boolean {
+    const carried = this.roomsCarried;
+    return Number.isNaN(carried) || carried > this.#live.length;
+  }
+
   /** Takes in a room that is not read yet. Throws `RelayError` CAPACITY where a live chat could not be read in time. */
   admit(room: string, demand: Demand): void {
     const others = this.#live.filter((other) => other !== this.#rooms.get(room));

@@ -91,6 +91,11 @@ export class Egress {
     return this.isUp && this.cooldownLeftMs(withPages) === 0;
   }
 
+  /** Whether one more live chat could be read by it in time. */
+  get hasRoom(): boolean {
+    return this.#capacity.hasRoom;
+  }
+
   /** The best has the lowest, figure by figure: first of what may be called, then of the load, then of what waits. */
   get rank(): readonly number[] {
     return [

@@ -6,9 +6,10 @@
 
 /**
  * `poll`: a live chat is read on. `opening`: a viewer waits for a chat to be found. `caller`: a client polls by itself.
- * `recovery`: a room loads a page, or tries again after a failure. `replay`: a replay is read on. `probe`: a diagnosis.
+ * `recovery`: a room loads a page, or tries again after a failure. `retry`: it does so after more than one. `replay`: a
+ * replay is read on. `probe`: a diagnosis.
  */
-export const LANES = ["poll", "opening", "caller", "recovery", "replay", "probe"] as const;
+export const LANES = ["poll", "opening", "caller", "recovery", "retry", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
 /** So many polls go before another call that waits: three of four calls are more than capacity plans for polls. */
@@ -25,11 +26,12 @@ export class Lanes {
     opening: 0,
     caller: 0,
     recovery: 0,
+    retry: 0,
     replay: 0,
     probe: 0,
   };
   /** In each of these the lane that was served last stands last; the second takes what the first leaves. */
-  #turns: readonly Lane[] = ["opening", "caller", "recovery"];
+  #turns: readonly Lane[] = ["opening", "caller", "recovery", "retry"];
   #leftovers: readonly Lane[] = ["replay", "probe"];
   #pollsInARow = 0;
 
@@ -66,14 +68,16 @@ export class Lanes {
   }
 
   #hasSlot(lane: Lane): boolean {
-    const { poll, opening, caller, recovery, replay, probe } = this.#inFlight;
-    const others = opening + caller + recovery + replay + probe;
+    const { poll, opening, caller, recovery, retry, replay, probe } = this.#inFlight;
+    const others = opening + caller + recovery + retry + replay + probe;
     const half = Math.max(1, Math.floor(this.#concurrency / 2));
     if (poll + others >= this.#concurrency) return false;
     if (lane !== "poll" && others >= Math.max(1, this.#concurrency - 1)) return false;
     switch (lane) {
       case "recovery":
         return recovery < half;
+      case "retry":
+        return recovery + retry < half && retry < Math.max(1, half - 1);
       case "replay":
         return replay + probe < half;
       case "probe":

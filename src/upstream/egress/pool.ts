@@ -101,7 +101,8 @@ export class EgressPool {
   #takeOpening(): Opening | undefined {
     const ranked = this.#ranked();
     const usable = ranked.filter((egress) => egress.isUsable());
-    for (const egress of usable.length > 0 ? usable : ranked) {
+    const roomy = usable.filter((egress) => egress.hasRoom);
+    for (const egress of [roomy, usable, ranked].find(({ length }) => length > 0) ?? []) {
       const taken = egress.takeOpening(() => this.#openings.advance());
       if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };
     }

@@ -21,7 +21,8 @@ export class Reservations {
   next(spacingMs: number, pollsPerSecond: number): number | undefined {
     const now = this.#clock.monotonic();
     // The time after it may be another instance's.
-    if (this.#startAt !== undefined && now > this.#startAt + spacingMs / 2) this.#startAt = undefined;
+    const lateMs = this.#startAt === undefined ? 0 : now - this.#startAt;
+    if (lateMs > Math.max(1, spacingMs / 2)) this.#startAt = undefined;
     if (this.#startAt === undefined && !this.#isAsking) void this.#ask(spacingMs, pollsPerSecond);
     return this.#startAt;
   }

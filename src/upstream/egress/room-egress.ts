@@ -18,8 +18,10 @@ import type { EgressPool } from "./pool.ts";
 const SHORT_COOLDOWN_MS = 2000;
 /** How often a room that has nowhere to go looks again. */
 const LOOK_MS = 1000;
-/** A room that is throttled by so many egresses in a row may be what is throttled: it takes no further one along. */
+/** A room that is throttled by so many egresses in a row may be what is throttled: it takes no further one along... */
 const MAX_MOVES = 2;
+/** ... before it has stayed for so long: a cooldown may last a day. */
+const REST_MS = 5 * 60_000;
 
 /** Why a room moves. `down`: the egress that it was read by is not there any more. */
 export type MoveReason = "throttled" | "unreachable" | "down";
@@ -43,11 +45,12 @@ export class RoomEgress {
   #demand: Demand | undefined;
   /** Set where a room that is resumed is not read by its own egress any more. */
   #moved: MoveReason | undefined;
-  /** Whether the last call failed, and whether it did not reach the upstream. */
-  #hasFailed = false;
+  /** How many calls failed in a row, and whether the last one did not reach the upstream. */
+  #failures = 0;
   #isUnreached = false;
   /** How many times it moved since something good last came. */
   #moves = 0;
+  #movedAt = Number.NEGATIVE_INFINITY;
 
   /** For a room that is opened. `leave` must follow, whatever comes of it. */
   static opened(videoId: string, egress: Egress, parts: RoomEgressParts): RoomEgress {
@@ -87,7 +90,7 @@ export class RoomEgress {
     return {
       lane: this.#lane,
       toleranceMs: this.#egress.toleranceMs(this.#videoId),
-      maxCooldownMs: this.#mayMove ? SHORT_COOLDOWN_MS : Number.POSITIVE_INFINITY,
+      maxCooldownMs: this.#parts.egresses.isSingle ? Number.POSITIVE_INFINITY : SHORT_COOLDOWN_MS,
     };
   }
 
@@ -123,9 +126,10 @@ export class RoomEgress {
       const trouble = this.#trouble(needsPage);
       if (!trouble) {
         await this.#egress.mayCall(this.#videoId, needsPage, signal);
-        return moved;
+        if (!this.#egress.isLost) return moved;
+        continue; // it was lost while the room waited
       }
-      if (this.#move(trouble.why)) return trouble.why;
+      if ((trouble.why !== "throttled" || this.#mayMove) && this.#move(trouble.why)) return trouble.why;
       if (await this.#mayStay(trouble.forMs, needsPage, signal)) return moved;
     }
   }
@@ -139,7 +143,7 @@ export class RoomEgress {
   /** A call brought the reading on. */
   succeeded(): void {
     this.#moves = 0;
-    this.#hasFailed = false;
+    this.#failures = 0;
     this.#egress.answered();
   }
 
@@ -150,7 +154,7 @@ export class RoomEgress {
 
   /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
   failed(error: Error): boolean {
-    this.#hasFailed = true;
+    this.#failures += 1;
     if (!isOutage(error)) {
       this.#egress.excuse(this.#videoId);
       return false;
@@ -172,11 +176,12 @@ export class RoomEgress {
 
   get #lane(): Lane {
     if (this.#demand?.windowMs === Number.POSITIVE_INFINITY) return "replay";
-    return this.#hasFailed ? "recovery" : "poll";
+    return (["poll", "recovery"] as const)[this.#failures] ?? "retry";
   }
 
   get #mayMove(): boolean {
-    return !this.#parts.egresses.isSingle && this.#moves < MAX_MOVES;
+    const restedMs = this.#parts.clock.monotonic() - this.#movedAt;
+    return this.#moves < MAX_MOVES || restedMs >= REST_MS;
   }
 
   /** Why the room should move, and for how long; a short cooldown, or an upstream that fails, is no reason. */
@@ -199,6 +204,7 @@ export class RoomEgress {
     old.leave(this.#videoId, why !== "throttled" && old.isUp);
     this.#egress = next;
     this.#moves += 1;
+    this.#movedAt = this.#parts.clock.monotonic();
     telemetry.roomMoved(this.#videoId, old.name, next.name, why);
     return true;
   }
