@@ -51,16 +51,24 @@ describe("two egresses", () => {
   });
 
   it("a room that two egresses throttled goes on by the other, where one of them does so for a day", async () => {
-    const { relay, fails, room } = twoEgresses();
-    const { scheduler, answers } = relay;
+    const { relay, room } = twoEgresses();
+    const { scheduler, answers, upstream, egresses } = relay;
+    const pauseMs = (name: string) => egresses.named(name)?.cooldownLeftMs(true) ?? Number.NaN;
+    /** Throttles one call, and waits until the egress knows. */
+    const throttle = async (from: string, seconds: number) => {
+      upstream.fault({ on: ALL, from, times: 1, as: throttled(seconds) });
+      while (pauseMs(from) === 0) await scheduler.sleep(10);
+    };
     void room("moves");
     void (async () => {
       await scheduler.sleep(60_000);
-      await fails("a", throttled(5), 12_000);
-      await fails("b", throttled(20), 12_000);
-      await fails("a", throttled(86_400), 20_000);
+      await throttle("a", 5);
+      await throttle("b", 20);
+      while (pauseMs("a") > 0) await scheduler.sleep(10);
+      await throttle("a", 86_400);
     })();
     await relay.run(1_200_000);
+    assert.ok(pauseMs("a") > 80_000_000, `a pauses for ${pauseMs("a")} ms`);
     const last = answers.get("moves------")?.at(-1) ?? 0;
     assert.ok(last > 1_150_000, `last read after ${Math.round(last / 1000)} s`);
   });
