@@ -91,7 +91,7 @@ describe("livechat-relay rooms", () => {
     const { code, out, error } = await outcome(["rooms", "--server", relay.url]);
     assert.equal(code, 0);
     const time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d";
-    assert.match(out, /^VIDEO +STATE +MESSAGES +FIRST +LAST +VIEWERS +LATE +HOLES +FULL +EGRESS\n/);
+    assert.match(out, /^VIDEO +STATE +MESSAGES +FIRST +LAST +VIEWERS +LATE +GAPS +FULL +EGRESS\n/);
     assert.match(
       out,
       new RegExp(`\n${VIDEO} +polling +4 +${time} +${time} +1 +\\d+\\.\\d s +0 +0 +direct\n$`),
