@@ -7,8 +7,6 @@ import type { CallTimes, Clock } from "../clock.ts";
 
 /** How long the upstream holds what was said in a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
-/** How many messages the upstream holds, however short the time. */
-const HELD_MESSAGES = 200;
 /** Tolerated overrun of a slow interval, as a fraction of the window. */
 const TOLERANCE = 0.05;
 /** A page costs a call: a room that is late for want of calls must not ask for more of them each time. */
@@ -48,12 +46,12 @@ export class Lateness {
   }
 
   /** An answer came. The time before it in which nothing was read, if messages may have been missed in it; else undefined. */
-  observe(answer: CallTimes, intervalMs: number, perMs = 0): UnreadSpan | undefined {
+  observe(answer: CallTimes, intervalMs: number): UnreadSpan | undefined {
     const last = this.#last;
     this.#last = answer;
     const ms = unreadBetween(last, answer);
     const tolerated = Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
-    return ms > Math.min(tolerated, HELD_MESSAGES / perMs) ? { ms, sinceMs: last.wallAt } : undefined;
+    return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
   }
 
   /** Whether the page may be asked for now; a permit is used up. */

@@ -27,21 +27,13 @@ export class RecentRate {
     this.#answers.push({ at: now, added });
   }
 
-  /** Messages a millisecond over the last minute; of a chat that is read for less, at least so many. */
-  perMs(now: number): number {
-    return this.#addedUntil(now) / MINUTE_MS;
-  }
-
   /** How many messages the `ms` before the page are expected to have had; infinite where nothing is known. */
   expectedIn(ms: number, now: number, page: readonly Item[]): number {
     if (!this.#isKnown) return Number.POSITIVE_INFINITY;
-    const observedMs = Math.min(MINUTE_MS, Math.max(MIN_OBSERVED_MS, now - this.#beganAt));
-    return ms * Math.max(this.#addedUntil(now) / observedMs, perMs(page));
-  }
-
-  #addedUntil(now: number): number {
     const recent = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
-    return recent.reduce((sum, { added }) => sum + added, 0);
+    const added = recent.reduce((sum, answer) => sum + answer.added, 0);
+    const observedMs = Math.min(MINUTE_MS, Math.max(MIN_OBSERVED_MS, now - this.#beganAt));
+    return ms * Math.max(added / observedMs, perMs(page));
   }
 }
 

@@ -59,7 +59,7 @@ export class Unread {
   observe(answer: Batch, intervalMs: number): Read {
     const pages = this.#pages;
     const before = this.#before(answer);
-    const late = this.#lateness.observe(answer, intervalMs, this.#rate.perMs(answer.answeredAt));
+    const late = this.#lateness.observe(answer, intervalMs);
     if (pages.length > 0) {
       return { late: undefined, batches: (items) => withAnswer(pages, items, before, this.#mayMiss) };
     }
