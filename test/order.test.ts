@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { NO_GIFTS } from "../src/rooms/gifts.ts";
-import { historyLength, mergeInOrder } from "../src/rooms/order.ts";
+import { completeInOrder, historyLength, mergeInOrder } from "../src/rooms/order.ts";
 import { type ReadMemory, resolve } from "../src/rooms/resolve.ts";
 import { simulateInProcess } from "../src/simulator/index.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
@@ -160,5 +160,18 @@ describe("a page and the answer that follows it", () => {
     const original = { message: { id: "a", details: {} } } as unknown as Item;
     const replacement = { ...original, replaces: { as: { id: "replaced:a:hash" } } } as unknown as Item;
     assert.deepEqual(mergeInOrder([original, replacement], [replacement]), [original, replacement]);
+  });
+
+  it("leave a deletion behind the answer to the next one, though the page lacks what was deleted", () => {
+    const said = (id: string, publishedAt?: string) =>
+      ({ message: { id, details: { publishedAt } } }) as Item;
+    const first = said("first", "2026-01-01T00:00:01.000000Z");
+    const deleted = said("deleted", "2026-01-01T00:00:02.000000Z");
+    const later = said("later", "2026-01-01T00:00:03.000000Z");
+    const page = [said("earlier deletion"), first, said("deletion"), later];
+    assert.deepEqual(
+      completeInOrder([first, deleted], page, "").map(({ message }) => message.id),
+      ["earlier deletion", "first", "deleted"],
+    );
   });
 });

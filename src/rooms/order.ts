@@ -81,7 +81,8 @@ export function completeInOrder(
 ): readonly Item[] {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
-  const upToAnswer = placed(page, FIRST).filter(({ at }) => at <= upTo);
+  // What bears no time is surely of the answer's time only before an item that is: the page may lack what was deleted.
+  const upToAnswer = placed(page, FIRST).filter(({ until }) => until <= upTo);
   return mergeInOrder(
     upToAnswer.map(({ item }) => item),
     answer,
