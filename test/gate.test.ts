@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { priorityDelayMs } from "../src/rooms/rank.ts";
+import { priorityMs } from "../src/rooms/rank.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { LANES, type Lane } from "../src/upstream/egress/lanes.ts";
@@ -85,10 +85,10 @@ describe("fairness", () => {
       while (!stop.signal.aborted) await call(name, { ...options, dueAt: clock.monotonic() });
     };
     const rooms = [
-      loop("recorded", { priorityDelayMs: 0 }),
-      loop("watched", { priorityDelayMs: 2000 }),
-      loop("lingering", { priorityDelayMs: 4000 }),
-      loop("in time", { priorityDelayMs: 4000, toleranceMs: 1500 }),
+      loop("recorded", { priorityMs: 4000 }),
+      loop("watched", { priorityMs: 2000 }),
+      loop("lingering", { priorityMs: 0 }),
+      loop("in time", { priorityMs: 0, toleranceMs: 1500 }),
     ];
     await clock.advance(100_000);
     stop.abort();
@@ -99,6 +99,18 @@ describe("fairness", () => {
     assert.ok(count("watched") > count("lingering"), `${count("watched")} to ${count("lingering")}`);
     assert.ok(count("lingering") >= 100_000 / 6000, `${count("lingering")}`);
     assert.ok(count("in time") >= 100_000 / 6000, `${count("in time")}`);
+  });
+
+  it("starts a call that is too late before those that are not yet, whatever its rank", async () => {
+    const { clock, call, starts } = gateBench();
+    const first = call("first");
+    const tolerant = Array.from({ length: 8 }, (_, i) =>
+      call(`tolerant ${i}`, { dueAt: 0, toleranceMs: 900 }),
+    );
+    const late = call("late", { dueAt: 0, toleranceMs: 100, priorityMs: 0 });
+    await clock.advance(4000);
+    await Promise.all([first, ...tolerant, late]);
+    assert.equal(starts.findIndex(({ name }) => name === "late") <= 1, true);
   });
 
   it("lets the calls of an opening through between hundreds of polls that are overdue", async () => {
@@ -275,10 +287,10 @@ it("ranks recorded rooms first, then watched ones, then those that linger, and o
     { ...watched, isQuiet: true },
     { ...watched, isWatched: false },
     { ...watched, isWatched: false, isQuiet: true },
-  ].map(priorityDelayMs);
+  ].map(priorityMs);
   assert.deepEqual(
     order,
-    order.toSorted((a, b) => a - b),
+    order.toSorted((a, b) => b - a),
   );
   assert.equal(new Set(order).size, order.length);
 });

@@ -21,7 +21,7 @@ import { historyLength } from "./order.ts";
 import { demandOf } from "./pace.ts";
 import { withAnswer } from "./pages.ts";
 import { Poller, type PollerSettings, type PollerStart } from "./poller.ts";
-import { priorityDelayMs } from "./rank.ts";
+import { priorityMs } from "./rank.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
@@ -177,9 +177,9 @@ export class OwnedRoom {
     this.egress = egress;
     const { lease } = claim;
     const isRecorded = parts.settings.recorded.has(claim.videoId);
-    const delayMs = (isQuiet: boolean) =>
-      priorityDelayMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
-    const own = { egress, appender, lease, priorityDelayMs: delayMs };
+    const rankedMs = (isQuiet: boolean) =>
+      priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
+    const own = { egress, appender, lease, priorityMs: rankedMs };
     this.#poller = new Poller(claim.videoId, start, { ...parts, ...own });
     this.#following = this.room.follow();
     this.#polling = this.#poller.run(this.#windDown.signal, this.#stop.signal);

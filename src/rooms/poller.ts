@@ -41,8 +41,8 @@ export interface PollerStart extends CallTimes {
 export interface PollerParts extends PaceParts {
   appender: Appender;
   lease: Lease;
-  /** By how much the room's late calls stand behind others, in milliseconds. */
-  priorityDelayMs: (isQuiet: boolean) => number;
+  /** How much more overdue the room's late calls count than they are, in milliseconds. */
+  priorityMs: (isQuiet: boolean) => number;
   settings: PollerSettings;
 }
 
@@ -115,11 +115,11 @@ export class Poller {
   }
 
   #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
-    const { egress, lease, priorityDelayMs } = this.#parts;
+    const { egress, lease, priorityMs } = this.#parts;
     return {
       ...egress.queueing,
       dueAt,
-      priorityDelayMs: priorityDelayMs(this.#quiet.isQuiet(dueAt)),
+      priorityMs: priorityMs(this.#quiet.isQuiet(dueAt)),
       beforeStart: () => lease.assertHeld(),
       signal,
     };

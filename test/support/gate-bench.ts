@@ -17,7 +17,7 @@ interface Wishes {
   isPage?: boolean;
   dueAt?: number;
   toleranceMs?: number;
-  priorityDelayMs?: number;
+  priorityMs?: number;
   maxCooldownMs?: number;
   beforeStart?: () => void;
   signal?: AbortSignal;

@@ -15,8 +15,8 @@ export interface CallOptions {
   dueAt?: number;
   /** How late it may start without a loss, in milliseconds; 0 by default. */
   toleranceMs?: number;
-  /** How much later than its tolerance it counts among calls that are too late as well, in milliseconds; 0 by default. */
-  priorityDelayMs?: number;
+  /** How much more overdue it counts than it is, once it is too late, in milliseconds; 0 by default. */
+  priorityMs?: number;
   /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
   maxCooldownMs: number;
   /** Proves the room's lease when the call goes out, behind its queue. A caller for whom it throws is given that, and waits no more. */
@@ -61,12 +61,12 @@ export class Flights {
    */
   async call<T>(call: Call<T>): Promise<Answered<T>> {
     const { signal, key, lane, isPage, maxCooldownMs, beforeStart } = call;
-    const { dueAt = this.#clock.monotonic(), toleranceMs = 0, priorityDelayMs = 0 } = call;
+    const { dueAt = this.#clock.monotonic(), toleranceMs = 0, priorityMs = 0 } = call;
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
     if (this.#gate.cooldownLeftMs(isPage) > maxCooldownMs) throw this.#gate.refusal(isPage);
     const { promise, resolve, reject } = Promise.withResolvers<Answered<unknown>>();
-    const queueing = { lane, dueAt, toleranceMs, priorityDelayMs, maxCooldownMs };
+    const queueing = { lane, dueAt, toleranceMs, priorityMs, maxCooldownMs };
     const waiter: Waiter = { ...queueing, beforeStart, resolve, reject };
     const known = this.#byKey.get(key);
     const flight = known ?? new Flight();
@@ -141,9 +141,9 @@ class Flight implements Waiting {
   }
 
   sortKey(now: number): number {
-    const keys = this.#waiters.values().map(({ dueAt, toleranceMs, priorityDelayMs }) => {
+    const keys = this.#waiters.values().map(({ dueAt, toleranceMs, priorityMs }) => {
       const latestAt = dueAt + toleranceMs;
-      return now > latestAt ? latestAt + priorityDelayMs : latestAt;
+      return now > latestAt ? latestAt - priorityMs : latestAt;
     });
     return Math.min(...keys);
   }

@@ -42,7 +42,7 @@ export interface Waiting {
   readonly signal: AbortSignal;
   readonly dueAt: number;
   readonly lane: Lane;
-  /** By which calls of a lane are ordered: the latest time at which it loses nothing; later once that has passed, by its priority. */
+  /** By which calls of a lane are ordered: the latest time at which it loses nothing; once that has passed, earlier by its priority. */
   sortKey(now: number): number;
   /** Ends the wait of those who do not sit out so long a cooldown. */
   refuseImpatient(cooldownMs: number, refusal: UpstreamError): void;
