@@ -111,12 +111,12 @@ export class Capacity {
   }
 
   #leastPollsPerMs(demand: Demand): number {
-    const { maxLatenessMs, spacingMs } = this.#settings;
+    const { spacingMs } = this.#settings;
     const { intervalMs = this.#usualIntervalMs } = demand;
     const toleranceMs = this.#toleranceMs(demand);
     // A call of another kind that has just started takes a spacing: where that is too long, polls are planned sooner.
     const blockedMs = toleranceMs < spacingMs ? spacingMs : 0;
-    return 1 / Math.max(1, intervalMs + Math.min(maxLatenessMs, toleranceMs) - blockedMs);
+    return 1 / Math.max(1, intervalMs + toleranceMs - blockedMs);
   }
 
   /** The part of the gate's calls that these chats need. */
