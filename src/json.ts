@@ -1,5 +1,10 @@
 /** Safe reading of JSON whose form and size nobody promises: own properties only, a wrong type is `undefined`. */
-import { BOUNDS } from "./upstream/bounds.ts";
+
+/**
+ * The maximum number of objects, lists and their members in JSON text. Real data has up to 20,000; more is not parsed,
+ * for three bytes can cost a hundred.
+ */
+export const MAX_JSON_VALUES = 500_000;
 
 export type JsonObject = Record<string, unknown>;
 
@@ -56,10 +61,10 @@ export function addDefined<T extends object>(
   return object;
 }
 
-/** The value of JSON text; undefined where it is not JSON or holds more values than `BOUNDS.values`. */
+/** The value of JSON text; undefined where it is not JSON or holds more than `MAX_JSON_VALUES`. */
 export function parseJson(text: string): unknown {
   // No value is shorter than a character: only a long text can hold too many.
-  if (text.length > BOUNDS.values && scan(text).values > BOUNDS.values) return undefined;
+  if (text.length > MAX_JSON_VALUES && scan(text).values > MAX_JSON_VALUES) return undefined;
   try {
     return JSON.parse(text);
   } catch {

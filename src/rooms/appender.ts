@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
+import type { Message } from "../protocol/message.ts";
 import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { type Claim, isUnavailable, type MessageSearch, type RoomRecord } from "../store/port.ts";
@@ -107,7 +108,7 @@ export class Appender {
     const ids = new Set([
       ...idsToLookUp(items, memory),
       ...(isSuspect ? items.flatMap(formsOf) : []),
-      ...(settings.isBlanking ? deletionIds(items) : []),
+      ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
     const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage]));
@@ -186,7 +187,11 @@ export class Appender {
   }
 }
 
-/** The ids under which a room may hold the item. */
-function formsOf({ message, replaces }: Item): string[] {
-  return [message.id, ...(replaces ? [replaces.as.id] : [])];
+/** As which messages a room may hold the item. */
+function messagesOf({ message, replaces }: Item): Message[] {
+  return replaces ? [message, replaces.as] : [message];
+}
+
+function formsOf(item: Item): string[] {
+  return messagesOf(item).map(({ id }) => id);
 }

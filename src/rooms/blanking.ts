@@ -13,7 +13,6 @@ import {
   encodeMessage,
   type StoredMessage,
 } from "../store/stored-message.ts";
-import type { Item } from "../upstream/readers/reader.ts";
 
 /** What a deletion is about: one message, or all that an author has said before it. */
 type Target = { messageId: string } | { authorId: string };
@@ -25,10 +24,10 @@ interface Blanked {
 }
 
 /** The ids of which `blankDeleted` must know whether the room holds them. */
-export function deletionIds(items: readonly Item[]): string[] {
-  return items
-    .flatMap(({ message, replaces }) => (replaces ? [message, replaces.as] : [message]))
-    .flatMap((message) => (targetOf(message) ? [message.id] : namesOf(message).map((id) => `deleted:${id}`)));
+export function deletionIds(messages: readonly Message[]): string[] {
+  return messages.flatMap((message) =>
+    targetOf(message) ? [message.id] : namesOf(message).map((id) => `deleted:${id}`),
+  );
 }
 
 /** The place of what the room holds already. */

@@ -8,8 +8,6 @@ export const BOUNDS = {
   answerBytes: 8 * 1024 * 1024,
   /** Things that hold another thing to be read, one in another: reading them takes the stack. Real data has up to 4. */
   holders: 20,
-  /** Objects, lists and their members in JSON. Real data has up to 20,000; more is not parsed, for three bytes can cost a hundred. */
-  values: 500_000,
   /** Places in a page where its data could begin. Real pages have one. */
   candidates: 100,
   /** How often a page is read, all those places together. */
