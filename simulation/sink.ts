@@ -2,8 +2,8 @@
  * A viewer's connection in place of an HTTP response: takes what is written at once, a little later, or not at all while
  * its viewer stalls; what was written and not taken is lost with the connection.
  */
-import type { Form, Packet } from "../src/rooms/form.ts";
-import type { Sink, SinkOwner } from "../src/rooms/sink.ts";
+import type { Form, Packet } from "../src/serving/form.ts";
+import type { Sink, SinkOwner } from "../src/serving/sink.ts";
 
 /** What a connection holds before it asks its writer to wait, in bytes: little, for chats in a run are slow. */
 const HIGH_WATER_BYTES = 1024;

@@ -3,7 +3,7 @@
  * sent must be its room's log, from where its connection began, without a gap.
  */
 import { RelayError } from "../src/protocol/errors.ts";
-import { FORMS, type Form } from "../src/rooms/form.ts";
+import { FORMS, type Form } from "../src/serving/form.ts";
 import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";

@@ -4,8 +4,8 @@
  */
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
-import { FORMS } from "../src/rooms/form.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
+import { FORMS } from "../src/serving/form.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import { MemoryStore } from "../src/store/memory.ts";

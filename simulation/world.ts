@@ -5,7 +5,7 @@
 import { pino } from "pino";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
-import { FORMS } from "../src/rooms/form.ts";
+import { FORMS } from "../src/serving/form.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
-import { NO_GIFTS } from "../src/rooms/gifts.ts";
-import { type ReadMemory, resolve } from "../src/rooms/resolve.ts";
+import { type ReadMemory, resolve } from "../src/reading/log/resolve.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
+import { NO_GIFTS } from "../src/upstream/readers/gifts.ts";
 import { openStream } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 import { CONTEXT, roomLog } from "./support/room-log.ts";

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import type { Message } from "../src/protocol/message.ts";
-import { blankDeleted } from "../src/rooms/blanking.ts";
-import { FORMS } from "../src/rooms/form.ts";
-import { Tail } from "../src/rooms/tail.ts";
+import { FORMS } from "../src/serving/form.ts";
+import { Tail } from "../src/serving/tail.ts";
+import { blankDeleted } from "../src/store/blanking.ts";
 import type { MessageSearch } from "../src/store/port.ts";
 import { encodeMessage, type StoredMessage } from "../src/store/stored-message.ts";
 

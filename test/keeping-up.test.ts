@@ -1,8 +1,8 @@
 /** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { waitAfter } from "../src/rooms/interval.ts";
-import { Lateness, WINDOW_MS } from "../src/rooms/lateness.ts";
+import { waitAfter } from "../src/reading/interval.ts";
+import { Lateness, WINDOW_MS } from "../src/reading/lateness.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { FakeClock } from "./support/fake-clock.ts";

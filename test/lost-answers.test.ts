@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import type { RoomEnd } from "../src/protocol/chat.ts";
-import { Appender } from "../src/rooms/appender.ts";
+import { Appender } from "../src/reading/log/appender.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { type Claim, StoreError } from "../src/store/port.ts";
 import type { EncodedMessage } from "../src/store/stored-message.ts";

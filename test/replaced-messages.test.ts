@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
-import { Appender } from "../src/rooms/appender.ts";
+import { Appender } from "../src/reading/log/appender.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { StoreError } from "../src/store/port.ts";

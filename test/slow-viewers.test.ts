@@ -8,7 +8,7 @@ import { after, before, describe, it, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import { longActions } from "../chaos/long-messages.ts";
-import { STALL_MS, Stall } from "../src/rooms/stall.ts";
+import { STALL_MS, Stall } from "../src/serving/stall.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { Stream } from "./support/stream.ts";
 

@@ -1,8 +1,8 @@
 /** What a room keeps of its newest messages in memory: so many, and so many bytes; the rest is the store's. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FORMS } from "../src/rooms/form.ts";
-import { Tail } from "../src/rooms/tail.ts";
+import { FORMS } from "../src/serving/form.ts";
+import { Tail } from "../src/serving/tail.ts";
 
 const HEAD = 1000;
 const PLAIN = FORMS.plain.bare;

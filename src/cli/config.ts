@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import { parseVideoId } from "../protocol/video-id.ts";
-import { WINDOW_MS } from "../rooms/lateness.ts";
-import { QUIET_AFTER_MS } from "../rooms/quiet-chat.ts";
-import { STALL_MS } from "../rooms/stall.ts";
+import { WINDOW_MS } from "../reading/lateness.ts";
+import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
+import { STALL_MS } from "../serving/stall.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";

@@ -3,8 +3,8 @@ import type { Static, TProperties, TSchema } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
 import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
-import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../rooms/cursor.ts";
 import { ROOM_STATES } from "../rooms/entry-host.ts";
+import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 import { Type } from "./json-schema.ts";
 

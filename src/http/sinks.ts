@@ -1,9 +1,9 @@
 /** The connections of viewers: through Node's response, or as the socket alone where it could be taken. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { bodyEnd, type Form, type Packet } from "../rooms/form.ts";
-import { RunningSum } from "../rooms/gzip.ts";
-import type { Sink, SinkOwner } from "../rooms/sink.ts";
+import { bodyEnd, type Form, type Packet } from "../serving/form.ts";
+import { RunningSum } from "../serving/gzip.ts";
+import type { Sink, SinkOwner } from "../serving/sink.ts";
 import type { SendQueues } from "./send-queues.ts";
 
 /** How long a client may take nothing of what its stream ended with, in milliseconds: as long as a viewer is waited for. */

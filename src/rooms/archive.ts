@@ -2,10 +2,10 @@
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { readCheckpoint } from "../reading/log/checkpoint.ts";
+import { resumeCursor } from "../serving/cursor.ts";
+import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
-import { readCheckpoint } from "./checkpoint.ts";
-import { resumeCursor } from "./cursor.ts";
-import { Room, type RoomParts, type StreamRequest } from "./room.ts";
 
 /** How long a replay that was read to its end answers from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;

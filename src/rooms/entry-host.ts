@@ -1,6 +1,7 @@
 /** What an entry is given: its settings, and what it needs of the rooms around it. */
+
+import type { Room } from "../serving/room.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
-import type { Room } from "./room.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
 /** As metrics and logs name it. `ended`, `released` and `failed` are final. */

@@ -5,6 +5,7 @@
 import { unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { RelayError } from "../protocol/errors.ts";
+import type { Room, StartAt, StreamRequest } from "../serving/room.ts";
 import { isFenced } from "../store/port.ts";
 import { isUpstreamTrouble } from "../upstream/errors.ts";
 import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
@@ -13,7 +14,6 @@ import { FollowedRoom } from "./followed-room.ts";
 import { graceOver } from "./grace.ts";
 import { type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
 import { OwnedRoom } from "./owned-room.ts";
-import type { Room, StartAt, StreamRequest } from "./room.ts";
 
 /** How a room is opened, if not for a viewer of a video of which nothing is known. */
 interface Opening {

@@ -2,11 +2,12 @@
  * A room that another instance reads: its log is followed for the viewers here. Once that instance is gone, by a crash
  * or by a stop, this one claims the room and goes on reading from the checkpoint, for the same viewers.
  */
+
+import { readCheckpoint } from "../reading/log/checkpoint.ts";
+import { Room } from "../serving/room.ts";
 import type { Peers } from "../store/peers.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
-import { readCheckpoint } from "./checkpoint.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import { Room } from "./room.ts";
 
 /** Instances that follow one room try for it one after the other, in no order. */
 const SPREAD_MS = 100;

@@ -1,10 +1,10 @@
 /** How a room comes to be open on this instance: from the store alone, read by this instance, or by another one. */
 import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { StartAt } from "../serving/room.ts";
 import { type EndedRoom, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { OwnedRoom, type OwnedRoomParts, type RoomApplicant } from "./owned-room.ts";
-import type { StartAt } from "./room.ts";
 
 /** How long viewers wait while another instance opens the room, and what they are told to wait then. */
 const LIMIT_MS = 20_000;

@@ -5,24 +5,24 @@
 import { type Clock, wallTimeOf } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { waitAfter } from "../reading/interval.ts";
+import { unreadBetween } from "../reading/lateness.ts";
+import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
+import { lastEgress, lastReadAt, readCheckpoint } from "../reading/log/checkpoint.ts";
+import type { Gap } from "../reading/log/gap.ts";
+import { historyLength } from "../reading/log/order.ts";
+import { withAnswer } from "../reading/log/pages.ts";
+import { demandOf } from "../reading/pace.ts";
+import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
+import { priorityMs } from "../reading/rank.ts";
+import { backfillCursor } from "../serving/cursor.ts";
+import { Room, type RoomParts, type RoomSettings, type StartAt } from "../serving/room.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { type ClaimedRoom, isFenced } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import type { Position } from "../upstream/position.ts";
-import { Appender, type AppenderSettings } from "./appender.ts";
-import { lastEgress, lastReadAt, readCheckpoint } from "./checkpoint.ts";
-import { backfillCursor } from "./cursor.ts";
-import type { Gap } from "./gap.ts";
-import { waitAfter } from "./interval.ts";
-import { unreadBetween } from "./lateness.ts";
-import { historyLength } from "./order.ts";
-import { demandOf } from "./pace.ts";
-import { withAnswer } from "./pages.ts";
-import { Poller, type PollerSettings, type PollerStart } from "./poller.ts";
-import { priorityMs } from "./rank.ts";
-import { Room, type RoomParts, type RoomSettings, type StartAt } from "./room.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 /** A release that the store cannot take is given up: the next claim settles it. */

@@ -4,11 +4,11 @@
  * whose room fails, is tried again.
  */
 import type { Clock } from "../clock.ts";
+import { FORMS } from "../serving/form.ts";
+import type { Sink, SinkOwner } from "../serving/sink.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { FORMS } from "./form.ts";
 import type { Rooms } from "./rooms.ts";
-import type { Sink, SinkOwner } from "./sink.ts";
 
 const RETRY_MS = 60_000;
 

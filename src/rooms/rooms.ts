@@ -3,10 +3,12 @@
  * looked up, counted, ticked and stopped; what happens to one of them is in its entry.
  */
 import { RelayError } from "../protocol/errors.ts";
+import type { AppenderSettings } from "../reading/log/appender.ts";
+import { readCheckpoint } from "../reading/log/checkpoint.ts";
+import type { PollerSettings } from "../reading/poller.ts";
+import type { Room, RoomSettings, StreamRequest } from "../serving/room.ts";
 import type { Peers } from "../store/peers.ts";
 import { StoreError } from "../store/port.ts";
-import type { AppenderSettings } from "./appender.ts";
-import { readCheckpoint } from "./checkpoint.ts";
 import { Entry } from "./entry.ts";
 import {
   type EntryHost,
@@ -17,8 +19,6 @@ import {
 } from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
 import { OwnedRoom } from "./owned-room.ts";
-import type { PollerSettings } from "./poller.ts";
-import type { Room, RoomSettings, StreamRequest } from "./room.ts";
 
 /** Most time between two looks at viewers that may have stalled. */
 const TICK_MS = 1000;

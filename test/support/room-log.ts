@@ -1,7 +1,7 @@
 /** The log of a room, as a poller writes it. */
 import { type Clock, systemClock } from "../../src/clock.ts";
-import { Appender } from "../../src/rooms/appender.ts";
-import type { Gap } from "../../src/rooms/gap.ts";
+import { Appender } from "../../src/reading/log/appender.ts";
+import type { Gap } from "../../src/reading/log/gap.ts";
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
 import { silentLog } from "../../src/telemetry/log.ts";

@@ -2,11 +2,11 @@
  * A time in which nobody read a chat that the room holds the beginning of. Messages of that time may be missing. If what
  * is read next does not overlap with what the room holds, a message of type `gap` takes their place.
  */
-import type { Details } from "../protocol/kinds.ts";
-import type { Message } from "../protocol/message.ts";
-import { event } from "../upstream/readers/event.ts";
-import type { Item } from "../upstream/readers/reader.ts";
-import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
+import type { Details } from "../../protocol/kinds.ts";
+import type { Message } from "../../protocol/message.ts";
+import { event } from "../../upstream/readers/event.ts";
+import type { Item } from "../../upstream/readers/reader.ts";
+import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 
 export interface Gap {
   /** Wall time of the last good answer before it, in milliseconds since 1970. */

@@ -3,9 +3,9 @@
  * showed before, so its contents are known by their order: what is read again begins somewhere in what the room holds,
  * and goes on to its end.
  */
-import type { Message } from "../protocol/message.ts";
-import { replacedId } from "../upstream/readers/change.ts";
-import type { Item } from "../upstream/readers/reader.ts";
+import type { Message } from "../../protocol/message.ts";
+import { replacedId } from "../../upstream/readers/change.ts";
+import type { Item } from "../../upstream/readers/reader.ts";
 
 type Replacing = NonNullable<Item["replaces"]>;
 

@@ -5,9 +5,9 @@
 import type { CallTimes, Clock } from "../clock.ts";
 import type { Batch, Page } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import type { Gap, ReadBatch } from "./gap.ts";
 import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
-import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./pages.ts";
+import type { Gap, ReadBatch } from "./log/gap.ts";
+import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/pages.ts";
 import { RecentRate } from "./recent-rate.ts";
 
 /** What an answer comes with. */

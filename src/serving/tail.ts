@@ -2,8 +2,9 @@
  * The newest messages of a room as bytes, encoded once in each form and shared by all its viewers. It is filled from
  * the store alone, one consecutive batch after the other.
  */
+
+import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import { afterDeletions, Deletions, storedTarget } from "./blanking.ts";
 import type { Form, Packet } from "./form.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */

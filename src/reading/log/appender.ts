@@ -2,17 +2,17 @@
  * The writing side of one room's log. While the store fails it tries again with growing waits and lets nothing
  * else happen, so that polling pauses and nothing is lost; only another owner makes it give up.
  */
-import type { Clock } from "../clock.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
-import type { Message } from "../protocol/message.ts";
-import { retry } from "../retry.ts";
-import type { ObservedStore } from "../store/observed.ts";
-import { type Claim, isUnavailable, type MessageSearch, type RoomRecord } from "../store/port.ts";
-import { type EncodedMessage, encodeMessage, type StoredMessage } from "../store/stored-message.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Item } from "../upstream/readers/reader.ts";
-import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
-import { blankDeleted, deletionIds } from "./blanking.ts";
+import type { Clock } from "../../clock.ts";
+import type { RoomEnd } from "../../protocol/chat.ts";
+import type { Message } from "../../protocol/message.ts";
+import { retry } from "../../retry.ts";
+import { blankDeleted, deletionIds } from "../../store/blanking.ts";
+import type { ObservedStore } from "../../store/observed.ts";
+import { type Claim, isUnavailable, type MessageSearch, type RoomRecord } from "../../store/port.ts";
+import { type EncodedMessage, encodeMessage, type StoredMessage } from "../../store/stored-message.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { Item } from "../../upstream/readers/reader.ts";
+import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
 import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";

@@ -3,10 +3,10 @@
  * restart, an append of unknown outcome), and must then come out as it did before: so it is judged by what the room
  * holds, with its content, just before the append.
  */
-import type { Message } from "../protocol/message.ts";
-import type { Item } from "../upstream/readers/reader.ts";
-import { isBlank } from "./blanking.ts";
-import { type GiftMemory, giftIds, joinGifts } from "./gifts.ts";
+import type { Message } from "../../protocol/message.ts";
+import { isBlank } from "../../store/blanking.ts";
+import { type GiftMemory, giftIds, joinGifts } from "../../upstream/readers/gifts.ts";
+import type { Item } from "../../upstream/readers/reader.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 
 /**

@@ -2,9 +2,9 @@
  * The two forms of one gift in jewels, an item of the list and a widget, as one message of a room: that of whichever
  * came first. Neither form carries a time or the other's id, so what a room has read of late is remembered.
  */
-import { asArray, asNumber, asObject, asString, dig } from "../json.ts";
-import type { Message } from "../protocol/message.ts";
-import type { Gift, Item } from "../upstream/readers/reader.ts";
+import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { Gift, Item } from "./reader.ts";
 
 /** A form of a gift whose other form may still come. */
 interface OpenGift extends Gift {

@@ -1,10 +1,15 @@
 /** What the store keeps with each append, so that a room goes on after a restart: the upstream's position, and the room's own memory. */
-import { asArray, asNumber, asString, dig, parseJson } from "../json.ts";
-import type { RoomRecord } from "../store/port.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { decodePosition, encodePosition, type Position, UnreadablePosition } from "../upstream/position.ts";
+import { asArray, asNumber, asString, dig, parseJson } from "../../json.ts";
+import type { RoomRecord } from "../../store/port.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import {
+  decodePosition,
+  encodePosition,
+  type Position,
+  UnreadablePosition,
+} from "../../upstream/position.ts";
+import { encodeGifts, toGifts } from "../../upstream/readers/gifts.ts";
 import { type Gap, toGap } from "./gap.ts";
-import { encodeGifts, toGifts } from "./gifts.ts";
 import type { ReadMemory } from "./resolve.ts";
 
 /** What a room remembers beside its position. */

@@ -6,13 +6,8 @@ import type { Clock } from "../clock.ts";
 import { omitUndefined } from "../json.ts";
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
-import type { MessageSearch } from "../store/port.ts";
-import {
-  decodeMessage,
-  type EncodedMessage,
-  encodeMessage,
-  type StoredMessage,
-} from "../store/stored-message.ts";
+import type { MessageSearch } from "./port.ts";
+import { decodeMessage, type EncodedMessage, encodeMessage, type StoredMessage } from "./stored-message.ts";
 
 /** What a deletion is about: one message, or all that an author has said before it. */
 type Target = { messageId: string } | { authorId: string };

@@ -3,8 +3,8 @@
  * a page and an answer that follows it while the upstream still holds all that was said between them. Else messages may
  * be missing between the two.
  */
-import type { CallTimes } from "../clock.ts";
-import type { Item } from "../upstream/readers/reader.ts";
+import type { CallTimes } from "../../clock.ts";
+import type { Item } from "../../upstream/readers/reader.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 import { mergeInOrder } from "./order.ts";
 

@@ -3,7 +3,7 @@
  * a room can tell how many messages it is likely to have missed in a short time that it did not read.
  */
 import type { Item } from "../upstream/readers/reader.ts";
-import { isSaid } from "./gap.ts";
+import { isSaid } from "./log/gap.ts";
 
 const MINUTE_MS = 60_000;
 /** A rate of a shorter time is noise. */
