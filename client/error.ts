@@ -1,5 +1,8 @@
 /** The one error that the SDK throws of itself, and which failures it is no use to try again. */
-import type { ErrorCode } from "./types.ts";
+import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
+
+/** `NETWORK`: no answer, or one that broke off. `HTTP`: an answer that is not the service's. */
+export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 export interface ChatErrorOptions {
   status?: number | undefined;

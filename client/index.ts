@@ -3,6 +3,7 @@
  * nothing. What it promises is in docs/sdk.md.
  */
 export { GROUPS } from "../src/protocol/kinds.ts";
+export type { ErrorCode } from "./error.ts";
 export { ChatError } from "./error.ts";
 export { poll } from "./poll.ts";
 export { probe } from "./probe.ts";
@@ -13,7 +14,6 @@ export type {
   ChatOptions,
   Details,
   End,
-  ErrorCode,
   Gap,
   Init,
   Message,

@@ -1,6 +1,5 @@
 /** The types of the SDK. Messages and their details follow from the protocol's table of kinds. */
 import type { Init } from "../src/protocol/chat.ts";
-import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
 import type { GROUPS, Group, MessageType } from "../src/protocol/kinds.ts";
 import type * as protocol from "../src/protocol/message.ts";
 import type { ChatError } from "./error.ts";
@@ -30,9 +29,6 @@ export type TypeOrGroup = MessageType | Group;
 
 /** The types that a list of types and groups names. */
 export type TypesIn<T extends TypeOrGroup> = T extends Group ? (typeof GROUPS)[T][number] : T;
-
-/** `NETWORK`: no answer, or one that broke off. `HTTP`: an answer that is not the service's. */
-export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 /** Messages may be missing between the two cursors. */
 export interface Gap {

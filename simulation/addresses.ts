@@ -5,12 +5,6 @@ import type { World } from "./world.ts";
 const MEAN_PAUSE_MS = 40_000;
 const MAX_LOST_MS = 60_000;
 
-/** `RELAY_EGRESS`: some runs have one address, some several. Drawn apart, so that all else of a seed is as it was. */
-export function drawWays(seed: number): string {
-  const count = new Random(seed, "addresses").pick([1, 1, 2, 3]);
-  return Array.from({ length: count }, (_, i) => (i === 0 ? "direct" : `address-${i}=direct`)).join();
-}
-
 export async function troubleAddresses(world: World, names: readonly string[], until: number): Promise<void> {
   const random = new Random(world.seed, "address trouble");
   const { scheduler, network, journal } = world;

@@ -4,7 +4,7 @@
  * The maximum number of objects, lists and their members in JSON text. Real data has up to 20,000; more is not parsed,
  * for three bytes can cost a hundred.
  */
-export const MAX_JSON_VALUES = 500_000;
+const MAX_JSON_VALUES = 500_000;
 
 export type JsonObject = Record<string, unknown>;
 

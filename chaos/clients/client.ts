@@ -5,6 +5,7 @@
  */
 import type { Random } from "../../src/simulator/random.ts";
 import { CheckedStream } from "./checked-stream.ts";
+import type { Connection, ConnectionContext } from "./connection.ts";
 import { CurlConnection } from "./curl-connection.ts";
 import { EventSourceConnection } from "./eventsource-connection.ts";
 import { HttpConnection } from "./http-connection.ts";
@@ -16,25 +17,6 @@ const MAX_WAIT_MS = 1500;
 const MAX_REFUSED_MS = 2000;
 
 export type ClientKind = "http" | "curl" | "eventsource";
-
-/** One connection of a client, or all of a library that reconnects by itself. */
-export interface Connection {
-  stall(ms: number): void;
-  trickle(ms: number): void;
-  /** Ends it for good: `over` is called, at once or later. May be called again. */
-  cut(): void;
-}
-
-/** What a connection is made from. */
-export interface ConnectionContext {
-  url: URL;
-  /** What the next connection resumes from. */
-  lastEventId(): number | undefined;
-  /** To be called for each request, with what it carries. */
-  begin(lastEventId: number | undefined): CheckedStream;
-  /** To be called once, when there is no connection and there will be none. */
-  over(): void;
-}
 
 const CONNECTIONS: Record<ClientKind, (context: ConnectionContext) => Connection> = {
   http: (context) => new HttpConnection(context),

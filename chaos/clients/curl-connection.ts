@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import type { CheckedStream } from "./checked-stream.ts";
-import type { Connection, ConnectionContext } from "./client.ts";
+import type { Connection, ConnectionContext } from "./connection.ts";
 import { frameParser, isStream } from "./sse.ts";
 
 /** A stopped process cannot read a little: it is stopped and let go in turns. */

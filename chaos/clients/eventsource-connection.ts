@@ -6,7 +6,7 @@
 import { EventSource, type EventSourceFetchInit, type FetchLikeResponse } from "eventsource";
 import { dig } from "../../src/simulator/json.ts";
 import type { CheckedStream } from "./checked-stream.ts";
-import type { Connection, ConnectionContext } from "./client.ts";
+import type { Connection, ConnectionContext } from "./connection.ts";
 import { type Next, SlowReader } from "./slow-reader.ts";
 import { isStream } from "./sse.ts";
 

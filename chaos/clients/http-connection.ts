@@ -1,6 +1,6 @@
 /** A client's connection on `node:http`. */
 import type { CheckedStream } from "./checked-stream.ts";
-import type { Connection, ConnectionContext } from "./client.ts";
+import type { Connection, ConnectionContext } from "./connection.ts";
 import { SLOW_READ_BYTES, SLOW_READ_MS } from "./slow-reader.ts";
 import { SseConnection } from "./sse.ts";
 

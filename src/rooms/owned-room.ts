@@ -10,7 +10,6 @@ import { unreadBetween } from "../reading/lateness.ts";
 import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
 import { lastEgress, lastReadAt, readCheckpoint } from "../reading/log/checkpoint.ts";
 import type { Gap } from "../reading/log/gap.ts";
-import { historyLength } from "../reading/log/order.ts";
 import { withAnswer } from "../reading/log/pages.ts";
 import { demandOf } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
@@ -22,6 +21,7 @@ import { type ClaimedRoom, isFenced } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
+import { historyLength } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };

@@ -4,9 +4,9 @@
  * be missing between the two.
  */
 import type { CallTimes } from "../../clock.ts";
+import { mergeInOrder } from "../../upstream/order.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
-import { mergeInOrder } from "./order.ts";
 
 export interface FreshPage extends CallTimes {
   items: readonly Item[];

@@ -2,7 +2,7 @@
  * A page of a chat and the answer that follows it, as one list in the order of saying. The two overlap, and may show
  * different selections of the chat, so neither simply comes first.
  */
-import type { Item } from "../../upstream/readers/reader.ts";
+import type { Item } from "./readers/reader.ts";
 
 /** Sorts before and after every ISO time. */
 const FIRST = "";
