@@ -4,12 +4,12 @@
  */
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 
-/** What the fence looks at; `end` is null while the room is open. */
-type Guarded = Claim & Pick<RoomRecord, "head"> & { end: unknown };
+/** What the fence looks at. */
+type Guarded = Pick<Claim, "epoch"> & Pick<RoomRecord, "head">;
 
 /**
- * Passes if `claim` is the room's newest one, the room is open, and its head is where the writer believes it
- * to be. Throws `StoreError` "fenced" otherwise.
+ * Passes if `claim` is the room's newest one, and its head is where the writer believes it to be. Throws `StoreError`
+ * "fenced" otherwise.
  */
 export function assertOwner<R extends Guarded>(
   room: R | undefined,
@@ -19,7 +19,6 @@ export function assertOwner<R extends Guarded>(
   const refuse = (reason: string) => new StoreError("fenced", `room ${claim.videoId}: ${reason}`);
   if (!room) throw refuse("it is not in the store");
   if (room.epoch !== claim.epoch) throw refuse(`epoch ${claim.epoch} has given way to ${room.epoch}`);
-  if (room.end !== null) throw refuse("it is finished");
   if (expectedHead !== undefined && room.head !== expectedHead) {
     throw refuse(`its head is ${room.head}, not ${expectedHead}`);
   }

@@ -1,16 +1,14 @@
 /**
- * Whether the store works, as its operations show, and what readiness makes of it. All rooms meet the same failure,
- * so one line reports all of it: when it begins, once a minute while it lasts, and when the store works again.
+ * Whether the store works, as its operations show: each is reported here, once. All rooms meet the same failure, so one
+ * line tells of it: when it begins, once a minute while it lasts, and when the store works again.
  */
 import type { Clock } from "../clock.ts";
-import { Deadline, unlessAborted } from "../deadline.ts";
 import type { StoreOperation } from "../telemetry/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { isUnavailable } from "./port.ts";
 
 /** From one error line to the next: also where the store fails and works by turns, as at the edge of a full disk. */
 const REMIND_MS = 60_000;
-/** How long readiness waits for the write probe: SQLite takes ten seconds to find some failures. */
-const PROBE_LIMIT_MS = 2000;
 /** Whoever needs a read that failed tries again sooner than this: after it, nobody needs it any more. */
 const READ_RETRIED_MS = 10_000;
 
@@ -18,7 +16,6 @@ const READ_RETRIED_MS = 10_000;
 const PROOFS: ReadonlySet<StoreOperation> = new Set<StoreOperation>(["append", "finish", "probeWrite"]);
 
 export class StoreHealth {
-  readonly #probeWrite: () => Promise<void>;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** The operations that failed and have not succeeded since, with the time of the last failure. */
@@ -27,8 +24,7 @@ export class StoreHealth {
   #beganAt = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(probeWrite: () => Promise<void>, clock: Clock, telemetry: Telemetry) {
-    this.#probeWrite = probeWrite;
+  constructor(clock: Clock, telemetry: Telemetry) {
     this.#clock = clock;
     this.#telemetry = telemetry;
   }
@@ -48,17 +44,21 @@ export class StoreHealth {
     else this.#blockedRooms.delete(videoId);
   }
 
-  /** Whether new viewers can be served. A full disk may have room for a probe and none for messages: both must do. */
-  async isReady(): Promise<boolean> {
-    using limit = new Deadline(this.#clock, PROBE_LIMIT_MS);
+  /** The operation's outcome. One that is fenced was answered by a store that works: neither a failure nor a success. */
+  async report<T>(operation: StoreOperation, outcome: Promise<T>): Promise<T> {
+    const beganAt = this.#clock.monotonic();
     try {
-      await unlessAborted(this.#probeWrite(), limit.signal);
-    } catch {
-      // A failure was reported as any operation's is.
-      if (limit.signal.aborted) this.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
-      return false;
+      const value = await outcome;
+      this.#telemetry.storeSucceeded(operation, this.#clock.monotonic() - beganAt);
+      this.#succeeded(operation);
+      return value;
+    } catch (error) {
+      if (isUnavailable(error)) {
+        this.#telemetry.storeFailed(operation, error.message);
+        this.failed(operation, error.message);
+      }
+      throw error;
     }
-    return this.isAvailable && !this.isBlocked;
   }
 
   /** An operation failed; `why` says what to do where that is known. */
@@ -77,7 +77,7 @@ export class StoreHealth {
     this.#telemetry.storeLost(why);
   }
 
-  succeeded(operation: StoreOperation): void {
+  #succeeded(operation: StoreOperation): void {
     if (this.isAvailable) return;
     this.#failing.delete(operation);
     const isProof = PROOFS.has(operation) && !(operation === "probeWrite" && this.isBlocked);

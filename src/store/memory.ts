@@ -7,24 +7,16 @@ import { dig, parseJson } from "../json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
-import { LocalLeases } from "./lease.ts";
 import type { StoreEngine } from "./observed.ts";
-import {
-  type Claim,
-  type ClaimedRoom,
-  type MessageSearch,
-  type RoomRecord,
-  type RoomSummary,
-  StoreError,
-  UNUSED_CLAIM_MS,
-} from "./port.ts";
-import { LocalPresence } from "./presence.ts";
+import { LocalOwnership, type TakenRoom } from "./ownership.ts";
+import { type Claim, type MessageSearch, type RoomRecord, type RoomSummary, StoreError } from "./port.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
-interface HeldRoom {
-  record: RoomRecord & Claim;
-  /** Until the first write under its newest claim: when that was, and the end that the room had before. */
-  claimed: (Pick<RoomRecord, "end" | "endedAt"> & { at: number }) | undefined;
+/** Times are wall milliseconds. */
+interface HeldRoom extends Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
+  epoch: number;
+  readAt: number;
+  endedAt: number | null;
   /** `messages[0]` has the cursor `floor + 1`. */
   messages: StoredMessage[];
   byId: Map<string, StoredMessage>;
@@ -48,13 +40,15 @@ interface Arrival {
 
 export class MemoryStore implements StoreEngine {
   readonly followers: Followers;
-  readonly presence = new LocalPresence();
+  readonly ownership = new LocalOwnership({
+    take: (videoId) => this.#take(videoId),
+    unfinishedRooms: (maxAgoMs) => this.#unfinishedRooms(maxAgoMs),
+  });
   readonly lost = new Promise<never>(() => {});
   readonly #clock: Clock;
   readonly #rooms = new Map<string, HeldRoom>();
   /** In the order of their commits, all rooms together: what pruning takes from. */
   readonly #arrivals: Arrival[] = [];
-  readonly #leases = new LocalLeases();
   #closed = false;
   /** Characters of all messages: the greater part of what is held. */
   #size = 0;
@@ -62,26 +56,6 @@ export class MemoryStore implements StoreEngine {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.followers = new Followers(clock);
-  }
-
-  async claim(videoId: string): Promise<ClaimedRoom> {
-    this.#assertOpen();
-    const room = this.#rooms.get(videoId) ?? this.#newRoom(videoId);
-    const { end, endedAt } = room.claimed ?? room.record;
-    room.claimed = { end, endedAt, at: this.#clock.now() };
-    room.record = { ...room.record, epoch: room.record.epoch + 1, end: null, endedAt: null };
-    return { ...room.record, lastEnd: end, lease: this.#leases.grant(room.record) };
-  }
-
-  async abandon(claim: Claim): Promise<void> {
-    this.#assertOpen();
-    const room = this.#owned(claim);
-    this.#leases.end(claim);
-    const { end = null, endedAt = null } = room.claimed ?? {};
-    room.claimed = undefined;
-    room.record = { ...room.record, epoch: room.record.epoch + 1, end, endedAt };
-    if (room.record.checkpoint === null) this.#rooms.delete(claim.videoId);
-    if (end) this.followers.finished(claim.videoId, room.record.head, end);
   }
 
   async append(
@@ -92,32 +66,41 @@ export class MemoryStore implements StoreEngine {
     overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
     this.#assertOpen();
-    const room = this.#owned(claim, expectedHead);
-    for (const message of overwriting) this.#overwrite(room, message);
-    const added: StoredMessage[] = [];
-    for (const { id, body, details } of messages) {
-      if (room.byId.has(id)) continue;
-      const message = { id, body, details, cursor: expectedHead + added.length + 1 };
-      room.byId.set(id, message);
-      added.push(message);
-      this.#size += sizeOf({ id, body, details });
-    }
-    const head = expectedHead + added.length;
-    const at = this.#clock.now();
-    room.record = { ...room.record, head, checkpoint, checkpointAt: at };
-    room.claimed = undefined;
-    if (added.length > 0) {
-      room.sortedIds = undefined;
-      room.messages.push(...added);
-      room.gaps += countGaps(added);
-      const arrival = { room, messageCount: head - room.record.base, at, next: undefined };
-      this.#arrivals.push(arrival);
-      if (room.last) room.last.next = arrival;
-      room.last = arrival;
-      room.first ??= arrival;
-    }
-    this.followers.added(claim.videoId, added);
-    return added;
+    return this.ownership.write(claim, async () => {
+      const room = this.#rooms.get(claim.videoId) ?? this.#newRoom(claim, expectedHead);
+      assertOwner(room, claim, expectedHead);
+      for (const message of overwriting) this.#overwrite(room, message);
+      const added: StoredMessage[] = [];
+      for (const { id, body, details } of messages) {
+        if (room.byId.has(id)) continue;
+        const message = { id, body, details, cursor: expectedHead + added.length + 1 };
+        room.byId.set(id, message);
+        added.push(message);
+        this.#size += sizeOf({ id, body, details });
+      }
+      const readAt = this.#clock.now();
+      Object.assign(room, {
+        head: expectedHead + added.length,
+        checkpoint,
+        readAt,
+        end: null,
+        endedAt: null,
+      });
+      if (added.length > 0) this.#arrived(room, added);
+      this.followers.added(claim.videoId, added);
+      return added;
+    });
+  }
+
+  #arrived(room: HeldRoom, added: readonly StoredMessage[]): void {
+    room.sortedIds = undefined;
+    room.messages.push(...added);
+    room.gaps += countGaps(added);
+    const arrival = { room, messageCount: room.head - room.base, at: room.readAt, next: undefined };
+    this.#arrivals.push(arrival);
+    if (room.last) room.last.next = arrival;
+    room.last = arrival;
+    room.first ??= arrival;
   }
 
   #overwrite(room: HeldRoom, { id, body, details }: EncodedMessage): void {
@@ -125,24 +108,26 @@ export class MemoryStore implements StoreEngine {
     if (!before) return;
     const message = { id, body, details, cursor: before.cursor };
     room.byId.set(id, message);
-    room.messages[before.cursor - room.record.floor - 1] = message;
+    room.messages[before.cursor - room.floor - 1] = message;
     this.#size += sizeOf(message) - sizeOf(before);
   }
 
   async finish(claim: Claim, end: RoomEnd): Promise<void> {
     this.#assertOpen();
-    const room = this.#owned(claim);
-    this.#leases.end(claim);
-    room.record = { ...room.record, end, endedAt: this.#clock.now() };
-    room.claimed = undefined;
-    this.followers.finished(claim.videoId, room.record.head, end);
+    return this.ownership.write(claim, async () => {
+      const room = this.#rooms.get(claim.videoId);
+      assertOwner(room, claim);
+      this.ownership.end(claim);
+      Object.assign(room, { end, endedAt: this.#clock.now() });
+      this.followers.finished(claim.videoId, room.head, end);
+    });
   }
 
   async read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
     this.#assertOpen();
     const room = this.#rooms.get(videoId);
     if (!room) return [];
-    const start = Math.max(0, after - room.record.floor);
+    const start = Math.max(0, after - room.floor);
     return room.messages.slice(start, start + limit);
   }
 
@@ -162,42 +147,34 @@ export class MemoryStore implements StoreEngine {
 
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {
     this.#assertOpen();
-    return this.#rooms.get(videoId)?.record;
-  }
-
-  async unfinishedRooms(since: number): Promise<RoomRecord[]> {
-    this.#assertOpen();
-    return this.#rooms
-      .values()
-      .filter(({ record, claimed }) => (claimed ?? record).end === null)
-      .map(({ record }) => record)
-      .filter(({ checkpointAt }) => checkpointAt !== null && checkpointAt >= since)
-      .toArray();
+    const room = this.#rooms.get(videoId);
+    return room && this.#toRecord(room);
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {
     this.#assertOpen();
-    const read = this.#rooms.values().filter(({ record }) => record.checkpointAt !== null);
-    return [...read]
-      .sort((a, b) => (b.record.checkpointAt ?? 0) - (a.record.checkpointAt ?? 0))
+    const now = this.#clock.now();
+    return [...this.#rooms.values()]
+      .sort((a, b) => b.readAt - a.readAt)
       .slice(0, limit)
-      .map(toSummary);
+      .map((room) => toSummary(room, now));
   }
 
-  async prune(before: number, limit: number): Promise<number> {
+  async prune(keptMs: number, limit: number): Promise<number> {
     this.#assertOpen();
+    const before = this.#clock.now() - keptMs;
     let left = limit;
     for (const room of this.#finishedBefore(before)) {
       if (left === 0) return limit;
       left -= Math.max(1, this.#deleteOldest(room, left));
-      if (room.messages.length === 0) this.#rooms.delete(room.record.videoId);
+      if (room.messages.length === 0) this.#rooms.delete(room.videoId);
     }
     let done = 0;
     for (const { room, messageCount } of this.#arrivals.slice(0, this.#oldArrivals(before))) {
       if (left === 0) break;
-      const { base, floor } = room.record;
+      const { base, floor } = room;
       left -= this.#deleteOldest(room, Math.min(Math.max(0, base + messageCount - floor), left));
-      if (room.record.floor >= base + messageCount) done++;
+      if (room.floor >= base + messageCount) done++;
     }
     this.#arrivals.splice(0, done);
     return limit - left;
@@ -206,12 +183,13 @@ export class MemoryStore implements StoreEngine {
   async moveCursors(): Promise<number> {
     this.#assertOpen();
     const now = this.#clock.now();
-    const rooms = [...this.#rooms.values()].filter(({ record }) => record.base < now);
+    const rooms = [...this.#rooms.values()].filter(({ base }) => base < now);
     for (const room of rooms) {
-      const { epoch, base, floor, head } = room.record;
-      const by = Math.max(now, head + 1) - base;
-      const moved = { epoch: Math.max(epoch, now) + 1, base: base + by, floor: floor + by, head: head + by };
-      room.record = { ...room.record, ...moved };
+      const by = Math.max(now, room.head + 1) - room.base;
+      room.epoch = Math.max(room.epoch, now) + 1;
+      room.base += by;
+      room.floor += by;
+      room.head += by;
       room.messages = room.messages.map((message) => ({ ...message, cursor: message.cursor + by }));
       room.byId = new Map(room.messages.map((message) => [message.id, message]));
     }
@@ -228,17 +206,38 @@ export class MemoryStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#leases.endAll();
+    this.ownership.endAll();
     this.followers.close();
   }
 
-  #newRoom(videoId: string): HeldRoom {
-    const born = this.#clock.now();
-    const unread = { checkpoint: null, checkpointAt: null, end: null, endedAt: null };
-    const record = { videoId, epoch: born, base: born, floor: born, head: born, ...unread };
+  /** A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room that was pruned. */
+  async #take(videoId: string): Promise<TakenRoom> {
+    this.#assertOpen();
+    const room = this.#rooms.get(videoId);
+    const now = this.#clock.now();
+    if (!room) return { epoch: now + 1, head: now, room: undefined };
+    room.epoch += 1;
+    return { epoch: room.epoch, head: room.head, room: this.#toRecord(room) };
+  }
+
+  async #unfinishedRooms(maxAgoMs: number): Promise<string[]> {
+    this.#assertOpen();
+    const since = this.#clock.now() - maxAgoMs;
+    const open = this.#rooms.values().filter(({ end, readAt }) => end === null && readAt >= since);
+    return open.map(({ videoId }) => videoId).toArray();
+  }
+
+  #newRoom({ videoId, epoch }: Claim, head: number): HeldRoom {
     const room: HeldRoom = {
-      record,
-      claimed: undefined,
+      videoId,
+      epoch,
+      base: head,
+      floor: head,
+      head,
+      checkpoint: "",
+      readAt: 0,
+      end: null,
+      endedAt: null,
       messages: [],
       byId: new Map(),
       gaps: 0,
@@ -249,15 +248,10 @@ export class MemoryStore implements StoreEngine {
     return room;
   }
 
-  #owned(claim: Claim, expectedHead?: number): HeldRoom {
-    const room = this.#rooms.get(claim.videoId);
-    try {
-      assertOwner(room?.record, claim, expectedHead);
-      return room;
-    } catch (error) {
-      this.#leases.end(claim);
-      throw error;
-    }
+  #toRecord({ videoId, base, floor, head, checkpoint, readAt, end, endedAt }: HeldRoom): RoomRecord {
+    const now = this.#clock.now();
+    const endedAgoMs = endedAt === null ? null : now - endedAt;
+    return { videoId, base, floor, head, checkpoint, readAgoMs: now - readAt, end, endedAgoMs };
   }
 
   /** How many of the arrivals are old: up to the last one stored before, of those in front of the first to stay. */
@@ -268,16 +262,11 @@ export class MemoryStore implements StoreEngine {
     return passed.findLastIndex(({ at }) => at < before) + 1;
   }
 
-  /** Nobody owns them any more. Those that never held anything go first, then the longest finished. */
+  /** The longest finished first. */
   #finishedBefore(before: number): HeldRoom[] {
-    const unusedSince = this.#clock.now() - UNUSED_CLAIM_MS;
-    const finishedAt = ({ record, claimed }: HeldRoom) => {
-      if (claimed && claimed.at >= unusedSince) return Number.POSITIVE_INFINITY;
-      const { endedAt } = claimed ?? record;
-      return endedAt ?? (record.checkpoint === null ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
-    };
-    const finished = [...this.#rooms.values()].filter((room) => finishedAt(room) < before);
-    return finished.sort((one, other) => finishedAt(one) - finishedAt(other));
+    const endOf = ({ endedAt }: HeldRoom) => endedAt ?? Number.POSITIVE_INFINITY;
+    const finished = [...this.#rooms.values()].filter((room) => endOf(room) < before);
+    return finished.sort((one, other) => endOf(one) - endOf(other));
   }
 
   /** Deletes a room's oldest messages, as many as there are up to the limit. Returns their number. */
@@ -289,9 +278,8 @@ export class MemoryStore implements StoreEngine {
       this.#size -= sizeOf(message);
     }
     room.gaps -= countGaps(gone);
-    const { base, floor } = room.record;
-    room.record = { ...room.record, floor: floor + gone.length };
-    while (room.first && base + room.first.messageCount <= room.record.floor) room.first = room.first.next;
+    room.floor += gone.length;
+    while (room.first && room.base + room.first.messageCount <= room.floor) room.first = room.first.next;
     return gone.length;
   }
 
@@ -301,10 +289,12 @@ export class MemoryStore implements StoreEngine {
 }
 
 /** Of what is kept up to date with each write: anybody may ask for a list, and messages are many. */
-function toSummary({ record, gaps, first, last }: HeldRoom): RoomSummary {
-  const { videoId, floor, head, end, checkpointAt } = record;
-  const times = { readAt: checkpointAt, firstAt: first?.at ?? null, lastAt: (first && last?.at) ?? null };
-  return { videoId, floor, head, end, ...times, gaps };
+function toSummary(
+  { videoId, floor, head, end, readAt, gaps, first, last }: HeldRoom,
+  now: number,
+): RoomSummary {
+  const times = { firstAt: first?.at ?? null, lastAt: (first && last?.at) ?? null };
+  return { videoId, floor, head, end, readAgoMs: now - readAt, ...times, gaps };
 }
 
 function countGaps(messages: readonly EncodedMessage[]): number {

@@ -12,8 +12,11 @@ const ROOMS_AT_ONCE = 200;
 const MESSAGES_AT_ONCE = 1000;
 const PROGRESS_MS = 1000;
 
-/** A room that was read at least once; one that never held anything is not moved. A claim since its end does not count. */
-export type MovedRoom = RoomRecord & Claim;
+/** A room, with when it was last read and when it ended, in wall milliseconds. */
+export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
+  checkpointAt: number;
+  endedAt: number | null;
+}
 
 /** A message with its place in the order of all commits, and when it was stored, in wall milliseconds. */
 export interface MovedMessage extends StoredMessage {

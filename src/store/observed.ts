@@ -1,32 +1,27 @@
 /**
- * The store as everyone uses it: an engine whose every operation is reported, once and here, to telemetry and to the
- * store's health. Followers read through it too, so an instance that only follows sees its store fail.
+ * The store as everyone uses it: an engine whose every operation is reported to the store's health. Followers read
+ * through it too, so an instance that only follows sees its store fail.
  */
 import type { Clock } from "../clock.ts";
+import { Deadline, unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { StoreOperation } from "../telemetry/metrics.ts";
+import type { SharedPace } from "../shared-pace.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
-import type { Peers } from "./peers.ts";
-import {
-  type Claim,
-  isUnavailable,
-  type MessageSearch,
-  type Restoration,
-  type Retention,
-  type Store,
-  type StoreError,
-} from "./port.ts";
-import type { Presence } from "./presence.ts";
+import type { Ownership } from "./ownership.ts";
+import type { Claim, MessageSearch, Restoration, Retention, Store, StoreError } from "./port.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
+
+/** How long readiness waits for the write probe: SQLite takes ten seconds to find some failures. */
+const PROBE_LIMIT_MS = 2000;
 
 /** What a store implements: all of the port but following, for which it reports its commits to `followers`. */
 export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {
   readonly followers: Followers;
-  readonly presence: Presence;
-  /** Absent where one instance has the store to itself. */
-  readonly peers?: Peers;
+  readonly ownership: Ownership;
+  /** The pace of an egress that instances share by its name; absent where one instance has the store to itself. */
+  paceOf?(egress: string): SharedPace;
   /** Free space where the store lies; absent where it has no disk of its own. */
   freeBytes?(): Promise<number>;
   /** Resolves if the store is lost for good, to an error whose message is one line that says what to do. */
@@ -35,38 +30,49 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Restorati
 
 export class ObservedStore implements Store, Retention, Restoration {
   readonly health: StoreHealth;
-  readonly presence: Presence;
-  readonly peers: Peers | undefined;
+  readonly ownership: Ownership;
   /** As of the engine. The process has to stop: what it reads from now on it cannot store. */
   readonly lost: Promise<StoreError>;
   readonly #engine: StoreEngine;
   readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
 
-  constructor(engine: StoreEngine, clock: Clock, telemetry: Telemetry) {
-    this.presence = engine.presence;
-    this.peers = engine.peers;
+  constructor(
+    engine: StoreEngine,
+    clock: Clock,
+    telemetry: Telemetry,
+    health = new StoreHealth(clock, telemetry),
+  ) {
+    this.health = health;
+    this.ownership = new ObservedOwnership(engine.ownership, health);
     this.#engine = engine;
     this.#clock = clock;
-    this.#telemetry = telemetry;
-    this.health = new StoreHealth(() => this.probeWrite(), clock, telemetry);
     this.lost = engine.lost.then((error) => {
-      this.health.lose(error.message);
+      health.lose(error.message);
       return error;
     });
     telemetry.sources.store = {
       sizeBytes: () => engine.sizeBytes(),
       freeBytes: async () => engine.freeBytes?.(),
-      isAvailable: () => this.health.isAvailable,
+      isAvailable: () => health.isAvailable,
     };
   }
 
-  claim(videoId: string) {
-    return this.#observe("claim", this.#engine.claim(videoId));
+  /** Whether new viewers can be served. A full disk may have room for a probe and none for messages: both must do. */
+  async isReady(): Promise<boolean> {
+    using limit = new Deadline(this.#clock, PROBE_LIMIT_MS);
+    try {
+      await unlessAborted(this.probeWrite(), limit.signal);
+    } catch {
+      // A failure was reported as any operation's is.
+      if (limit.signal.aborted) this.health.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
+      return false;
+    }
+    return this.health.isAvailable && !this.health.isBlocked;
   }
 
-  abandon(claim: Claim) {
-    return this.#observe("abandon", this.#engine.abandon(claim));
+  /** See `StoreEngine.paceOf`. */
+  paceOf(egress: string): SharedPace | undefined {
+    return this.#engine.paceOf?.(egress);
   }
 
   append(
@@ -77,35 +83,31 @@ export class ObservedStore implements Store, Retention, Restoration {
     overwriting: readonly EncodedMessage[] = [],
   ) {
     const outcome = this.#engine.append(claim, expectedHead, messages, checkpoint, overwriting);
-    return this.#observe("append", outcome);
+    return this.health.report("append", outcome);
   }
 
   finish(claim: Claim, end: RoomEnd) {
-    return this.#observe("finish", this.#engine.finish(claim, end));
+    return this.health.report("finish", this.#engine.finish(claim, end));
   }
 
   read(videoId: string, after: number, limit: number) {
-    return this.#observe("read", this.#engine.read(videoId, after, limit));
+    return this.health.report("read", this.#engine.read(videoId, after, limit));
   }
 
   messagesById(videoId: string, ids: readonly string[]) {
-    return this.#observe("messagesById", this.#engine.messagesById(videoId, ids));
+    return this.health.report("messagesById", this.#engine.messagesById(videoId, ids));
   }
 
   find(videoId: string, by: MessageSearch) {
-    return this.#observe("find", this.#engine.find(videoId, by));
+    return this.health.report("find", this.#engine.find(videoId, by));
   }
 
   getRoom(videoId: string) {
-    return this.#observe("getRoom", this.#engine.getRoom(videoId));
-  }
-
-  unfinishedRooms(since: number) {
-    return this.#observe("unfinishedRooms", this.#engine.unfinishedRooms(since));
+    return this.health.report("getRoom", this.#engine.getRoom(videoId));
   }
 
   listRooms(limit: number) {
-    return this.#observe("listRooms", this.#engine.listRooms(limit));
+    return this.health.report("listRooms", this.#engine.listRooms(limit));
   }
 
   follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd> {
@@ -113,15 +115,15 @@ export class ObservedStore implements Store, Retention, Restoration {
   }
 
   probeWrite() {
-    return this.#observe("probeWrite", this.#engine.probeWrite());
+    return this.health.report("probeWrite", this.#engine.probeWrite());
   }
 
-  prune(before: number, limit: number) {
-    return this.#observe("prune", this.#engine.prune(before, limit));
+  prune(keptMs: number, limit: number) {
+    return this.health.report("prune", this.#engine.prune(keptMs, limit));
   }
 
   moveCursors() {
-    return this.#observe("moveCursors", this.#engine.moveCursors());
+    return this.health.report("moveCursors", this.#engine.moveCursors());
   }
 
   sizeBytes() {
@@ -131,21 +133,43 @@ export class ObservedStore implements Store, Retention, Restoration {
   close() {
     return this.#engine.close();
   }
+}
 
-  /** An operation that is fenced was answered by a store that works: neither a failure nor a success. */
-  async #observe<T>(operation: StoreOperation, outcome: Promise<T>): Promise<T> {
-    const beganAt = this.#clock.monotonic();
-    try {
-      const value = await outcome;
-      this.#telemetry.storeSucceeded(operation, this.#clock.monotonic() - beganAt);
-      this.health.succeeded(operation);
-      return value;
-    } catch (error) {
-      if (isUnavailable(error)) {
-        this.#telemetry.storeFailed(operation, error.message);
-        this.health.failed(operation, error.message);
-      }
-      throw error;
-    }
+/** The ownership, its questions reported as the store's operations are. */
+class ObservedOwnership implements Ownership {
+  readonly #own: Ownership;
+  readonly #health: StoreHealth;
+
+  constructor(own: Ownership, health: StoreHealth) {
+    this.#own = own;
+    this.#health = health;
+  }
+
+  take(videoId: string) {
+    return this.#health.report("take", this.#own.take(videoId));
+  }
+
+  freed(videoId: string, signal: AbortSignal) {
+    return this.#own.freed(videoId, signal);
+  }
+
+  orphans(graceMs: number, signal: AbortSignal) {
+    return this.#own.orphans(graceMs, signal);
+  }
+
+  setViewers(videoId: string, viewers: number) {
+    this.#own.setViewers(videoId, viewers);
+  }
+
+  watchedForMs(videoId: string) {
+    return this.#health.report("watchedForMs", this.#own.watchedForMs(videoId));
+  }
+
+  wantedElsewhere(videoIds: readonly string[]) {
+    return this.#health.report("wantedElsewhere", this.#own.wantedElsewhere(videoIds));
+  }
+
+  oneTooMany() {
+    return this.#health.report("oneTooMany", this.#own.oneTooMany());
   }
 }

@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { StoreHealth } from "./health.ts";
 import { MemoryStore } from "./memory.ts";
 import { type MigrationEnd, type MigrationProgress, migrate } from "./migration.ts";
 import { ObservedStore } from "./observed.ts";
@@ -17,6 +18,11 @@ import { SqliteThread } from "./sqlite/thread.ts";
 const SQLITE_URL = /^sqlite:(.+)$/s;
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
 
+/** Whether several instances can share the store of that URL. */
+export function isShared(url: string): boolean {
+  return POSTGRES_URL.test(url);
+}
+
 /** A store that cannot be used as it was named: its message is one line that says what to do. */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
@@ -24,7 +30,7 @@ export class StoreOpenError extends Error {
 
 /** What a store that several instances share needs to know beside its URL. */
 export const SHARED_DEFAULTS: PostgresSettings = {
-  leaseMs: 10_000,
+  leaseMs: 6000,
   graceMs: 90_000,
   listenUrl: undefined,
   isNotifying: true,
@@ -43,10 +49,11 @@ export async function openStore(
   file = FILE_DEFAULTS,
 ): Promise<ObservedStore> {
   if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
-  if (POSTGRES_URL.test(url)) {
+  if (isShared(url)) {
     const { openPostgres } = await import("./postgres/open.ts");
-    const opened = await openPostgres(url, shared, clock, telemetry).catch(refuse);
-    return new ObservedStore(opened, clock, telemetry);
+    const health = new StoreHealth(clock, telemetry);
+    const opened = await openPostgres(url, shared, clock, telemetry, health).catch(refuse);
+    return new ObservedStore(opened, clock, telemetry, health);
   }
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) {
@@ -100,7 +107,7 @@ export async function migrateStore(
 async function openMigrationEnd(url: string, role: "from" | "to"): Promise<MigrationEnd> {
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (path) return new SqliteMigrationEnd(realPath(path), role);
-  if (!POSTGRES_URL.test(url)) throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
+  if (!isShared(url)) throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
   const { PostgresMigrationEnd } = await import("./postgres/migration-end.ts");
   return await PostgresMigrationEnd.open(url, role);
 }

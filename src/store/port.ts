@@ -1,6 +1,6 @@
 /**
- * The durable log of every room, and who owns it. The poller may only append, rooms may only follow; so
- * nothing reaches a viewer that is not durable. Every implementation passes the same contract suite.
+ * The durable log of every room. The poller may only append, rooms may only follow; so nothing reaches a viewer that is
+ * not durable. Every implementation passes the same contract suite. Who may append is in `ownership.ts`.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
@@ -12,19 +12,18 @@ export interface RoomRecord {
   base: number;
   floor: number;
   head: number;
-  /** Where the poller stands, as JSON text that only the poller reads; null before the first append. */
-  checkpoint: string | null;
-  /** Wall time of the last append, milliseconds since 1970; null before the first. */
-  checkpointAt: number | null;
+  /** Where the poller stands, as JSON text that only the poller reads. */
+  checkpoint: string;
+  /** How long ago the last append was, in milliseconds, by the store's clock. */
+  readAgoMs: number;
   /** Null while the room is open. */
   end: RoomEnd | null;
-  endedAt: number | null;
+  /** How long ago it ended, in milliseconds, by the store's clock. */
+  endedAgoMs: number | null;
 }
 
 /** What a list of rooms shows of one. Times are wall milliseconds. */
-export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "head" | "end"> {
-  /** When the room was last read; null where it never was. */
-  readAt: number | null;
+export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "head" | "end" | "readAgoMs"> {
   /** When the oldest and the newest of the messages that are kept were stored; null where there is none. */
   firstAt: number | null;
   lastAt: number | null;
@@ -41,48 +40,13 @@ export interface Claim {
 /** Which messages of a room are searched for: those whose ids begin so, or those of an author. */
 export type MessageSearch = { idPrefix: string } | { authorId: string };
 
-/** How long a claim is good for. */
-export interface Lease {
-  /**
-   * To be asked when an upstream call goes out. Throws `StoreError`: "fenced" once the room is no longer the caller's,
-   * "unavailable" while it cannot be proved that it still is.
-   */
-  assertHeld(): void;
-}
-
-/** A room as its new owner finds it. */
-export interface ClaimedRoom extends RoomRecord, Claim {
-  /** How the room was over before the claim opened it again; null where it was open, or is new. */
-  readonly lastEnd: RoomEnd | null;
-  readonly lease: Lease;
-}
-
-/**
- * Whoever made a claim and appended nothing under it for so long has died. Anyone can ask for any video, so a room that
- * never held anything is not kept for as long as messages are.
- */
-export const UNUSED_CLAIM_MS = 3_600_000;
-
 export interface Store {
   /**
-   * Makes the caller the room's owner under a new epoch, or resolves to undefined where another instance owns it. An
-   * unknown room is born with base, floor and head at the wall clock's milliseconds; a finished one is open again and
-   * goes on with its cursors and its checkpoint. Nothing of that is final before the first append: `abandon` takes it
-   * back, and if the process dies instead, neither a newborn room nor a finished one counts as unfinished.
-   */
-  claim(videoId: string): Promise<ClaimedRoom | undefined>;
-
-  /**
-   * Gives a claim up. If nothing was appended under it, the room is what it was before: gone if it never held
-   * anything, else with the end that it had, which its followers are given. Rejects as `append` does.
-   */
-  abandon(claim: Claim): Promise<void>;
-
-  /**
    * Appends in order, under cursors `expectedHead + 1`, `+ 2`, …, what the room does not hold yet (by id), and
-   * moves the checkpoint in the same commit. Durable when it resolves; resolves to what was added, which
-   * may be nothing. Rejects with `StoreError` "fenced" (nothing stored: epoch or head has moved, or the room
-   * is finished) or "unavailable" (outcome unknown: read the room, then append the same again). Text is kept
+   * moves the checkpoint in the same commit. The first one makes a room that does not exist yet, with its base at
+   * `expectedHead`, and opens one that has ended. Durable when it resolves; resolves to what was added, which
+   * may be nothing. Rejects with `StoreError` "fenced" (nothing stored: epoch or head has moved, or the claim has ended
+   * with the room) or "unavailable" (outcome unknown: read the room, then append the same again). Text is kept
    * as it is, but for lone surrogates, which may become U+FFFD. `overwriting`: what the room holds under their ids is
    * these from the same commit on, under the cursors that it has; what it does not hold is left out. Followers that
    * were given the former text are not told.
@@ -96,8 +60,8 @@ export interface Store {
   ): Promise<StoredMessage[]>;
 
   /**
-   * Closes the room for good or until the next claim. Rejects as `append` does; finishing twice is "fenced", so
-   * after an unknown outcome the room tells whether it is finished.
+   * Closes the room until the next owner's first append. The claim ends with it. Rejects as `append` does; finishing
+   * twice is "fenced", so after an unknown outcome the room tells whether it is finished.
    */
   finish(claim: Claim, end: RoomEnd): Promise<void>;
 
@@ -111,9 +75,6 @@ export interface Store {
   find(videoId: string, by: MessageSearch): Promise<StoredMessage[]>;
 
   getRoom(videoId: string): Promise<RoomRecord | undefined>;
-
-  /** Open rooms whose checkpoint is not older than `since` (wall milliseconds): what a restart takes up. */
-  unfinishedRooms(since: number): Promise<RoomRecord[]>;
 
   /** At most `limit` rooms, those that were read last first. */
   listRooms(limit: number): Promise<RoomSummary[]>;
@@ -139,22 +100,23 @@ export interface Store {
 
 export interface Retention {
   /**
-   * One bounded step of deleting what was stored before `before` (wall milliseconds), in one commit: rooms that
-   * were finished before then, the longest finished first, each from its oldest message on and gone with its last;
+   * One bounded step of deleting what was stored longer ago than `keptMs` (by the store's clock), in one commit: rooms
+   * that were finished before then, the longest finished first, each from its oldest message on and gone with its last;
    * once there is none left, the oldest messages of all other rooms, in the order of their commits. A message whose time
-   * lies ahead of the clock was stored while the clock was wrong: it goes with the next one after it. Floors rise with what is deleted. Rooms that never
-   * held anything and were claimed `UNUSED_CLAIM_MS` ago go too. Resolves to the number of entries deleted, `limit` at
-   * most: messages, and rooms that held none. Fewer than `limit` means done.
+   * lies ahead of the clock was stored while the clock was wrong: it goes with the next one after it. Floors rise with
+   * what is deleted. What takers that died left of rooms that were never read goes too, also where all is kept
+   * (`keptMs` infinite). Resolves to the number of entries deleted, `limit` at most: messages, and rooms that held none.
+   * Fewer than `limit` means done.
    */
-  prune(before: number, limit: number): Promise<number>;
+  prune(keptMs: number, limit: number): Promise<number>;
 }
 
 /** For a store that was restored from a backup: clients may hold cursors that it has not given out yet. */
 export interface Restoration {
   /**
-   * Moves each room that was born before now to cursors that nobody can hold, in one commit: base to the wall clock's
+   * Moves each room that was born before now to cursors that nobody can hold, in one commit: base to the clock's
    * milliseconds, or just above the head where that is later; floor, head and messages by as much. Epochs move too.
-   * To be called before any room is claimed or followed. Resolves to the number of rooms moved.
+   * To be called before any room is taken or followed. Resolves to the number of rooms moved.
    */
   moveCursors(): Promise<number>;
 }

@@ -19,7 +19,7 @@ const STEP_ENTRIES = 1000;
 /** Between two steps, so that appends come first. Some 15,000 entries a second can still be forgotten. */
 const PAUSE_MS = 50;
 
-/** Runs until the signal aborts; 0 days keeps all. */
+/** Runs until the signal aborts; 0 days keeps all messages. */
 export async function runRetention(
   store: Retention,
   days: number,
@@ -27,27 +27,26 @@ export async function runRetention(
   telemetry: Telemetry,
   signal: AbortSignal,
 ): Promise<void> {
-  if (days === 0) return;
-  const keptMs = days * DAY_MS;
+  const keptMs = days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
   const roundMs = Math.max(SHORTEST_ROUND_MS, Math.min(LONGEST_ROUND_MS, keptMs / ROUNDS_PER_RETENTION));
   try {
     for (let offsetMs = wallOffsetMs(clock); ; ) {
       const jumpedMs = wallOffsetMs(clock) - offsetMs;
       offsetMs += jumpedMs;
       if (jumpedMs > roundMs) telemetry.pruningPostponed(jumpedMs);
-      else await pruneUntil(clock.now() - keptMs);
+      else await prune();
       await clock.sleep(roundMs, signal);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   }
 
-  async function pruneUntil(before: number): Promise<void> {
+  async function prune(): Promise<void> {
     let entries = 0;
     try {
       for (let step = STEP_ENTRIES; step === STEP_ENTRIES; entries += step) {
         signal.throwIfAborted();
-        step = await store.prune(before, STEP_ENTRIES);
+        step = await store.prune(keptMs, STEP_ENTRIES);
         await clock.sleep(PAUSE_MS, signal);
       }
       telemetry.pruned(entries);

@@ -18,19 +18,27 @@ interface EgressSource {
 
 /** The operations of a store, as metrics and log name them. */
 export type StoreOperation =
-  | "claim"
-  | "abandon"
   | "append"
   | "finish"
   | "read"
   | "messagesById"
   | "find"
   | "getRoom"
-  | "unfinishedRooms"
   | "listRooms"
   | "probeWrite"
   | "prune"
-  | "moveCursors";
+  | "moveCursors"
+  // of rooms' ownership
+  | "take"
+  | "giveBack"
+  | "renew"
+  | "setViewers"
+  | "watchedForMs"
+  | "wantedElsewhere"
+  | "oneTooMany"
+  // where several instances share it
+  | "sweep"
+  | "orphans";
 
 /** What gauges read whenever metrics are collected. */
 export interface MetricSources {

@@ -155,13 +155,18 @@ export class Telemetry {
     this.log.info({ videoId }, "recorded to the chat's end");
   }
 
+  /** A room goes on from its checkpoint: after a restart, or because its owner is gone. */
   roomResumed(videoId: string, cursor: number): void {
+    this.#shared?.takeovers.inc();
     this.log.info({ videoId, cursor }, "room resumed from its checkpoint");
   }
 
-  checkpointUnreadable(videoId: string, why: string): void {
+  checkpointUnreadable(videoId: string): void {
     this.#metrics.unreadableCheckpoints.inc();
-    this.log.warn({ videoId, why }, "a stored checkpoint cannot be read: its room will be bootstrapped anew");
+    this.log.warn(
+      { videoId },
+      "what is stored of a room's reading cannot be read: messages may be missing, which a gap will say",
+    );
   }
 
   roomReopened(videoId: string, why: string): void {
@@ -299,15 +304,9 @@ export class Telemetry {
     this.log.warn({ why }, "the connection that listens to other instances is lost: it is made again");
   }
 
-  /** Another instance had read the room before. */
-  roomTakenOver(videoId: string, cursor: number): void {
-    this.#shared?.takeovers.inc();
-    this.log.info({ videoId, cursor }, "room taken over from another instance");
-  }
-
-  /** Another instance reads it now. */
+  /** Another instance reads it now, or shall. */
   roomGivenWay(videoId: string): void {
-    this.log.info({ videoId }, "room taken over by another instance: it is followed from now on");
+    this.log.info({ videoId }, "the room is left to another instance: it is followed from now on");
   }
 
   storeLost(why: string): void {
@@ -323,6 +322,14 @@ export class Telemetry {
     this.log.warn(
       { jumpedMs: Math.round(jumpedMs) },
       "the system clock jumped ahead: nothing is deleted by it before the next round of the retention",
+    );
+  }
+
+  /** The database is another one, or its history is another. */
+  lineageAdopted(rooms: number): void {
+    this.log.warn(
+      { rooms },
+      "the database has failed over, or is another server: all rooms were moved to new cursors, with their messages",
     );
   }
 

@@ -11,7 +11,7 @@ import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase } from "./schema.t
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
       ending as "end", ended_at as endedAt
-    from room where checkpoint is not null and video_id > ? order by video_id limit ?`,
+    from room where video_id > ? order by video_id limit ?`,
   messages: `select seq, video_id as videoId, cursor, id, body, details, at from message join room on key = room
     where seq > ? order by seq limit ?`,
   count: "select count(*) as messages from message",

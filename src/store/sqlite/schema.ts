@@ -60,9 +60,12 @@ const STEPS: readonly string[] = [
      unique (room, cursor),
      unique (room, id)
    ) strict;`,
-  // Set by a claim, cleared by the first write under it; until then `ending` and `ended_at` are from before the claim.
   `alter table room add column claimed_at integer;
    create index room_claimed on room (claimed_at) where claimed_at is not null;`,
+  // A room exists if and only if it was read: who takes one writes nothing before the first append.
+  `drop index room_claimed;
+   alter table room drop column claimed_at;
+   delete from room where checkpoint is null;`,
 ];
 
 /** Stands in a file that a migration has not filled to its end, and holds how far it has. */

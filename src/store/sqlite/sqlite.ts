@@ -8,29 +8,19 @@ import { dirname } from "node:path";
 import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
-import { LocalLeases } from "../lease.ts";
 import type { StoreEngine } from "../observed.ts";
-import {
-  type Claim,
-  type ClaimedRoom,
-  isUnavailable,
-  type MessageSearch,
-  type RoomRecord,
-  type RoomSummary,
-  type StoreError,
-} from "../port.ts";
-import { LocalPresence } from "../presence.ts";
+import { LocalOwnership } from "../ownership.ts";
+import type { Claim, MessageSearch, RoomRecord, RoomSummary, StoreError } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import type { StoreThread } from "./thread.ts";
 
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
-  readonly presence = new LocalPresence();
+  readonly ownership: LocalOwnership;
   readonly lost: Promise<StoreError>;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: StoreThread;
-  readonly #leases = new LocalLeases();
 
   /** `path` is absolute. Nothing is opened before the first call. */
   constructor(path: string, clock: Clock, thread: StoreThread) {
@@ -39,18 +29,10 @@ export class SqliteStore implements StoreEngine {
     this.#thread = thread;
     this.lost = this.#thread.lost;
     this.followers = new Followers(clock);
-  }
-
-  async claim(videoId: string): Promise<ClaimedRoom> {
-    const claimed = await this.#thread.call("claim", videoId, this.#clock.now());
-    return { ...claimed, lease: this.#leases.grant(claimed) };
-  }
-
-  async abandon({ videoId, epoch }: Claim): Promise<void> {
-    const claim = { videoId, epoch };
-    const { head, end } = (await this.#outcome(claim, this.#thread.call("abandon", claim))) ?? {};
-    this.#leases.end(claim);
-    if (head !== undefined && end) this.followers.finished(videoId, head, end);
+    this.ownership = new LocalOwnership({
+      take: (videoId) => thread.call("take", videoId, clock.now()),
+      unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", clock.now() - maxAgoMs),
+    });
   }
 
   async append(
@@ -60,12 +42,13 @@ export class SqliteStore implements StoreEngine {
     checkpoint: string,
     overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
-    const claim = { videoId, epoch }; // what else a claimed room holds cannot go, or need not, to the thread
+    const claim = { videoId, epoch }; // what else a hold has cannot go to the thread
     const batch = messages.map(wellFormed);
     const over = overwriting.map(wellFormed);
     const now = this.#clock.now();
-    const call = this.#thread.call("append", claim, expectedHead, batch, checkpoint, now, over);
-    const indexes = await this.#outcome(claim, call);
+    const indexes = await this.#write(claim, () =>
+      this.#thread.call("append", claim, expectedHead, batch, checkpoint, now, over),
+    );
     const added: StoredMessage[] = [];
     for (const index of indexes) {
       const message = batch[index];
@@ -77,8 +60,8 @@ export class SqliteStore implements StoreEngine {
 
   async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
     const claim = { videoId, epoch };
-    const head = await this.#outcome(claim, this.#thread.call("finish", claim, end, this.#clock.now()));
-    this.#leases.end(claim);
+    const head = await this.#write(claim, () => this.#thread.call("finish", claim, end, this.#clock.now()));
+    this.ownership.end(claim);
     this.followers.finished(videoId, head, end);
   }
 
@@ -95,19 +78,15 @@ export class SqliteStore implements StoreEngine {
   }
 
   getRoom(videoId: string): Promise<RoomRecord | undefined> {
-    return this.#thread.call("getRoom", videoId);
-  }
-
-  unfinishedRooms(since: number): Promise<RoomRecord[]> {
-    return this.#thread.call("unfinishedRooms", since);
+    return this.#thread.call("getRoom", videoId, this.#clock.now());
   }
 
   listRooms(limit: number): Promise<RoomSummary[]> {
-    return this.#thread.call("listRooms", limit);
+    return this.#thread.call("listRooms", limit, this.#clock.now());
   }
 
-  prune(before: number, limit: number): Promise<number> {
-    return this.#thread.call("prune", before, limit, this.#clock.now());
+  prune(keptMs: number, limit: number): Promise<number> {
+    return this.#thread.call("prune", keptMs, limit, this.#clock.now());
   }
 
   moveCursors(): Promise<number> {
@@ -139,16 +118,15 @@ export class SqliteStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.followers.close();
-    this.#leases.endAll();
+    this.ownership.endAll();
     await this.#thread.close();
   }
 
   /** A write that fails may have been committed all the same: the followers have to look for themselves. */
-  async #outcome<T>(claim: Claim, call: Promise<T>): Promise<T> {
+  async #write<T>(claim: Claim, act: () => Promise<T>): Promise<T> {
     try {
-      return await call;
+      return await this.ownership.write(claim, act);
     } catch (error) {
-      if (!isUnavailable(error)) this.#leases.end(claim);
       this.followers.resync(claim.videoId);
       throw error;
     }

@@ -6,47 +6,40 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
-import {
-  type Claim,
-  type ClaimedRoom,
-  type MessageSearch,
-  type RoomRecord,
-  type RoomSummary,
-  UNUSED_CLAIM_MS,
-} from "../port.ts";
+import type { TakenRoom } from "../ownership.ts";
+import type { Claim, MessageSearch, RoomRecord, RoomSummary } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { APPLICATION_ID, AUTHOR_ID } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
-type RoomRow = Omit<RoomRecord & Claim, "end"> & { key: number; end: string | null; isClaimed: 0 | 1 };
-type ClaimedRow = RoomRow & { lastEnd: string | null };
+/** Times are wall milliseconds, as those of all calls. */
+interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
+  key: number;
+  epoch: number;
+  readAt: number;
+  end: string | null;
+  endedAt: number | null;
+}
 
-/** A room as it stands: open, where it was claimed since its end. */
-const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
-  claimed_at is not null as isClaimed, iif(claimed_at is null, ending, null) as end,
-  iif(claimed_at is null, ended_at, null) as endedAt`;
+const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
+  ending as end, ended_at as endedAt`;
 
 const SQL = {
-  // A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room of that
-  // name that was pruned, or lost with its store, so no claim of that time can pass for a new one.
-  claim: `insert into room (video_id, epoch, base, floor, head, claimed_at)
-    values (:videoId, :now + 1, :now, :now, :now, :now)
-    on conflict (video_id) do update set epoch = epoch + 1, claimed_at = :now
-    returning ${ROOM}, ending as lastEnd`,
-  unclaim: `update room set epoch = epoch + 1, claimed_at = null where key = ? returning ${ROOM}`,
-  reopen: "update room set ending = null, ended_at = null, claimed_at = null where key = ?",
+  take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
+  newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
+    returning ${ROOM}`,
   room: `select ${ROOM} from room where video_id = ?`,
-  unfinishedRooms: `select ${ROOM} from room where ended_at is null and checkpoint_at >= ?`,
-  listRooms: `select video_id as videoId, floor, head, iif(claimed_at is null, ending, null) as end,
-      checkpoint_at as readAt,
+  unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
+  listRooms: `select video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
       (select at from message where room = key and cursor = floor + 1) as firstAt,
       (select at from message where room = key and cursor = head) as lastAt,
       (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps
-    from room where checkpoint_at is not null order by checkpoint_at desc limit ?`,
+    from room order by checkpoint_at desc limit :limit`,
   insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
-  moveOn: "update room set head = ?, checkpoint = ?, checkpoint_at = ? where key = ?",
-  finish: "update room set ending = ?, ended_at = ?, claimed_at = null where key = ?",
+  moveOn: `update room set head = ?, checkpoint = ?, checkpoint_at = ?, ending = null, ended_at = null
+    where key = ?`,
+  finish: "update room set ending = ?, ended_at = ? where key = ?",
   read: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
   messageById: `select cursor, id, body, details from message
@@ -57,9 +50,7 @@ const SQL = {
   byAuthor: `select cursor, id, body, details from message
     where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} = :authorId`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
-  unused: "select key, floor, head from room where claimed_at < :unusedSince and checkpoint is null limit 1",
-  longestFinished: `select key, floor, head from room where ended_at < :before
-    and (claimed_at is null or claimed_at < :unusedSince) order by ended_at limit 1`,
+  longestFinished: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
   deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
   deleteRoom: "delete from room where key = ?",
@@ -84,20 +75,11 @@ export class Tables {
     ) as Record<keyof typeof SQL, StatementSync>;
   }
 
-  claim(videoId: string, now: number): Omit<ClaimedRoom, "lease"> {
-    const { lastEnd, ...row } = this.#sql.claim.get({ videoId, now }) as unknown as ClaimedRow;
-    return { ...toRecord(row), lastEnd: toEnd(lastEnd) };
-  }
-
-  /** Returns the room as it was before the claim, or undefined where it is gone. */
-  abandon(claim: Claim): RoomRecord | undefined {
-    const claimed = this.#row(claim.videoId);
-    assertOwner(claimed, claim);
-    if (claimed.checkpoint === null) {
-      this.#sql.deleteRoom.run(claimed.key);
-      return undefined;
-    }
-    return toRecord(this.#sql.unclaim.get(claimed.key) as unknown as RoomRow);
+  /** A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room that was pruned. */
+  take(videoId: string, now: number): TakenRoom {
+    const row = this.#sql.take.get(videoId) as RoomRow | undefined;
+    if (!row) return { epoch: now + 1, head: now, room: undefined };
+    return { epoch: row.epoch, head: row.head, room: toRecord(row, now) };
   }
 
   /** Returns the indexes of the messages that were added; they have the cursors from `expectedHead + 1` on. */
@@ -109,7 +91,7 @@ export class Tables {
     now: number,
     overwriting: readonly EncodedMessage[],
   ): number[] {
-    const room = this.#row(claim.videoId);
+    const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
     assertOwner(room, claim, expectedHead);
     const added: number[] = [];
     for (const [index, { id, body, details }] of messages.entries()) {
@@ -118,7 +100,6 @@ export class Tables {
       if (changes === 1) added.push(index);
     }
     for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
-    if (room.isClaimed) this.#sql.reopen.run(room.key);
     this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
     return added;
   }
@@ -147,27 +128,29 @@ export class Tables {
     return found as unknown as StoredMessage[];
   }
 
-  getRoom(videoId: string): RoomRecord | undefined {
+  getRoom(videoId: string, now: number): RoomRecord | undefined {
     const row = this.#row(videoId);
-    return row && toRecord(row);
+    return row && toRecord(row, now);
   }
 
-  unfinishedRooms(since: number): RoomRecord[] {
-    return (this.#sql.unfinishedRooms.all(since) as unknown as RoomRow[]).map(toRecord);
+  unfinishedRooms(since: number): string[] {
+    return this.#sql.unfinishedRooms.all(since).map(({ videoId }) => String(videoId));
   }
 
-  listRooms(limit: number): RoomSummary[] {
-    const rows = this.#sql.listRooms.all(limit) as unknown as (RoomSummary & { end: string | null })[];
-    return rows.map((row) => ({ ...row, end: toEnd(row.end) }));
+  listRooms(limit: number, now: number): RoomSummary[] {
+    const rows = this.#sql.listRooms.all({ limit, now });
+    return (rows as unknown as (RoomSummary & { end: string | null })[]).map((row) => ({
+      ...row,
+      end: toEnd(row.end),
+    }));
   }
 
   /** See `Retention.prune`. */
-  prune(before: number, limit: number, now: number): number {
-    const unusedSince = now - UNUSED_CLAIM_MS;
+  prune(keptMs: number, limit: number, now: number): number {
+    const before = now - keptMs;
     let left = limit;
     while (left > 0) {
-      const found =
-        this.#sql.unused.get({ unusedSince }) ?? this.#sql.longestFinished.get({ before, unusedSince });
+      const found = this.#sql.longestFinished.get(before);
       const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
       if (!room) return limit - left + this.#deleteOldest(before, left, now);
       const upTo = Math.min(room.head, room.floor + left);
@@ -212,13 +195,18 @@ export class Tables {
     this.#sql.edges.get();
   }
 
+  #newborn({ videoId, epoch }: Claim, head: number): RoomRow {
+    return this.#sql.newborn.get({ videoId, epoch, head }) as unknown as RoomRow;
+  }
+
   #row(videoId: string): RoomRow | undefined {
     return this.#sql.room.get(videoId) as RoomRow | undefined;
   }
 }
 
-function toRecord({ key: _, isClaimed: __, end, ...rest }: RoomRow): RoomRecord & Claim {
-  return { ...rest, end: toEnd(end) };
+function toRecord({ key: _, epoch: __, readAt, end, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
+  const endedAgoMs = endedAt === null ? null : now - endedAt;
+  return { ...rest, readAgoMs: now - readAt, end: toEnd(end), endedAgoMs };
 }
 
 function toEnd(text: string | null): RoomEnd | null {
