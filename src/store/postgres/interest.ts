@@ -3,8 +3,8 @@
  * renewed while there are any. What an instance that crashed has written runs out by itself.
  */
 import type { Clock } from "../../clock.ts";
+import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
-import type { Presence } from "../presence.ts";
 import type { Connections } from "./connections.ts";
 
 const SHORTEST_PERIOD_MS = 200;
@@ -19,11 +19,15 @@ const WRITE = `insert into interest as i (video_id, instance, viewers, until)
 const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - clock_timestamp()) * 1000, 0)::float8 as ms
   from interest where video_id = $1 and until > clock_timestamp()`;
 
-export class Interest implements Presence {
+const WANTED_ELSEWHERE = `select distinct video_id from interest
+  where video_id = any($1) and instance <> $2 and viewers > 0 and until > clock_timestamp()`;
+
+export class Interest {
   readonly #instance: string;
   readonly #graceMs: number;
   readonly #periodMs: number;
   readonly #connections: Connections;
+  readonly #health: StoreHealth;
   readonly #clock: Clock;
   readonly #viewers = new Map<string, number>();
   /** What is not written yet. */
@@ -31,16 +35,24 @@ export class Interest implements Presence {
   #writing: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
-  constructor(instance: string, graceMs: number, connections: Connections, clock: Clock) {
+  constructor(
+    instance: string,
+    graceMs: number,
+    connections: Connections,
+    health: StoreHealth,
+    clock: Clock,
+  ) {
     this.#instance = instance;
     this.#graceMs = graceMs;
     this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, graceMs / 3));
     this.#connections = connections;
+    this.#health = health;
     this.#clock = clock;
     void this.#renew();
   }
 
-  watch(videoId: string, viewers: number): void {
+  /** See `Ownership.setViewers`. */
+  setViewers(videoId: string, viewers: number): void {
     const before = this.#viewers.get(videoId) ?? 0;
     if (viewers > 0) this.#viewers.set(videoId, viewers);
     else this.#viewers.delete(videoId);
@@ -54,6 +66,7 @@ export class Interest implements Presence {
     await this.#writing;
   }
 
+  /** See `Ownership.watchedForMs`. */
   async watchedForMs(videoId: string): Promise<number> {
     await this.written();
     // After an outage the others need time to say that they are still there.
@@ -63,8 +76,15 @@ export class Interest implements Presence {
     return row?.ms ?? 0;
   }
 
+  /** See `Ownership.wantedElsewhere`. */
+  async wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]> {
+    const values = [videoIds, this.#instance];
+    const rows = await this.#connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, values);
+    return rows.map(({ video_id }) => video_id);
+  }
+
   async close(): Promise<void> {
-    for (const videoId of this.#viewers.keys()) this.watch(videoId, 0);
+    for (const videoId of this.#viewers.keys()) this.setViewers(videoId, 0);
     this.#closed.abort();
     await this.#writing;
   }
@@ -87,12 +107,13 @@ export class Interest implements Presence {
         const changed = [...this.#changed].sort(([one], [other]) => (one < other ? -1 : 1)); // no deadlocks
         this.#changed = new Map();
         const keepMs = Math.max(this.#graceMs, 3 * this.#periodMs);
-        await this.#connections.query("writes", WRITE, [
+        const writing = this.#connections.query("writes", WRITE, [
           changed.map(([videoId]) => videoId),
           this.#instance,
           changed.map(([, viewers]) => viewers),
           changed.map(([, viewers]) => (viewers > 0 ? keepMs : this.#graceMs)),
         ]);
+        await this.#health.report("setViewers", writing);
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error;

@@ -6,8 +6,8 @@ import { APPLICATION, clientConfig, placeOf } from "./connections.ts";
 import { type Place, unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
 import { MIGRATION_TABLE, migrate } from "./schema.ts";
-import { ms, type RoomRow, toMessage, toRecord } from "./tables.ts";
-import { toColumn } from "./text.ts";
+import { ms, toEnd, toMessage } from "./tables.ts";
+import { fromColumn, toColumn } from "./text.ts";
 
 /** An instance that runs says something on its listening connection more often. */
 const SILENT_AFTER_S = 5;
@@ -19,11 +19,11 @@ const SQL = {
       or exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
         and application_name = '${APPLICATION}'
         and state_change > clock_timestamp() - interval '${SILENT_AFTER_S} s') as is_in_use`,
-  rooms: `select video_id, epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as checkpoint_at,
-      case when final_at is not null then detail end as detail, ${ms("final_at")} as final_at
+  rooms: `select video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
+      detail as "end", ${ms("final_at")} as "endedAt"
     from room where checkpoint is not null and video_id > $1 order by video_id limit $2`,
-  messages: `select m.seq, m.video_id as "videoId", cursor, id, body, details, ${ms("at")} as at
-    from message m join room r on r.video_id = m.video_id and m.cursor > r.floor
+  messages: `select m.seq, m.video_id as "videoId", m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at
+    from message m join room r on r.video_id = m.video_id and m.cursor > r.floor - r.shift
     where seq > $1 order by seq limit $2`,
   count: "select count(*) as messages from message",
   isHalf: `select to_regclass('${MIGRATION_TABLE}') is not null as is_half`,
@@ -47,9 +47,11 @@ const SQL = {
   incomplete: `select r.video_id from room r left join (
       select video_id, count(*) as kept, min(cursor) as first, max(cursor) as last from message group by video_id
     ) m on m.video_id = r.video_id
-    where head > floor and (kept, first, last) is distinct from (head - floor, floor + 1, head) limit 1`,
+    where head > floor and (kept, first + shift, last + shift) is distinct from (head - floor, floor + 1, head) limit 1`,
   finish: `drop table ${MIGRATION_TABLE}`,
 } as const;
+
+type MovedRow = Omit<MovedRoom, "end"> & { end: string | null };
 
 export class PostgresMigrationEnd implements MigrationEnd {
   readonly place: Place;
@@ -86,7 +88,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 
   async rooms(after: string, limit: number): Promise<MovedRoom[]> {
-    return (await this.#query<RoomRow>(SQL.rooms, [after, limit])).map(toRecord);
+    return (await this.#query<MovedRow>(SQL.rooms, [after, limit])).map(toRoom);
   }
 
   async messages(seq: number, limit: number): Promise<MovedMessage[]> {
@@ -120,7 +122,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
       column(({ base }) => base),
       column(({ floor }) => floor),
       column(({ head }) => head),
-      column(({ checkpoint }) => checkpoint && toColumn(checkpoint)),
+      column(({ checkpoint }) => toColumn(checkpoint)),
       column(({ checkpointAt }) => checkpointAt),
       column(({ end }) => end && JSON.stringify(end)),
       column(({ endedAt }) => endedAt),
@@ -159,4 +161,8 @@ export class PostgresMigrationEnd implements MigrationEnd {
       throw unavailable(error, this.place);
     }
   }
+}
+
+function toRoom({ checkpoint, end, ...row }: MovedRow): MovedRoom {
+  return { ...row, checkpoint: fromColumn(checkpoint), end: toEnd(end) };
 }

@@ -1,9 +1,11 @@
 /** From a URL to a store that answers, or to one line that says why there is none. Loaded for a PostgreSQL URL alone. */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { StoreHealth } from "../health.ts";
 import { StoreError } from "../port.ts";
 import { Connections } from "./connections.ts";
 import { adviceFor, type Place, reasonOf } from "./error.ts";
+import { adoptLineage } from "./lineage.ts";
 import { type PostgresSettings, PostgresStore } from "./postgres.ts";
 import { migrate } from "./schema.ts";
 
@@ -17,14 +19,16 @@ export async function openPostgres(
   settings: PostgresSettings,
   clock: Clock,
   telemetry: Telemetry,
-  wallTime?: () => number,
+  health: StoreHealth,
 ): Promise<PostgresStore> {
   const connections = fromUrl(() => new Connections(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
   for (let isFirst = true; ; isFirst = false) {
     try {
       await connections.alone(migrate);
-      return new PostgresStore({ connections, clock, telemetry, settings, ...(wallTime && { wallTime }) });
+      const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
+      if (rooms > 0) telemetry.lineageAdopted(rooms);
+      return new PostgresStore({ connections, clock, telemetry, health, settings });
     } catch (error) {
       const advice = adviceFor(error);
       if (advice === undefined && clock.monotonic() < until) {

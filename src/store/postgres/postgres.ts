@@ -5,16 +5,16 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../clock.ts";
+import { Deadline, unlessAborted } from "../../deadline.ts";
 import { dig, parseJson } from "../../json.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
+import type { StoreHealth } from "../health.ts";
 import type { StoreEngine } from "../observed.ts";
-import type { Peers } from "../peers.ts";
 import {
   type Claim,
-  type ClaimedRoom,
   isUnavailable,
   type MessageSearch,
   type RoomRecord,
@@ -24,22 +24,25 @@ import {
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import type { Connections } from "./connections.ts";
 import { paceOf } from "./egress.ts";
+import { unavailable } from "./error.ts";
 import { Interest } from "./interest.ts";
-import { PostgresLeases } from "./leases.ts";
+import { adoptLineage } from "./lineage.ts";
 import { type News, Notifications } from "./notifications.ts";
+import { PostgresOwnership } from "./ownership.ts";
 import { Sweep } from "./sweep.ts";
 import {
-  type ClaimedRow,
   type FenceRow,
   type RoomRow,
   SQL,
   type SummaryRow,
-  toEnd,
   toMessage,
   toRecord,
   toSummary,
 } from "./tables.ts";
 import { toColumn } from "./text.ts";
+
+/** How long a stop waits until the database knows that nobody watches here and what is free. */
+const CLOSE_LIMIT_MS = 1500;
 
 export interface PostgresSettings {
   /** How long an owner's lease lasts without being renewed. */
@@ -58,81 +61,47 @@ interface PostgresParts {
   connections: Connections;
   clock: Clock;
   telemetry: Telemetry;
+  health: StoreHealth;
   settings: PostgresSettings;
-  /** Wall time in place of the database's, for what is stored. Leases always run on the database's clock. */
-  wallTime?: () => number;
 }
 
 export class PostgresStore implements StoreEngine {
   readonly followers: Followers;
-  readonly presence: Interest;
-  readonly peers: Peers;
+  readonly ownership: PostgresOwnership;
   readonly lost = new Promise<never>(() => {});
-  /** Of this start of the process, as rooms name their owner. */
   readonly #instance = randomUUID();
+  readonly #leaseMs: number;
   readonly #connections: Connections;
   readonly #clock: Clock;
-  readonly #leases: PostgresLeases;
+  readonly #interest: Interest;
   readonly #sweep: Sweep;
   readonly #notifications: Notifications | undefined;
-  readonly #wallTime: () => number | null;
-  /** Of each room with writes under way, the last. */
-  readonly #writes = new Map<string, Promise<unknown>>();
 
-  constructor({ connections, clock, telemetry, settings, wallTime }: PostgresParts) {
+  constructor({ connections, clock, telemetry, health, settings }: PostgresParts) {
     const { graceMs, leaseMs, isNotifying, isSynchronous } = settings;
+    const instance = this.#instance;
+    this.#leaseMs = leaseMs;
     this.#connections = connections;
     this.#clock = clock;
-    this.#wallTime = wallTime ?? (() => null);
-    this.#leases = new PostgresLeases(leaseMs, connections, clock);
-    this.presence = new Interest(this.#instance, graceMs, connections, clock);
     this.followers = new Followers(clock);
-    const isHearing = () => this.#notifications?.isHearing ?? false;
     const { followers } = this;
-    this.#sweep = new Sweep({ connections, clock, followers, graceMs, leaseMs, isSynchronous, isHearing });
+    const isHearing = () => this.#notifications?.isHearing ?? false;
+    const shared = { connections, clock, health };
+    this.#interest = new Interest(instance, graceMs, connections, health, clock);
+    this.#sweep = new Sweep({ ...shared, telemetry, followers, leaseMs, isSynchronous, isHearing });
     if (isNotifying) {
       const heard = (videoId: string, news: News) => this.#sweep.heard(videoId, news);
       const missed = () => this.#sweep.hurry();
       this.#notifications = new Notifications({ connections, clock, telemetry, heard, missed });
     }
+    const notify = (videoId: string, news: News) => this.#notifications?.say(videoId, news);
+    const parts = { ...shared, instance, leaseMs, interest: this.#interest, sweep: this.#sweep, notify };
+    this.ownership = new PostgresOwnership(parts);
     telemetry.storeShared(isHearing);
-    this.peers = {
-      takeOver: (videoId) => this.#take(SQL.takeOver, [], videoId),
-      opened: (videoId, signal) => this.#sweep.opened(videoId, signal),
-      freed: (videoId, signal) => this.#sweep.freed(videoId, signal),
-      orphans: (signal) => this.#sweep.orphans(signal),
-      pace: (egress) => paceOf(egress, this.#instance, connections),
-    };
   }
 
-  claim(videoId: string): Promise<ClaimedRoom | undefined> {
-    return this.#take(SQL.claim, [this.#wallTime()], videoId);
-  }
-
-  #take(statement: string, more: readonly unknown[], videoId: string): Promise<ClaimedRoom | undefined> {
-    return this.#inOrder(videoId, async () => {
-      await this.presence.written(); // else a room could be released between a viewer's coming and its being known
-      const sentAt = this.#clock.monotonic();
-      const values = [videoId, this.#instance, this.#leases.leaseMs, ...more];
-      const [row] = await this.#connections.query<ClaimedRow>("writes", statement, values);
-      if (!row) return undefined;
-      const claimed = { ...toRecord(row), lastEnd: toEnd(row.last_detail) };
-      return { ...claimed, lease: this.#leases.grant(claimed, sentAt) };
-    });
-  }
-
-  async abandon(claim: Claim): Promise<void> {
-    await this.#write(claim, undefined, async () => {
-      const { videoId, epoch } = claim;
-      type Row = FenceRow & { outcome: "fenced" | "free" | "gone"; detail: string | null };
-      const [row] = await this.#connections.query<Row>("writes", SQL.abandon, [videoId, epoch]);
-      if (!row || row.outcome === "fenced") return { fencedBy: row };
-      this.#leases.end(claim);
-      this.#notifications?.say(videoId, "free");
-      const end = row.outcome === "free" && row.is_final ? toEnd(row.detail) : null;
-      if (end) this.followers.finished(videoId, row.head, end);
-      return { value: undefined };
-    });
+  paceOf(egress: string) {
+    return paceOf(egress, this.#instance, this.#connections);
   }
 
   append(
@@ -142,25 +111,24 @@ export class PostgresStore implements StoreEngine {
     checkpoint: string,
     overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
-    return this.#write(claim, expectedHead, async (sentAt) => {
+    return this.#write(claim, expectedHead, async () => {
       const { videoId, epoch } = claim;
+      const sentAt = this.#clock.monotonic();
       const [row] = await this.#connections.query<FenceRow & { added: number[] | null }>(
         "writes",
         overwriting.length > 0 ? SQL.appendAndOverwrite : SQL.append,
         [
           videoId,
           epoch,
-          this.#instance,
           expectedHead,
           ...toColumns(messages),
           toColumn(checkpoint),
-          this.#wallTime(),
-          this.#leases.leaseMs,
+          this.#leaseMs,
           ...(overwriting.length > 0 ? toColumns(overwriting) : []),
         ],
       );
       if (!row?.added) return { fencedBy: row };
-      this.#leases.prove(claim, sentAt);
+      this.ownership.prove(claim, sentAt);
       const added: StoredMessage[] = [];
       for (const place of row.added) {
         const message = messages[place - 1];
@@ -178,10 +146,10 @@ export class PostgresStore implements StoreEngine {
       const [row] = await this.#connections.query<FenceRow & { outcome: "fenced" | "free" | "final" }>(
         "writes",
         SQL.finish,
-        [videoId, epoch, this.#instance, end.state, JSON.stringify(end), this.#wallTime()],
+        [videoId, epoch, end.state, JSON.stringify(end)],
       );
       if (!row || row.outcome === "fenced") return { fencedBy: row };
-      this.#leases.end(claim);
+      this.ownership.end(claim);
       if (row.outcome === "final") this.followers.finished(videoId, row.head, end);
       this.#notifications?.say(videoId, row.outcome === "final" ? "over" : "free");
       return { value: undefined };
@@ -209,12 +177,7 @@ export class PostgresStore implements StoreEngine {
 
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {
     const [row] = await this.#connections.query<RoomRow>("reads", SQL.room, [videoId]);
-    return row && withoutEpoch(row);
-  }
-
-  async unfinishedRooms(since: number): Promise<RoomRecord[]> {
-    const rows = await this.#connections.query<RoomRow>("reads", SQL.unfinishedRooms, [since]);
-    return rows.map(withoutEpoch);
+    return row && toRecord(row);
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {
@@ -222,15 +185,15 @@ export class PostgresStore implements StoreEngine {
     return rows.map(toSummary);
   }
 
-  async prune(before: number, limit: number): Promise<number> {
-    const values = [before, limit, this.#wallTime()];
-    const [row] = await this.#connections.query<{ entries: number }>("writes", SQL.prune, values);
+  async prune(keptMs: number, limit: number): Promise<number> {
+    const [row] = await this.#connections.query<{ entries: number }>("writes", SQL.prune, [keptMs, limit]);
     return row?.entries ?? 0;
   }
 
   async moveCursors(): Promise<number> {
-    const [row] = await this.#connections.query<{ rooms: number }>("writes", SQL.move, [this.#wallTime()]);
-    return row?.rooms ?? 0;
+    return await adoptLineage(this.#connections, { isRestored: true, isKept: false }).catch((error) => {
+      throw unavailable(error, this.#connections.place);
+    });
   }
 
   async probeWrite(): Promise<void> {
@@ -242,65 +205,39 @@ export class PostgresStore implements StoreEngine {
     return row?.bytes ?? 0;
   }
 
+  /** What the database does not take in time runs out. */
   async close(): Promise<void> {
     this.followers.close();
     this.#sweep.close();
-    await this.presence.close();
-    while (this.#writes.size > 0) await Promise.allSettled(this.#writes.values());
-    await this.#leases.close();
+    using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
+    const closing = Promise.all([this.#interest.close(), this.ownership.close()]);
+    await unlessAborted(closing, limit.signal).catch(() => {});
     await this.#notifications?.close();
     await this.#connections.close();
   }
 
   /** A write under a claim: what it resolves to, unless it was fenced, or a room as it stands fenced it. */
-  #write<T>(
+  async #write<T>(
     claim: Claim,
     expectedHead: number | undefined,
-    act: (sentAt: number) => Promise<{ value: T } | { fencedBy: FenceRow | undefined }>,
+    act: () => Promise<{ value: T } | { fencedBy: FenceRow | undefined }>,
   ): Promise<T> {
     const { videoId } = claim;
-    return this.#inOrder(videoId, async (sentAt) => {
-      try {
-        const outcome = await act(sentAt);
-        if ("value" in outcome) return outcome.value;
-        const { fencedBy } = outcome;
-        assertOwner(
-          fencedBy && { ...fencedBy, videoId, end: fencedBy.is_final || null },
-          claim,
-          expectedHead,
-        );
-        throw new StoreError("fenced", `room ${videoId}: it has just changed`);
-      } catch (error) {
-        if (!isUnavailable(error)) this.#leases.end(claim);
-        this.followers.resync(videoId); // it may have been committed all the same
-        throw error;
-      }
-    });
-  }
-
-  /** Writes of one room come to the database in the order of their calls. */
-  async #inOrder<T>(videoId: string, act: (sentAt: number) => Promise<T>): Promise<T> {
-    const before = this.#writes.get(videoId);
-    const writing = (async () => {
-      await before?.catch(() => {});
-      return await act(this.#clock.monotonic());
-    })();
-    this.#writes.set(videoId, writing);
     try {
-      return await writing;
-    } finally {
-      if (this.#writes.get(videoId) === writing) this.#writes.delete(videoId);
+      const outcome = await act();
+      if ("value" in outcome) return outcome.value;
+      assertOwner(outcome.fencedBy, claim, expectedHead);
+      throw new StoreError("fenced", `room ${videoId}: it was given back, or is finished`);
+    } catch (error) {
+      if (!isUnavailable(error)) this.ownership.end(claim);
+      this.followers.resync(videoId); // it may have been committed all the same
+      throw error;
     }
   }
 }
 
 function toColumns(messages: readonly EncodedMessage[]): string[][] {
   return (["id", "body", "details"] as const).map((key) => messages.map((message) => toColumn(message[key])));
-}
-
-function withoutEpoch(row: RoomRow): RoomRecord {
-  const { epoch: _, ...record } = toRecord(row);
-  return record;
 }
 
 /** As it is read later: so that what is handed over to followers is the same. */

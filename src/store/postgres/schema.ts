@@ -1,6 +1,7 @@
 /**
- * The tables and functions in the database, as a list of steps, taken by one instance at a time. A step that was
- * released never changes, and a function that changes gets a new name: so old and new instances run side by side.
+ * The tables and functions in the database, as a list of steps, taken by one instance at a time. A function that changes
+ * gets a new name: so old and new instances run side by side. A function that no instance of this version uses is left
+ * out of the steps; a database that was made with it keeps it.
  */
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
@@ -17,7 +18,7 @@ export const LINEAGE = `(select system_identifier::text from pg_control_system()
 
 /**
  * Every write is one statement, with a fence in it: an instance that is frozen or cut off never holds a lock, and a
- * connection pooler may give each statement another connection. `moment` is what `now()` would be.
+ * connection pooler may give each statement another connection. Times are the database's.
  *
  * Columns that an append sets are in no index, so that it updates a room in place (HOT). Text is stored with its NULs
  * escaped (see `text.ts`), and never compressed: it is short, and its size is what it takes up.
@@ -31,7 +32,7 @@ const STEPS: readonly string[] = [
      lineage text not null
    );
    insert into store (schema_version, oldest_version, generation, lineage)
-     values (0, 1, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE});
+     values (0, 3, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE});
 
    create table room (
      video_id text collate "C" primary key,
@@ -74,135 +75,7 @@ const STEPS: readonly string[] = [
      viewers int not null,
      until timestamptz not null,
      primary key (video_id, instance)
-   ) with (fillfactor = 50);
-
-   create function relay_append_1(
-     v text, e bigint, me text, expected bigint, ids text[], bodies text[], more text[], cp text,
-     moment timestamptz, ttl interval
-   ) returns table (epoch bigint, head bigint, is_final boolean, added int[]) language plpgsql as $$
-   #variable_conflict use_column
-   declare stored int[] := '{}';
-   begin
-     perform from room where video_id = v and epoch = e and head = expected
-       and (final_at is null or claimed_at is not null) for no key update;
-     if not found then
-       return query select r.epoch, r.head, r.final_at is not null and r.claimed_at is null, null::int[]
-         from room r where r.video_id = v;
-       return;
-     end if;
-     if cardinality(ids) > 0 then
-       with fresh as (
-         select ord, id, body, details, expected + row_number() over (order by ord) as cursor
-         from (select distinct on (b.id) b.id, b.body, b.details, b.ord
-           from unnest(ids, bodies, more) with ordinality as b (id, body, details, ord) order by b.id, b.ord) once
-         where not exists (select from message m where m.video_id = v and m.id = once.id)
-       ), inserted as (
-         insert into message (video_id, cursor, id, body, details, at)
-         select v, cursor, id, body, details, moment from fresh order by cursor
-       )
-       select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
-     end if;
-     return query update room r set head = expected + cardinality(stored), checkpoint = cp, checkpoint_at = moment,
-         owner = me, lease_until = clock_timestamp() + ttl, detail = null, final_state = null, final_at = null, claimed_at = null,
-         state = case when r.state in ('polling', 'lingering') then r.state else 'polling' end
-       where r.video_id = v returning r.epoch, r.head, false, stored;
-   end $$;
-
-   create function relay_finish_1(v text, e bigint, me text, final text, what text, moment timestamptz)
-   returns table (epoch bigint, head bigint, is_final boolean, outcome text) language plpgsql as $$
-   #variable_conflict use_column
-   begin
-     perform from room where video_id = v and epoch = e and (final_at is null or claimed_at is not null)
-       for no key update;
-     if not found then
-       return query select r.epoch, r.head, r.final_at is not null and r.claimed_at is null, 'fenced'
-         from room r where r.video_id = v;
-     elsif final = 'released' and exists (select from interest i
-         where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
-       return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch', claimed_at = null
-         where r.video_id = v returning r.epoch, r.head, false, 'free';
-     else
-       return query update room r set state = final, final_state = final, detail = what, final_at = moment,
-           claimed_at = null, owner = null, lease_until = 'epoch'
-         where r.video_id = v returning r.epoch, r.head, true, 'final';
-     end if;
-   end $$;
-
-   create function relay_abandon_1(v text, e bigint)
-   returns table (epoch bigint, head bigint, is_final boolean, outcome text, detail text) language plpgsql as $$
-   #variable_conflict use_column
-   begin
-     perform from room where video_id = v and epoch = e and (final_at is null or claimed_at is not null)
-       for update;
-     if not found then
-       return query select r.epoch, r.head, r.final_at is not null and r.claimed_at is null, 'fenced', r.detail
-         from room r where r.video_id = v;
-     else
-       delete from room r where r.video_id = v and r.checkpoint is null;
-       return query update room r set epoch = e + 1, owner = null, lease_until = 'epoch', claimed_at = null,
-           state = coalesce(r.final_state, 'polling')
-         where r.video_id = v returning r.epoch, r.head, r.final_at is not null, 'free', r.detail;
-       if not found then return query select e, 0::bigint, false, 'gone', null::text; end if;
-     end if;
-   end $$;
-
-   create function relay_move_1(moment bigint) returns int language sql as $$
-     with moves as (
-       select video_id, floor, greatest(moment, head + 1) - base as by from room where base < moment
-     ), messages as (
-       update message m set cursor = m.cursor + by from moves where m.video_id = moves.video_id and m.cursor > moves.floor
-     ), rooms as (
-       update room r set epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch',
-         base = r.base + by, floor = r.floor + by, head = r.head + by
-       from moves where r.video_id = moves.video_id returning 1
-     )
-     select count(*)::int from rooms;
-   $$;
-
-   create function relay_prune_1(before timestamptz, most int, moment timestamptz) returns int language plpgsql as $$
-   #variable_conflict use_column
-   declare
-     places int := most;
-     unused_since timestamptz := moment - interval '1 hour';
-     gone room;
-     up_to bigint;
-     stay bigint;
-     passed_last bigint;
-     old_last bigint;
-     next_at timestamptz;
-     old int;
-   begin
-     if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then return 0; end if;
-     while places > 0 loop
-       select * into gone from room where claimed_at < unused_since and checkpoint is null
-         limit 1 for update skip locked;
-       if not found then
-         select * into gone from room where final_at < before and (claimed_at is null or claimed_at < unused_since)
-           order by final_at limit 1 for update skip locked;
-       end if;
-       exit when not found;
-       up_to := least(gone.head, gone.floor + places);
-       delete from message where video_id = gone.video_id and cursor <= up_to;
-       if up_to = gone.head then delete from room where video_id = gone.video_id;
-       else update room set floor = up_to where video_id = gone.video_id; end if;
-       places := places - greatest(1, up_to - gone.floor)::int;
-     end loop;
-     if places <= 0 then return most; end if;
-     delete from interest where until < clock_timestamp() - interval '1 hour';
-     select min(seq) into stay from (select seq, at from message order by seq limit places) o
-       where at >= before and at <= moment;
-     select coalesce(max(seq), 0), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
-       from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
-     select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
-     up_to := case when next_at < before then passed_last else old_last end;
-     with deleted as (delete from message where seq <= up_to returning video_id, cursor),
-       raised as (
-         update room r set floor = greatest(r.floor, d.last)
-         from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
-       )
-     select count(*) into old from deleted;
-     return most - places + old;
-   end $$;`,
+   ) with (fillfactor = 50);`,
 
   `create table egress (
      name text primary key,
@@ -218,6 +91,129 @@ const STEPS: readonly string[] = [
      until timestamptz not null,
      primary key (name, instance)
    ) with (fillfactor = 50);`,
+
+  // A message's cursor is `message.cursor + room.shift`: so a room moves to other cursors, with all it holds, at once.
+  // `final_state` and `claimed_at` are for older instances alone.
+  `alter table room add column shift bigint not null default 0;
+   update room set claimed_at = null where claimed_at is not null;
+
+   create function relay_append_2(
+     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval
+   ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
+   #variable_conflict use_column
+   declare
+     stored int[] := '{}';
+     moved bigint;
+   begin
+     select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
+       for no key update;
+     if not found then
+       return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
+       return;
+     end if;
+     if cardinality(ids) > 0 then
+       with fresh as (
+         select ord, id, body, details, expected - moved + row_number() over (order by ord) as cursor
+         from (select distinct on (b.id) b.id, b.body, b.details, b.ord
+           from unnest(ids, bodies, more) with ordinality as b (id, body, details, ord) order by b.id, b.ord) once
+         where not exists (select from message m where m.video_id = v and m.id = once.id)
+       ), inserted as (
+         insert into message (video_id, cursor, id, body, details, at)
+         select v, cursor, id, body, details, clock_timestamp() from fresh order by cursor
+       )
+       select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
+     end if;
+     return query update room r set head = expected + cardinality(stored), checkpoint = cp,
+         checkpoint_at = clock_timestamp(), lease_until = clock_timestamp() + ttl, state = 'polling',
+         detail = null, final_at = null
+       where r.video_id = v returning r.epoch, r.head, stored;
+   end $$;
+
+   create function relay_finish_2(v text, e bigint, final text, what text)
+   returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
+   #variable_conflict use_column
+   declare me text;
+   begin
+     select owner into me from room where video_id = v and epoch = e and owner is not null for no key update;
+     if not found then
+       return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
+     elsif final = 'released' and exists (select from interest i
+         where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
+       return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
+         where r.video_id = v returning r.epoch, r.head, 'free';
+     else
+       return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
+           lease_until = 'epoch'
+         where r.video_id = v returning r.epoch, r.head, 'final';
+     end if;
+   end $$;
+
+   create function relay_move_2(here text, is_restored boolean, is_kept boolean) returns int language plpgsql as $$
+   declare
+     moment bigint := floor(extract(epoch from clock_timestamp()) * 1000);
+     rooms int;
+   begin
+     perform from store where lineage <> here or is_restored for update;
+     if not found then return 0; end if;
+     update store set lineage = here, generation = greatest(generation + 1, moment);
+     if is_kept then return 0; end if;
+     drop function if exists
+       relay_append_1(text, bigint, text, bigint, text[], text[], text[], text, timestamptz, interval);
+     update room r set shift = r.shift + far, base = r.base + far, floor = r.floor + far, head = r.head + far,
+       epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch'
+     from (select video_id, greatest(moment, head + 1) - base as far from room where base < moment or not is_restored) m
+     where r.video_id = m.video_id;
+     get diagnostics rooms = row_count;
+     return rooms;
+   end $$;
+
+   create function relay_prune_2(before timestamptz, most int) returns int language plpgsql as $$
+   #variable_conflict use_column
+   declare
+     moment timestamptz := clock_timestamp();
+     places int := most;
+     gone room;
+     deleted int;
+     last bigint;
+     stay bigint;
+     passed_last bigint;
+     old_last bigint;
+     next_at timestamptz;
+     old int;
+   begin
+     if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then return 0; end if;
+     delete from room where checkpoint is null and final_at is null and lease_until < moment - interval '1 hour';
+     delete from interest where until < moment - interval '1 hour';
+     while places > 0 loop
+       select * into gone from room where final_at < before and lease_until < moment
+         order by final_at limit 1 for update skip locked;
+       exit when not found;
+       with oldest as (
+         delete from message where video_id = gone.video_id and cursor in
+           (select cursor from message where video_id = gone.video_id order by cursor limit places)
+         returning cursor
+       )
+       select count(*), max(cursor) into deleted, last from oldest;
+       if not exists (select from message where video_id = gone.video_id) then
+         delete from room where video_id = gone.video_id;
+       else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
+       places := places - greatest(1, deleted);
+     end loop;
+     if places <= 0 then return most; end if;
+     select min(seq) into stay from (select seq, at from message order by seq limit places) o
+       where at >= before and at <= moment;
+     select coalesce(max(seq), 0), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
+       from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
+     select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
+     last := case when next_at < before then passed_last else old_last end;
+     with deleted as (delete from message where seq <= last returning video_id, cursor),
+       raised as (
+         update room r set floor = greatest(r.floor, d.last + r.shift)
+         from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
+       )
+     select count(*) into old from deleted;
+     return most - places + old;
+   end $$;`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

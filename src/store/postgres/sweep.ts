@@ -5,56 +5,47 @@
  * because cursors would name other messages.
  */
 import type { Clock } from "../../clock.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
-import { isUnavailable, type RoomRecord } from "../port.ts";
+import type { StoreHealth } from "../health.ts";
+import { isUnavailable } from "../port.ts";
 import type { Connections } from "./connections.ts";
+import { unavailable } from "./error.ts";
+import { adoptLineage } from "./lineage.ts";
 import type { News } from "./notifications.ts";
-import { LINEAGE, SCHEMA_VERSION } from "./schema.ts";
-import { type RoomRow, SQL, toRecord } from "./tables.ts";
+import { LINEAGE } from "./schema.ts";
+import { SQL } from "./tables.ts";
 
-const SWEEP_MS = 2000;
+const SWEEP_MS = 1500;
 /** A lease must not run out unseen between two sweeps. */
 const SWEEPS_PER_LEASE = 3;
 /** While notifications are not heard. */
 const FAST_SWEEP_MS = 250;
-/** Between two looks at a room that another instance is opening. */
-const OPENING_MS = 200;
 /** A lease that has run out is claimed so much later: the owner may just be renewing it. */
 const AFTER_LEASE_MS = 100;
-const ORPHANS_MS = 5000;
+/** Between two looks for rooms that nobody owns. */
+const ORPHANS_MS = 700;
 /** Instances with viewers of a room that was handed over come first. */
-const OTHERS_FIRST_MS = 300;
+const OTHERS_FIRST_MS = 200;
 /** So many looks in a row must have worked before a room counts as unwatched: others may come back from an outage. */
-const SURE_LOOKS = 4;
+const SURE_LOOKS = 20;
 
 const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
-    r.video_id, r.base, r.head, r.final_at is not null and r.claimed_at is null as is_final,
+    r.video_id, r.base, r.head, r.final_at is not null as is_final,
     greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0)::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
 
-/** Another server, or another history of it: what it holds may end before what was sent. */
-const ADOPT = `with moved as (
-    update store set lineage = ${LINEAGE}, generation = floor(extract(epoch from clock_timestamp()) * 1000)
-    where lineage <> ${LINEAGE} returning generation
-  )
-  update room r set base = above, floor = above, head = above, epoch = greatest(r.epoch, above) + 1, owner = null,
-    lease_until = 'epoch'
-  from (select o.video_id, greatest(generation, o.head + 1) as above from moved, room o) n
-  where r.video_id = n.video_id and not $1`;
+/** A lease that has just run out may yet be renewed. */
+const UNOWNED = `final_at is null and checkpoint is not null
+    and lease_until <= clock_timestamp() - interval '${AFTER_LEASE_MS} ms'`;
 
-/** After the store was emptied. */
-const REFOUND = `insert into store (schema_version, oldest_version, generation, lineage)
-  values (${SCHEMA_VERSION}, 1, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE}) on conflict do nothing`;
-
-const ORPHANS = `select video_id from room r
-  where final_at is null and checkpoint is not null and lease_until <= clock_timestamp() - interval '3 s'
+const ORPHANS = `select video_id from room r where ${UNOWNED}
     and exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())
-  order by random() limit 20`;
+  order by random()`;
 
-const RELEASE = `update room r set state = 'released', final_state = 'released', detail = $2,
-    final_at = clock_timestamp(), owner = null, lease_until = 'epoch', epoch = epoch + 1, claimed_at = null
-  where final_at is null and checkpoint is not null and lease_until <= clock_timestamp() - interval '3 s'
-    and checkpoint_at <= clock_timestamp() - $1::float8 * interval '1 ms'
+const RELEASE = `update room r set state = 'released', detail = $2, final_at = clock_timestamp(), owner = null,
+    lease_until = 'epoch', epoch = epoch + 1
+  where ${UNOWNED} and checkpoint_at <= clock_timestamp() - $1::float8 * interval '1 ms'
     and not exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())`;
 
 const RELEASED = JSON.stringify({ state: "released", reason: "room released" });
@@ -73,9 +64,10 @@ type Seen = Pick<Look, "base" | "head" | "is_final"> & { isMissing?: true };
 
 interface SweepParts {
   connections: Connections;
+  health: StoreHealth;
   clock: Clock;
+  telemetry: Telemetry;
   followers: Followers;
-  graceMs: number;
   leaseMs: number;
   /** Whether a failover loses nothing that was acknowledged. */
   isSynchronous: boolean;
@@ -113,22 +105,23 @@ export class Sweep {
     this.#closed.abort();
   }
 
-  /** See `Peers.opened`. */
-  async opened(videoId: string, signal: AbortSignal): Promise<RoomRecord | undefined> {
-    const { clock, connections } = this.#parts;
-    for (;;) {
-      const [row] = await connections.query<RoomRow & { is_opening: boolean; is_owned: boolean }>(
-        "reads",
-        SQL.roomAndOwner,
-        [videoId],
-      );
-      if (!row?.is_owned) return undefined;
-      if (!row.is_opening) return toRecord(row);
-      await clock.sleep(OPENING_MS, signal);
-    }
+  /**
+   * Moves all rooms to cursors that nobody can hold, with what they hold, where the server is another one, or its
+   * history another: what was sent may end before it. Rejects with `StoreError` "unavailable".
+   */
+  async adoptLineage(): Promise<void> {
+    const { connections, health, isSynchronous, telemetry } = this.#parts;
+    const adopting = adoptLineage(connections, { isRestored: false, isKept: isSynchronous }).catch(
+      (error) => {
+        throw unavailable(error, connections.place);
+      },
+    );
+    const rooms = await health.report("moveCursors", adopting);
+    if (rooms > 0) telemetry.lineageAdopted(rooms);
+    this.hurry();
   }
 
-  /** See `Peers.freed`. */
+  /** See `Ownership.freed`. */
   async freed(videoId: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -145,16 +138,17 @@ export class Sweep {
     }
   }
 
-  /** See `Peers.orphans`; rooms that nobody watches either are released on the way. */
-  async *orphans(signal: AbortSignal): AsyncGenerator<readonly string[]> {
-    const { clock, connections, graceMs } = this.#parts;
+  /** See `Ownership.orphans`; rooms that nobody watches either are released on the way. */
+  async *orphans(graceMs: number, signal: AbortSignal): AsyncGenerator<readonly string[]> {
+    const { clock, connections, health } = this.#parts;
     const over = AbortSignal.any([signal, this.#closed.signal]);
     for (let looks = 0; ; ) {
       await clock.sleep(OTHERS_FIRST_MS * (1 + clock.random()), over).catch(() => {});
       if (over.aborted) return;
       this.#toldFree = Promise.withResolvers();
       try {
-        const found = await connections.query<{ video_id: string }>("reads", ORPHANS);
+        const looking = connections.query<{ video_id: string }>("reads", ORPHANS);
+        const found = await health.report("orphans", looking);
         if (found.length > 0) yield found.map(({ video_id }) => video_id);
         looks += 1;
         if (looks >= SURE_LOOKS && found.length === 0)
@@ -187,19 +181,16 @@ export class Sweep {
       try {
         await this.#look(videoIds, napMs);
       } catch (error) {
-        if (!isUnavailable(error)) throw error; // one that is: it was reported, and the next look is soon
+        if (!isUnavailable(error)) throw error; // one that is was reported, and the next look is soon
       }
     }
   }
 
   async #look(videoIds: readonly string[], napMs: number): Promise<void> {
-    const { clock, connections, isSynchronous } = this.#parts;
-    const rows = await connections.query<Look>("reads", LOOK, [videoIds]);
-    if (rows.length === 0) await connections.query("writes", REFOUND);
-    if (rows[0]?.is_same === false) {
-      await connections.query("writes", ADOPT, [isSynchronous]);
-      return this.hurry();
-    }
+    const { clock, connections, health } = this.#parts;
+    const rows = await health.report("sweep", connections.query<Look>("reads", LOOK, [videoIds]));
+    if (!health.isAvailable) await health.report("probeWrite", connections.query("writes", SQL.touch)); // nobody else may
+    if (!rows[0]?.is_same) return this.adoptLineage();
     const found = new Map(rows.map((row) => [row.video_id, row]));
     for (const videoId of videoIds) {
       const row = found.get(videoId);

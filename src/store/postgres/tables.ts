@@ -1,108 +1,106 @@
-/** The engine's statements, and the rows they bring, in the port's terms. Times are the database's unless one is given. */
+/** The engine's statements, and the rows they bring, in the port's terms. Times and ages are the database's. */
 import type { RoomEnd } from "../../protocol/chat.ts";
-import type { Claim, RoomRecord, RoomSummary } from "../port.ts";
+import type { RoomRecord, RoomSummary } from "../port.ts";
 import type { StoredMessage } from "../stored-message.ts";
+import { LINEAGE } from "./schema.ts";
 import { fromColumn } from "./text.ts";
 
-/** The time in parameter $n, in milliseconds since 1970; the database's own where that is null. */
-const moment = (n: number) => `coalesce(to_timestamp($${n}::float8 / 1000), clock_timestamp())`;
 export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
-const span = (n: number) => `$${n}::float8 * interval '1 ms'`;
+const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8`;
 
-/** A room as it stands: open, where it was claimed since its end. */
-const ROOM = `r.video_id, r.epoch, r.base, r.floor, r.head, r.checkpoint, ${ms("r.checkpoint_at")} as checkpoint_at,
-  case when r.claimed_at is null then r.detail end as detail,
-  case when r.claimed_at is null then ${ms("r.final_at")} end as final_at`;
+const ROOM = `r.video_id, r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as read_ago_ms,
+  r.detail, ${ago("r.final_at")} as ended_ago_ms`;
 
-const MESSAGE = "cursor, id, body, details";
+const MESSAGE = "m.cursor + r.shift as cursor, m.id, m.body, m.details";
+const KEPT = `from message m join room r on r.video_id = m.video_id
+  where m.video_id = $1 and m.cursor > r.floor - r.shift`;
 
 export const SQL = {
   // A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room of that name that was
-  // pruned, or lost with its store, so no claim of that time can pass for a new one.
-  claim: `insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until, claimed_at)
-    select $1, ${ms("at")}, ${ms("at")}, ${ms("at")}, 'bootstrapping', $2, ${ms("at")} + 1,
-      clock_timestamp() + ${span(3)}, at
-    from (select ${moment(4)} as at) born
-    on conflict (video_id) do update set owner = $2, epoch = r.epoch + 1, claimed_at = excluded.claimed_at,
-      lease_until = excluded.lease_until,
-      state = case when r.final_at is null and r.checkpoint is not null then r.state else 'bootstrapping' end
-    where r.owner = $2 or r.lease_until <= clock_timestamp()
-    returning ${ROOM}, r.detail as last_detail`,
-  // Never one that has ended: whoever takes a room over goes on with what is open.
-  takeOver: `update room r set owner = $2, epoch = r.epoch + 1, lease_until = clock_timestamp() + ${span(3)}
-    where r.video_id = $1 and r.final_at is null and r.checkpoint is not null
-      and (r.owner = $2 or r.lease_until <= clock_timestamp())
-    returning ${ROOM}, null as last_detail`,
-  append: `select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})`,
+  // pruned, or lost with its store, so no claim of that time can pass for a new one. A lease that lies far ahead was set
+  // before the clock was set back. On another server, or another history of it, nothing is taken before rooms have moved.
+  take: `with here as (select lineage = ${LINEAGE} as is_same from store), taken as (
+      insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until)
+      select $1, born, born, born, 'bootstrapping', $2, born + 1, clock_timestamp() + $3::float8 * interval '1 ms'
+      from here, (select ${ms("clock_timestamp()")} as born) clock where is_same
+      on conflict (video_id) do update set owner = $2, epoch = r.epoch + 1, lease_until = excluded.lease_until
+      where r.owner = $2 or r.lease_until <= clock_timestamp()
+        or r.lease_until > clock_timestamp() + interval '1 hour'
+      returning ${ROOM}, r.epoch
+    )
+    select is_same, taken.* from here left join taken on true`,
+  // The outcome of a call that is given back is not awaited: what was never read goes, all else is as it was.
+  giveBack: `with mine as (select * from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)), gone as (
+      delete from room r using mine
+      where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null and r.checkpoint is null
+    )
+    update room r set owner = null, epoch = r.epoch + 1, lease_until = 'epoch' from mine
+    where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null and r.checkpoint is not null
+    returning r.video_id, r.final_at is null as is_open`,
+  renew: `update room r set lease_until = clock_timestamp() + $3::float8 * interval '1 ms'
+    from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)
+    where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null
+    returning r.video_id`,
+  append: "select * from relay_append_2($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')",
   appendAndOverwrite: `with done as (
-      select * from relay_append_1($1, $2, $3, $4, $5, $6, $7, $8, ${moment(9)}, ${span(10)})
+      select * from relay_append_2($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')
     ), over as (
       update message m set body = o.body, details = o.details
-      from unnest($11::text[], $12::text[], $13::text[]) as o (id, body, details), done
+      from unnest($9::text[], $10::text[], $11::text[]) as o (id, body, details), done
       where done.added is not null and m.video_id = $1 and m.id = o.id
     )
     select * from done`,
-  finish: `select * from relay_finish_1($1, $2, $3, $4, $5, ${moment(6)})`,
-  abandon: "select * from relay_abandon_1($1, $2)",
-  read: `select ${MESSAGE} from message
-    where video_id = $1 and cursor > greatest($2, (select floor from room where video_id = $1))
-    order by cursor limit $3`,
-  messagesById: `select ${MESSAGE} from message m where m.video_id = $1 and m.id = any($2)
-    and m.cursor > (select floor from room where video_id = $1)`,
-  byIdPrefix: `select ${MESSAGE} from message where video_id = $1 and id >= $2 and id < $2 || chr(1114111)
-    and cursor > (select floor from room where video_id = $1)`,
+  finish: "select * from relay_finish_2($1, $2, $3, $4)",
+  read: `select ${MESSAGE} ${KEPT} and m.cursor > $2 - r.shift order by m.cursor limit $3`,
+  messagesById: `select ${MESSAGE} ${KEPT} and m.id = any($2)`,
+  byIdPrefix: `select ${MESSAGE} ${KEPT} and m.id >= $2 and m.id < $2 || chr(1114111)`,
   // All messages of the room are looked at: an index by authors would cost every append.
-  byText: `select ${MESSAGE} from message where video_id = $1 and strpos(details, $2) > 0
-    and cursor > (select floor from room where video_id = $1)`,
-  room: `select ${ROOM} from room r where video_id = $1`,
-  roomAndOwner: `select ${ROOM}, r.state = 'bootstrapping' as is_opening, r.lease_until > clock_timestamp() as is_owned
-    from room r where video_id = $1`,
-  unfinishedRooms: `select ${ROOM} from room r where final_at is null and checkpoint_at >= to_timestamp($1::float8 / 1000)`,
-  listRooms: `select r.video_id, r.floor, r.head, case when r.claimed_at is null then r.detail end as detail,
-      ${ms("r.checkpoint_at")} as read_at,
-      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor + 1) as first_at,
-      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head) as last_at,
+  byText: `select ${MESSAGE} ${KEPT} and strpos(m.details, $2) > 0`,
+  room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
+  listRooms: `select r.video_id, r.floor, r.head, r.detail, ${ago("r.checkpoint_at")} as read_ago_ms,
+      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as first_at,
+      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as last_at,
       (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps
-    from room r where checkpoint_at is not null order by checkpoint_at desc limit $1`,
-  prune: `select relay_prune_1(to_timestamp($1::float8 / 1000), $2, ${moment(3)}) as entries`,
-  move: `select relay_move_1(${ms(moment(1))}) as rooms`,
+    from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
+  prune: `select relay_prune_2(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
+    else '-infinity' end, $2) as entries`,
+  move: `select relay_move_2(${LINEAGE}, $1, $2) as rooms`,
   touch: "update store set one = one",
   size: "select sum(pg_total_relation_size(name))::bigint as bytes from unnest('{room,message}'::regclass[]) name",
 } as const;
 
 export interface RoomRow {
   video_id: string;
-  epoch: number;
   base: number;
   floor: number;
   head: number;
-  checkpoint: string | null;
-  checkpoint_at: number | null;
+  checkpoint: string;
+  read_ago_ms: number;
   detail: string | null;
-  final_at: number | null;
+  ended_ago_ms: number | null;
 }
 
-export interface ClaimedRow extends RoomRow {
-  last_detail: string | null;
-}
+/** What a room was taken as; all but `is_same` is null where it was not. */
+export type TakenRow = { is_same: boolean } & (
+  | { epoch: null }
+  | (Omit<RoomRow, "checkpoint"> & { epoch: number; checkpoint: string | null })
+);
 
-export function toRecord(row: RoomRow): RoomRecord & Claim {
-  const { video_id: videoId, epoch, base, floor, head, checkpoint } = row;
+export function toRecord(row: RoomRow): RoomRecord {
+  const { video_id: videoId, base, floor, head } = row;
+  const times = { readAgoMs: row.read_ago_ms, endedAgoMs: row.ended_ago_ms };
   return {
     videoId,
-    epoch,
     base,
     floor,
     head,
-    checkpoint: checkpoint === null ? null : fromColumn(checkpoint),
-    checkpointAt: row.checkpoint_at,
+    checkpoint: fromColumn(row.checkpoint),
     end: toEnd(row.detail),
-    endedAt: row.final_at,
+    ...times,
   };
 }
 
-export interface SummaryRow extends Pick<RoomRow, "video_id" | "floor" | "head" | "detail"> {
-  read_at: number | null;
+export interface SummaryRow extends Pick<RoomRow, "video_id" | "floor" | "head" | "detail" | "read_ago_ms"> {
   first_at: number | null;
   last_at: number | null;
   gaps: number;
@@ -110,7 +108,7 @@ export interface SummaryRow extends Pick<RoomRow, "video_id" | "floor" | "head" 
 
 export function toSummary(row: SummaryRow): RoomSummary {
   const { video_id: videoId, floor, head, gaps } = row;
-  const times = { readAt: row.read_at, firstAt: row.first_at, lastAt: row.last_at };
+  const times = { readAgoMs: row.read_ago_ms, firstAt: row.first_at, lastAt: row.last_at };
   return { videoId, floor, head, end: toEnd(row.detail), ...times, gaps };
 }
 
@@ -126,5 +124,4 @@ export function toMessage({ cursor, id, body, details }: StoredMessage): StoredM
 export interface FenceRow {
   epoch: number;
   head: number;
-  is_final: boolean;
 }

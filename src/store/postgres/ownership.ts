@@ -1,0 +1,192 @@
+/**
+ * The rooms that this instance owns among others, by leases on the database's clock. A lease is proved for as long as it
+ * surely holds: from the moment before the statement that set it was sent, on this instance's clock that never jumps. An
+ * instance that was frozen, or cannot reach the database, so finds by itself that it may own nothing any more. What is
+ * given back is renewed no more, whatever the database says to that: so no room is dead for longer than a lease.
+ */
+import type { Clock } from "../../clock.ts";
+import type { StoreHealth } from "../health.ts";
+import { Hold, type Ownership } from "../ownership.ts";
+import { type Claim, isUnavailable, StoreError } from "../port.ts";
+import type { Connections } from "./connections.ts";
+import type { Interest } from "./interest.ts";
+import type { News } from "./notifications.ts";
+import type { Sweep } from "./sweep.ts";
+import { SQL, type TakenRow, toRecord } from "./tables.ts";
+
+/** Of a lease, what is not used: for a call that goes out just before its end. */
+const MARGIN_MS = 2000;
+const RENEWALS_PER_LEASE = 3;
+
+/** So many rooms more than twice those of the instance that reads the fewest are too many. */
+const SPARE_ROOMS = 4;
+
+/** A room of this instance that another one has viewers of, and that has so much less to do that it should read it. */
+const ONE_TOO_MANY = `with load as (
+    select i.instance, min(i.video_id) as video_id, (select count(*) from room o
+      where o.owner = i.instance and o.final_at is null and o.lease_until > clock_timestamp()) as rooms
+    from interest i join room r on r.video_id = i.video_id
+    where r.owner = $1 and r.final_at is null and r.checkpoint is not null
+      and i.instance <> $1 and i.viewers > 0 and i.until > clock_timestamp()
+    group by i.instance
+  )
+  select video_id from load where $2 > 2 * rooms + ${SPARE_ROOMS} order by rooms limit 1`;
+
+interface Lease {
+  epoch: number;
+  provenUntil: number;
+}
+
+interface PostgresOwnershipParts {
+  /** Of this start of the process, as rooms name their owner. */
+  instance: string;
+  leaseMs: number;
+  connections: Connections;
+  health: StoreHealth;
+  clock: Clock;
+  interest: Interest;
+  sweep: Sweep;
+  notify(videoId: string, news: News): void;
+}
+
+export class PostgresOwnership implements Ownership {
+  readonly #parts: PostgresOwnershipParts;
+  readonly #provenMs: number;
+  readonly #leases = new Map<string, Lease>();
+  readonly #closed = new AbortController();
+  readonly #renewing: Promise<void>;
+
+  constructor(parts: PostgresOwnershipParts) {
+    this.#parts = parts;
+    this.#provenMs = parts.leaseMs - Math.min(MARGIN_MS, parts.leaseMs / 5);
+    this.#renewing = this.#renewAll();
+  }
+
+  async take(videoId: string): Promise<Hold | undefined> {
+    const { clock, connections, instance, interest, leaseMs, sweep } = this.#parts;
+    await interest.written(); // else a room could be released between a viewer's coming and its being known
+    for (;;) {
+      const sentAt = clock.monotonic();
+      const [row] = await connections.query<TakenRow>("writes", SQL.take, [videoId, instance, leaseMs]);
+      if (!row?.is_same) await sweep.adoptLineage();
+      else if (row.epoch === null) return undefined;
+      else {
+        const { epoch, head, checkpoint } = row;
+        this.#leases.set(videoId, { epoch, provenUntil: sentAt + this.#provenMs });
+        const room = checkpoint === null ? undefined : toRecord({ ...row, checkpoint });
+        return new Hold({ videoId, epoch }, head, room, this);
+      }
+    }
+  }
+
+  /** See `Hold.assertHeld`. */
+  assertHeld({ videoId, epoch }: Claim): void {
+    const lease = this.#leases.get(videoId);
+    if (lease?.epoch !== epoch) {
+      throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
+    }
+    if (this.#parts.clock.monotonic() >= lease.provenUntil) {
+      throw new StoreError("unavailable", `room ${videoId}: its lease cannot be proved`);
+    }
+  }
+
+  /** See `Hold.giveBack`. */
+  async giveBack(claim: Claim): Promise<void> {
+    if (this.end(claim)) await this.#free([claim]);
+  }
+
+  /** A statement that set the lease has come back; it was sent at that time. */
+  prove({ videoId, epoch }: Claim, sentAt: number): void {
+    const lease = this.#leases.get(videoId);
+    if (lease?.epoch === epoch) lease.provenUntil = Math.max(lease.provenUntil, sentAt + this.#provenMs);
+  }
+
+  /** It is renewed no more. Whether it was until now. */
+  end({ videoId, epoch }: Claim): boolean {
+    return this.#leases.get(videoId)?.epoch === epoch && this.#leases.delete(videoId);
+  }
+
+  freed(videoId: string, signal: AbortSignal): Promise<void> {
+    return this.#parts.sweep.freed(videoId, signal);
+  }
+
+  orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly string[]> {
+    return this.#parts.sweep.orphans(graceMs, signal);
+  }
+
+  setViewers(videoId: string, viewers: number): void {
+    this.#parts.interest.setViewers(videoId, viewers);
+  }
+
+  watchedForMs(videoId: string): Promise<number> {
+    return this.#parts.interest.watchedForMs(videoId);
+  }
+
+  wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]> {
+    return this.#parts.interest.wantedElsewhere(videoIds);
+  }
+
+  async oneTooMany(): Promise<string | undefined> {
+    const { connections, instance } = this.#parts;
+    const { size } = this.#leases;
+    if (size <= SPARE_ROOMS) return undefined;
+    const [row] = await connections.query<{ video_id: string }>("reads", ONE_TOO_MANY, [instance, size]);
+    return row?.video_id;
+  }
+
+  /** Whoever wants the rooms need not wait until the leases run out. */
+  async close(): Promise<void> {
+    const claims = this.#claims();
+    this.#leases.clear();
+    this.#closed.abort();
+    await this.#renewing; // it would revive them
+    if (claims.length > 0) await this.#free(claims);
+  }
+
+  /** Tells the database that the rooms are free. What it does not take runs out. */
+  async #free(claims: readonly Claim[]): Promise<void> {
+    const { connections, health, notify } = this.#parts;
+    type Row = { video_id: string; is_open: boolean };
+    const freeing = connections.query<Row>("writes", SQL.giveBack, arrays(claims));
+    const rows = await health.report("giveBack", freeing).catch(() => []); // it was reported
+    for (const { video_id, is_open } of rows) if (is_open) notify(video_id, "free");
+  }
+
+  #claims(): Claim[] {
+    return [...this.#leases].map(([videoId, { epoch }]) => ({ videoId, epoch }));
+  }
+
+  async #renewAll(): Promise<void> {
+    const { clock, leaseMs } = this.#parts;
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      await clock.sleep(leaseMs / RENEWALS_PER_LEASE, signal).catch(() => {});
+      if (this.#leases.size > 0 && !signal.aborted) await this.#renew();
+    }
+  }
+
+  /** All at once. What does not come back has another owner. */
+  async #renew(): Promise<void> {
+    const { clock, connections, health, leaseMs } = this.#parts;
+    const claims = this.#claims();
+    const sentAt = clock.monotonic();
+    try {
+      const renewing = connections.query<{ video_id: string }>("writes", SQL.renew, [
+        ...arrays(claims),
+        leaseMs,
+      ]);
+      const rows = await health.report("renew", renewing);
+      const mine = new Set(rows.map(({ video_id }) => video_id));
+      for (const claim of claims) {
+        if (mine.has(claim.videoId)) this.prove(claim, sentAt);
+        else this.end(claim);
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error; // one that is was reported, and the leases run out
+    }
+  }
+}
+
+function arrays(claims: readonly Claim[]): [videoIds: string[], epochs: number[]] {
+  return [claims.map(({ videoId }) => videoId), claims.map(({ epoch }) => epoch)];
+}
