@@ -2,9 +2,10 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
  * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import { type CallTimes, wallTimeOf } from "../clock.ts";
+import type { CallTimes } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { isUnavailable, type Lease } from "../store/port.ts";
+import type { Hold } from "../store/ownership.ts";
+import { isUnavailable } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { MoveReason } from "../upstream/egress/room-egress.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -40,7 +41,7 @@ export interface PollerStart extends CallTimes {
 
 export interface PollerParts extends PaceParts {
   appender: Appender;
-  lease: Lease;
+  hold: Hold;
   /** How much more overdue the room's late calls count than they are, in milliseconds. */
   priorityMs: (isQuiet: boolean) => number;
   settings: PollerSettings;
@@ -115,12 +116,12 @@ export class Poller {
   }
 
   #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
-    const { egress, lease, priorityMs } = this.#parts;
+    const { egress, hold, priorityMs } = this.#parts;
     return {
       ...egress.queueing,
       dueAt,
       priorityMs: priorityMs(this.#quiet.isQuiet(dueAt)),
-      beforeStart: () => lease.assertHeld(),
+      beforeStart: () => hold.assertHeld(),
       signal,
     };
   }
@@ -323,8 +324,7 @@ export class Poller {
 
   /** Resolves to how many of the items are new. */
   async #append(batches: readonly ReadBatch[], position: Position, signal: AbortSignal): Promise<number> {
-    const readAt = wallTimeOf(this.#startedAt, this.#parts.clock);
-    const progress = { position, readAt, egress: this.#parts.egress.name };
+    const progress = { position, startedAt: this.#startedAt, egress: this.#parts.egress.name };
     const added = await this.#parts.appender.append(batches, progress, signal);
     this.#position = position;
     this.#unread.stored();

@@ -8,12 +8,12 @@ import type { Message } from "../../protocol/message.ts";
 import { retry } from "../../retry.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { type Claim, isUnavailable, type MessageSearch, type RoomRecord } from "../../store/port.ts";
+import { type Claim, isUnavailable, type MessageSearch } from "../../store/port.ts";
 import { type EncodedMessage, encodeMessage, type StoredMessage } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
-import { encodeCheckpoint, memoryIn, type Progress, type RoomMemory } from "./checkpoint.ts";
+import { encodeCheckpoint, type Progress, type RoomMemory } from "./checkpoint.ts";
 import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
@@ -52,11 +52,12 @@ export class Appender {
   #isUnsure = false;
   #isFinished = false;
 
-  constructor(parts: AppenderParts, claim: RoomRecord & Claim) {
+  /** `memory`: what the room remembers of its reading until now. */
+  constructor(parts: AppenderParts, claim: Claim & { head: number }, memory: RoomMemory) {
     this.#parts = parts;
     this.#claim = claim;
     this.#head = claim.head;
-    this.#memory = memoryIn(claim.checkpoint);
+    this.#memory = memory;
   }
 
   /** The newest cursor of the room. */
@@ -138,8 +139,8 @@ export class Appender {
   }
 
   async #store({ messages, overwriting, ...memory }: Entries, progress: Progress): Promise<StoredMessage[]> {
-    const { store, telemetry } = this.#parts;
-    const checkpoint = encodeCheckpoint(progress, memory);
+    const { clock, store, telemetry } = this.#parts;
+    const checkpoint = encodeCheckpoint(progress, memory, clock.monotonic());
     const encoded = messages.map(encodeMessage);
     const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;

@@ -1,5 +1,9 @@
-/** What the store keeps with each append, so that a room goes on after a restart: the upstream's position, and the room's own memory. */
-import { asArray, asNumber, asString, dig, parseJson } from "../../json.ts";
+/**
+ * What the store keeps with each append, so that a room goes on after a restart: the upstream's position, and the room's
+ * own memory. It is read strictly: what cannot be read is reported, and messages may be missing for it.
+ */
+import type { Clock } from "../../clock.ts";
+import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../json.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
@@ -8,7 +12,7 @@ import {
   type Position,
   UnreadablePosition,
 } from "../../upstream/position.ts";
-import { encodeGifts, toGifts } from "../../upstream/readers/gifts.ts";
+import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/gifts.ts";
 import { type Gap, toGap } from "./gap.ts";
 import type { ReadMemory } from "./resolve.ts";
 
@@ -21,19 +25,21 @@ export interface RoomMemory extends ReadMemory {
 /** How far a room was read. */
 export interface Progress {
   position: Position;
-  /** When the call went out whose answer led to the position, in milliseconds since 1970. */
-  readAt: number;
+  /** When the call went out whose answer led to the position, on the monotonic clock. */
+  startedAt: number;
   /** The name of the egress whose address the upstream gave the position's credentials to. */
   egress?: string;
 }
 
+/** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
-  { position, readAt, egress }: Progress,
+  { position, startedAt, egress }: Progress,
   { deletions, gifts, gap }: RoomMemory,
+  now: number,
 ): string {
   return JSON.stringify({
     position: encodePosition(position),
-    readAt,
+    readAgoMs: Math.max(0, Math.round(now - startedAt)),
     egress,
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
@@ -41,42 +47,62 @@ export function encodeCheckpoint(
   });
 }
 
-/** Undefined where there is none that can be used: such a room is bootstrapped when a viewer comes. */
-export function readCheckpoint(
-  { videoId, checkpoint }: RoomRecord,
-  telemetry: Telemetry,
-): Position | undefined {
-  if (checkpoint === null) return undefined;
+/** Where a room goes on. Throws `UnreadablePosition`. */
+export function positionOf({ checkpoint }: RoomRecord): Position {
+  // The first checkpoints held nothing but the position.
+  return decodePosition(asString(dig(parseJson(checkpoint), "position")) ?? checkpoint);
+}
+
+/** Whether this version of the service can go on from the room's checkpoint. */
+export function isReadable(room: RoomRecord): boolean {
   try {
-    // The first checkpoints held nothing but the position.
-    return decodePosition(asString(dig(parseJson(checkpoint), "position")) ?? checkpoint);
+    positionOf(room);
+    return true;
   } catch (error) {
-    if (!(error instanceof UnreadablePosition)) throw error;
-    telemetry.checkpointUnreadable(videoId, error.message);
-    return undefined;
+    if (error instanceof UnreadablePosition) return false;
+    throw error;
   }
 }
 
-/** When the room was last read, in milliseconds since 1970; undefined where it never was. */
-export function lastReadAt({ checkpoint, checkpointAt }: RoomRecord): number | undefined {
-  return asNumber(dig(parseJson(checkpoint ?? ""), "readAt")) ?? checkpointAt ?? undefined;
+/** How long ago the room was last read, in milliseconds: a checkpoint says how old it was when it was stored. */
+export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
+  return Math.max(0, readAgoMs) + (asNumber(dig(parseJson(checkpoint), "readAgoMs")) ?? 0);
 }
 
 /** The egress by which the room was last read; undefined where that is not known. */
 export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
-  return asString(dig(parseJson(checkpoint ?? ""), "egress"));
+  return asString(dig(parseJson(checkpoint), "egress"));
 }
 
-/** The memory that a checkpoint holds; an empty one where it cannot be read. */
-export function memoryIn(checkpoint: string | null): RoomMemory {
-  const stored = parseJson(checkpoint ?? "");
-  const deletions = (asArray(dig(stored, "deletions")) ?? []).flatMap((entry): [string, string | null][] => {
-    const author = asString(dig(entry, 0));
-    return author === undefined ? [] : [[author, asString(dig(entry, 1)) ?? null]];
-  });
-  return {
-    deletions: new Map(deletions),
-    gifts: toGifts(dig(stored, "gifts")),
-    gap: toGap(dig(stored, "gap") ?? dig(stored, "hole")), // its name in older checkpoints
-  };
+/**
+ * The memory of a room that is read on. Where what is stored cannot be read, that is reported, and what may be missing
+ * since it was stored is remembered in its place; in a replay nothing can be.
+ */
+export function memoryOf(
+  room: RoomRecord | undefined,
+  isReplay: boolean,
+  { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+): RoomMemory {
+  if (!room) return { ...NO_MEMORY, gap: undefined };
+  const memory = isReadable(room) ? readMemory(asObject(parseJson(room.checkpoint)) ?? {}) : undefined;
+  if (memory) return memory;
+  telemetry.checkpointUnreadable(room.videoId);
+  const sinceMs = clock.now() - lastReadAgoMs(room);
+  return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" } };
+}
+
+const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
+
+/** What older checkpoints lack is empty; undefined where anything is not what was stored. */
+function readMemory(stored: JsonObject): RoomMemory | undefined {
+  const deletions = asArray(stored.deletions ?? [])?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
+  const gifts = stored.gifts === undefined ? NO_GIFTS : toGifts(stored.gifts);
+  const pending = stored.gap ?? stored.hole; // its name in older checkpoints
+  const gap = pending === undefined ? undefined : toGap(pending);
+  if (!deletions?.every(isDeletion) || !gifts || (pending !== undefined && !gap)) return undefined;
+  return { deletions: new Map(deletions), gifts, gap };
+}
+
+function isDeletion(entry: unknown[]): entry is [author: string, since: string | null] {
+  return typeof entry[0] === "string" && (entry[1] === null || typeof entry[1] === "string");
 }

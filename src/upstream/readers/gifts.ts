@@ -145,15 +145,16 @@ export function encodeGifts({ open, firstForms }: GiftMemory): object {
   return { open, firstForms: [...firstForms] };
 }
 
-/** Reads what `encodeGifts` gave, from JSON; anything else in it is left out. */
-export function toGifts(stored: unknown): GiftMemory {
-  const pairs = (asArray(dig(stored, "firstForms")) ?? []).map((pair) => [dig(pair, 0), dig(pair, 1)]);
-  return {
-    open: (asArray(dig(stored, "open")) ?? []).filter(isOpenGift),
-    firstForms: new Map(
-      pairs.filter((pair): pair is [string, string] => pair.every((id) => typeof id === "string")),
-    ),
-  };
+/** Reads what `encodeGifts` gave, from JSON; undefined where anything in it is something else. */
+export function toGifts(stored: unknown): GiftMemory | undefined {
+  const open = asArray(dig(stored, "open"));
+  const pairs = asArray(dig(stored, "firstForms"))?.map((pair) => [dig(pair, 0), dig(pair, 1)]);
+  if (!open?.every(isOpenGift) || !pairs?.every(isPair)) return undefined;
+  return { open, firstForms: new Map(pairs) };
+}
+
+function isPair(pair: unknown[]): pair is [string, string] {
+  return pair.every((id) => typeof id === "string");
 }
 
 function isOpenGift(value: unknown): value is OpenGift {
