@@ -29,11 +29,6 @@ export function answeredNow(startedAt: number, clock: Clock): CallTimes {
   return { startedAt, answeredAt: clock.monotonic(), uptimeAt: clock.uptime(), wallAt: clock.now() };
 }
 
-/** The wall time of a time on the monotonic clock, in milliseconds since 1970. */
-export function wallTimeOf(at: number, clock: Clock): number {
-  return clock.now() - (clock.monotonic() - at);
-}
-
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { readCheckpoint } from "../reading/log/checkpoint.ts";
+import { isReadable, positionOf } from "../reading/log/checkpoint.ts";
 import { resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
@@ -14,9 +14,8 @@ const CHAT_OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
 
 /** A room that is over, served from the store; undefined where its checkpoint cannot be read. */
 export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undefined {
-  const position = readCheckpoint(record, parts.telemetry);
-  if (!position) return undefined;
-  const room = new Room(record.videoId, position.chatType, record.head, parts);
+  if (!isReadable(record)) return undefined;
+  const room = new Room(record.videoId, positionOf(record).chatType, record.head, parts);
   room.finish(CHAT_OVER);
   return room;
 }
@@ -29,21 +28,18 @@ export interface EndedRoom {
 }
 
 /**
- * A chat that was read to its end not long ago needs no upstream: a replay for an hour; where instances share a store,
- * any for the time for which the instance that read it answers.
+ * A chat that was read to its end not long ago needs no upstream: a replay for an hour, a live chat for the grace time,
+ * whichever instance read it.
  */
 export function recentlyEnded(
   record: RoomRecord | undefined,
   parts: RoomParts & { settings: { graceMs: number } },
 ): EndedRoom | undefined {
-  if (record?.end?.state !== "ended" || record.endedAt === null) return undefined;
-  const agoMs = parts.clock.now() - record.endedAt;
-  if (agoMs >= REPLAY_KEPT_MS) return undefined;
+  if (record?.end?.state !== "ended" || record.endedAgoMs === null) return undefined;
   const room = archivedRoom(record, parts);
   if (!room) return undefined;
   const isReplay = room.chatType === "liveChatReplayRenderer";
-  const sharedMs = parts.store.peers ? parts.settings.graceMs : 0;
-  const leftMs = (isReplay ? REPLAY_KEPT_MS : sharedMs) - agoMs;
+  const leftMs = (isReplay ? REPLAY_KEPT_MS : parts.settings.graceMs) - Math.max(0, record.endedAgoMs);
   return leftMs > 0 ? { room, isReplay, leftMs } : undefined;
 }
 

@@ -8,8 +8,6 @@ export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "r
 export type RoomState = (typeof ROOM_STATES)[number];
 
 export interface EntrySettings {
-  /** How long a room without viewers lingers, and how long an ended one still answers, in milliseconds. */
-  graceMs: number;
   /** How long a video is remembered to have no chat, in milliseconds. */
   noChatMs: number;
 }
@@ -23,6 +21,8 @@ export interface EntryHost {
   assertPlace(videoId: string): void;
   /** Nobody enters this room any more. It is closed once its last viewer has been served. */
   retire(room: Room): void;
+  /** How many rooms this instance reads. */
+  roomsRead(): number;
   /** Aborts when the service stops. */
   stopped: AbortSignal;
 }

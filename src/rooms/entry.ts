@@ -15,10 +15,14 @@ import { graceOver } from "./grace.ts";
 import { type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
 import { OwnedRoom } from "./owned-room.ts";
 
+/** How long the poll in hand of a room that is handed on may take, and how long others have it to themselves then. */
+const HAND_ON_LIMIT_MS = 2000;
+const HAND_ON_REST_MS = 5000;
+
 /** How a room is opened, if not for a viewer of a video of which nothing is known. */
 interface Opening {
   /** A room of this video that the store must have let go of first. */
-  released?: Promise<void>;
+  released?: Promise<void> | undefined;
   /** Only an open room whose instance is gone is wanted. */
   isAdoption?: true;
   /** The address, or network, that its first viewer asks from; none for an adoption. */
@@ -105,17 +109,15 @@ export class Entry {
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
-    this.#parts.store.presence.watch(this.videoId, this.viewerCount + 1);
+    this.#parts.store.ownership.setViewers(this.videoId, this.viewerCount + 1);
     const state = this.#state;
     switch (state.name) {
       case "vacant":
-        return this.#enterOnceOpen(this.#bootstrap({ address: request.address() }), request, signal);
-      case "releasing":
-        return this.#enterOnceOpen(
-          this.#bootstrap({ released: state.done, address: request.address() }),
-          request,
-          signal,
-        );
+      case "releasing": {
+        const released = state.name === "releasing" ? state.done : undefined;
+        const opening = this.#bootstrap({ released, address: request.address() });
+        return this.#enterOnceOpen(opening, request, signal);
+      }
       case "bootstrapping":
         return this.#enterOnceOpen(state.opening, request, signal);
       case "archived":
@@ -123,11 +125,9 @@ export class Entry {
       case "followed":
         return state.followed.room.enter(request);
       case "lingering":
-        state.cancel.abort();
-        this.#state = { name: "polling", owned: state.owned };
-        state.owned.egress.hurry();
-        return state.owned.room.enter(request);
       case "polling":
+        if (state.name === "lingering") state.cancel.abort();
+        this.#state = { name: "polling", owned: state.owned };
         state.owned.egress.hurry();
         return state.owned.room.enter(request);
     }
@@ -136,14 +136,15 @@ export class Entry {
   /** Sends due keepalives, cuts viewers that stall, forgets what was kept long enough. */
   async tick(): Promise<void> {
     await this.room?.tick();
-    if (this.viewerCount > 0) this.#parts.store.presence.watch(this.videoId, this.viewerCount);
+    if (this.viewerCount > 0) this.#parts.store.ownership.setViewers(this.videoId, this.viewerCount);
     this.#expire();
   }
 
-  /** Goes on with a room that this instance reads, lingering while it has no viewer. */
-  resume(owned: OwnedRoom): void {
-    this.#state = { name: "polling", owned };
-    this.#watch(owned);
+  /** Hands the room, where it is read here, to an instance that wants it, and rests before it would take it again. */
+  async handOn(): Promise<void> {
+    const { owned } = this;
+    if (owned) this.#giveWay(owned, HAND_ON_REST_MS);
+    await owned?.windDown(HAND_ON_LIMIT_MS);
   }
 
   /** Takes up a room whose instance is gone, unless something is known of it here. */
@@ -151,10 +152,11 @@ export class Entry {
     if (this.#state === VACANT) this.#bootstrap({ isAdoption: true }).catch(() => {}); // it was reported
   }
 
-  /** Resolves when nothing is being opened or released any more. */
-  async awaitPending(): Promise<void> {
+  /** Ends the reading at the stop of the service, as `OwnedRoom.windDown`, once nothing is being opened or released. */
+  async windDown(limitMs: number): Promise<void> {
     if (this.#state.name === "bootstrapping") await this.#state.opening.catch(() => {});
     if (this.#state.name === "releasing") await this.#state.done;
+    await this.owned?.windDown(limitMs);
   }
 
   /** Ends the room at the stop of the service; in the store it stays as it is. */
@@ -179,7 +181,7 @@ export class Entry {
     await released;
     try {
       this.#host.assertPlace(this.videoId);
-      const owned = isAdoption && (await OwnedRoom.takeOver(this.videoId, this.#parts));
+      const owned = isAdoption && (await OwnedRoom.takeUp(this.videoId, this.#parts));
       if (isAdoption && !owned && this.#waiting === 0) throw ownedElsewhere();
       const asked = { address, assertPlace: () => this.#found() };
       const open = owned ? { owned } : await openRoom(this.videoId, asked, this.#parts, this.#host.stopped);
@@ -200,7 +202,7 @@ export class Entry {
   #enterState(open: OpenRoom): Opened {
     if ("owned" in open) {
       const { owned, startAt } = open;
-      this.resume(owned);
+      this.#watch(owned);
       return { room: owned.room, startAt };
     }
     if ("followed" in open) {
@@ -229,8 +231,8 @@ export class Entry {
       if (room.end) this.#keep(room, room.end);
       else this.close();
     }, giveUp);
-    followed.takenOver(this.#host.stopped).then((owned) => {
-      if (owned && isHere()) this.resume(owned);
+    followed.takenOver(this.#host).then((owned) => {
+      if (owned && isHere()) this.#watch(owned);
       else void owned?.windDown(0);
     }, giveUp);
     this.#lingerIfIdle();
@@ -262,24 +264,27 @@ export class Entry {
     this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
   }
 
-  /** Follows a polled room to its end. */
+  /** Goes on with a room that this instance reads, to its end, lingering while it has no viewer. */
   #watch(owned: OwnedRoom): void {
+    this.#state = { name: "polling", owned };
     owned.room.onIdle = () => this.#lingerIfIdle();
     owned.over().then(
       () => this.#afterEnd(owned),
       (error) => {
-        const { peers } = this.#parts.store;
-        if (this.owned === owned && peers && isFenced(error)) {
-          this.#parts.telemetry.roomGivenWay(this.videoId);
-          if (this.#state.name === "lingering") this.#state.cancel.abort();
-          return this.#follow(new FollowedRoom(owned.room, this.#parts, peers));
-        }
+        if (this.owned === owned && isFenced(error)) return this.#giveWay(owned);
         owned.room.broken(error);
         if (this.owned === owned) this.#vacate();
         owned.abandon();
       },
     );
     this.#lingerIfIdle();
+  }
+
+  /** Another instance reads the room, or shall: those who are here follow it. */
+  #giveWay(owned: OwnedRoom, restMs = 0): void {
+    this.#parts.telemetry.roomGivenWay(this.videoId);
+    if (this.#state.name === "lingering") this.#state.cancel.abort();
+    this.#follow(new FollowedRoom(owned.room, this.#parts, restMs));
   }
 
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds
@@ -290,7 +295,7 @@ export class Entry {
     const { owned } = this.#state;
     const cancel = new AbortController();
     this.#state = { name: "lingering", owned, cancel };
-    this.#parts.store.presence.watch(this.videoId, 0);
+    this.#parts.store.ownership.setViewers(this.videoId, 0);
     graceOver(this.videoId, this.#parts, cancel.signal).then(
       () => this.#release(owned),
       () => {}, // a viewer came, or the room is over
@@ -336,7 +341,7 @@ export class Entry {
     if (this.#state.name === "lingering") this.#state.cancel.abort();
     if (this.#state.name === "followed") this.#state.followed.leave();
     this.#state = VACANT;
-    this.#parts.store.presence.watch(this.videoId, 0);
+    this.#parts.store.ownership.setViewers(this.videoId, 0);
   }
 
   #in(ms: number): number {

@@ -19,7 +19,7 @@ export async function graceOver(
 ): Promise<void> {
   for (let leftMs = graceMs; ; ) {
     await clock.sleep(Math.min(leftMs, graceMs), signal);
-    leftMs = await store.presence.watchedForMs(videoId).catch(() => UNKNOWN_MS);
+    leftMs = await store.ownership.watchedForMs(videoId).catch(() => UNKNOWN_MS);
     signal.throwIfAborted();
     if (leftMs === 0) return;
   }

@@ -31,9 +31,8 @@ export interface OpenRoom {
 }
 
 export function listedRoom(
-  { videoId, floor, head, end, readAt, firstAt, lastAt, gaps }: RoomSummary,
+  { videoId, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
   open: OpenRoom | undefined,
-  now: number,
 ): ListedRoom {
   const state = open?.state ?? end?.state ?? "released";
   const isRead = state === "polling" || state === "lingering";
@@ -45,7 +44,7 @@ export function listedRoom(
     firstAt: iso(firstAt),
     lastAt: iso(lastAt),
     viewers: open?.viewers ?? 0,
-    lateMs: isRead && readAt !== null ? Math.max(0, now - readAt) : null,
+    lateMs: isRead ? Math.max(0, Math.round(readAgoMs)) : null,
     gaps,
     egress: open?.reading?.egress ?? null,
     fullAnswers: open?.reading?.fullAnswers ?? null,

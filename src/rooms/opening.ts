@@ -1,14 +1,18 @@
 /** How a room comes to be open on this instance: from the store alone, read by this instance, or by another one. */
-import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { isReadable } from "../reading/log/checkpoint.ts";
 import type { StartAt } from "../serving/room.ts";
+import type { RoomRecord } from "../store/port.ts";
+import type { Applicant } from "../upstream/egress/openings.ts";
 import { type EndedRoom, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { OwnedRoom, type OwnedRoomParts, type RoomApplicant } from "./owned-room.ts";
+import { isGoingOn, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 
 /** How long viewers wait while another instance opens the room, and what they are told to wait then. */
 const LIMIT_MS = 20_000;
 const RETRY_AFTER_MS = 1000;
+/** Between two looks at a room that another instance is opening. */
+const LOOK_MS = 200;
 
 export type OpenRoom =
   | { ended: EndedRoom }
@@ -16,48 +20,56 @@ export type OpenRoom =
   | { owned: OwnedRoom; startAt?: StartAt }
   | { followed: FollowedRoom };
 
-type Parts = OwnedRoomParts & { settings: { graceMs: number } };
+/** Who asks for a room that is not open. */
+interface RoomApplicant extends Omit<Applicant, "isFirst"> {
+  /** Called when the chat is found, before it is read. Throws `RelayError` CAPACITY where no further room may be open. */
+  assertPlace(): void;
+}
 
 /**
- * Opens the room of a video. A room that was open before goes before videos that may have no chat. Rejects as `OwnedRoom.open` does, and with `RelayError` CAPACITY where another instance
- * does not get to reading it.
+ * Opens the room of a video: one that was read just now is read on from its checkpoint, else its chat is looked for; one
+ * that another instance reads is followed. Rejects as `OwnedRoom.bootstrap` does, and with `RelayError` CAPACITY where
+ * another instance does not get to reading it.
  */
 export async function openRoom(
   videoId: string,
-  asked: Omit<RoomApplicant, "isFirst">,
-  parts: Parts,
+  applicant: RoomApplicant,
+  parts: OwnedRoomParts,
   stopped: AbortSignal,
 ): Promise<OpenRoom> {
-  const record = await parts.store.getRoom(videoId);
-  const ended = recentlyEnded(record, parts);
-  if (ended) return { ended };
-  const wasOpen = record !== undefined && record.end?.state !== "ended";
-  const applicant = { ...asked, isFirst: wasOpen || parts.settings.recorded.has(videoId) };
-  using limit = new Deadline(parts.clock, LIMIT_MS);
-  for (;;) {
-    const opened = await OwnedRoom.open(videoId, applicant, parts, stopped);
-    if (opened) return opened;
-    const followed = await joinOther(videoId, parts, stopped, limit.signal);
-    if (followed) return { followed };
+  const { clock, store } = parts;
+  for (let until: number | undefined; ; ) {
+    const record = await store.getRoom(videoId);
+    const ended = recentlyEnded(record, parts);
+    if (ended) return { ended };
+    const open = isGoingOn(record, parts)
+      ? await goOn(videoId, parts)
+      : await lookForChat(record, videoId, applicant, parts, stopped);
+    if (open) return open;
+    if (record?.end === null && isReadable(record)) return { followed: FollowedRoom.join(record, parts) };
+    until ??= clock.monotonic() + LIMIT_MS;
+    if (clock.monotonic() >= until) throw ownedElsewhere();
+    await clock.sleep(LOOK_MS, stopped);
   }
 }
 
-/** The room as another instance reads it, once it does; undefined where nobody owns it after all. */
-async function joinOther(
+async function goOn(videoId: string, parts: OwnedRoomParts): Promise<OpenRoom | undefined> {
+  const owned = await OwnedRoom.takeUp(videoId, parts);
+  return owned && { owned };
+}
+
+/** A room that was open before goes before videos that may have no chat. */
+async function lookForChat(
+  record: RoomRecord | undefined,
   videoId: string,
-  parts: Parts,
+  { address, assertPlace }: RoomApplicant,
+  parts: OwnedRoomParts,
   stopped: AbortSignal,
-  limit: AbortSignal,
-): Promise<FollowedRoom | undefined> {
-  const { peers } = parts.store;
-  if (!peers || limit.aborted) throw ownedElsewhere();
-  const record = await peers.opened(videoId, AbortSignal.any([limit, stopped])).catch((error) => {
-    throw limit.aborted ? ownedElsewhere() : error;
-  });
-  if (!record) return undefined;
-  const followed = FollowedRoom.join(record, parts, peers);
-  if (!followed) throw ownedElsewhere();
-  return followed;
+) {
+  const wasOpen = record !== undefined && record.end?.state !== "ended";
+  const isFirst = wasOpen || parts.settings.recorded.has(videoId);
+  using opening = await parts.egresses.opening({ address, isFirst }, stopped);
+  return await OwnedRoom.bootstrap(videoId, opening, assertPlace, parts, stopped);
 }
 
 export function ownedElsewhere(): RelayError {

@@ -1,14 +1,14 @@
 /**
  * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
- * chat, by desertion or with the service.
+ * chat, by desertion or with the service. Its hold lasts as long as the poller, and no longer.
  */
-import { type Clock, wallTimeOf } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/lateness.ts";
 import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
-import { lastEgress, lastReadAt, readCheckpoint } from "../reading/log/checkpoint.ts";
+import { isReadable, lastEgress, lastReadAgoMs, memoryOf, positionOf } from "../reading/log/checkpoint.ts";
 import type { Gap } from "../reading/log/gap.ts";
 import { withAnswer } from "../reading/log/pages.ts";
 import { demandOf } from "../reading/pace.ts";
@@ -16,26 +16,30 @@ import { Poller, type PollerSettings, type PollerStart } from "../reading/poller
 import { priorityMs } from "../reading/rank.ts";
 import { backfillCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "../serving/room.ts";
-import type { ObservedStore } from "../store/observed.ts";
-import { type ClaimedRoom, isFenced } from "../store/port.ts";
+import type { Hold } from "../store/ownership.ts";
+import { isFenced, type RoomRecord } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import type { Applicant } from "../upstream/egress/openings.ts";
+import type { Opening } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
-import type { Position } from "../upstream/position.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
-/** A release that the store cannot take is given up: the next claim settles it. */
+/** A release that the store cannot take is given up: the next owner settles it. */
 const RELEASE_LIMIT_MS = 5000;
 
 export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
-  settings: RoomSettings & PollerSettings & AppenderSettings & { recorded: ReadonlySet<string> };
+  settings: RoomSettings &
+    PollerSettings &
+    AppenderSettings & {
+      recorded: ReadonlySet<string>;
+      /** How long a room without viewers lingers, and how long an ended one still answers, in milliseconds. */
+      graceMs: number;
+    };
 }
 
-/** Who asks for a room that is not open. */
-export interface RoomApplicant extends Applicant {
-  /** Called when the chat is found, before it is read. Throws `RelayError` CAPACITY where no further room may be open. */
-  assertPlace(): void;
+/** Whether a room is read on from its checkpoint: it is open, and was read just now. */
+export function isGoingOn(room: RoomRecord | undefined, { settings }: OwnedRoomParts): room is RoomRecord {
+  return room?.end === null && room.readAgoMs <= settings.graceMs && isReadable(room);
 }
 
 export class OwnedRoom {
@@ -43,59 +47,63 @@ export class OwnedRoom {
   /** The egress by which it is read just now. */
   readonly egress: RoomEgress;
   readonly #poller: Poller;
-  readonly #claim: ClaimedRoom;
-  readonly #store: ObservedStore;
+  readonly #hold: Hold;
   readonly #appender: Appender;
   readonly #clock: Clock;
   readonly #windDown = new AbortController();
   readonly #stop = new AbortController();
-  readonly #polling: Promise<void>;
+  readonly #reading: Promise<void>;
   readonly #following: Promise<void>;
+  #isReleased = false;
 
   /**
-   * Claims the room. One that another instance has left is read on from its checkpoint; else the chat is bootstrapped
-   * and its backlog made durable, and if that fails, the store is as it was before. Viewers that waited for it begin
-   * where `startAt` says. Undefined where another instance owns it. Rejects as `LiveChat.bootstrap` does, with
-   * `RelayError` CAPACITY and with `StoreError`.
+   * Takes an open room that nobody owns, and goes on from its checkpoint. `room`: the one that is followed here already.
+   * Undefined where another instance owns it, or it is not open. Rejects with `UnreadablePosition` and `StoreError`.
    */
-  static async open(
+  static async takeUp(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
+    await using hold = await parts.store.ownership.take(videoId);
+    return hold?.room && !hold.room.end ? OwnedRoom.#resume(hold, hold.room, parts, room) : undefined;
+  }
+
+  /**
+   * Takes a room and bootstraps its chat, whose backlog is durable when it resolves; where that fails, the store is as it
+   * was before. `assertPlace` is called when the chat is found, before it is read. Undefined where another instance owns
+   * the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   */
+  static async bootstrap(
     videoId: string,
-    applicant: RoomApplicant,
+    opening: Opening,
+    assertPlace: () => void,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
-    const owned = await OwnedRoom.takeOver(videoId, parts);
-    if (owned) return { owned };
-    const { store, egresses } = parts;
-    using opening = await egresses.opening(applicant, signal);
-    const claim = await store.claim(videoId);
-    if (!claim) return undefined;
-    const left = store.peers && claim.lastEnd === null ? readCheckpoint(claim, parts.telemetry) : undefined;
-    if (left) return { owned: OwnedRoom.#goOn(claim, left, parts) }; // it was let go of while this one waited
+    await using hold = await parts.store.ownership.take(videoId);
+    if (!hold) return undefined;
+    // Another instance had it while this one waited, and left it.
+    if (isGoingOn(hold.room, parts)) return { owned: OwnedRoom.#resume(hold, hold.room, parts) };
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
-      return await OwnedRoom.#bootstrap(claim, applicant, egress, parts, signal);
+      return await OwnedRoom.#bootstrap(hold, assertPlace, egress, parts, signal);
     } catch (error) {
       egress.leave();
-      await store.abandon(claim).catch(() => {}); // it was reported, and retention does it later
       throw error;
     }
   }
 
   static async #bootstrap(
-    claim: ClaimedRoom,
-    { assertPlace }: RoomApplicant,
+    hold: Hold,
+    assertPlace: () => void,
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
-    const { videoId } = claim;
+    const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
     const options: CallOptions = {
       lane: "opening",
       dueAt: clock.monotonic(), // of several, one is opened after the other: a page must not wait long for its answer
       maxCooldownMs: 0,
-      beforeStart: () => claim.lease.assertHeld(),
+      beforeStart: () => hold.assertHeld(),
       signal,
     };
     const found = (chatType: ChatType) => {
@@ -107,26 +115,26 @@ export class OwnedRoom {
     const { position, startedAt } = first;
     const { chatType, pair } = position;
     const isReplay = chatType === "liveChatReplayRenderer";
-    const appender = new Appender(parts, claim);
+    const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
     const unreadMs = Number.POSITIVE_INFINITY;
-    const unread = { ...page, gap: gap(lastReadAt(claim), reasonFor(claim.lastEnd)), unreadMs };
+    const sinceMs = hold.room && clock.now() - lastReadAgoMs(hold.room);
+    const unread = { ...page, gap: gap(sinceMs, reasonFor(hold.room?.end)), unreadMs };
     const isShort = unreadBetween(page, first) <= settings.windowMs;
     const after = { gap: gap(page.wallAt, "unreachable"), isShort };
     const batches = withAnswer([unread], first.items, after, () => true);
     const backlog = batches.flatMap(({ items }) => items);
-    const readAt = wallTimeOf(startedAt, clock);
-    const added = await appender.appendOnce(batches, { position, readAt, egress: egress.name });
+    const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.name });
     const history = new Set(
       backlog
         .slice(0, historyLength(backlog, page.items))
         .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
     );
-    const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? claim.head;
+    const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? hold.head;
     const start = { ...first, intervalMs: waitAfter(first, settings, page.items) };
-    const owned = new OwnedRoom(claim, appender, start, egress, parts);
-    telemetry.roomOpened(videoId, { chatType, ...pair, cursor: claim.head });
+    const owned = new OwnedRoom(hold, appender, start, egress, parts);
+    telemetry.roomOpened(videoId, { chatType, ...pair, cursor: hold.head });
     return {
       owned,
       // Of a replay nothing is history to whoever opened it.
@@ -135,54 +143,66 @@ export class OwnedRoom {
     };
   }
 
-  /** Claims an open room that another instance has left, and goes on from its checkpoint. Rejects with `StoreError`. */
-  static async takeOver(videoId: string, parts: OwnedRoomParts): Promise<OwnedRoom | undefined> {
-    const claim = await parts.store.peers?.takeOver(videoId);
-    const position = claim && readCheckpoint(claim, parts.telemetry);
-    return position && OwnedRoom.#goOn(claim, position, parts);
-  }
-
-  /** Goes on where another instance stopped. */
-  static #goOn(claim: ClaimedRoom, position: Position, parts: OwnedRoomParts): OwnedRoom {
-    parts.telemetry.roomTakenOver(claim.videoId, claim.head);
-    return OwnedRoom.resume(claim, position, parts);
-  }
-
-  /** Goes on from a checkpoint. `room`: the one that is followed here already. */
-  static resume(claim: ClaimedRoom, position: Position, parts: OwnedRoomParts, room?: Room): OwnedRoom {
-    const now = parts.clock.now();
-    const wallAt = Math.min(now, lastReadAt(claim) ?? 0);
-    const at = parts.clock.monotonic() - (now - wallAt);
-    const uptimeAt = parts.clock.uptime() - (now - wallAt);
-    const start = { position, startedAt: at, answeredAt: at, uptimeAt, wallAt, intervalMs: 0 };
+  static #resume(hold: Hold, record: RoomRecord, parts: OwnedRoomParts, room?: Room): OwnedRoom {
+    const { clock, settings, telemetry } = parts;
+    const position = positionOf(record);
+    const agoMs = lastReadAgoMs(record);
+    const at = clock.monotonic() - agoMs;
+    const times = {
+      startedAt: at,
+      answeredAt: at,
+      uptimeAt: clock.uptime() - agoMs,
+      wallAt: clock.now() - agoMs,
+    };
     const isReplay = position.chatType === "liveChatReplayRenderer";
-    const demand = demandOf(isReplay, undefined, parts.settings);
-    const egress = RoomEgress.resumed(claim.videoId, demand, lastEgress(claim), parts);
-    return new OwnedRoom(claim, new Appender(parts, claim), start, egress, parts, room);
+    const demand = demandOf(isReplay, undefined, settings);
+    const egress = RoomEgress.resumed(hold.videoId, demand, lastEgress(record), parts);
+    const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));
+    telemetry.roomResumed(hold.videoId, hold.head);
+    return new OwnedRoom(hold, appender, { position, ...times, intervalMs: 0 }, egress, parts, room);
   }
 
   private constructor(
-    claim: ClaimedRoom,
+    hold: Hold,
     appender: Appender,
     start: PollerStart,
     egress: RoomEgress,
     parts: OwnedRoomParts,
-    room = new Room(claim.videoId, start.position.chatType, claim.head, parts),
+    room = new Room(hold.videoId, start.position.chatType, hold.head, parts),
   ) {
+    hold.keep();
     this.room = room;
-    this.#claim = claim;
-    this.#store = parts.store;
+    this.#hold = hold;
     this.#appender = appender;
     this.#clock = parts.clock;
     this.egress = egress;
-    const { lease } = claim;
-    const isRecorded = parts.settings.recorded.has(claim.videoId);
+    const isRecorded = parts.settings.recorded.has(hold.videoId);
     const rankedMs = (isQuiet: boolean) =>
       priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
-    const own = { egress, appender, lease, priorityMs: rankedMs };
-    this.#poller = new Poller(claim.videoId, start, { ...parts, ...own });
+    const own = { egress, appender, hold, priorityMs: rankedMs };
+    this.#poller = new Poller(hold.videoId, start, { ...parts, ...own });
     this.#following = this.room.follow();
-    this.#polling = this.#poller.run(this.#windDown.signal, this.#stop.signal);
+    this.#reading = this.#read();
+  }
+
+  /** Polls until the room's end, or until it is told to stop; then the room is given back, whatever comes of that. */
+  async #read(): Promise<void> {
+    try {
+      await this.#poller.run(this.#windDown.signal, this.#stop.signal);
+      if (this.#isReleased) await this.#finish(RELEASED);
+    } finally {
+      await this.#hold.giveBack();
+    }
+  }
+
+  /** Closes the room in the store. One that was taken over meanwhile, or cannot be closed in time, is given back as it is. */
+  async #finish(end: RoomEnd): Promise<void> {
+    using limit = new Deadline(this.#clock, RELEASE_LIMIT_MS);
+    try {
+      await this.#appender.finish(end, limit.signal);
+    } catch (error) {
+      if (!limit.signal.aborted && !isFenced(error)) throw error;
+    }
   }
 
   /** How many answers came full since this instance reads it. */
@@ -192,22 +212,18 @@ export class OwnedRoom {
 
   /** Resolves when the room's end has reached it; rejects where poller or follower cannot go on. */
   async over(): Promise<void> {
-    await Promise.all([this.#polling, this.#following]);
+    await Promise.all([this.#reading, this.#following]);
   }
 
   /** Stops polling because nobody watches, and closes the room in the store. */
   async release(): Promise<void> {
+    this.#isReleased = true;
     this.room.finish(RELEASED);
     this.#stopPolling();
-    await this.#polling;
-    using limit = new Deadline(this.#clock, RELEASE_LIMIT_MS);
-    await this.#appender.finish(RELEASED, limit.signal).catch((error) => {
-      const isOthers = this.#store.peers && isFenced(error);
-      if (!limit.signal.aborted && !isOthers) throw error;
-    });
+    await this.#reading;
   }
 
-  /** Lets go of a room that cannot go on; in the store it stays as it is, for the next claim. */
+  /** Lets go of a room that cannot go on; in the store it stays as it is, for its next owner. */
   abandon(): void {
     this.#stopPolling();
     this.room.close();
@@ -219,20 +235,19 @@ export class OwnedRoom {
   }
 
   /**
-   * Lets the poll in hand become durable, for at most `limitMs`; the room stays open in the store, where another
-   * instance may go on at once.
+   * Lets the poll in hand become durable, for at most `limitMs`, and gives the room back as it is: another instance may
+   * go on at once.
    */
   async windDown(limitMs: number): Promise<void> {
     this.#windDown.abort();
     using limit = new Deadline(this.#clock, limitMs);
     limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
-    await this.#polling.catch(() => {}); // whatever it was, the service is stopping
-    if (this.#store.peers) await this.#store.abandon(this.#claim).catch(() => {});
+    await this.#reading.catch(() => {}); // whatever it was, it is not read on here
   }
 }
 
 /** Why nobody read a room on that ended so; null: it did not end. */
-function reasonFor(lastEnd: RoomEnd | null): Gap["reason"] {
+function reasonFor(lastEnd: RoomEnd | null | undefined): Gap["reason"] {
   if (!lastEnd) return "down";
   return lastEnd.state === "failed" ? "unreachable" : "unwatched";
 }

@@ -2,23 +2,13 @@
  * All rooms of this instance: one entry for each video that somebody watches or watched just now. Here they are
  * looked up, counted, ticked and stopped; what happens to one of them is in its entry.
  */
+import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { AppenderSettings } from "../reading/log/appender.ts";
-import { readCheckpoint } from "../reading/log/checkpoint.ts";
-import type { PollerSettings } from "../reading/poller.ts";
-import type { Room, RoomSettings, StreamRequest } from "../serving/room.ts";
-import type { Peers } from "../store/peers.ts";
-import { StoreError } from "../store/port.ts";
+import type { Room, StreamRequest } from "../serving/room.ts";
+import { isUnavailable, StoreError } from "../store/port.ts";
 import { Entry } from "./entry.ts";
-import {
-  type EntryHost,
-  type EntryParts,
-  type EntrySettings,
-  ROOM_STATES,
-  type RoomState,
-} from "./entry-host.ts";
+import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
-import { OwnedRoom } from "./owned-room.ts";
 
 /** Most time between two looks at viewers that may have stalled. */
 const TICK_MS = 1000;
@@ -26,16 +16,20 @@ const TICK_MS = 1000;
 const CAPACITY_RETRY_MS = 30_000;
 /** A list of rooms holds no more. */
 const MAX_LISTED = 1000;
-/** A stop waits this long for polls in hand, and spreads the ends of streams over this long. */
+/** A stop waits this long for polls in hand, for the store to take what they bring, and spreads the ends of streams. */
 const WIND_DOWN_MS = 2000;
+const GIVE_BACK_MS = 1500;
 const END_SPREAD_MS = 1500;
+/** Between two looks for rooms that another instance should read, and between two tries for rooms that nobody reads. */
+const HAND_ON_MS = 1000;
+const ADOPT_RETRY_MS = 1000;
+/** An instance that cannot read a room for so long leaves it to another one that has viewers of it. */
+const OUT_MS = 10_000;
 
-interface RoomsSettings extends EntrySettings, RoomSettings, PollerSettings, AppenderSettings {
-  /** The videos whose chats are recorded. */
-  recorded: ReadonlySet<string>;
+type RoomsSettings = EntryParts["settings"] & {
   maxRooms: number;
   maxViewers: number;
-}
+};
 
 export interface RoomsParts extends EntryParts {
   settings: RoomsSettings;
@@ -51,6 +45,7 @@ export class Rooms {
   readonly #host: EntryHost = {
     assertPlace: (videoId) => this.#assertPlace(videoId),
     retire: (room) => this.#retired.add(room),
+    roomsRead: () => this.#read().length,
     stopped: this.#stopped.signal,
   };
 
@@ -58,7 +53,8 @@ export class Rooms {
     this.#parts = parts;
     parts.telemetry.sources.rooms = { byState: () => this.#byState(), viewers: () => this.viewerCount };
     void this.#tick();
-    if (parts.store.peers) void this.#adopt(parts.store.peers);
+    void this.#adopt();
+    void this.#handOn();
   }
 
   get viewerCount(): number {
@@ -90,7 +86,7 @@ export class Rooms {
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#isDraining || this.#stopped.signal.aborted) reasons.push("the service is stopping");
-    if (!(await this.#parts.store.health.isReady())) reasons.push("the store does not work");
+    if (!(await this.#parts.store.isReady())) reasons.push("the store does not work");
     return reasons;
   }
 
@@ -99,28 +95,11 @@ export class Rooms {
     const summaries = await this.#parts.store.listRooms(MAX_LISTED).catch((error) => {
       throw error instanceof StoreError ? storeUnavailable(error) : error;
     });
-    const now = this.#parts.clock.now();
     return summaries.map((summary) => {
       const { roomState: state, viewerCount: viewers = 0, owned } = this.#entries.get(summary.videoId) ?? {};
       const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
-      return listedRoom(summary, state && { state, viewers, reading }, now);
+      return listedRoom(summary, state && { state, viewers, reading });
     });
-  }
-
-  /**
-   * After a restart: takes up, as lingering, the rooms whose checkpoint is not older than the grace time. Where
-   * instances share a store, whichever comes first adopts them.
-   */
-  async resume(): Promise<void> {
-    const { store, clock, settings, telemetry } = this.#parts;
-    if (store.peers) return;
-    for (const record of await store.unfinishedRooms(clock.now() - settings.graceMs)) {
-      const position = readCheckpoint(record, telemetry);
-      const claim = position && (await store.claim(record.videoId));
-      if (!claim) continue;
-      telemetry.roomResumed(record.videoId, claim.head);
-      this.#entry(record.videoId).resume(OwnedRoom.resume(claim, position, this.#parts)); // made only now: a vacant entry goes with the next tick
-    }
   }
 
   /** Stays unready for that long before a stop, so that a load balancer sends new viewers elsewhere; who comes is served. */
@@ -136,8 +115,9 @@ export class Rooms {
   async stop(): Promise<void> {
     this.#stopped.abort();
     const entries = [...this.#entries.values()];
-    await Promise.all(entries.map((entry) => entry.awaitPending()));
-    await Promise.all(entries.map(({ owned }) => owned?.windDown(WIND_DOWN_MS)));
+    using limit = new Deadline(this.#parts.clock, WIND_DOWN_MS + GIVE_BACK_MS);
+    const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
+    await unlessAborted(Promise.all(ends), limit.signal).catch(() => {}); // what is not given back runs out
     const viewers = [...this.#openRooms(), ...this.#retired].flatMap((room) => [...room.viewers]);
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
@@ -150,12 +130,55 @@ export class Rooms {
     for (const room of this.#retired) room.close();
   }
 
-  /** Takes up rooms whose instance is gone while their viewers are between two connections. */
-  async #adopt(peers: Peers): Promise<void> {
-    for await (const videoIds of peers.orphans(this.#stopped.signal)) {
-      if (this.#isDraining) continue;
-      for (const videoId of videoIds) this.#entry(videoId).adopt();
+  /** Takes up rooms that nobody reads while their viewers are between two connections. */
+  async #adopt(): Promise<void> {
+    const { clock, egresses, settings, store } = this.#parts;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
+          await egresses.reachable(signal);
+          if (this.#isDraining) continue;
+          for (const videoId of videoIds) this.#entry(videoId).adopt();
+        }
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isUnavailable(error)) throw error;
+        await clock.sleep(ADOPT_RETRY_MS, signal).catch(() => {});
+      }
     }
+  }
+
+  /** Hands rooms on that other instances have viewers of: those that cannot be read from here, and one at a time where they are too many. */
+  async #handOn(): Promise<void> {
+    const { clock, egresses, store } = this.#parts;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await clock.sleep(HAND_ON_MS, signal).catch(() => {});
+      if (signal.aborted || this.#isDraining) continue;
+      try {
+        const out = this.#read().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
+        const wanted = await this.#wantedElsewhere(out);
+        if (wanted.length > 0) egresses.cutOff();
+        const tooMany = await store.ownership.oneTooMany();
+        if (tooMany !== undefined) wanted.push(tooMany);
+        await Promise.all(wanted.map((videoId) => this.#entries.get(videoId)?.handOn()));
+      } catch (error) {
+        if (!isUnavailable(error)) throw error; // one that is was reported, and comes again
+      }
+    }
+  }
+
+  async #wantedElsewhere(entries: readonly Entry[]): Promise<string[]> {
+    if (entries.length === 0) return [];
+    const videoIds = entries.map(({ videoId }) => videoId);
+    return [...(await this.#parts.store.ownership.wantedElsewhere(videoIds))];
+  }
+
+  /** The rooms that this instance reads. */
+  #read(): Entry[] {
+    return [...this.#entries.values().filter(({ owned }) => owned !== undefined)];
   }
 
   #entry(videoId: string): Entry {

@@ -40,6 +40,7 @@ export class Egress {
   readonly #flights: Flights;
   readonly #breaker: Breaker;
   readonly #transport: Transport;
+  readonly #calls: UpstreamCalls;
   #openings = 0;
 
   /** `isSingle`: whether there is no other. Throws an error that says what the environment's proxy must be. */
@@ -52,9 +53,9 @@ export class Egress {
     this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.#capacity });
     this.#flights = new Flights(this.#gate, clock);
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
-    const calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
-    this.liveChat = new LiveChat(calls, reading, clock, telemetry);
-    const tryItself = () => calls.page(SMALL_PAGE, PATIENT);
+    this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
+    this.liveChat = new LiveChat(this.#calls, reading, clock, telemetry);
+    const tryItself = () => this.call(new AbortController().signal);
     this.#breaker = new Breaker({
       name,
       clock,
@@ -105,6 +106,11 @@ export class Egress {
       this.#capacity.roomCount + this.#openings,
       this.#gate.queued,
     ];
+  }
+
+  /** Calls the upstream for the sake of the answer. Rejects with `UpstreamError`, or the signal's reason. */
+  async call(signal: AbortSignal): Promise<void> {
+    await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs: Number.POSITIVE_INFINITY, signal });
   }
 
   /** From now on other instances call from this address, too. */
@@ -199,10 +205,3 @@ export class Egress {
     return this.#flights.call({ ...options, signal, key, kind, isPage, run });
   };
 }
-
-/** How a call queues that nobody waits for. */
-const PATIENT = {
-  lane: "probe",
-  maxCooldownMs: Number.POSITIVE_INFINITY,
-  signal: new AbortController().signal,
-} as const;

@@ -3,14 +3,17 @@
  * down only where there is no other.
  */
 import type { Clock } from "../../clock.ts";
+import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
-import { isOfAddress } from "../errors.ts";
+import { isOfAddress, isUnreached } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
 
 /** Where there is another egress, one that does not answer is left sooner than a call would be given up otherwise. */
 const MAX_CHAT_MS = 5000;
+/** From one try to the next, where none reaches the upstream. */
+const TRY_MS = 5000;
 /** A caller waits for no more of them. */
 const MAX_TRIES = 3;
 
@@ -26,7 +29,10 @@ export interface Opening extends Disposable {
 export class EgressPool {
   readonly #clock: Clock;
   readonly #all: readonly Egress[];
+  readonly #closed = new AbortController();
   readonly #openings: Openings<Opening>;
+  /** Resolves when the upstream is reached again; undefined while it is, as far as is known. */
+  #reaching: Promise<void> | undefined;
 
   /** Throws an error that says what the environment's proxy must be. */
   constructor({ specs, ...parts }: EgressPoolParts) {
@@ -57,6 +63,18 @@ export class EgressPool {
   /** Another one that works, the best first. */
   others(tried: ReadonlySet<Egress>): readonly Egress[] {
     return this.#ranked().filter((egress) => !tried.has(egress) && egress.isUsable());
+  }
+
+  /** The upstream has not been reached for long: `reachable` waits until it is again. */
+  cutOff(): void {
+    this.#reaching ??= this.#reach().finally(() => {
+      this.#reaching = undefined;
+    });
+  }
+
+  /** Resolves when the upstream can be reached, as far as is known. Rejects with the signal's reason. */
+  async reachable(signal: AbortSignal): Promise<void> {
+    if (this.#reaching !== undefined) await unlessAborted(this.#reaching, signal);
   }
 
   /** From now on the egress of that name, if there is one, shares its pace with other instances. */
@@ -95,7 +113,19 @@ export class EgressPool {
 
   /** Starts no more calls, and ends those that wait. */
   async close(): Promise<void> {
+    this.#closed.abort();
     await Promise.all(this.#all.map((egress) => egress.close()));
+  }
+
+  async #reach(): Promise<void> {
+    for (;;) {
+      try {
+        return await this.best.call(this.#closed.signal);
+      } catch (error) {
+        if (this.#closed.signal.aborted || !isUnreached(error)) return;
+      }
+      await this.#clock.sleep(TRY_MS, this.#closed.signal).catch(() => {});
+    }
   }
 
   #takeOpening(): Opening | undefined {

@@ -45,9 +45,12 @@ export class RoomEgress {
   #demand: Demand | undefined;
   /** Set where a room that is resumed is not read by its own egress any more. */
   #moved: MoveReason | undefined;
-  /** How many calls failed in a row, and whether the last one did not reach the upstream. */
+  /** How many calls failed in a row, and whether the room shall leave for the last one, which did not reach the upstream. */
   #failures = 0;
   #isUnreached = false;
+  /** When the upstream last answered, and whether the last call did not reach it. */
+  #answeredAt: number;
+  #isCutOff = false;
   /** How many times it moved since something good last came. */
   #moves = 0;
   #movedAt = Number.NEGATIVE_INFINITY;
@@ -75,6 +78,7 @@ export class RoomEgress {
     this.#videoId = videoId;
     this.#egress = egress;
     this.#parts = parts;
+    this.#answeredAt = parts.clock.monotonic();
   }
 
   get liveChat(): LiveChat {
@@ -140,21 +144,32 @@ export class RoomEgress {
     this.#egress.setDemand(this.#videoId, demand);
   }
 
+  /** For how long the room cannot be read from here, or surely will not be, in milliseconds: not reached, or throttled. */
+  get outMs(): number {
+    const { clock, egresses } = this.#parts;
+    const isThrottled = egresses.others(new Set([this.#egress])).length === 0;
+    const throttledMs = isThrottled ? this.#egress.cooldownLeftMs(false) : 0;
+    return Math.max(throttledMs, this.#isCutOff ? clock.monotonic() - this.#answeredAt : 0);
+  }
+
   /** A call brought the reading on. */
   succeeded(): void {
     this.#moves = 0;
     this.#failures = 0;
-    this.#egress.answered();
+    this.answered();
   }
 
   /** The upstream gave an answer in order, though not what was asked for: a token that it refuses, a page, nothing. */
   answered(): void {
+    this.#isCutOff = false;
+    this.#answeredAt = this.#parts.clock.monotonic();
     this.#egress.answered();
   }
 
   /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
   failed(error: Error): boolean {
     this.#failures += 1;
+    this.#isCutOff = isUnreached(error);
     if (!isOutage(error)) {
       this.#egress.excuse(this.#videoId);
       return false;
