@@ -45,7 +45,6 @@ export class Life {
     const life = new Life(parts);
     try {
       await life.#store.probeWrite();
-      await life.rooms.resume();
       return life;
     } catch (error) {
       life.kill();
@@ -94,7 +93,7 @@ function onDisk(disk: Disk, clock: MortalClock): { engine: StoreEngine; peek: Pe
   return {
     engine: new SqliteStore("simulated.db", clock, new SimulatedThread(disk, clock)),
     peek: {
-      room: async (videoId) => tables.getRoom(videoId),
+      room: async (videoId) => tables.getRoom(videoId, clock.now()),
       after: async (videoId, cursor) => tables.read(videoId, cursor, -1),
     },
   };

@@ -31,7 +31,7 @@ export const SETTINGS = {
     storeUrl,
   ),
   RELAY_LEASE_MS: flag(
-    "10000",
+    "6000",
     "PostgreSQL: how long an instance that no longer answers stays the owner of its rooms",
     ms(300),
   ),

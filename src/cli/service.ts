@@ -5,7 +5,7 @@ import { unlessAborted } from "../deadline.ts";
 import { createServer } from "../http/server.ts";
 import { recordChat } from "../rooms/recorder.ts";
 import { Rooms } from "../rooms/rooms.ts";
-import { openStore, StoreOpenError } from "../store/open.ts";
+import { isShared, openStore, StoreOpenError } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
@@ -45,7 +45,7 @@ export async function startService(
   });
   const store = await (stopped ? unlessAborted(opening, stopped) : opening);
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
-    const pace = store.peers?.pace(name);
+    const pace = store.paceOf(name);
     if (pace) egresses.share(name, pace);
   }
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
@@ -57,7 +57,7 @@ export async function startService(
 
   const stop = async () => {
     background.abort();
-    if (store.peers) await rooms.drain(config.drainMs);
+    if (isShared(config.storeUrl)) await rooms.drain(config.drainMs);
     // Readiness goes off first; it can be asked for until the last stream has ended.
     await rooms.stop();
     await egresses.close();
@@ -66,7 +66,6 @@ export async function startService(
   };
   try {
     if (config.restored) telemetry.cursorsMoved(await store.moveCursors());
-    await rooms.resume();
     stopped?.throwIfAborted();
     const { host, port, reusePort } = config;
     const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed on to Node as it is
