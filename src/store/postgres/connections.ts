@@ -28,6 +28,9 @@ const SESSION = `set statement_timeout = ${STATEMENT_LIMIT_MS}; set lock_timeout
 /** Cursors, epochs and times fit into a double. */
 const BIGINT_OID = 20;
 
+/** The connections as the store uses them. */
+export type Database = Pick<Connections, keyof Connections>;
+
 export class Connections {
   readonly place: Place;
   /** When a connection was last lost, on the monotonic clock. */

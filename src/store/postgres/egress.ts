@@ -3,7 +3,7 @@
  * upstream throttles it) and `egress_demand` (what each instance's rooms ask of it; of one that is gone it runs out).
  */
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 
 /** For how long an instance that makes no call is thought to ask for what it last asked for. */
 const DEMAND_MS = 30_000;
@@ -38,7 +38,7 @@ const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages
   on conflict (name) do update set cooldown_until = greatest(e.cooldown_until, excluded.cooldown_until),
     pages_until = greatest(e.pages_until, excluded.pages_until)`;
 
-export function paceOf(egress: string, instance: string, connections: Connections): SharedPace {
+export function paceOf(egress: string, instance: string, connections: Database): SharedPace {
   return {
     async reserve(spacingMs, pollsPerSecond) {
       const values = [egress, instance, spacingMs, pollsPerSecond];

@@ -5,28 +5,28 @@
 import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 
 const SHORTEST_PERIOD_MS = 200;
 const LONGEST_PERIOD_MS = 10_000;
 
-const WRITE = `insert into interest as i (video_id, instance, viewers, until)
+export const WRITE = `insert into interest as i (video_id, instance, viewers, until)
   select v, $2, n, clock_timestamp() + keep * interval '1 ms'
   from unnest($1::text[], $3::int[], $4::float8[]) as w (v, n, keep)
   on conflict (video_id, instance) do update set viewers = excluded.viewers,
     until = case when excluded.viewers = 0 then excluded.until else greatest(i.until, excluded.until) end`;
 
-const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - clock_timestamp()) * 1000, 0)::float8 as ms
+export const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - clock_timestamp()) * 1000, 0)::float8 as ms
   from interest where video_id = $1 and until > clock_timestamp()`;
 
-const WANTED_ELSEWHERE = `select distinct video_id from interest
+export const WANTED_ELSEWHERE = `select distinct video_id from interest
   where video_id = any($1) and instance <> $2 and viewers > 0 and until > clock_timestamp()`;
 
 export class Interest {
   readonly #instance: string;
   readonly #graceMs: number;
   readonly #periodMs: number;
-  readonly #connections: Connections;
+  readonly #connections: Database;
   readonly #health: StoreHealth;
   readonly #clock: Clock;
   readonly #viewers = new Map<string, number>();
@@ -35,13 +35,7 @@ export class Interest {
   #writing: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
-  constructor(
-    instance: string,
-    graceMs: number,
-    connections: Connections,
-    health: StoreHealth,
-    clock: Clock,
-  ) {
+  constructor(instance: string, graceMs: number, connections: Database, health: StoreHealth, clock: Clock) {
     this.#instance = instance;
     this.#graceMs = graceMs;
     this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, graceMs / 3));

@@ -2,7 +2,7 @@
  * Where the server stands in its history. After a failover, on another server, or from a backup, what instances were
  * given may be lost: then all rooms move to cursors that nobody can hold, with what they hold.
  */
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 import { LINEAGE, SCHEMA_VERSION } from "./schema.ts";
 import { SQL } from "./tables.ts";
 
@@ -15,7 +15,7 @@ const REFOUND = `insert into store (schema_version, oldest_version, generation, 
  * and where the store was restored. Resolves to the number of rooms moved. Rejects with what PostgreSQL throws.
  */
 export function adoptLineage(
-  connections: Connections,
+  connections: Database,
   { isRestored, isKept }: { isRestored: boolean; isKept: boolean },
 ): Promise<number> {
   return connections.alone(async (client) => {

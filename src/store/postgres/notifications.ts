@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 
 const CHANNEL = "relay";
 /** PostgreSQL takes less than 8000 bytes. */
@@ -24,7 +24,7 @@ const PROOF_AGAIN_MS = 3_600_000;
 export type News = number | "over" | "free";
 
 interface NotificationsParts {
-  connections: Connections;
+  connections: Database;
   clock: Clock;
   telemetry: Telemetry;
   /** A room has moved, on any instance, this one included. */

@@ -8,7 +8,7 @@ import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
 import { Hold, type Ownership } from "../ownership.ts";
 import { type Claim, isUnavailable, StoreError } from "../port.ts";
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 import type { Interest } from "./interest.ts";
 import type { News } from "./notifications.ts";
 import type { Sweep } from "./sweep.ts";
@@ -22,7 +22,7 @@ const RENEWALS_PER_LEASE = 3;
 const SPARE_ROOMS = 4;
 
 /** A room of this instance that another one has viewers of, and that has so much less to do that it should read it. */
-const ONE_TOO_MANY = `with load as (
+export const ONE_TOO_MANY = `with load as (
     select i.instance, min(i.video_id) as video_id, (select count(*) from room o
       where o.owner = i.instance and o.final_at is null and o.lease_until > clock_timestamp()) as rooms
     from interest i join room r on r.video_id = i.video_id
@@ -41,7 +41,7 @@ interface PostgresOwnershipParts {
   /** Of this start of the process, as rooms name their owner. */
   instance: string;
   leaseMs: number;
-  connections: Connections;
+  connections: Database;
   health: StoreHealth;
   clock: Clock;
   interest: Interest;

@@ -22,7 +22,7 @@ import {
   StoreError,
 } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
 import { Interest } from "./interest.ts";
@@ -58,7 +58,7 @@ export interface PostgresSettings {
 }
 
 interface PostgresParts {
-  connections: Connections;
+  connections: Database;
   clock: Clock;
   telemetry: Telemetry;
   health: StoreHealth;
@@ -71,7 +71,7 @@ export class PostgresStore implements StoreEngine {
   readonly lost = new Promise<never>(() => {});
   readonly #instance = randomUUID();
   readonly #leaseMs: number;
-  readonly #connections: Connections;
+  readonly #connections: Database;
   readonly #clock: Clock;
   readonly #interest: Interest;
   readonly #sweep: Sweep;

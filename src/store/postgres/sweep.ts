@@ -9,7 +9,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
 import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
-import type { Connections } from "./connections.ts";
+import type { Database } from "./connections.ts";
 import { unavailable } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
 import type { News } from "./notifications.ts";
@@ -30,7 +30,7 @@ const OTHERS_FIRST_MS = 200;
 /** So many looks in a row must have worked before a room counts as unwatched: others may come back from an outage. */
 const SURE_LOOKS = 20;
 
-const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
+export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
     r.video_id, r.base, r.head, r.final_at is not null as is_final,
     greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0)::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
@@ -39,11 +39,11 @@ const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
 const UNOWNED = `final_at is null and checkpoint is not null
     and lease_until <= clock_timestamp() - interval '${AFTER_LEASE_MS} ms'`;
 
-const ORPHANS = `select video_id from room r where ${UNOWNED}
+export const ORPHANS = `select video_id from room r where ${UNOWNED}
     and exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())
   order by random()`;
 
-const RELEASE = `update room r set state = 'released', detail = $2, final_at = clock_timestamp(), owner = null,
+export const RELEASE = `update room r set state = 'released', detail = $2, final_at = clock_timestamp(), owner = null,
     lease_until = 'epoch', epoch = epoch + 1
   where ${UNOWNED} and checkpoint_at <= clock_timestamp() - $1::float8 * interval '1 ms'
     and not exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())`;
@@ -63,7 +63,7 @@ interface Look {
 type Seen = Pick<Look, "base" | "head" | "is_final"> & { isMissing?: true };
 
 interface SweepParts {
-  connections: Connections;
+  connections: Database;
   health: StoreHealth;
   clock: Clock;
   telemetry: Telemetry;
