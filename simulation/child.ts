@@ -2,12 +2,12 @@
 import { type RunOptions, run } from "./run.ts";
 
 /** What becomes of a seed, as it is sent to the parent: lines are only of interest where something was wrong. */
-export type Report = Pick<Awaited<ReturnType<typeof run>>, "seed" | "violation" | "last"> & {
+export type Report = Pick<Awaited<ReturnType<typeof run>>, "seed" | "instances" | "violation" | "last"> & {
   counts: [string, number][];
 };
 
 process.on("message", async (options: RunOptions) => {
-  const { seed, violation, last, counts } = await run(options);
-  process.send?.({ seed, violation, last, counts: [...counts] } satisfies Report);
+  const { seed, instances, violation, last, counts } = await run(options);
+  process.send?.({ seed, instances, violation, last, counts: [...counts] } satisfies Report);
 });
 process.on("disconnect", () => process.exit());

@@ -69,7 +69,8 @@ export interface Event {
 }
 
 const event = (share: number, play: Event["play"]): Event => ({ share, play, isShared: false });
-const shared = (share: number, play: Event["play"]): Event => ({ share, play, isShared: true });
+/** One that befalls what rooms share. */
+export const shared = (share: number, play: Event["play"]): Event => ({ share, play, isShared: true });
 
 function entry<T>(world: World, table: Record<string, T>): [string, T] {
   return world.random.pick(Object.entries(table));
@@ -145,7 +146,9 @@ export const EVENTS: Record<string, Event> = {
     await Promise.all(leaving);
   }),
   probes: event(1, async (world) => {
-    const probes = Array.from({ length: 1 + world.random.below(8) }, () => world.life?.probe(PROBED));
+    const probes = Array.from({ length: 1 + world.random.below(8) }, () =>
+      world.pickInstance().life?.probe(PROBED),
+    );
     world.journal.count("probes", probes.length);
     await Promise.allSettled(probes);
   }),
@@ -210,14 +213,16 @@ export const EVENTS: Record<string, Event> = {
     disk.commit = usual;
   }),
   kill: shared(1.5, async (world) => {
-    if (!world.life) return;
+    const instance = world.pickInstance();
+    if (!instance.life) return;
     world.journal.count("kills");
-    await world.kill(world.random.next() ** 2 * 30_000);
+    await instance.kill(world.random.next() ** 2 * 30_000);
   }),
   stop: shared(1, async (world) => {
-    if (!world.life) return;
+    const instance = world.pickInstance();
+    if (!instance.life) return;
     world.journal.count("stops");
-    await world.restart(world.random.next() ** 2 * 30_000);
+    await instance.restart(world.random.next() ** 2 * 30_000);
   }),
 };
 

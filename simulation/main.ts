@@ -1,8 +1,8 @@
 /**
  * Minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, those that ever failed
- * come first, then seeds from 1 on.
+ * come first, then seeds from 1 on. A seed draws how many instances there are, one to three, unless told.
  *
- *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--until-failure]
+ *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N] [--until-failure]
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,10 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { commandLine } from "../chaos/command-line.ts";
 import type { Report } from "./child.ts";
+import { CLUSTER_FAULT_KINDS } from "./cluster-events.ts";
 import { FAULT_KINDS } from "./events.ts";
+import type { RunOptions } from "./run.ts";
+import { drawInstances } from "./settings.ts";
 
 const { values } = commandLine({
   options: {
@@ -18,6 +21,7 @@ const { values } = commandLine({
     from: { type: "string" },
     minutes: { type: "string", default: "10" },
     rooms: { type: "string", default: "20" },
+    instances: { type: "string" },
     "until-failure": { type: "boolean", default: false },
   },
 });
@@ -34,7 +38,7 @@ const MAX_SHOWN = 5;
 const PROGRESS_MS = 60_000;
 
 /** An absent one is the minimum. */
-function numberOf(name: "seeds" | "from" | "minutes" | "rooms", minimum: number): number {
+function numberOf(name: "seeds" | "from" | "minutes" | "rooms" | "instances", minimum: number): number {
   const value = Number(values[name] ?? minimum);
   if (Number.isSafeInteger(value) && value >= minimum) return value;
   process.stderr.write(`--${name}: must be a whole number, ${minimum} or more, not "${values[name]}"\n`);
@@ -47,14 +51,21 @@ const [seeds, from, minutes, rooms] = [
   numberOf("minutes", 2),
   numberOf("rooms", 12),
 ];
-const failedBefore: { seed: number }[] = JSON.parse(
-  readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"),
-);
-const kept = values.from === undefined ? failedBefore.map(({ seed }) => seed) : [];
-const inTurn = Array.from({ length: seeds }, (_, index) => from + index);
-const queue = [...new Set([...kept, ...inTurn])].slice(0, seeds);
+const instances = values.instances === undefined ? undefined : numberOf("instances", 1);
 
-const counts = new Map(FAULT_KINDS.map((kind) => [kind, 0]));
+/** A seed to be played; where the number of instances is absent, it is drawn. */
+type Turn = Pick<RunOptions, "seed" | "instances">;
+const failedBefore: Turn[] = JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
+const kept = values.from === undefined && instances === undefined ? failedBefore : [];
+const inTurn = Array.from({ length: seeds }, (_, index): Turn => ({ seed: from + index, instances }));
+const queue = [...kept, ...inTurn].slice(0, seeds);
+
+const inCluster = ({ seed, instances = drawInstances(seed) }: Turn) => instances > 1;
+const kinds = [
+  ...(queue.every(inCluster) ? [] : FAULT_KINDS),
+  ...(queue.some(inCluster) ? CLUSTER_FAULT_KINDS : []),
+];
+const counts = new Map(kinds.map((kind) => [kind, 0]));
 let failures = 0;
 const beganAt = performance.now();
 const total = queue.length;
@@ -70,7 +81,7 @@ for (const [name, count] of counts) process.stdout.write(`${String(count).padSta
 process.stdout.write(
   `${total} seeds of ${minutes} minutes in ${seconds.toFixed(1)} s: ${(total / seconds).toFixed(2)} a second\n`,
 );
-const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : FAULT_KINDS.filter((kind) => counts.get(kind) === 0);
+const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : kinds.filter((kind) => counts.get(kind) === 0);
 if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: ${unseen.join(", ")}\n`);
 process.stdout.write(`\n${failures} of ${total} seeds failed\n`);
 process.exit(failures + unseen.length > 0 ? 1 : 0);
@@ -81,10 +92,10 @@ async function work(): Promise<void> {
     const child = fork(new URL("child.ts", import.meta.url), { execArgv: HEAP });
     let left = SEEDS_PER_PROCESS;
     const playNext = () => {
-      const seed = left > 0 ? queue.shift() : undefined;
+      const turn = left > 0 ? queue.shift() : undefined;
       left -= 1;
-      if (seed === undefined) child.disconnect();
-      else child.send({ seed, minutes, rooms });
+      if (turn === undefined) child.disconnect();
+      else child.send({ ...turn, minutes, rooms } satisfies RunOptions);
     };
     child.on("message", (report: Report) => {
       played += 1;
@@ -102,11 +113,11 @@ async function work(): Promise<void> {
   }
 }
 
-function show({ seed, violation, last }: Report): void {
+function show({ seed, instances, violation, last }: Report): void {
   const { atMs = 0, videoId = "", what = "" } = violation ?? {};
   process.stdout.write(
     `\nVIOLATION seed ${seed}, after ${(atMs / 1000).toFixed(3)} s, ${videoId || "all rooms"}: ${what}\n` +
       `${last.map((line) => `  ${line.slice(0, 300)}\n`).join("")}` +
-      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms}\n`,
+      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms} --instances ${instances}\n`,
   );
 }

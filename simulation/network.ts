@@ -11,13 +11,25 @@ import type { UpstreamJudge } from "./upstream-judge.ts";
 /** Milliseconds of a usual answer's way: at least the first, at most both together. */
 const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
 
+/** By which way a call goes out: of which instance, where there are several. */
+export interface Way {
+  egress: string;
+  instance: string;
+}
+
+/** As the upstream tells callers apart. */
+export function addressOf({ egress, instance }: Way): string {
+  return instance === "" ? egress : `${egress}@${instance}`;
+}
+
 export class Network {
   latency = USUAL_LATENCY;
   /** Until when connections are refused, or nothing is answered, in virtual milliseconds. */
   refusesUntil = 0;
   silentUntil = 0;
-  /** The egresses by which nothing is answered. */
+  /** The addresses by which nothing is answered, and those by which connections are refused. */
   readonly lost = new Set<string>();
+  readonly refused = new Set<string>();
   readonly #simulator: InProcessSimulator;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
@@ -36,13 +48,20 @@ export class Network {
     this.refusesUntil = 0;
     this.silentUntil = 0;
     this.lost.clear();
+    this.refused.clear();
   }
 
-  /** The connections of one egress in one life of the service. */
-  connectionsOf(life: MortalClock, egress: string): Connections {
+  /** Whether calls from an address reach the upstream, and what it answers comes back. */
+  reaches(address: string): boolean {
+    const isCut = this.#scheduler.monotonic() < Math.max(this.refusesUntil, this.silentUntil);
+    return !isCut && !this.lost.has(address) && !this.refused.has(address);
+  }
+
+  /** The connections of one egress in one life of the service, or of one of its instances. */
+  connectionsOf(life: MortalClock, egress: string, instance = ""): Connections {
     return {
       request: (request, signal) =>
-        life.isDead ? aborted() : life.untilDeath(this.#request(request, signal, life, egress)),
+        life.isDead ? aborted() : life.untilDeath(this.#request(request, signal, life, { egress, instance })),
       close: async () => {},
     };
   }
@@ -51,19 +70,20 @@ export class Network {
     request: OutgoingRequest,
     signal: AbortSignal,
     life: MortalClock,
-    egress: string,
+    way: Way,
   ): Promise<IncomingAnswer> {
-    const call = this.#judge.began(request, egress);
+    const address = addressOf(way);
+    const call = this.#judge.began(request, way);
     try {
       signal.throwIfAborted();
       const now = this.#scheduler.monotonic();
       const waitMs = this.latency.leastMs + this.#random.next() * this.latency.jitterMs;
-      if (now < this.refusesUntil) {
+      if (now < this.refusesUntil || this.refused.has(address)) {
         await this.#scheduler.sleep(waitMs, signal);
         throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
       }
-      if (now < this.silentUntil || this.lost.has(egress)) await aborted(signal);
-      const answer = await this.#simulator.exchange({ ...request, from: egress }, signal);
+      if (now < this.silentUntil || this.lost.has(address)) await aborted(signal);
+      const answer = await this.#simulator.exchange({ ...request, from: address }, signal);
       await this.#scheduler.sleep(waitMs, signal);
       return { ...answer, body: this.#body(answer, call, life) };
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Chat } from "../src/simulator/chat.ts";
 import type { Says } from "../src/simulator/says.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import type { Journal } from "./journal.ts";
-import type { Peek } from "./life.ts";
+import type { Peek } from "./storage.ts";
 
 /** Types of messages that are said once: no ticker repeats them. */
 const PLAIN = new Set(["chat", "donation"]);
@@ -17,6 +17,8 @@ export class RoomJudge {
   burstHeldUntil = 0;
   /** Since when the chat is over; infinite while it is open. */
   overSince = Number.POSITIVE_INFINITY;
+  /** The instance that its viewers keep to; undefined where they come to any. */
+  home: string | undefined;
   /** The id of the message that is said when all is calm. */
   lastWord: string | undefined;
   /** When the upstream withheld what was said: it is on no answer, and no gap of ours. Virtual milliseconds. */

@@ -1,18 +1,23 @@
 /** One run: a seed's world, some minutes of trouble, then calm, in which everybody must get everything. */
 import type { Random } from "../src/simulator/random.ts";
 import { troubleAddresses } from "./addresses.ts";
+import { CLUSTER_EVENTS } from "./cluster-events.ts";
 import { EVENTS, type Event } from "./events.ts";
 import type { Violation } from "./journal.ts";
+import { drawInstances } from "./settings.ts";
 import { World } from "./world.ts";
 
 export interface RunOptions {
   seed: number;
   minutes: number;
   rooms: number;
+  /** Drawn where it is absent. */
+  instances?: number | undefined;
 }
 
 export interface Outcome {
   seed: number;
+  instances: number;
   violation: Violation | undefined;
   /** How often each thing happened. */
   counts: ReadonlyMap<string, number>;
@@ -31,8 +36,9 @@ const MS_PER_PAGE = 8000;
 const SETTLE_STEP_MS = 1000;
 const LAST_LINES = 60;
 
-export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome> {
-  const world = new World({ seed, rooms });
+export async function run(options: RunOptions): Promise<Outcome> {
+  const { seed, minutes, rooms, instances = drawInstances(seed) } = options;
+  const world = new World({ seed, rooms, instances });
   const { scheduler, journal } = world;
   const calmAt = Math.max(60_000, minutes * 60_000 - CALM_MS);
   let isSettled = false;
@@ -42,7 +48,7 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
     journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
   };
   process.on("unhandledRejection", onRejection);
-  const addresses = world.isNeighbourly ? [] : [troubleAddresses(world, world.egresses, calmAt)];
+  const addresses = world.isNeighbourly ? [] : [troubleAddresses(world, world.addresses, calmAt)];
   const actors = [trouble(world, calmAt), ...addresses, ...world.viewers.map((viewer) => viewer.live())];
   for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));
   const settle = async () => {
@@ -86,14 +92,15 @@ export async function run({ seed, minutes, rooms }: RunOptions): Promise<Outcome
   );
   const { violation, counts, lines } = journal;
   const last = violation ? journal.lastAbout(violation.videoId, LAST_LINES) : [];
-  return { seed, violation, counts, lines, last };
+  return { seed, instances, violation, counts, lines, last };
 }
 
 /** Starts the service, and lets events happen until it is time for calm; none is cut short by another. */
 async function trouble(world: World, calmAt: number): Promise<void> {
   const { scheduler, random, journal } = world;
   await world.start();
-  const events = Object.values(EVENTS).filter(({ isShared }) => !(isShared && world.isNeighbourly));
+  const possible = world.cluster ? { ...EVENTS, ...CLUSTER_EVENTS } : EVENTS;
+  const events = Object.values(possible).filter(({ isShared }) => !(isShared && world.isNeighbourly));
   while (scheduler.monotonic() < calmAt) {
     draw(random, events)
       .play(world)

@@ -83,14 +83,17 @@ export class Scheduler implements Clock {
 /** The clock of a process that can be killed: what sleeps by it then never wakes. */
 export class MortalClock implements Clock {
   readonly #scheduler: Scheduler;
+  readonly #aheadMs: number;
   isDead = false;
 
-  constructor(scheduler: Scheduler) {
+  /** `aheadMs`: by how much its wall clock is wrong. */
+  constructor(scheduler: Scheduler, aheadMs = 0) {
     this.#scheduler = scheduler;
+    this.#aheadMs = aheadMs;
   }
 
   now(): number {
-    return this.#scheduler.now();
+    return this.#scheduler.now() + this.#aheadMs;
   }
 
   monotonic(): number {

@@ -2,7 +2,8 @@
  * A viewer's connection in place of an HTTP response: takes what is written at once, a little later, or not at all while
  * its viewer stalls; what was written and not taken is lost with the connection.
  */
-import type { Form, Packet } from "../src/serving/form.ts";
+import { FORMS, type Form, type Packet } from "../src/serving/form.ts";
+import type { StreamRequest } from "../src/serving/room.ts";
 import type { Sink, SinkOwner } from "../src/serving/sink.ts";
 
 /** What a connection holds before it asks its writer to wait, in bytes: little, for chats in a run are slow. */
@@ -98,4 +99,17 @@ export class SimulatedSink implements Sink {
     this.#close();
     this.#owner?.closed();
   }
+}
+
+/** The request of somebody who watches a room from now on, and the connection that serves it, which takes all. */
+export function visit(videoId: string, address: string): { request: StreamRequest; sink: SimulatedSink } {
+  const sink = new SimulatedSink(FORMS.plain.bare, () => {});
+  const request = {
+    videoId,
+    lastEventId: undefined,
+    backfill: 0,
+    address: () => address,
+    open: () => sink,
+  };
+  return { request, sink };
 }

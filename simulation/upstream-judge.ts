@@ -8,6 +8,7 @@ import { videoIdIn } from "../src/simulator/tokens.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../src/upstream/egress/gate.ts";
 import type { Journal } from "./journal.ts";
+import { addressOf, type Way } from "./network.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 interface Call {
@@ -52,12 +53,17 @@ class Pause {
 
 /** What the upstream has seen of one address. */
 class Address {
+  readonly instance: string;
   readonly inFlight = new Set<Call>();
   readonly pauses = { chat: new Pause(), page: new Pause() };
   lastAt = Number.NEGATIVE_INFINITY;
   throttledAt = Number.NEGATIVE_INFINITY;
   #fullMs = 0;
   #fullSince: number | undefined;
+
+  constructor(instance: string) {
+    this.instance = instance;
+  }
 
   /** How long polls that got no answer held slots while all were taken: others cannot be made then. */
   fullMs(now: number): number {
@@ -74,7 +80,7 @@ class Address {
 
 interface UpstreamJudgeHost {
   /** The next call of a room begins: what was offered to it before must be stored. */
-  chatCalled(videoId: string): void;
+  chatCalled(videoId: string, instance: string): void;
   pageCame(videoId: string): void;
   /** A good answer to a chat call of the room came. */
   answered(videoId: string): void;
@@ -86,16 +92,17 @@ export class UpstreamJudge {
   /** How often each room's page was loaded: wherever a chat is looked for, this is where the search begins. */
   readonly pageLoads = new Map<string, number>();
   /** When the last poll of each room went out, where it was answered well and nothing came between: it keeps its rhythm. */
-  readonly #rhythm = new Map<string, { at: number; fullMs: number }>();
+  readonly #rhythm = new Map<string, { at: number; fullMs: number; address: Address }>();
   /** Whether nothing is wrong with what rooms share, so that a room's rhythm may be broken by its own trouble alone. */
   isSharedWell = false;
   /** What the last good answers of a room brought, to be found in its log at its next call. */
-  readonly offered = new Map<string, { ids: string[]; at: number }>();
+  readonly offered = new Map<string, { ids: string[]; at: number; instance: string }>();
   readonly #gate: GateSettings;
   readonly #scheduler: Scheduler;
   readonly #journal: Journal;
   readonly #host: UpstreamJudgeHost;
-  /** By the name of the egress. */
+  /** A call of a room that was under way for so long when its owner's lease ran out may meet the next owner's. */
+  marginMs = Number.POSITIVE_INFINITY;
   readonly #addresses = new Map<string, Address>();
 
   constructor(gate: GateSettings, scheduler: Scheduler, journal: Journal, host: UpstreamJudgeHost) {
@@ -105,21 +112,28 @@ export class UpstreamJudge {
     this.#host = host;
   }
 
-  /** A process that starts knows nothing of the one before it, whose calls are gone. */
-  lifeBegins(): void {
-    this.#addresses.clear();
-    this.#rhythm.clear();
-    this.offered.clear();
+  /** A process of the instance is gone, and its calls with it: the next one knows nothing of it. */
+  lifeEnds(instance: string): void {
+    for (const [name, address] of this.#addresses) {
+      if (address.instance === instance) this.#addresses.delete(name);
+    }
+    for (const [videoId, { address }] of this.#rhythm) {
+      if (address.instance === instance) this.#rhythm.delete(videoId);
+    }
+    for (const [videoId, offer] of this.offered) {
+      if (offer.instance === instance) this.offered.delete(videoId);
+    }
   }
 
-  began({ url, body }: OutgoingRequest, egress: string): Call {
+  began({ url, body }: OutgoingRequest, way: Way): Call {
     const { pathname, searchParams } = new URL(url);
     const asked = parseObject(body ?? "") ?? {};
     const token = asked.continuation;
     const isChat = typeof token === "string";
     const videoId = (isChat ? videoIdIn(token) : searchParams.get("v")) ?? String(asked.videoId ?? "");
     const name = pathname;
-    const address = this.#addresses.getOrInsertComputed(egress, () => new Address());
+    const { instance } = way;
+    const address = this.#addresses.getOrInsertComputed(addressOf(way), () => new Address(instance));
     const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat, address };
     this.#journal.note(`call ${videoId} ${pathname}`);
     this.#judge(call);
@@ -131,7 +145,7 @@ export class UpstreamJudge {
     address.lastAt = call.at;
     address.inFlight.add(call);
     address.look(call.at, this.#gate.concurrency);
-    if (isChat) this.#host.chatCalled(videoId);
+    if (isChat) this.#host.chatCalled(videoId, instance);
     return call;
   }
 
@@ -144,10 +158,16 @@ export class UpstreamJudge {
     if (inFlight.size >= concurrency) violate(`${inFlight.size} calls are in flight already`);
     const until = isChat ? pauses.chat.until : Math.max(pauses.chat.until, pauses.page.until);
     if (at < until - TOLERANCE_MS) violate(`${until - at} ms before the end of a cooldown`);
-    const all = this.#addresses.values().flatMap((address) => address.inFlight);
-    const isPolled =
-      isChat && this.#host.isRoom(videoId) && all.some((other) => other.isChat && other.videoId === videoId);
-    if (isPolled) violate("the room is being polled already");
+    if (isChat && this.#host.isRoom(videoId) && this.#isPolled(call))
+      violate("the room is being polled already");
+  }
+
+  /** Whether another call of its room is under way; one of another instance that its lease does not excuse. */
+  #isPolled({ videoId, at, address }: Call): boolean {
+    const all = this.#addresses.values().flatMap(({ inFlight }) => inFlight);
+    return all
+      .filter((other) => other.isChat && other.videoId === videoId)
+      .some((other) => other.address.instance === address.instance || at - other.at < this.marginMs);
   }
 
   #judgeRhythm({ videoId, at, name, isChat, address }: Call): void {
@@ -192,8 +212,9 @@ export class UpstreamJudge {
     if (!call.isChat) this.#host.pageCame(call.videoId);
     if (!call.isChat || !text.includes('"continuationContents"')) return;
     const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
-    this.offered.set(call.videoId, { ids, at: now });
-    if (call.name === LIVE) this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at) });
+    this.offered.set(call.videoId, { ids, at: now, instance: address.instance });
+    if (call.name === LIVE)
+      this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
     this.#host.answered(call.videoId);
   }
 }

@@ -8,8 +8,8 @@ import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import type { Frame, FrameReader } from "./frames.ts";
+import type { Instance } from "./instance.ts";
 import type { Journal } from "./journal.ts";
-import type { Life } from "./life.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { SimulatedSink } from "./sink.ts";
@@ -23,8 +23,8 @@ export interface ViewerParts {
   random: Random;
   journal: Journal;
   frames: FrameReader;
-  /** The service, while there is one. */
-  life(): Life | undefined;
+  /** One that takes viewers of the room, while there is one. */
+  instance(): Instance | undefined;
   /** Whether nothing is wrong with what rooms share. */
   isSharedWell: boolean;
   /** Called when there is something to judge. */
@@ -41,6 +41,8 @@ export class Viewer {
   /** Why it is not connected. */
   lastWord = "";
   sink: SimulatedSink | undefined;
+  /** The one that it came to last. */
+  instance: Instance | undefined;
   readonly #parts: ViewerParts;
   readonly #form: Form;
   #taken: Frame[] = [];
@@ -54,6 +56,11 @@ export class Viewer {
     this.room = parts.room;
     this.#parts = parts;
     this.#form = FORMS[parts.random.chance(0.2) ? "detailed" : "plain"].bare;
+  }
+
+  /** Whether it watches its room just now. */
+  get isWatching(): boolean {
+    return this.#hasBegun && this.sink !== undefined && this.sink.closedBy === undefined;
   }
 
   /** Watches again and again, for ever. */
@@ -71,9 +78,10 @@ export class Viewer {
 
   /** One connection, from its request to its end. */
   async #watch(): Promise<void> {
-    const { life, random, journal, scheduler } = this.#parts;
+    const { random, journal, scheduler } = this.#parts;
     const { videoId } = this.room;
-    const service = life();
+    this.instance = this.#parts.instance();
+    const service = this.instance?.life;
     if (!service) {
       this.lastWord = "no service";
       return;

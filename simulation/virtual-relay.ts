@@ -5,7 +5,6 @@
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
-import { FORMS } from "../src/serving/form.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import { MemoryStore } from "../src/store/memory.ts";
@@ -17,7 +16,7 @@ import type { EgressSpec } from "../src/upstream/egress/spec.ts";
 import { Journal } from "./journal.ts";
 import { Network } from "./network.ts";
 import { MortalClock, Scheduler } from "./scheduler.ts";
-import { SimulatedSink } from "./sink.ts";
+import { type SimulatedSink, visit } from "./sink.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 
 export interface VirtualRelayOptions {
@@ -73,14 +72,7 @@ export class VirtualRelay {
 
   /** Takes a viewer into a room, as `Rooms.enter` does. Its connection takes all that is written, unless told otherwise. */
   async enter(videoId: string, address: string): Promise<SimulatedSink> {
-    const sink = new SimulatedSink(FORMS.plain.bare, () => {});
-    const request = {
-      videoId,
-      lastEventId: undefined,
-      backfill: 0,
-      address: () => address,
-      open: () => sink,
-    };
+    const { request, sink } = visit(videoId, address);
     await this.rooms.enter(request, new AbortController().signal);
     return sink;
   }

@@ -3,40 +3,44 @@
  * What happens to them is in `events.ts`.
  */
 import { pino } from "pino";
-import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
-import { readFlags } from "../src/cli/flags.ts";
-import { FORMS } from "../src/serving/form.ts";
+import type { Config } from "../src/cli/config.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
+import { Cluster } from "./cluster.ts";
 import { Disk } from "./disk.ts";
 import { FrameReader } from "./frames.ts";
+import { Instance } from "./instance.ts";
 import { Journal } from "./journal.ts";
-import { Life, type Peek } from "./life.ts";
 import { Network } from "./network.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { Scheduler } from "./scheduler.ts";
-import { SimulatedSink } from "./sink.ts";
+import { drawConfig } from "./settings.ts";
+import { visit } from "./sink.ts";
+import { inMemory, onDisk, type Peek } from "./storage.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import { Viewer } from "./viewer.ts";
 
 export interface WorldOptions {
   seed: number;
   rooms: number;
+  /** How many instances there are; several share a store. */
+  instances?: number;
 }
 
 /** Every room is looked at this often, also where nobody is sent anything. */
 const LOOK_MS = 15_000;
 /** What the upstream holds for a late reader: its ten seconds, and what a room may exceed them by unnoticed. */
 export const HOLD = { holdsMs: 11_000, holdsMessages: 200 };
-const SUPERVISOR_MS = 1000;
 /** For how long the upstream holds the last words of a run. */
 const RELAYED_MS = 60_000;
 /** An order that no request has met by then is taken back, in milliseconds. */
 const ORDER_MS = 30_000;
 /** What the service logs only where something in it is wrong, as nobody else writes to its store. */
 const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
+/** What one of several instances logs where another one reads a room from now on. */
+const LEFT = /"msg":"the room is left to another instance/;
 const VIEWERS_PER_ROOM = 2;
 const REPLAYS_BESIDE = 6;
 /** No room's: a probe's calls would pass for its polls. */
@@ -49,42 +53,40 @@ export class World {
   readonly upstream: InProcessSimulator;
   readonly upstreamJudge: UpstreamJudge;
   readonly seed: number;
-  /** The names of the service's ways out. */
-  readonly egresses: readonly string[];
+  /** The addresses of the service, of all instances. */
+  readonly addresses: readonly string[];
   readonly network: Network;
-  /** Undefined where the store is in memory. */
+  /** Undefined where the store is in memory, or shared. */
   readonly disk: Disk | undefined;
+  readonly instances: readonly Instance[];
+  /** What is shared by several instances; undefined where there is one. */
+  readonly cluster: Cluster | undefined;
   /** Whether each trouble is one party's alone: nothing befalls what rooms share. */
   readonly isNeighbourly: boolean;
   readonly rooms: RoomJudge[] = [];
   readonly viewers: Viewer[] = [];
-  life: Life | undefined;
   /** Nothing goes wrong any more. */
   isCalm = false;
   /** When the longest pause is over that the service has told of after throttling, in virtual milliseconds. */
   pausedUntil = 0;
-  readonly #config: Config;
-  /** Of the last life: what it has stored can be read after it. */
-  #peek: Peek | undefined;
   readonly #dirty = new Set<Viewer>();
-  #offers: { room: RoomJudge; ids: readonly string[]; at: number }[] = [];
+  #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
   #lookedAt = 0;
   readonly #faults = new Set<Fault>();
 
-  constructor({ seed, rooms }: WorldOptions) {
+  constructor({ seed, rooms, instances = 1 }: WorldOptions) {
     this.random = new Random(seed, "events");
     this.scheduler = new Scheduler(new Random(seed, "time"));
     this.journal = new Journal(() => this.scheduler.monotonic());
     this.upstream = simulateInProcess({ seed, clock: this.scheduler, keepRequests: 100 });
     this.seed = seed;
-    this.isNeighbourly = new Random(seed, "neighbours").chance(0.3);
+    this.isNeighbourly = instances === 1 && new Random(seed, "neighbours").chance(0.3);
     // With two slots others have one, and a page that is never answered holds it: there newcomers wait for longer.
     const concurrencies = this.isNeighbourly ? [4, 4, 8] : [2, 4, 8];
-    this.#config = drawConfig(this.random, this.upstream, drawWays(seed), concurrencies);
-    this.egresses = this.#config.upstream.specs.map(({ name }) => name);
-    this.upstreamJudge = new UpstreamJudge(this.#config.upstream.gate, this.scheduler, this.journal, {
-      chatCalled: (videoId) => this.#chatCalled(videoId),
-      pageCame: (videoId) => this.#pageCame(videoId),
+    const config = drawConfig(this.upstream, { seed, random: this.random, instances, concurrencies });
+    this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
+      chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
+      pageCame: (videoId) => this.#room(videoId)?.pageCame(),
       answered: (videoId) => this.#room(videoId)?.answered(),
       isRoom: (videoId) => this.#room(videoId) !== undefined,
     });
@@ -98,9 +100,13 @@ export class World {
       new Random(seed, "network"),
       this.upstreamJudge,
     );
-    const hasDisk = this.random.chance(0.8);
+    const hasDisk = this.random.chance(0.8) && instances === 1;
     this.disk = hasDisk ? new Disk(this.scheduler, new Random(seed, "disk"), this.journal) : undefined;
-    this.journal.count(`runs on ${hasDisk ? "sqlite" : "memory"}`);
+    this.cluster = instances > 1 ? new Cluster(this, config.shared) : undefined;
+    this.journal.count(`runs on ${this.cluster ? `${instances} instances` : hasDisk ? "sqlite" : "memory"}`);
+    const numbers = Array.from({ length: instances }, (_, index) => (this.cluster ? String(index + 1) : ""));
+    this.instances = numbers.map((name) => this.#newInstance(name, config));
+    this.addresses = this.instances.flatMap((instance) => instance.addresses);
     for (let number = 1; number <= rooms; number++) this.#addRoom(number);
     for (let number = 0; number < REPLAYS_BESIDE; number++) {
       const scenario: Partial<Scenario> = { kind: "replay", kinds: ["text"], tokens: "reusable" };
@@ -112,11 +118,40 @@ export class World {
       const random = new Random(seed, `viewer ${index}`);
       const { scheduler, journal } = this;
       const onFrames = (viewer: Viewer) => void this.#dirty.add(viewer);
-      const life = () => this.life;
+      const instance = () => this.#instanceFor(room, random);
       const isSharedWell = this.isNeighbourly;
-      const parts = { room, scheduler, random, journal, frames, life, onFrames, isSharedWell };
+      const parts = { room, scheduler, random, journal, frames, instance, onFrames, isSharedWell };
       this.viewers.push(new Viewer(String(index), parts));
     }
+  }
+
+  #newInstance(name: string, config: Config): Instance {
+    const { scheduler, network, journal, upstreamJudge, disk, cluster } = this;
+    const log = pino(
+      { level: "info", base: null, timestamp: false },
+      { write: (line: string) => this.#logged(name, line.trimEnd()) },
+    );
+    const { line, aheadMs, storage } = cluster?.member(name) ?? {};
+    return new Instance({
+      ...{ name, config, scheduler, network, journal, upstreamJudge, log, line, aheadMs },
+      storage: storage ?? (disk ? onDisk(disk) : inMemory()),
+      viewers: () => this.viewers.filter(({ instance }) => instance?.name === name),
+      started: () => {
+        if (!disk && !cluster) for (const room of this.rooms) room.forget();
+      },
+    });
+  }
+
+  /** One that takes viewers, where there is one; some rooms keep to one instance. */
+  #instanceFor({ home }: RoomJudge, random: Random): Instance | undefined {
+    const open = this.instances.filter(({ life, name }) => life && (home ?? name) === name);
+    return open.length > 1 ? random.pick(open) : open[0];
+  }
+
+  /** Any of the instances. */
+  pickInstance(): Instance {
+    const [only] = this.instances;
+    return only && !this.cluster ? only : this.random.pick(this.instances);
   }
 
   #addRoom(number: number): void {
@@ -135,6 +170,7 @@ export class World {
     const chat = this.upstream.chat(`simroom-${String(number).padStart(3, "0")}`, scenario);
     const room = new RoomJudge(chat, this.journal);
     if (isReplay) room.overSince = 0;
+    room.home = this.cluster?.drawHome();
     this.rooms.push(room);
     chat.say(isReplay ? 600 : random.below(60));
     if (!isReplay) chat.speak(random.pick([0.02, 0.05, 0.1, 0.3, 0.8]));
@@ -146,68 +182,24 @@ export class World {
 
   /** Starts the service, as its supervisor does until it stays. */
   async start(): Promise<void> {
-    const log = pino(
-      { level: "info", base: null, timestamp: false },
-      { write: (line: string) => this.#logged(line.trimEnd()) },
-    );
-    const { scheduler, network, disk } = this;
-    for (;;) {
-      this.upstreamJudge.lifeBegins();
-      this.pausedUntil = 0;
-      try {
-        this.life = await Life.begin({ config: this.#config, scheduler, network, disk, log });
-        this.#peek = this.life.peek;
-        if (!disk) for (const room of this.rooms) room.forget();
-        this.journal.note("service started");
-        return;
-      } catch (error) {
-        this.journal.note(`service did not start: ${error}`);
-        await scheduler.sleep(SUPERVISOR_MS);
-      }
-    }
+    await Promise.all(this.instances.map((instance) => instance.start()));
   }
 
-  #logged(line: string): void {
-    this.journal.note(`log ${line}`);
+  #logged(instance: string, line: string): void {
+    this.journal.note(`log${instance && ` ${instance}`} ${line}`);
     const [, cooldownMs] = /"cooldownMs":(\d+)/.exec(line) ?? [];
     if (cooldownMs)
       this.pausedUntil = Math.max(this.pausedUntil, this.scheduler.monotonic() + Number(cooldownMs));
+    if (LEFT.test(line)) this.journal.count("rooms left to others");
     if (BUGS.test(line)) this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
-  }
-
-  /** The process is gone between two steps, and whatever it was about to do; another is started after a while. */
-  async kill(downMs: number): Promise<void> {
-    this.life?.kill();
-    this.life = undefined;
-    for (const { sink } of this.viewers) sink?.lose();
-    this.journal.note("service killed");
-    await this.scheduler.sleep(downMs);
-    await this.start();
-  }
-
-  async restart(downMs: number): Promise<void> {
-    const { life } = this;
-    this.life = undefined;
-    await life?.stop();
-    for (const { sink, name } of this.viewers) {
-      if (sink?.closedBy === undefined && sink) this.journal.violate("", `viewer ${name} outlived the stop`);
-    }
-    this.journal.note("service stopped");
-    await this.scheduler.sleep(downMs);
-    await this.start();
   }
 
   /** Somebody enters a video who is no viewer of the run, and leaves after a while. */
   async visit(videoId: string, address: string, forMs = 0): Promise<void> {
-    const sink = new SimulatedSink(FORMS.plain.bare, () => {});
-    const request = {
-      videoId,
-      lastEventId: undefined,
-      backfill: 0,
-      address: () => address,
-      open: () => sink,
-    };
-    this.life?.rooms.enter(request, new AbortController().signal).catch(() => {});
+    const { request, sink } = visit(videoId, address);
+    this.pickInstance()
+      .life?.rooms.enter(request, new AbortController().signal)
+      .catch(() => {});
     await this.scheduler.sleep(forMs);
     sink.leave();
   }
@@ -229,6 +221,7 @@ export class World {
     for (const fault of this.#faults) fault.cancel();
     this.network.calm();
     this.disk?.calm();
+    this.cluster?.calm();
     for (const viewer of this.viewers) {
       viewer.isCalm = true;
       viewer.sink?.readOn();
@@ -236,17 +229,13 @@ export class World {
     this.journal.note("calm");
   }
 
-  #chatCalled(videoId: string): void {
+  /** What was offered to another instance, which did not come to storing it, is offered again. */
+  #chatCalled(videoId: string, instance: string): void {
     const offer = this.upstreamJudge.offered.get(videoId);
     const room = this.#room(videoId);
     room?.called();
     this.upstreamJudge.offered.delete(videoId);
-    if (offer && room) this.#offers.push({ room, ...offer });
-  }
-
-  #pageCame(videoId: string): void {
-    const room = this.#room(videoId);
-    room?.pageCame();
+    if (offer?.instance === instance && room) this.#offers.push({ room, ...offer });
   }
 
   #room(videoId: string): RoomJudge | undefined {
@@ -257,19 +246,27 @@ export class World {
   async judge(): Promise<void> {
     const now = this.scheduler.monotonic();
     const isDue = now - this.#lookedAt >= LOOK_MS;
-    if (this.#peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
+    const peek = this.#peek;
+    if (peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
       const rooms = isDue
         ? this.rooms
         : new Set([...[...this.#dirty].map(({ room }) => room), ...this.#offers.map(({ room }) => room)]);
-      for (const room of rooms) await room.look(this.#peek);
+      for (const room of rooms) await room.look(peek);
     }
     if (isDue) this.#lookedAt = now;
     for (const viewer of this.#dirty) viewer.judge();
     this.#dirty.clear();
-    for (const { room, ids, at } of this.#offers) {
-      if (at > (this.disk?.failedAt ?? Number.NEGATIVE_INFINITY)) room.judgeOffered(ids);
+    for (const { room, ids, at, instance } of this.#offers) {
+      const failedAt = this.disk?.failedAt ?? this.cluster?.failedAt(instance) ?? Number.NEGATIVE_INFINITY;
+      if (at > failedAt) room.judgeOffered(ids);
     }
     this.#offers = [];
+    this.cluster?.judge();
+  }
+
+  /** What the service has stored, of its last life. */
+  get #peek(): Peek | undefined {
+    return this.instances[0]?.peek;
   }
 
   /** One more message in every open chat: it must come through. */
@@ -291,36 +288,6 @@ export class World {
       if (!sink || sink.closedBy) return { room, what: `viewer ${name} is not connected: ${lastWord}` };
       if (cursor !== room.head) return { room, what: `viewer ${name} stands at ${cursor} of ${room.head}` };
     }
-    return undefined;
+    return this.cluster?.overloaded();
   }
-}
-
-/** Limits that make calls rare enough to have to wait for each other, and states short enough to be left in a run. */
-function drawConfig(
-  random: Random,
-  { urls }: InProcessSimulator,
-  ways: string,
-  concurrencies: readonly number[],
-): Config {
-  const settings: Partial<Record<SettingName, string | number>> = {
-    RELAY_STORE: "memory:",
-    RELAY_UPSTREAM_URL: urls.main,
-    RELAY_UPSTREAM_MUSIC_URL: urls.music,
-    RELAY_UPSTREAM_MOBILE_URL: urls.mobile,
-    RELAY_EGRESS: ways,
-    RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]), // at 200 ms twenty lively chats may be refused
-    RELAY_GATE_CONCURRENCY: random.pick(concurrencies),
-    RELAY_COOLDOWN_MS: random.pick([2000, 5000]),
-    RELAY_GRACE_MS: random.pick([5000, 30_000, 90_000]),
-    RELAY_FAILING_MS: random.pick([20_000, 120_000]),
-    RELAY_NO_CHAT_MS: random.pick([0, 30_000]),
-  };
-  const texts = Object.entries(settings).map(([name, value]) => [name, String(value)]);
-  return toConfig(readFlags(SETTINGS, [], Object.fromEntries(texts)).values);
-}
-
-/** `RELAY_EGRESS`: some runs have one address, some several. Drawn apart, so that all else of a seed is as it was. */
-function drawWays(seed: number): string {
-  const count = new Random(seed, "addresses").pick([1, 1, 2, 3]);
-  return Array.from({ length: count }, (_, i) => (i === 0 ? "direct" : `address-${i}=direct`)).join();
 }

@@ -1,0 +1,176 @@
+/**
+ * Holds several instances to what they promise together: while somebody watches a room at an instance that is well, the
+ * room is read, by one that can; it is not released; and in calm no instance reads far more than another that has viewers
+ * of its rooms.
+ */
+import { DEADLINES } from "../src/upstream/calls.ts";
+import type { Instance } from "./instance.ts";
+import type { RoomJudge } from "./room-judge.ts";
+import type { SharedRoom, SharedStore } from "./shared-store.ts";
+import type { World } from "./world.ts";
+
+const LOOK_MS = 250;
+/** A room is read again so soon after its owner's lease, or after it was given back. */
+const UNREAD_MS = 2000;
+/** An owner that has handed a room on leaves it to others for so long. */
+const REST_MS = 5000;
+/** An owner that does not reach the upstream has given its room up, and another one has it, so soon. */
+const GIVEN_UP_MS = 10_000 + DEADLINES.chatMs + 5000;
+/** After trouble with the store statements may hang for so long, and after trouble with the upstream, calls. */
+const STORE_SETTLES_MS = 10_000;
+const UPSTREAM_SETTLES_MS = 20_000;
+/** After an outage the store's word on who watches is doubted, and then given anew, within so long. */
+const INTEREST_SETTLES_MS = 30_000;
+const WATCHED_MS = 3000;
+/** What of a lease is not used. */
+const MARGIN_MS = 2000;
+
+/** Since when things are as they are, in virtual milliseconds. */
+class Since {
+  readonly #at = new Map<string, number>();
+
+  /** For how long it has been so, by the looks until now. */
+  held(key: string, isSo: boolean, now: number): number {
+    if (!isSo || !this.#at.has(key)) this.#at.set(key, now);
+    return now - (this.#at.get(key) ?? now);
+  }
+}
+
+export class ClusterJudge {
+  /** A call that goes out just before a lease can no longer be proved is over by its end if it takes no longer. */
+  readonly marginMs: number;
+  readonly #world: World;
+  readonly #store: SharedStore;
+  readonly #storeWell = new Since();
+  readonly #upstreamWell = new Since();
+  readonly #watched = new Since();
+  readonly #unread = new Since();
+  readonly #cutOff = new Since();
+  /** Who owned each room last, and when that was. */
+  readonly #owners = new Map<string, { owner: Instance; at: number }>();
+  readonly #isFinal = new Map<string, boolean>();
+  #lookedAt = 0;
+
+  constructor(world: World, store: SharedStore, leaseMs: number) {
+    this.#world = world;
+    this.#store = store;
+    this.marginMs = Math.min(MARGIN_MS, leaseMs / 5);
+  }
+
+  /** To be called whenever something may have happened. */
+  look(): void {
+    const now = this.#world.scheduler.monotonic();
+    if (now - this.#lookedAt < LOOK_MS) return;
+    this.#lookedAt = now;
+    const { instances } = this.#world;
+    const storeWell = new Map(instances.map((instance) => [instance, this.#storeWellMs(instance, now)]));
+    const upstreamWell = new Map(
+      instances.map((instance) => [instance, this.#upstreamWellMs(instance, now)]),
+    );
+    const watching = this.#watching();
+    for (const room of this.#world.rooms) {
+      const stored = this.#store.at(room.videoId);
+      const there = [...(watching.get(room) ?? [])];
+      const settled = there.filter((instance) => (storeWell.get(instance) ?? 0) > STORE_SETTLES_MS);
+      const able = settled.filter((instance) => (upstreamWell.get(instance) ?? 0) > UPSTREAM_SETTLES_MS);
+      const sure = settled.filter((instance) => (storeWell.get(instance) ?? 0) > INTEREST_SETTLES_MS);
+      this.#judgeReleased(room, stored, sure.length > 0, now);
+      if (!stored || stored.checkpoint === null || stored.finalAt !== null) {
+        this.#unread.held(room.videoId, false, now);
+        this.#cutOff.held(room.videoId, false, now);
+        continue;
+      }
+      const owner = this.#ownerOf(stored, now);
+      this.#judgeUnread(room, owner, able, now);
+      const isSettled = owner !== undefined && (storeWell.get(owner) ?? 0) > STORE_SETTLES_MS;
+      this.#judgeCutOff(room, isSettled ? owner : undefined, able, now);
+    }
+  }
+
+  #storeWellMs({ name, life, line }: Instance, now: number): number {
+    const isWell = life !== undefined && line?.isWell === true;
+    return this.#storeWell.held(name, isWell, now);
+  }
+
+  #upstreamWellMs({ name, life, addresses }: Instance, now: number): number {
+    const { network } = this.#world;
+    const isWell = life !== undefined && addresses.every((address) => network.reaches(address));
+    return this.#upstreamWell.held(name, isWell, now);
+  }
+
+  /** Where each room is watched just now. */
+  #watching(): Map<RoomJudge, Set<Instance>> {
+    const watching = new Map<RoomJudge, Set<Instance>>();
+    for (const { room, instance, isWatching } of this.#world.viewers) {
+      if (isWatching && instance?.life)
+        watching.getOrInsertComputed(room, () => new Set<Instance>()).add(instance);
+    }
+    return watching;
+  }
+
+  /** Who may read the room now. */
+  #ownerOf({ videoId, owner, leaseUntil }: SharedRoom, now: number): Instance | undefined {
+    if (owner === null || leaseUntil <= now) return undefined;
+    const found = this.#world.instances.find(({ line }) => line?.instance === owner);
+    if (found) this.#owners.set(videoId, { owner: found, at: now });
+    return found;
+  }
+
+  #judgeUnread({ videoId }: RoomJudge, owner: Instance | undefined, able: readonly Instance[], now: number) {
+    const stored = this.#store.at(videoId);
+    const isLeased = owner !== undefined || (stored !== undefined && stored.leaseUntil > now);
+    const last = this.#owners.get(videoId);
+    const wanting = able.filter(
+      (instance) => instance !== last?.owner || now - last.at > REST_MS + UNREAD_MS,
+    );
+    const unreadMs = this.#unread.held(videoId, !isLeased && wanting.length > 0, now);
+    if (unreadMs <= UNREAD_MS + LOOK_MS) return;
+    const names = wanting.map(({ name }) => name).join();
+    this.#violate(
+      videoId,
+      `nobody reads it for ${Math.round(unreadMs)} ms, though it is watched at ${names}`,
+    );
+  }
+
+  #judgeCutOff({ videoId }: RoomJudge, owner: Instance | undefined, able: readonly Instance[], now: number) {
+    const { network } = this.#world;
+    const isCutOff = owner?.addresses.every((address) => !network.reaches(address)) ?? false;
+    const isWanted = able.some((instance) => instance !== owner);
+    const cutOffMs = this.#cutOff.held(videoId, isCutOff && isWanted, now);
+    if (cutOffMs > GIVEN_UP_MS)
+      this.#violate(videoId, `its owner is cut off for ${Math.round(cutOffMs)} ms, and others want it`);
+  }
+
+  #judgeReleased(room: RoomJudge, stored: SharedRoom | undefined, isWatched: boolean, now: number): void {
+    const { videoId } = room;
+    const wasFinal = this.#isFinal.get(videoId) ?? true;
+    const isFinal = stored?.finalAt !== null;
+    const watchedMs = this.#watched.held(videoId, isWatched, now);
+    this.#isFinal.set(videoId, isFinal);
+    if (!isFinal || wasFinal || watchedMs <= WATCHED_MS) return;
+    if (stored?.detail?.includes("released")) this.#violate(videoId, "it is released while it is watched");
+  }
+
+  /** An instance that reads more than twice the rooms, and four more, of one that has viewers of its rooms. */
+  overloaded(): { room: RoomJudge; what: string } | undefined {
+    const now = this.#world.scheduler.monotonic();
+    for (const [room, there] of this.#watching()) {
+      const stored = this.#store.at(room.videoId);
+      const owner = stored && stored.finalAt === null ? this.#ownerOf(stored, now) : undefined;
+      if (!owner) continue;
+      const held = this.#readBy(owner);
+      const idle = [...there].find((instance) => held > 2 * this.#readBy(instance) + 4);
+      if (idle)
+        return { room, what: `instance ${owner.name} reads ${held}, ${idle.name} ${this.#readBy(idle)}` };
+    }
+    return undefined;
+  }
+
+  #readBy({ line }: Instance): number {
+    return this.#store.readBy(line?.instance ?? "");
+  }
+
+  #violate(videoId: string, what: string): void {
+    this.#world.journal.violate(videoId, what);
+  }
+}

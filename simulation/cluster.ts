@@ -1,0 +1,80 @@
+/** What several instances share, and each one's line to it: the store, who is where, and the judge of them all. */
+import { Random } from "../src/simulator/random.ts";
+import type { PostgresSettings } from "../src/store/postgres/postgres.ts";
+import { ClusterJudge } from "./cluster-judge.ts";
+import type { RoomJudge } from "./room-judge.ts";
+import { SharedStore } from "./shared-store.ts";
+import { type Storage, shared } from "./storage.ts";
+import { StoreLine } from "./store-line.ts";
+import type { World } from "./world.ts";
+
+/** By how much an instance's wall clock may be wrong. */
+const HOUR_MS = 3_600_000;
+/** How many rooms have viewers that keep to one instance. */
+const AT_HOME = 0.3;
+
+interface Member {
+  line: StoreLine;
+  aheadMs: number;
+  storage: Storage;
+}
+
+export class Cluster {
+  readonly store: SharedStore;
+  readonly settings: PostgresSettings;
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #lines = new Map<string, StoreLine>();
+  readonly #judge: ClusterJudge;
+
+  constructor(world: World, settings: PostgresSettings) {
+    const { seed, scheduler, upstreamJudge } = world;
+    this.store = new SharedStore(scheduler, new Random(seed, "shared store"));
+    this.store.onNotify = (payload) => {
+      for (const line of this.lines) void line.heard(payload);
+    };
+    this.settings = settings;
+    this.#world = world;
+    this.#random = new Random(seed, "cluster");
+    this.#judge = new ClusterJudge(world, this.store, settings.leaseMs);
+    upstreamJudge.marginMs = this.#judge.marginMs;
+  }
+
+  get lines(): readonly StoreLine[] {
+    return [...this.#lines.values()];
+  }
+
+  /** What an instance needs to be one of them. */
+  member(name: string): Member {
+    const { seed, scheduler, journal } = this.#world;
+    const random = new Random(seed, `line ${name}`);
+    const line = new StoreLine({ store: this.store, scheduler, random, journal });
+    this.#lines.set(name, line);
+    const aheadMs = random.pick([0, 0, HOUR_MS, -HOUR_MS]);
+    return { line, aheadMs, storage: shared(this.store, line, this.settings) };
+  }
+
+  /** The instance that a room's viewers keep to, where they do. */
+  drawHome(): string | undefined {
+    return this.#random.chance(AT_HOME) ? this.#random.pick([...this.#lines.keys()]) : undefined;
+  }
+
+  /** When a statement of the instance last failed. */
+  failedAt(instance: string): number | undefined {
+    return this.#lines.get(instance)?.failedAt;
+  }
+
+  calm(): void {
+    for (const line of this.lines) line.calm();
+  }
+
+  /** To be called when all that a timer set off has come to rest. */
+  judge(): void {
+    this.#judge.look();
+  }
+
+  /** An instance that reads too many rooms; undefined where none does. */
+  overloaded(): { room: RoomJudge; what: string } | undefined {
+    return this.#judge.overloaded();
+  }
+}

@@ -1,0 +1,58 @@
+/** What a life of the service stores in, and how a judge sees it. */
+import type { StoreHealth } from "../src/store/health.ts";
+import { MemoryStore } from "../src/store/memory.ts";
+import type { StoreEngine } from "../src/store/observed.ts";
+import type { RoomRecord } from "../src/store/port.ts";
+import { type PostgresSettings, PostgresStore } from "../src/store/postgres/postgres.ts";
+import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
+import type { StoredMessage } from "../src/store/stored-message.ts";
+import type { Telemetry } from "../src/telemetry/telemetry.ts";
+import { type Disk, SimulatedThread } from "./disk.ts";
+import type { MortalClock } from "./scheduler.ts";
+import type { SharedStore } from "./shared-store.ts";
+import type { StoreLine } from "./store-line.ts";
+
+/** The log as a judge reads it, past the store's thread, its connections and its failures. */
+export interface Peek {
+  room(videoId: string): Promise<RoomRecord | undefined>;
+  after(videoId: string, cursor: number): Promise<StoredMessage[]>;
+}
+
+interface StorageParts {
+  clock: MortalClock;
+  telemetry: Telemetry;
+  health: StoreHealth;
+}
+
+/** Makes the store of a life that begins. */
+export type Storage = (life: StorageParts) => { engine: StoreEngine; peek: Peek };
+
+export function onDisk(disk: Disk): Storage {
+  const { tables } = disk;
+  return ({ clock }) => ({
+    engine: new SqliteStore("simulated.db", clock, new SimulatedThread(disk, clock)),
+    peek: {
+      room: async (videoId) => tables.getRoom(videoId, clock.now()),
+      after: async (videoId, cursor) => tables.read(videoId, cursor, -1),
+    },
+  });
+}
+
+export function inMemory(): Storage {
+  return ({ clock }) => {
+    const engine = new MemoryStore(clock);
+    const peek: Peek = {
+      room: (videoId) => engine.getRoom(videoId).catch(() => undefined), // once it is closed, all of it is lost
+      after: (videoId, cursor) => engine.read(videoId, cursor, Number.POSITIVE_INFINITY).catch(() => []),
+    };
+    return { engine, peek };
+  };
+}
+
+/** The real store for PostgreSQL, on tables of the simulation. */
+export function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
+  return ({ clock, telemetry, health }) => ({
+    engine: new PostgresStore({ connections: line.connections(clock), clock, telemetry, health, settings }),
+    peek: store,
+  });
+}

@@ -1,0 +1,176 @@
+/**
+ * One instance's line to the shared store, in virtual time: latency for each statement, a line that is cut or silent,
+ * writes that are done and never answered, notifications that are not heard. What was sent when the instance died is
+ * done all the same.
+ */
+import { EventEmitter } from "node:events";
+import type { Client } from "pg";
+import type { Random } from "../src/simulator/random.ts";
+import { StoreError } from "../src/store/port.ts";
+import type { Database } from "../src/store/postgres/connections.ts";
+import { SQL } from "../src/store/postgres/tables.ts";
+import type { Journal } from "./journal.ts";
+import type { MortalClock, Scheduler } from "./scheduler.ts";
+import type { SharedStore } from "./shared-store.ts";
+
+/** Milliseconds of a statement, there and back: at least the first, at most both together. */
+const USUAL_LATENCY = { leastMs: 0.5, jitterMs: 6 };
+/** After how long an answer is no longer waited for, and a new connection. */
+const STATEMENT_LIMIT_MS = 5000;
+const CONNECT_LIMIT_MS = 3000;
+/** What failed is tried again soon. */
+const WELL_AFTER_MS = 1000;
+const PLACE = "postgres://simulated/";
+
+interface StoreLineParts {
+  store: SharedStore;
+  scheduler: Scheduler;
+  random: Random;
+  journal: Journal;
+}
+
+export class StoreLine {
+  latency = USUAL_LATENCY;
+  /** Until when nothing is heard of what others store, in virtual milliseconds. */
+  deafUntil = 0;
+  /** When a statement last failed. */
+  failedAt = Number.NEGATIVE_INFINITY;
+  /** As the last of its processes names itself in the store. */
+  instance = "";
+  readonly #parts: StoreLineParts;
+  #cutUntil = 0;
+  #silentUntil = 0;
+  /** Of the writes that are to stay without an answer, how many come before each. */
+  #unanswered: number[] = [];
+  /** With the process of each. */
+  readonly #listeners = new Map<EventEmitter, MortalClock>();
+
+  constructor(parts: StoreLineParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether statements go through, and soon. */
+  get isWell(): boolean {
+    return this.isOpen && this.latency === USUAL_LATENCY && this.failedAt < this.#now - WELL_AFTER_MS;
+  }
+
+  /** Whether statements go through. */
+  get isOpen(): boolean {
+    return this.#now >= Math.max(this.#cutUntil, this.#silentUntil);
+  }
+
+  /** All connections break, and none can be made for so long. */
+  cut(forMs: number): void {
+    this.#cutUntil = Math.max(this.#cutUntil, this.#now + forMs);
+    this.#emit("error", lost("the connection was reset"));
+  }
+
+  /** Nothing is answered for so long. */
+  silence(forMs: number): void {
+    this.#silentUntil = Math.max(this.#silentUntil, this.#now + forMs);
+  }
+
+  /** The n-th write from now on is done and not answered. */
+  loseAnswer(n: number): void {
+    this.#unanswered.push(n);
+  }
+
+  calm(): void {
+    this.latency = USUAL_LATENCY;
+    this.#cutUntil = 0;
+    this.#silentUntil = 0;
+    this.deafUntil = 0;
+    this.#unanswered = [];
+  }
+
+  /** What somebody said to all instances is on its way. */
+  async heard(payload: string): Promise<void> {
+    await this.#parts.scheduler.sleep(this.#way());
+    if (!this.isOpen || this.#now < this.deafUntil) return;
+    this.#emit("notification", { payload });
+  }
+
+  /** The connections of one process. */
+  connections(life: MortalClock): Database {
+    this.instance = "";
+    const connections: Database = {
+      place: PLACE,
+      lostAt: Number.NEGATIVE_INFINITY,
+      query: async <Row extends object>(lane: string, text: string, values: readonly unknown[] = []) => {
+        if (life.isDead) return new Promise<never>(() => {});
+        const rows = this.#statement(lane === "writes", text, values).catch((error) => {
+          this.failedAt = this.#now;
+          connections.lostAt = this.#now;
+          throw error;
+        });
+        return (await life.untilDeath(rows)) as Row[];
+      },
+      listening: (act) => this.#listening(life, act),
+      alone: () => Promise.reject(new Error("a shared store of a run keeps its lineage")),
+      close: async () => {},
+    };
+    return connections;
+  }
+
+  #emit(name: "error" | "notification", what: object): void {
+    for (const [listener, life] of this.#listeners) {
+      if (life.isDead) this.#listeners.delete(listener);
+      else listener.emit(name, what);
+    }
+  }
+
+  get #now(): number {
+    return this.#parts.scheduler.monotonic();
+  }
+
+  /** Half of a statement's latency. */
+  #way(): number {
+    return (this.latency.leastMs + this.#parts.random.next() * this.latency.jitterMs) / 2;
+  }
+
+  async #statement(isWrite: boolean, text: string, values: readonly unknown[]): Promise<object[]> {
+    const { scheduler, store } = this.#parts;
+    await this.#assertOpen(CONNECT_LIMIT_MS);
+    await scheduler.sleep(this.#way());
+    await this.#assertOpen(STATEMENT_LIMIT_MS);
+    const rows = store.execute(text, values);
+    if (text === SQL.take) this.instance = String(values[1]);
+    if (isWrite) this.#assertAnswered();
+    await scheduler.sleep(this.#way());
+    await this.#assertOpen(STATEMENT_LIMIT_MS);
+    return rows;
+  }
+
+  async #assertOpen(limitMs: number): Promise<void> {
+    if (this.#now < this.#cutUntil) throw lost("the connection was reset");
+    if (this.#now >= this.#silentUntil) return;
+    await this.#parts.scheduler.sleep(limitMs);
+    throw lost("no answer in time");
+  }
+
+  #assertAnswered(): void {
+    this.#unanswered = this.#unanswered.map((before) => before - 1);
+    const due = this.#unanswered.findIndex((before) => before <= 0);
+    if (due < 0) return;
+    this.#unanswered.splice(due, 1);
+    this.#parts.journal.count("statements unanswered");
+    throw lost("the connection was reset before the answer came");
+  }
+
+  async #listening<T>(life: MortalClock, act: (client: Client) => Promise<T>): Promise<T> {
+    const listener = Object.assign(new EventEmitter(), {
+      query: (text: string) => life.untilDeath(this.#statement(false, text, [])),
+    });
+    listener.on("error", () => {}); // whatever runs on it rejects
+    try {
+      this.#listeners.set(listener, life);
+      return await act(listener as unknown as Client);
+    } finally {
+      this.#listeners.delete(listener);
+    }
+  }
+}
+
+function lost(why: string): StoreError {
+  return new StoreError("unavailable", `${PLACE} failed (${why})`);
+}
