@@ -17,7 +17,7 @@ import { OwnedRoom } from "./owned-room.ts";
 
 /** How long the poll in hand of a room that is handed on may take, and how long others have it to themselves then. */
 const HAND_ON_LIMIT_MS = 2000;
-const HAND_ON_REST_MS = 5000;
+const HAND_ON_REST_MS = 2000;
 
 /** How a room is opened, if not for a viewer of a video of which nothing is known. */
 interface Opening {

@@ -23,6 +23,9 @@ const END_SPREAD_MS = 1500;
 /** Between two looks for rooms that another instance should read, and between two tries for rooms that nobody reads. */
 const HAND_ON_MS = 1000;
 const ADOPT_RETRY_MS = 1000;
+/** Who wants a room that is handed on takes it within so long; where nobody does, none is handed on for the load's sake for a while. */
+const TAKEN_MS = 10_000;
+const IN_VAIN_MS = 30_000;
 /** An instance that cannot read a room for so long leaves it to another one that has viewers of it. */
 const OUT_MS = 10_000;
 
@@ -42,6 +45,10 @@ export class Rooms {
   readonly #retired = new Set<Room>();
   readonly #stopped = new AbortController();
   #isDraining = false;
+  /** When each room was handed on for the load's sake, as far as it may yet come back, on the monotonic clock. */
+  readonly #handedOn = new Map<string, number>();
+  /** Until when none is. */
+  #keepsUntil = 0;
   readonly #host: EntryHost = {
     assertPlace: (videoId) => this.#assertPlace(videoId),
     retire: (room) => this.#retired.add(room),
@@ -152,7 +159,7 @@ export class Rooms {
 
   /** Hands rooms on that other instances have viewers of: those that cannot be read from here, and one at a time where they are too many. */
   async #handOn(): Promise<void> {
-    const { clock, egresses, store } = this.#parts;
+    const { clock, egresses } = this.#parts;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       await clock.sleep(HAND_ON_MS, signal).catch(() => {});
@@ -161,13 +168,28 @@ export class Rooms {
         const out = this.#read().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
         const wanted = await this.#wantedElsewhere(out);
         if (wanted.length > 0) egresses.cutOff();
-        const tooMany = await store.ownership.oneTooMany();
+        const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
         await Promise.all(wanted.map((videoId) => this.#entries.get(videoId)?.handOn()));
       } catch (error) {
         if (!isUnavailable(error)) throw error; // one that is was reported, and comes again
       }
     }
+  }
+
+  /** One of too many rooms; none after one came back: who wants them may be gone, or out of the upstream's reach. */
+  async #oneTooMany(): Promise<string | undefined> {
+    const { clock, store } = this.#parts;
+    const now = clock.monotonic();
+    for (const [videoId, at] of this.#handedOn) {
+      const isBack = this.#entries.get(videoId)?.owned !== undefined;
+      if (isBack) this.#keepsUntil = now + IN_VAIN_MS;
+      if (isBack || now > at + TAKEN_MS) this.#handedOn.delete(videoId);
+    }
+    if (now < this.#keepsUntil) return undefined;
+    const tooMany = await store.ownership.oneTooMany();
+    if (tooMany !== undefined) this.#handedOn.set(tooMany, now);
+    return tooMany;
   }
 
   async #wantedElsewhere(entries: readonly Entry[]): Promise<string[]> {
