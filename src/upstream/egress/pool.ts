@@ -31,8 +31,8 @@ export class EgressPool {
   readonly #all: readonly Egress[];
   readonly #closed = new AbortController();
   readonly #openings: Openings<Opening>;
-  /** Resolves when the upstream is reached again; undefined while it is, as far as is known. */
-  #reaching: Promise<void> | undefined;
+  /** Resolved when the upstream is reached again; undefined while it is, as far as is known. */
+  #reaching: PromiseWithResolvers<void> | undefined;
 
   /** Throws an error that says what the environment's proxy must be. */
   constructor({ specs, ...parts }: EgressPoolParts) {
@@ -67,14 +67,20 @@ export class EgressPool {
 
   /** The upstream has not been reached for long: `reachable` waits until it is again. */
   cutOff(): void {
-    this.#reaching ??= this.#reach().finally(() => {
-      this.#reaching = undefined;
-    });
+    if (this.#reaching) return;
+    this.#reaching = Promise.withResolvers();
+    void this.#reach(this.#reaching);
+  }
+
+  /** The upstream answered by one of them: a room, or the pool itself. */
+  reached(): void {
+    this.#reaching?.resolve();
+    this.#reaching = undefined;
   }
 
   /** Resolves when the upstream can be reached, as far as is known. Rejects with the signal's reason. */
   async reachable(signal: AbortSignal): Promise<void> {
-    if (this.#reaching !== undefined) await unlessAborted(this.#reaching, signal);
+    if (this.#reaching) await unlessAborted(this.#reaching.promise, signal);
   }
 
   /** From now on the egress of that name, if there is one, shares its pace with other instances. */
@@ -117,12 +123,14 @@ export class EgressPool {
     await Promise.all(this.#all.map((egress) => egress.close()));
   }
 
-  async #reach(): Promise<void> {
-    for (;;) {
+  /** Tries until the upstream answers, be it somebody else. */
+  async #reach(reaching: PromiseWithResolvers<void>): Promise<void> {
+    while (this.#reaching === reaching) {
       try {
-        return await this.best.call(this.#closed.signal);
+        await this.best.call(this.#closed.signal);
+        return this.reached();
       } catch (error) {
-        if (this.#closed.signal.aborted || !isUnreached(error)) return;
+        if (this.#closed.signal.aborted || !isUnreached(error)) return this.reached();
       }
       await this.#clock.sleep(TRY_MS, this.#closed.signal).catch(() => {});
     }

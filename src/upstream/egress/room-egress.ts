@@ -164,6 +164,7 @@ export class RoomEgress {
     this.#isCutOff = false;
     this.#answeredAt = this.#parts.clock.monotonic();
     this.#egress.answered();
+    this.#parts.egresses.reached();
   }
 
   /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
