@@ -13,12 +13,12 @@ const LOOK_MS = 250;
 /** A room is read again so soon after its owner's lease, or after it was given back. */
 const UNREAD_MS = 2000;
 /** An owner that has handed a room on leaves it to others for so long. */
-const REST_MS = 5000;
+const REST_MS = 2000;
 /** An owner that does not reach the upstream has given its room up, and another one has it, so soon. */
 const GIVEN_UP_MS = 10_000 + DEADLINES.chatMs + 5000;
 /** After trouble with the store statements may hang for so long, and after trouble with the upstream, calls. */
 const STORE_SETTLES_MS = 10_000;
-const UPSTREAM_SETTLES_MS = 20_000;
+const UPSTREAM_SETTLES_MS = 5000;
 /** After an outage the store's word on who watches is doubted, and then given anew, within so long. */
 const INTEREST_SETTLES_MS = 30_000;
 const WATCHED_MS = 3000;
@@ -43,11 +43,13 @@ export class ClusterJudge {
   readonly #store: SharedStore;
   readonly #storeWell = new Since();
   readonly #upstreamWell = new Since();
+  /** When an instance could last not call the upstream. */
+  readonly #outAt = new Map<string, number>();
   readonly #watched = new Since();
   readonly #unread = new Since();
   readonly #cutOff = new Since();
-  /** Who owned each room last, and when that was. */
-  readonly #owners = new Map<string, { owner: Instance; at: number }>();
+  /** When each instance last owned each room. */
+  readonly #owned = new Map<string, Map<Instance, number>>();
   readonly #isFinal = new Map<string, boolean>();
   #lookedAt = 0;
 
@@ -92,10 +94,13 @@ export class ClusterJudge {
     return this.#storeWell.held(name, isWell, now);
   }
 
-  #upstreamWellMs({ name, life, addresses }: Instance, now: number): number {
-    const { network } = this.#world;
-    const isWell = life !== undefined && addresses.every((address) => network.reaches(address));
-    return this.#upstreamWell.held(name, isWell, now);
+  /** For how long it can call the upstream, and knows that it can. */
+  #upstreamWellMs({ name, life, addresses, pausedUntil }: Instance, now: number): number {
+    const { network, upstreamJudge } = this.#world;
+    const isReached = addresses.every((address) => network.reaches(address)) && now >= pausedUntil;
+    if (!isReached) this.#outAt.set(name, now);
+    const isKnown = upstreamJudge.answeredAt(name) >= (this.#outAt.get(name) ?? Number.NEGATIVE_INFINITY);
+    return this.#upstreamWell.held(name, life !== undefined && isReached && isKnown, now);
   }
 
   /** Where each room is watched just now. */
@@ -112,16 +117,16 @@ export class ClusterJudge {
   #ownerOf({ videoId, owner, leaseUntil }: SharedRoom, now: number): Instance | undefined {
     if (owner === null || leaseUntil <= now) return undefined;
     const found = this.#world.instances.find(({ line }) => line?.instance === owner);
-    if (found) this.#owners.set(videoId, { owner: found, at: now });
+    if (found) this.#owned.getOrInsertComputed(videoId, () => new Map<Instance, number>()).set(found, now);
     return found;
   }
 
   #judgeUnread({ videoId }: RoomJudge, owner: Instance | undefined, able: readonly Instance[], now: number) {
     const stored = this.#store.at(videoId);
     const isLeased = owner !== undefined || (stored !== undefined && stored.leaseUntil > now);
-    const last = this.#owners.get(videoId);
+    const owned = this.#owned.get(videoId);
     const wanting = able.filter(
-      (instance) => instance !== last?.owner || now - last.at > REST_MS + UNREAD_MS,
+      (instance) => now - (owned?.get(instance) ?? Number.NEGATIVE_INFINITY) > REST_MS + UNREAD_MS,
     );
     const unreadMs = this.#unread.held(videoId, !isLeased && wanting.length > 0, now);
     if (unreadMs <= UNREAD_MS + LOOK_MS) return;

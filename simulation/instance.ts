@@ -42,6 +42,8 @@ export class Instance {
   life: Life | undefined;
   /** Of its last life: what that has stored can be read after it. */
   peek: Peek | undefined;
+  /** When the longest pause is over that it has told of after throttling, in virtual milliseconds. */
+  pausedUntil = 0;
   readonly #parts: InstanceParts;
 
   constructor(parts: InstanceParts) {
@@ -58,6 +60,7 @@ export class Instance {
       this.#parts;
     const instance = this.name;
     for (;;) {
+      this.pausedUntil = 0;
       upstreamJudge.lifeEnds(instance);
       try {
         this.life = await Life.begin({

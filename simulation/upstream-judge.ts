@@ -57,6 +57,8 @@ class Address {
   readonly inFlight = new Set<Call>();
   readonly pauses = { chat: new Pause(), page: new Pause() };
   lastAt = Number.NEGATIVE_INFINITY;
+  /** When it was last answered. */
+  answeredAt = Number.NEGATIVE_INFINITY;
   throttledAt = Number.NEGATIVE_INFINITY;
   #fullMs = 0;
   #fullSince: number | undefined;
@@ -123,6 +125,12 @@ export class UpstreamJudge {
     for (const [videoId, offer] of this.offered) {
       if (offer.instance === instance) this.offered.delete(videoId);
     }
+  }
+
+  /** When a process of the instance was last answered, by whichever way. */
+  answeredAt(instance: string): number {
+    const own = this.#addresses.values().filter((address) => address.instance === instance);
+    return Math.max(...own.map(({ answeredAt }) => answeredAt));
   }
 
   began({ url, body }: OutgoingRequest, way: Way): Call {
@@ -197,6 +205,7 @@ export class UpstreamJudge {
     const { address } = call;
     this.#landed(call);
     const now = this.#scheduler.monotonic();
+    address.answeredAt = now;
     this.#journal.note(`answer ${call.videoId} ${call.name} ${status} ${text.length}`);
     if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
       const namedMs = 1000 * Number(header("retry-after") ?? 0);

@@ -67,8 +67,6 @@ export class World {
   readonly viewers: Viewer[] = [];
   /** Nothing goes wrong any more. */
   isCalm = false;
-  /** When the longest pause is over that the service has told of after throttling, in virtual milliseconds. */
-  pausedUntil = 0;
   readonly #dirty = new Set<Viewer>();
   #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
   #lookedAt = 0;
@@ -188,8 +186,9 @@ export class World {
   #logged(instance: string, line: string): void {
     this.journal.note(`log${instance && ` ${instance}`} ${line}`);
     const [, cooldownMs] = /"cooldownMs":(\d+)/.exec(line) ?? [];
-    if (cooldownMs)
-      this.pausedUntil = Math.max(this.pausedUntil, this.scheduler.monotonic() + Number(cooldownMs));
+    const paused = this.instances.find(({ name }) => name === instance);
+    if (paused && cooldownMs)
+      paused.pausedUntil = Math.max(paused.pausedUntil, this.scheduler.monotonic() + Number(cooldownMs));
     if (LEFT.test(line)) this.journal.count("rooms left to others");
     if (BUGS.test(line)) this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
   }
@@ -202,6 +201,11 @@ export class World {
       .catch(() => {});
     await this.scheduler.sleep(forMs);
     sink.leave();
+  }
+
+  /** When the last pause after throttling is over, of those that the service has told of, in virtual milliseconds. */
+  get pausedUntil(): number {
+    return Math.max(...this.instances.map(({ pausedUntil }) => pausedUntil));
   }
 
   /** Orders a fault of the upstream, for a while. */
