@@ -1,0 +1,90 @@
+/** Rooms go to the instance that can read them, and has less to do: two instances on a shared store, in virtual time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Instance } from "../simulation/instance.ts";
+import { visit } from "../simulation/sink.ts";
+import { World } from "../simulation/world.ts";
+
+function twoInstances() {
+  const world = new World({ seed: 1, rooms: 20, instances: 2 });
+  const [first, second] = world.instances;
+  assert.ok(first && second && world.cluster);
+  const { store } = world.cluster;
+  void world.start();
+  world.calm();
+  const now = () => world.scheduler.monotonic();
+  return {
+    world,
+    first,
+    second,
+    now,
+    /** Somebody comes to a room by that instance, and stays. */
+    watch: (instance: Instance, videoId: string) => {
+      const entered = instance.life?.rooms.enter(
+        visit(videoId, videoId).request,
+        new AbortController().signal,
+      );
+      void entered?.catch((error) => world.journal.violate(videoId, String(error)));
+    },
+    /** Whether the instance has a good lease of the room. */
+    reads: ({ line }: Instance, videoId: string) => {
+      const { owner = null, leaseUntil = 0 } = store.at(videoId) ?? {};
+      return leaseUntil > now() && owner === line?.instance;
+    },
+    /** Lets time pass; `look` sees all that happens. */
+    async until(atMs: number, look = () => {}) {
+      await world.scheduler.run(
+        () => now() < atMs && !world.journal.violation,
+        async () => {
+          await world.judge();
+          look();
+        },
+      );
+      assert.equal(world.journal.violation, undefined);
+    },
+  };
+}
+
+test("an owner that cannot reach the upstream leaves the room to an instance that has viewers of it, and does not take it again before it reached the upstream", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances();
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  assert.ok(reads(first, videoId));
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(45_000);
+  assert.ok(reads(second, videoId));
+  void second.kill(600_000);
+  await until(120_000, () => assert.ok(!reads(first, videoId)));
+  world.network.lost.clear();
+  await until(150_000);
+  assert.ok(reads(first, videoId));
+  await world.upstream.close();
+});
+
+test("rooms are handed on, at most one a second, until no instance reads more than twice the least and four more", async () => {
+  const { world, first, second, now, watch, reads, until } = twoInstances();
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  const readBy = (instance: Instance) => videoIds.filter((videoId) => reads(instance, videoId));
+  await until(1000);
+  for (const videoId of videoIds) watch(first, videoId);
+  await until(60_000);
+  assert.equal(readBy(first).length, videoIds.length);
+  const left: number[] = [];
+  let before = videoIds;
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(120_000, () => {
+    const held = readBy(first);
+    for (const _ of before.filter((videoId) => !held.includes(videoId))) left.push(now());
+    before = held;
+  });
+  const [most, least] = [readBy(first).length, readBy(second).length];
+  assert.equal(most + least, videoIds.length);
+  assert.ok(most <= 2 * least + 4 && most + 1 > 2 * (least - 1) + 4, `${most} and ${least}`);
+  const apartMs = left.slice(1).map((at, i) => at - (left[i] ?? at));
+  assert.ok(Math.min(...apartMs) > 900, apartMs.join());
+  await world.upstream.close();
+});
