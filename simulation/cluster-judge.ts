@@ -1,7 +1,7 @@
 /**
- * Holds several instances to what they promise together: while somebody watches a room at an instance that is well, the
- * room is read, by one that can; it is not released; and in calm no instance reads far more than another that has viewers
- * of its rooms.
+ * Holds several instances to what they promise together: who polls a room owns it; while somebody watches it at an
+ * instance that is well, it is read, by one that can, and not released; and in calm no instance reads far more than
+ * another that has viewers of its rooms.
  */
 import { DEADLINES } from "../src/upstream/calls.ts";
 import type { Instance } from "./instance.ts";
@@ -36,6 +36,13 @@ class Since {
   }
 }
 
+/** For how long an instance has been well, in milliseconds. */
+interface State {
+  instance: Instance;
+  storeMs: number;
+  upstreamMs: number;
+}
+
 export class ClusterJudge {
   /** A call that goes out just before a lease can no longer be proved is over by its end if it takes no longer. */
   readonly marginMs: number;
@@ -61,32 +68,33 @@ export class ClusterJudge {
 
   /** To be called whenever something may have happened. */
   look(): void {
-    const now = this.#world.scheduler.monotonic();
+    const { scheduler, instances, rooms } = this.#world;
+    const now = scheduler.monotonic();
     if (now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
-    const { instances } = this.#world;
-    const storeWell = new Map(instances.map((instance) => [instance, this.#storeWellMs(instance, now)]));
-    const upstreamWell = new Map(
-      instances.map((instance) => [instance, this.#upstreamWellMs(instance, now)]),
-    );
+    const states = instances.map((instance): State => {
+      const storeMs = this.#storeWellMs(instance, now);
+      return { instance, storeMs, upstreamMs: this.#upstreamWellMs(instance, now) };
+    });
     const watching = this.#watching();
-    for (const room of this.#world.rooms) {
-      const stored = this.#store.at(room.videoId);
-      const there = [...(watching.get(room) ?? [])];
-      const settled = there.filter((instance) => (storeWell.get(instance) ?? 0) > STORE_SETTLES_MS);
-      const able = settled.filter((instance) => (upstreamWell.get(instance) ?? 0) > UPSTREAM_SETTLES_MS);
-      const sure = settled.filter((instance) => (storeWell.get(instance) ?? 0) > INTEREST_SETTLES_MS);
-      this.#judgeReleased(room, stored, sure.length > 0, now);
-      if (!stored || stored.checkpoint === null || stored.finalAt !== null) {
-        this.#unread.held(room.videoId, false, now);
-        this.#cutOff.held(room.videoId, false, now);
-        continue;
-      }
-      const owner = this.#ownerOf(stored, now);
-      this.#judgeUnread(room, owner, able, now);
-      const isSettled = owner !== undefined && (storeWell.get(owner) ?? 0) > STORE_SETTLES_MS;
-      this.#judgeCutOff(room, isSettled ? owner : undefined, able, now);
+    for (const room of rooms) {
+      const there = states.filter(({ instance }) => watching.get(room)?.has(instance));
+      const isWatched = there.some(({ storeMs }) => storeMs > INTEREST_SETTLES_MS);
+      this.#judgeReleased(room.videoId, isWatched, now);
+      const able = there.filter(
+        ({ storeMs, upstreamMs }) => storeMs > STORE_SETTLES_MS && upstreamMs > UPSTREAM_SETTLES_MS,
+      );
+      this.#judgeRead(room.videoId, able, states, now);
     }
+  }
+
+  /** A call of the room goes out from an instance, which must own it. */
+  called(videoId: string, instance: string): void {
+    const now = this.#world.scheduler.monotonic();
+    const stored = this.#store.at(videoId);
+    const owner = stored && this.#ownerOf(stored, now);
+    if (owner?.name === instance) return;
+    this.#violate(videoId, `instance ${instance} polls it, and ${owner?.name ?? "nobody"} has a good lease`);
   }
 
   #storeWellMs({ name, life, line }: Instance, now: number): number {
@@ -113,7 +121,7 @@ export class ClusterJudge {
     return watching;
   }
 
-  /** Who may read the room now. */
+  /** Who has a good lease of the room. */
   #ownerOf({ videoId, owner, leaseUntil }: SharedRoom, now: number): Instance | undefined {
     if (owner === null || leaseUntil <= now) return undefined;
     const found = this.#world.instances.find(({ line }) => line?.instance === owner);
@@ -121,39 +129,39 @@ export class ClusterJudge {
     return found;
   }
 
-  #judgeUnread({ videoId }: RoomJudge, owner: Instance | undefined, able: readonly Instance[], now: number) {
+  /** Whether it is read, and by one that can, where `able` could and want to. */
+  #judgeRead(videoId: string, able: readonly State[], states: readonly State[], now: number): void {
     const stored = this.#store.at(videoId);
-    const isLeased = owner !== undefined || (stored !== undefined && stored.leaseUntil > now);
+    const open = stored && stored.checkpoint !== null && stored.finalAt === null ? stored : undefined;
+    const owner = open && this.#ownerOf(open, now);
     const owned = this.#owned.get(videoId);
     const wanting = able.filter(
-      (instance) => now - (owned?.get(instance) ?? Number.NEGATIVE_INFINITY) > REST_MS + UNREAD_MS,
+      ({ instance }) => now - (owned?.get(instance) ?? Number.NEGATIVE_INFINITY) > REST_MS + UNREAD_MS,
     );
-    const unreadMs = this.#unread.held(videoId, !isLeased && wanting.length > 0, now);
-    if (unreadMs <= UNREAD_MS + LOOK_MS) return;
-    const names = wanting.map(({ name }) => name).join();
-    this.#violate(
-      videoId,
-      `nobody reads it for ${Math.round(unreadMs)} ms, though it is watched at ${names}`,
-    );
-  }
-
-  #judgeCutOff({ videoId }: RoomJudge, owner: Instance | undefined, able: readonly Instance[], now: number) {
-    const { network } = this.#world;
-    const isCutOff = owner?.addresses.every((address) => !network.reaches(address)) ?? false;
-    const isWanted = able.some((instance) => instance !== owner);
-    const cutOffMs = this.#cutOff.held(videoId, isCutOff && isWanted, now);
+    const isUnread = open !== undefined && open.leaseUntil <= now && wanting.length > 0;
+    const unreadMs = this.#unread.held(videoId, isUnread, now);
+    if (unreadMs > UNREAD_MS + LOOK_MS)
+      this.#violate(videoId, `nobody reads it for ${Math.round(unreadMs)} ms, though others want it`);
+    const state = states.find(({ instance }) => instance === owner);
+    const isCutOff =
+      state !== undefined && state.storeMs > STORE_SETTLES_MS && this.#isCutOff(state.instance);
+    const cutOffMs = this.#cutOff.held(videoId, isCutOff && able.length > 0, now);
     if (cutOffMs > GIVEN_UP_MS)
       this.#violate(videoId, `its owner is cut off for ${Math.round(cutOffMs)} ms, and others want it`);
   }
 
-  #judgeReleased(room: RoomJudge, stored: SharedRoom | undefined, isWatched: boolean, now: number): void {
-    const { videoId } = room;
+  #isCutOff({ addresses }: Instance): boolean {
+    return addresses.every((address) => !this.#world.network.reaches(address));
+  }
+
+  #judgeReleased(videoId: string, isWatched: boolean, now: number): void {
+    const stored = this.#store.at(videoId);
     const wasFinal = this.#isFinal.get(videoId) ?? true;
     const isFinal = stored?.finalAt !== null;
     const watchedMs = this.#watched.held(videoId, isWatched, now);
     this.#isFinal.set(videoId, isFinal);
     if (!isFinal || wasFinal || watchedMs <= WATCHED_MS) return;
-    if (stored?.detail?.includes("released")) this.#violate(videoId, "it is released while it is watched");
+    if (stored?.detail?.includes('"released"')) this.#violate(videoId, "it is released while it is watched");
   }
 
   /** An instance that reads more than twice the rooms, and four more, of one that has viewers of its rooms. */

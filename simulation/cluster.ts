@@ -73,6 +73,11 @@ export class Cluster {
     this.#judge.look();
   }
 
+  /** To be called when a room's call goes out. */
+  called(videoId: string, instance: string): void {
+    this.#judge.called(videoId, instance);
+  }
+
   /** An instance that reads too many rooms; undefined where none does. */
   overloaded(): { room: RoomJudge; what: string } | undefined {
     return this.#judge.overloaded();

@@ -238,6 +238,7 @@ export class World {
     const offer = this.upstreamJudge.offered.get(videoId);
     const room = this.#room(videoId);
     room?.called();
+    if (room) this.cluster?.called(videoId, instance);
     this.upstreamJudge.offered.delete(videoId);
     if (offer?.instance === instance && room) this.#offers.push({ room, ...offer });
   }
