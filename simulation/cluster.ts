@@ -26,6 +26,8 @@ export class Cluster {
   readonly #random: Random;
   readonly #lines = new Map<string, StoreLine>();
   readonly #judge: ClusterJudge;
+  /** Under which each room was owned when it was last answered. */
+  readonly #epochs = new Map<string, number | undefined>();
 
   constructor(world: World, settings: PostgresSettings) {
     const { seed, scheduler, upstreamJudge } = world;
@@ -76,6 +78,16 @@ export class Cluster {
   /** To be called when a room's call goes out. */
   called(videoId: string, instance: string): void {
     this.#judge.called(videoId, instance);
+  }
+
+  /** A good answer to a room's call came. */
+  answered(videoId: string): void {
+    this.#epochs.set(videoId, this.store.at(videoId)?.epoch);
+  }
+
+  /** Whether the room was taken by whomever since it was last answered. */
+  isTakenAnew(videoId: string): boolean {
+    return this.#epochs.get(videoId) !== this.store.at(videoId)?.epoch;
   }
 
   /** An instance that reads too many rooms; undefined where none does. */

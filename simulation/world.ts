@@ -85,7 +85,10 @@ export class World {
     this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
       chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
       pageCame: (videoId) => this.#room(videoId)?.pageCame(),
-      answered: (videoId) => this.#room(videoId)?.answered(),
+      answered: (videoId) => {
+        this.#room(videoId)?.answered();
+        this.cluster?.answered(videoId);
+      },
       isRoom: (videoId) => this.#room(videoId) !== undefined,
     });
     this.upstreamJudge.isSharedWell = this.isNeighbourly;
@@ -233,14 +236,14 @@ export class World {
     this.journal.note("calm");
   }
 
-  /** What was offered to another instance, which did not come to storing it, is offered again. */
+  /** What was offered to an owner that gave the room up before it came to storing it is offered again to the next. */
   #chatCalled(videoId: string, instance: string): void {
     const offer = this.upstreamJudge.offered.get(videoId);
     const room = this.#room(videoId);
     room?.called();
     if (room) this.cluster?.called(videoId, instance);
     this.upstreamJudge.offered.delete(videoId);
-    if (offer?.instance === instance && room) this.#offers.push({ room, ...offer });
+    if (offer && room && !this.cluster?.isTakenAnew(videoId)) this.#offers.push({ room, ...offer });
   }
 
   #room(videoId: string): RoomJudge | undefined {
