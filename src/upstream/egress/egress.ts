@@ -6,6 +6,7 @@ import type { Clock } from "../../clock.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
+import { isUnreached } from "../errors.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { Breaker } from "./breaker.ts";
 import { Capacity, type Demand } from "./capacity.ts";
@@ -42,6 +43,9 @@ export class Egress {
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
+  /** When a room was last answered, and whether a room's last call did not reach the upstream. */
+  #answeredAt: number;
+  #isCutOff = false;
 
   /** `isSingle`: whether there is no other. Throws an error that says what the environment's proxy must be. */
   constructor(spec: EgressSpec, isSingle: boolean, parts: EgressParts) {
@@ -49,6 +53,7 @@ export class Egress {
     const { name } = spec;
     this.name = name;
     this.#parts = parts;
+    this.#answeredAt = clock.monotonic();
     this.#capacity = new Capacity(settings);
     this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.#capacity });
     this.#flights = new Flights(this.#gate, clock);
@@ -152,13 +157,21 @@ export class Egress {
     return this.#breaker.mayCall(room, canTry, signal);
   }
 
+  /** For how long no room has been answered, where the last that failed did not reach the upstream, in milliseconds; else 0. */
+  get outMs(): number {
+    return this.#isCutOff ? this.#parts.clock.monotonic() - this.#answeredAt : 0;
+  }
+
   /** The upstream gave a room an answer in order, good or not. */
   answered(): void {
+    this.#isCutOff = false;
+    this.#answeredAt = this.#parts.clock.monotonic();
     this.#breaker.answered();
   }
 
   /** A call of the room got no answer in order. Whether that is the address's failure, and not the room's. */
   failed(room: string, error: Error): boolean {
+    this.#isCutOff = isUnreached(error);
     return this.#breaker.failed(room, error);
   }
 

@@ -149,7 +149,9 @@ export class RoomEgress {
     const { clock, egresses } = this.#parts;
     const isThrottled = egresses.others(new Set([this.#egress])).length === 0;
     const throttledMs = isThrottled ? this.#egress.cooldownLeftMs(false) : 0;
-    return Math.max(throttledMs, this.#isCutOff ? clock.monotonic() - this.#answeredAt : 0);
+    const unansweredMs = clock.monotonic() - this.#answeredAt;
+    // A room whose call waits behind others that get no answer need not learn it by itself.
+    return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));
   }
 
   /** A call brought the reading on. */
