@@ -10,6 +10,7 @@ export async function troubleAddresses(world: World, names: readonly string[], u
   const { scheduler, network, journal } = world;
   while (names.length > 1 && scheduler.monotonic() < until) {
     await scheduler.sleep(2 * MEAN_PAUSE_MS * random.next());
+    if (scheduler.monotonic() >= until) return;
     const name = random.pick(names);
     if (random.chance(0.5)) {
       const as = { status: 429, headers: { "retry-after": "20" } };
