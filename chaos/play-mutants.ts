@@ -20,6 +20,8 @@ interface Mutant {
   breaks: string;
   /** Where only some events can show it: their names. */
   events?: string;
+  /** Where only several instances can show it: how many there are. */
+  instances?: number;
   /** Where no run shows it: the test that must fail, by its file and the beginning of its name. */
   test?: { file: string; name: string };
   file: string;

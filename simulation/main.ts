@@ -56,7 +56,8 @@ const instances = values.instances === undefined ? undefined : numberOf("instanc
 /** A seed to be played; where the number of instances is absent, it is drawn. */
 type Turn = Pick<RunOptions, "seed" | "instances">;
 const failedBefore: Turn[] = JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
-const kept = values.from === undefined && instances === undefined ? failedBefore : [];
+const isAsked = (turn: Turn) => instances === undefined || turn.instances === instances;
+const kept = values.from === undefined ? failedBefore.filter(isAsked) : [];
 const inTurn = Array.from({ length: seeds }, (_, index): Turn => ({ seed: from + index, instances }));
 const queue = [...kept, ...inTurn].slice(0, seeds);
 

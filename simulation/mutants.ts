@@ -8,9 +8,12 @@ import { playMutants } from "../chaos/play-mutants.ts";
 
 playMutants({
   table: new URL("mutants.json", import.meta.url),
-  args: (copy, _, seed) => [
+  args: (copy, mutant, seed) => [
     join(copy, "simulation/main.ts"),
     ...["--seeds", "24", "--from", seed, "--until-failure"],
+    ...(mutant?.instances
+      ? ["--instances", String(mutant.instances), "--minutes", "3", "--rooms", "12"]
+      : []),
   ],
   limitMs: 60_000,
 });
