@@ -20,8 +20,9 @@ interface Mutant {
   breaks: string;
   /** Where only some events can show it: their names. */
   events?: string;
-  /** Where only several instances can show it: how many there are. */
+  /** Where only several instances can show it: how many there are, and from which seed on where few seeds do. */
   instances?: number;
+  from?: number;
   /** Where no run shows it: the test that must fail, by its file and the beginning of its name. */
   test?: { file: string; name: string };
   file: string;

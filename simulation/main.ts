@@ -54,7 +54,7 @@ const [seeds, from, minutes, rooms] = [
 const instances = values.instances === undefined ? undefined : numberOf("instances", 1);
 
 /** A seed to be played; where the number of instances is absent, it is drawn. */
-type Turn = Pick<RunOptions, "seed" | "instances">;
+type Turn = Pick<RunOptions, "seed" | "instances"> & Partial<RunOptions>;
 const failedBefore: Turn[] = JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
 const isAsked = (turn: Turn) => instances === undefined || turn.instances === instances;
 const kept = values.from === undefined ? failedBefore.filter(isAsked) : [];
@@ -96,7 +96,7 @@ async function work(): Promise<void> {
       const turn = left > 0 ? queue.shift() : undefined;
       left -= 1;
       if (turn === undefined) child.disconnect();
-      else child.send({ ...turn, minutes, rooms } satisfies RunOptions);
+      else child.send({ minutes, rooms, ...turn } satisfies RunOptions);
     };
     child.on("message", (report: Report) => {
       played += 1;

@@ -10,7 +10,7 @@ playMutants({
   table: new URL("mutants.json", import.meta.url),
   args: (copy, mutant, seed) => [
     join(copy, "simulation/main.ts"),
-    ...["--seeds", "24", "--from", seed, "--until-failure"],
+    ...["--seeds", "24", "--from", String(mutant?.from ?? seed), "--until-failure"],
     ...(mutant?.instances
       ? ["--instances", String(mutant.instances), "--minutes", "3", "--rooms", "12"]
       : []),

@@ -31,7 +31,7 @@ const EVENT_MS = 3000;
 /** How long all is calm before the last words, which must reach everybody within the second time. */
 const CALM_MS = 90_000;
 const RELAYED_MS = 40_000;
-/** Pages are scarce: a room loads no more of them than one in this time, in the mean. */
+/** Pages are scarce: a room loads no more of them by one instance than one in this time, in the mean. */
 const MS_PER_PAGE = 8000;
 const SETTLE_STEP_MS = 1000;
 const LAST_LINES = 60;
@@ -82,7 +82,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   for (const { videoId } of world.liveRooms) {
     const loads = world.upstreamJudge.pageLoads.get(videoId) ?? 0;
     journal.count("page loads", loads);
-    if (loads > scheduler.monotonic() / MS_PER_PAGE) {
+    if (loads > (instances * scheduler.monotonic()) / MS_PER_PAGE) {
       journal.violate(videoId, `${loads} page loads, more than one per ${MS_PER_PAGE} ms`);
     }
   }
