@@ -5,9 +5,13 @@
  */
 import { DEADLINES } from "../src/upstream/calls.ts";
 import type { Instance } from "./instance.ts";
+import type { Journal } from "./journal.ts";
+import type { Network } from "./network.ts";
 import type { RoomJudge } from "./room-judge.ts";
+import type { Scheduler } from "./scheduler.ts";
 import type { SharedRoom, SharedStore } from "./shared-store.ts";
-import type { World } from "./world.ts";
+import type { UpstreamJudge } from "./upstream-judge.ts";
+import type { Viewer } from "./viewer.ts";
 
 const LOOK_MS = 250;
 /** A room is read again so soon after its owner's lease, or after it was given back. */
@@ -36,6 +40,18 @@ class Since {
   }
 }
 
+/** What of a run they are in. */
+export interface ClusterWorld {
+  seed: number;
+  scheduler: Scheduler;
+  journal: Journal;
+  network: Network;
+  upstreamJudge: UpstreamJudge;
+  instances: readonly Instance[];
+  rooms: readonly RoomJudge[];
+  viewers: readonly Viewer[];
+}
+
 /** For how long an instance has been well, in milliseconds. */
 interface State {
   instance: Instance;
@@ -46,7 +62,7 @@ interface State {
 export class ClusterJudge {
   /** A call that goes out just before a lease can no longer be proved is over by its end if it takes no longer. */
   readonly marginMs: number;
-  readonly #world: World;
+  readonly #world: ClusterWorld;
   readonly #store: SharedStore;
   readonly #storeWell = new Since();
   readonly #upstreamWell = new Since();
@@ -60,7 +76,7 @@ export class ClusterJudge {
   readonly #isFinal = new Map<string, boolean>();
   #lookedAt = 0;
 
-  constructor(world: World, store: SharedStore, leaseMs: number) {
+  constructor(world: ClusterWorld, store: SharedStore, leaseMs: number) {
     this.#world = world;
     this.#store = store;
     this.marginMs = Math.min(MARGIN_MS, leaseMs / 5);

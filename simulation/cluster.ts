@@ -1,12 +1,11 @@
 /** What several instances share, and each one's line to it: the store, who is where, and the judge of them all. */
 import { Random } from "../src/simulator/random.ts";
 import type { PostgresSettings } from "../src/store/postgres/postgres.ts";
-import { ClusterJudge } from "./cluster-judge.ts";
+import { ClusterJudge, type ClusterWorld } from "./cluster-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { SharedStore } from "./shared-store.ts";
 import { type Storage, shared } from "./storage.ts";
 import { StoreLine } from "./store-line.ts";
-import type { World } from "./world.ts";
 
 /** By how much an instance's wall clock may be wrong. */
 const HOUR_MS = 3_600_000;
@@ -22,14 +21,14 @@ interface Member {
 export class Cluster {
   readonly store: SharedStore;
   readonly settings: PostgresSettings;
-  readonly #world: World;
+  readonly #world: ClusterWorld;
   readonly #random: Random;
   readonly #lines = new Map<string, StoreLine>();
   readonly #judge: ClusterJudge;
   /** Under which each room was owned when it was last answered. */
   readonly #epochs = new Map<string, number | undefined>();
 
-  constructor(world: World, settings: PostgresSettings) {
+  constructor(world: ClusterWorld, settings: PostgresSettings) {
     const { seed, scheduler, upstreamJudge } = world;
     this.store = new SharedStore(scheduler, new Random(seed, "shared store"));
     this.store.onNotify = (payload) => {

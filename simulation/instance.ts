@@ -3,12 +3,14 @@ import type { Config } from "../src/cli/config.ts";
 import type { Logger } from "../src/telemetry/log.ts";
 import type { Journal } from "./journal.ts";
 import { Life } from "./life.ts";
-import { addressOf, type Network } from "./network.ts";
+import type { Network } from "./network.ts";
+import type { Peek } from "./peek.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Peek, Storage } from "./storage.ts";
+import type { SimulatedSink } from "./sink.ts";
+import type { Storage } from "./storage.ts";
 import type { StoreLine } from "./store-line.ts";
 import type { UpstreamJudge } from "./upstream-judge.ts";
-import type { Viewer } from "./viewer.ts";
+import { addressOf } from "./way.ts";
 
 const SUPERVISOR_MS = 1000;
 /** How long a stop may take, beside the time for which the service stays unready. */
@@ -29,7 +31,7 @@ interface InstanceParts {
   /** By how much its wall clock is wrong. */
   aheadMs: number | undefined;
   /** Those who are connected to it. */
-  viewers(): readonly Viewer[];
+  viewers(): readonly { name: string; sink: SimulatedSink | undefined }[];
   /** Called when a life has begun. */
   started(): void;
 }

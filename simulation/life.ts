@@ -12,8 +12,9 @@ import { EgressPool } from "../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../src/upstream/egress/spec.ts";
 import { probe } from "../src/upstream/probe.ts";
 import type { Network } from "./network.ts";
+import type { Peek } from "./peek.ts";
 import { MortalClock, type Scheduler } from "./scheduler.ts";
-import type { Peek, Storage } from "./storage.ts";
+import type { Storage } from "./storage.ts";
 
 interface LifeParts {
   config: Config;

@@ -7,20 +7,10 @@ import type { Random } from "../src/simulator/random.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { UpstreamJudge } from "./upstream-judge.ts";
+import { addressOf, type Way } from "./way.ts";
 
 /** Milliseconds of a usual answer's way: at least the first, at most both together. */
 const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
-
-/** By which way a call goes out: of which instance, where there are several. */
-export interface Way {
-  egress: string;
-  instance: string;
-}
-
-/** As the upstream tells callers apart. */
-export function addressOf({ egress, instance }: Way): string {
-  return instance === "" ? egress : `${egress}@${instance}`;
-}
 
 export class Network {
   latency = USUAL_LATENCY;

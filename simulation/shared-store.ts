@@ -8,8 +8,8 @@ import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
 import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/sweep.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/tables.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
+import type { Peek } from "./peek.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Peek } from "./storage.ts";
 
 /** A row of the table `room`, with those of `message` that are its own. Times are virtual milliseconds. */
 export interface SharedRoom {

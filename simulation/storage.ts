@@ -2,21 +2,14 @@
 import type { StoreHealth } from "../src/store/health.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import type { StoreEngine } from "../src/store/observed.ts";
-import type { RoomRecord } from "../src/store/port.ts";
 import { type PostgresSettings, PostgresStore } from "../src/store/postgres/postgres.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
-import type { StoredMessage } from "../src/store/stored-message.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
 import { type Disk, SimulatedThread } from "./disk.ts";
+import type { Peek } from "./peek.ts";
 import type { MortalClock } from "./scheduler.ts";
 import type { SharedStore } from "./shared-store.ts";
 import type { StoreLine } from "./store-line.ts";
-
-/** The log as a judge reads it, past the store's thread, its connections and its failures. */
-export interface Peek {
-  room(videoId: string): Promise<RoomRecord | undefined>;
-  after(videoId: string, cursor: number): Promise<StoredMessage[]>;
-}
 
 interface StorageParts {
   clock: MortalClock;

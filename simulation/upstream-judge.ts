@@ -8,8 +8,8 @@ import { videoIdIn } from "../src/simulator/tokens.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../src/upstream/egress/gate.ts";
 import type { Journal } from "./journal.ts";
-import { addressOf, type Way } from "./network.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { addressOf, type Way } from "./way.ts";
 
 interface Call {
   at: number;

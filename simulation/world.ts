@@ -14,11 +14,12 @@ import { FrameReader } from "./frames.ts";
 import { Instance } from "./instance.ts";
 import { Journal } from "./journal.ts";
 import { Network } from "./network.ts";
+import type { Peek } from "./peek.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { Scheduler } from "./scheduler.ts";
 import { drawConfig } from "./settings.ts";
 import { visit } from "./sink.ts";
-import { inMemory, onDisk, type Peek } from "./storage.ts";
+import { inMemory, onDisk } from "./storage.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import { Viewer } from "./viewer.ts";
 
