@@ -88,3 +88,20 @@ test("rooms are handed on, at most one a second, until no instance reads more th
   assert.ok(Math.min(...apartMs) > 900, apartMs.join());
   await world.upstream.close();
 });
+
+test("rooms are not handed on again and again to an instance that is gone, though it said that it has viewers", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances();
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  await until(1000);
+  for (const videoId of videoIds) watch(first, videoId);
+  await until(60_000);
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(62_000);
+  const left = () => world.journal.counts.get("rooms left to others") ?? 0;
+  void second.kill(600_000);
+  const before = left();
+  await until(90_000);
+  assert.ok(left() - before <= 5, `${left() - before} times`);
+  assert.ok(videoIds.every((videoId) => reads(first, videoId)));
+  await world.upstream.close();
+});
