@@ -7,6 +7,9 @@ export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "r
 /** As metrics and logs name it. `ended`, `released` and `failed` are final. */
 export type RoomState = (typeof ROOM_STATES)[number];
 
+/** How long the poll in hand of a room that is handed on may take, and how long others have it to themselves then. */
+export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
+
 export interface EntrySettings {
   /** How long a video is remembered to have no chat, in milliseconds. */
   noChatMs: number;

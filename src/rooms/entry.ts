@@ -5,19 +5,15 @@
 import { unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { RelayError } from "../protocol/errors.ts";
-import type { Room, StartAt, StreamRequest } from "../serving/room.ts";
+import type { Room, StreamRequest } from "../serving/room.ts";
 import { isFenced } from "../store/port.ts";
 import { isUpstreamTrouble } from "../upstream/errors.ts";
 import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
-import type { EntryHost, EntryParts, RoomState } from "./entry-host.ts";
+import { type EntryHost, type EntryParts, HAND_ON, type RoomState } from "./entry-host.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { graceOver } from "./grace.ts";
-import { type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
+import { type Opened, type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
 import { OwnedRoom } from "./owned-room.ts";
-
-/** How long the poll in hand of a room that is handed on may take, and how long others have it to themselves then. */
-const HAND_ON_LIMIT_MS = 2000;
-const HAND_ON_REST_MS = 2000;
 
 /** How a room is opened, if not for a viewer of a video of which nothing is known. */
 interface Opening {
@@ -27,12 +23,6 @@ interface Opening {
   isAdoption?: true;
   /** The address, or network, that its first viewer asks from; none for an adoption. */
   address?: string;
-}
-
-/** A room that was just opened, and where those who waited for it begin; absent: as in any open room. */
-interface Opened {
-  room: Room;
-  startAt?: StartAt | undefined;
 }
 
 type State =
@@ -51,6 +41,9 @@ export class Entry {
   readonly #parts: EntryParts;
   readonly #host: EntryHost;
   #state: State = VACANT;
+  /** The reading that was handed on last, and its end, which an opening waits for; undefined once it is over. */
+  #handedOn: OwnedRoom | undefined;
+  #leaving: Promise<void> | undefined;
   /** Viewers that wait for the room to open. */
   #waiting = 0;
 
@@ -62,7 +55,7 @@ export class Entry {
 
   /** Whether nothing is known of the video, so that the entry need not be kept. */
   get isVacant(): boolean {
-    return this.#state === VACANT;
+    return this.#state === VACANT && !this.#leaving;
   }
 
   /** Whether it counts as an open room. A video that waits to be looked for is none yet. */
@@ -114,7 +107,7 @@ export class Entry {
     switch (state.name) {
       case "vacant":
       case "releasing": {
-        const released = state.name === "releasing" ? state.done : undefined;
+        const released = state.name === "releasing" ? state.done : this.#leaving;
         const opening = this.#bootstrap({ released, address: request.address() });
         return this.#enterOnceOpen(opening, request, signal);
       }
@@ -143,13 +136,18 @@ export class Entry {
   /** Hands the room, where it is read here, to an instance that wants it, and rests before it would take it again. */
   async handOn(): Promise<void> {
     const { owned } = this;
-    if (owned) this.#giveWay(owned, HAND_ON_REST_MS);
-    await owned?.windDown(HAND_ON_LIMIT_MS);
+    if (!owned) return;
+    this.#giveWay(owned, HAND_ON.restMs);
+    this.#handedOn = owned;
+    this.#leaving = owned.windDown(HAND_ON.limitMs).finally(() => {
+      this.#leaving = undefined;
+    });
+    await this.#leaving;
   }
 
   /** Takes up a room whose instance is gone, unless something is known of it here. */
   adopt(): void {
-    if (this.#state === VACANT) this.#bootstrap({ isAdoption: true }).catch(() => {}); // it was reported
+    if (this.isVacant) this.#bootstrap({ isAdoption: true }).catch(() => {}); // it was reported
   }
 
   /** Ends the reading at the stop of the service, as `OwnedRoom.windDown`, once nothing is being opened or released. */
@@ -272,6 +270,7 @@ export class Entry {
       () => this.#afterEnd(owned),
       (error) => {
         if (this.owned === owned && isFenced(error)) return this.#giveWay(owned);
+        if (this.#handedOn === owned && isFenced(error)) return; // it is followed already
         owned.room.broken(error);
         if (this.owned === owned) this.#vacate();
         owned.abandon();

@@ -1,7 +1,7 @@
 /** How a room comes to be open on this instance: from the store alone, read by this instance, or by another one. */
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable } from "../reading/log/checkpoint.ts";
-import type { StartAt } from "../serving/room.ts";
+import type { Room, StartAt } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import { type EndedRoom, recentlyEnded } from "./archive.ts";
@@ -13,6 +13,12 @@ const LIMIT_MS = 20_000;
 const RETRY_AFTER_MS = 1000;
 /** Between two looks at a room that another instance is opening. */
 const LOOK_MS = 200;
+
+/** A room that was just opened, and where those who waited for it begin; absent: as in any open room. */
+export interface Opened {
+  room: Room;
+  startAt?: StartAt | undefined;
+}
 
 export type OpenRoom =
   | { ended: EndedRoom }
