@@ -72,7 +72,7 @@ export class EgressPool {
     void this.#reach(this.#reaching);
   }
 
-  /** The upstream answered by one of them: a room, or the pool itself. */
+  /** The upstream answered by one of them: a room, somebody who opens one, or the pool itself. */
   reached(): void {
     this.#reaching?.resolve();
     this.#reaching = undefined;
@@ -106,7 +106,9 @@ export class EgressPool {
     let egress = preferred?.isUsable(false) ? preferred : this.best;
     for (const tried = new Set<Egress>(); ; ) {
       try {
-        return await use(egress);
+        const given = await use(egress);
+        this.reached();
+        return given;
       } catch (error) {
         signal.throwIfAborted();
         tried.add(egress);
