@@ -20,9 +20,9 @@ const UNREAD_MS = 2000;
 const REST_MS = 2000;
 /** An owner that does not reach the upstream has given its room up, and another one has it, so soon. */
 const GIVEN_UP_MS = 10_000 + DEADLINES.chatMs + 5000;
-/** After trouble with the store statements may hang for so long, and after trouble with the upstream, calls. */
+/** After trouble with the store statements may hang for so long; after the first answer of the upstream a room is opened. */
 const STORE_SETTLES_MS = 10_000;
-const UPSTREAM_SETTLES_MS = 5000;
+const UPSTREAM_SETTLES_MS = 10_000;
 /** After an outage the store's word on who watches is doubted, and then given anew, within so long. */
 const INTEREST_SETTLES_MS = 30_000;
 const WATCHED_MS = 3000;
