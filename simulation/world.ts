@@ -244,7 +244,8 @@ export class World {
     room?.called();
     if (room) this.cluster?.called(videoId, instance);
     this.upstreamJudge.offered.delete(videoId);
-    if (offer && room && !this.cluster?.isTakenAnew(videoId)) this.#offers.push({ room, ...offer });
+    const isOwn = offer?.instance === instance && !this.cluster?.isTakenAnew(videoId);
+    if (isOwn && room) this.#offers.push({ room, ...offer });
   }
 
   #room(videoId: string): RoomJudge | undefined {
