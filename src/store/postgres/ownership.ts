@@ -80,14 +80,17 @@ export class PostgresOwnership implements Ownership {
   }
 
   /** See `Hold.assertHeld`. */
-  assertHeld({ videoId, epoch }: Claim): void {
+  assertHeld(claim: Claim): void {
+    if (this.#parts.clock.monotonic() >= this.leaseOf(claim).provenUntil) {
+      throw new StoreError("unavailable", `room ${claim.videoId}: its lease cannot be proved`);
+    }
+  }
+
+  /** The lease of a claim that has not ended. Throws `StoreError` "fenced" where it has. */
+  leaseOf({ videoId, epoch }: Claim): Lease {
     const lease = this.#leases.get(videoId);
-    if (lease?.epoch !== epoch) {
-      throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
-    }
-    if (this.#parts.clock.monotonic() >= lease.provenUntil) {
-      throw new StoreError("unavailable", `room ${videoId}: its lease cannot be proved`);
-    }
+    if (lease?.epoch === epoch) return lease;
+    throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
   }
 
   /** See `Hold.giveBack`. */

@@ -134,7 +134,8 @@ const STEPS: readonly string[] = [
    #variable_conflict use_column
    declare me text;
    begin
-     select owner into me from room where video_id = v and epoch = e and owner is not null for no key update;
+     select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
+       for no key update;
      if not found then
        return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
      elsif final = 'released' and exists (select from interest i

@@ -118,7 +118,7 @@ export class SqliteStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.followers.close();
-    this.ownership.endAll();
+    this.ownership.close();
     await this.#thread.close();
   }
 
