@@ -94,9 +94,9 @@ describe("a PostgreSQL server", { skip }, () => {
   it("is migrated once by four instances that start together", async (t) => {
     const url = await schema(t);
     const stores = await Promise.all([1, 2, 3, 4].map(() => openFor(t, url)));
-    const claims = await Promise.all(stores.map((store) => store.claim(ROOM)));
+    const claims = await Promise.all(stores.map((store) => store.ownership.take(ROOM)));
     assert.equal(claims.filter(Boolean).length, 1, "one owner");
-    assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 1 }]);
+    assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 3 }]);
   });
 
   it("is told what waits for a connection by new ones, where those in use are lost", async (t) => {

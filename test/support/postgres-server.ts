@@ -23,11 +23,32 @@ export async function testPostgres(): Promise<Found> {
 }
 
 /** The URL of a schema of its own, which goes with the test. */
-export async function ownSchema(t: TestContext, { url }: PostgresServer): Promise<string> {
+export async function ownSchema(t: TestContext, server: PostgresServer): Promise<string> {
+  return withOption(server.url, `-c search_path=${await newSchema(t, server)}`);
+}
+
+/** A schema of its own whose time stands where the test sets it, in wall milliseconds. */
+export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
+  const schema = await newSchema(t, server);
+  // The schema comes first: so its clock is found before PostgreSQL's.
+  const url = withOption(server.url, `-c search_path=${schema},pg_catalog`);
+  await run(url, "create table wall (at timestamptz not null)");
+  await run(url, "insert into wall values ('epoch')");
+  await run(
+    url,
+    "create function clock_timestamp() returns timestamptz language sql volatile as 'select at from wall'",
+  );
+  const setTime = async (ms: number) => {
+    await run(url, "update wall set at = 'epoch'::timestamptz + $1::float8 * interval '1 ms'", [ms]);
+  };
+  return { url, setTime };
+}
+
+async function newSchema(t: TestContext, { url }: PostgresServer): Promise<string> {
   const schema = `relay_${randomBytes(6).toString("hex")}`;
   await run(url, `create schema ${schema}`);
   t.after(() => run(url, `drop schema ${schema} cascade`).catch(() => {}));
-  return withOption(url, `-c search_path=${schema}`);
+  return schema;
 }
 
 function withOption(url: string, option: string): string {
