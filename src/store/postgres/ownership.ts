@@ -150,7 +150,7 @@ export class PostgresOwnership implements Ownership {
   async #free(claims: readonly Claim[]): Promise<void> {
     const { connections, health, notify } = this.#parts;
     type Row = { video_id: string; is_open: boolean };
-    const freeing = connections.query<Row>("writes", SQL.giveBack, arrays(claims));
+    const freeing = connections.query<Row>("leases", SQL.giveBack, arrays(claims));
     const rows = await health.report("giveBack", freeing).catch(() => []); // it was reported
     for (const { video_id, is_open } of rows) if (is_open) notify(video_id, "free");
   }
@@ -174,7 +174,7 @@ export class PostgresOwnership implements Ownership {
     const claims = this.#claims();
     const sentAt = clock.monotonic();
     try {
-      const renewing = connections.query<{ video_id: string }>("writes", SQL.renew, [
+      const renewing = connections.query<{ video_id: string }>("leases", SQL.renew, [
         ...arrays(claims),
         leaseMs,
       ]);
