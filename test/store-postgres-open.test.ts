@@ -8,7 +8,7 @@ import { openStore, StoreOpenError } from "../src/store/open.ts";
 import { Connections } from "../src/store/postgres/connections.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+import { ownSchema, testPostgres, withSearchPath } from "./support/postgres-server.ts";
 import { messages, own } from "./support/store-reading.ts";
 import { openFor, ROOM } from "./support/store-subject.ts";
 
@@ -97,6 +97,28 @@ describe("a PostgreSQL server", { skip }, () => {
     const claims = await Promise.all(stores.map((store) => store.ownership.take(ROOM)));
     assert.equal(claims.filter(Boolean).length, 1, "one owner");
     assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 3 }]);
+  });
+
+  for (const name of ['"Relay Prod"', '"RelayProd"', '"it\'s $1"'])
+    it(`is used in the schema ${name}`, async (t) => {
+      assert.ok(server);
+      const url = await ownSchema(t, server, name);
+      const store = await openFor(t, url);
+      const claim = await own(store, ROOM);
+      assert.equal((await store.append(claim, claim.head, messages(["a"]), "")).length, 1);
+      const again = await openFor(t, url);
+      assert.equal((await again.getRoom(ROOM))?.head, claim.head + 1);
+    });
+
+  it("is refused at once where search_path leads to no schema, or cannot be read", async () => {
+    assert.ok(server);
+    const beganAt = performance.now();
+    assert.match(await refusal(withSearchPath(server.url, "nowhere")), /search_path.*create it/);
+    assert.match(
+      await refusal(withSearchPath(server.url, "Relay Prod")),
+      /setting.*"search_path": "Relay Prod"/,
+    );
+    assert.ok(performance.now() - beganAt < 5000, "it waited");
   });
 
   it("is told what waits for a connection by new ones, where those in use are lost", async (t) => {

@@ -22,16 +22,23 @@ export async function testPostgres(): Promise<Found> {
   return { skip: false, server };
 }
 
-/** The URL of a schema of its own, which goes with the test. */
-export async function ownSchema(t: TestContext, server: PostgresServer): Promise<string> {
-  return withOption(server.url, `-c search_path=${await newSchema(t, server)}`);
+/** The URL of a schema of its own, which goes with the test. `schema`: its name as SQL writes it. */
+export async function ownSchema(
+  t: TestContext,
+  { url }: PostgresServer,
+  schema = `relay_${randomBytes(6).toString("hex")}`,
+): Promise<string> {
+  await run(url, `create schema ${schema}`);
+  t.after(() => run(url, `drop schema ${schema} cascade`).catch(() => {}));
+  return withSearchPath(url, schema);
 }
 
 /** A schema of its own whose time stands where the test sets it, in wall milliseconds. */
 export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
-  const schema = await newSchema(t, server);
+  const schema = `relay_${randomBytes(6).toString("hex")}`;
+  await ownSchema(t, server, schema);
   // The schema comes first: so its clock is found before PostgreSQL's.
-  const url = withOption(server.url, `-c search_path=${schema},pg_catalog`);
+  const url = withSearchPath(server.url, `${schema},pg_catalog`);
   await run(url, "create table wall (at timestamptz not null)");
   await run(url, "insert into wall values ('epoch')");
   await run(
@@ -44,13 +51,7 @@ export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
   return { url, setTime };
 }
 
-async function newSchema(t: TestContext, { url }: PostgresServer): Promise<string> {
-  const schema = `relay_${randomBytes(6).toString("hex")}`;
-  await run(url, `create schema ${schema}`);
-  t.after(() => run(url, `drop schema ${schema} cascade`).catch(() => {}));
-  return schema;
-}
-
-function withOption(url: string, option: string): string {
+export function withSearchPath(url: string, path: string): string {
+  const option = `-c search_path=${path.replaceAll(" ", "\\ ")}`;
   return `${url}${url.includes("?") ? "&" : "?"}options=${encodeURIComponent(option)}`;
 }

@@ -12,6 +12,9 @@ const MIGRATION_LOCK = 7_107_324_115;
 /** Stands in a database that a migration has not filled to its end, and holds how far it has. */
 export const MIGRATION_TABLE = "relay_migration";
 
+/** The first schema of `search_path`, in which all tables are. */
+export const SCHEMA = "quote_ident(current_schema())::regnamespace";
+
 /** Where the server stands in its history: it moves on when a standby is promoted, or another server put in its place. */
 export const LINEAGE = `(select system_identifier::text from pg_control_system())
   || ':' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
@@ -251,7 +254,7 @@ async function versions(client: Client): Promise<Versions> {
   // By the snapshot: what `to_regclass` has not found it may go on not finding in the same transaction.
   const { rows: found } = await client.query<{ names: string[] }>(
     `select array_agg(relname::text) as names from pg_class
-     where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = current_schema()::regnamespace`,
+     where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = ${SCHEMA}`,
   );
   const names = found[0]?.names ?? [];
   if (!names.includes("store")) return { schema_version: 0, oldest_version: 1 };
