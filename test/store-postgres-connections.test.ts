@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
+import { Line } from "../chaos/line.ts";
+import { systemClock } from "../src/clock.ts";
 import { Connections, type Lane } from "../src/store/postgres/connections.ts";
+import { Notifications } from "../src/store/postgres/notifications.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { testPostgres } from "./support/postgres-server.ts";
 
@@ -63,5 +68,40 @@ describe("statements that wait for a connection to PostgreSQL", { skip }, () => 
     await refused;
     await free();
     await Promise.all([...first, closing]);
+  });
+});
+
+describe("a store that closes while PostgreSQL is silent", { skip }, () => {
+  /** Connections over a line that can be silenced. */
+  async function overLine(t: TestContext) {
+    assert.ok(server);
+    const url = new URL(server.url);
+    const line = await Line.to(Number(url.port));
+    t.after(() => line[Symbol.asyncDispose]());
+    url.port = `${line.port}`;
+    return { line, connections: new Connections(url.href, undefined, systemClock) };
+  }
+
+  it("waits for no statement", async (t) => {
+    const { line, connections } = await overLine(t);
+    await connections.query("writes", "select");
+    line.silence();
+    const refused = assert.rejects(connections.query("writes", "select"), { kind: "unavailable" });
+    const beganAt = performance.now();
+    await Promise.all([connections.close(), refused]);
+    assert.ok(performance.now() - beganAt < 2000, "it waited");
+  });
+
+  it("waits for no connection that is being made", async (t) => {
+    const { line, connections } = await overLine(t);
+    await connections.query("reads", "select");
+    line.silence();
+    const telemetry = new Telemetry(silentLog);
+    const parts = { connections, clock: systemClock, telemetry, heard: () => {}, missed: () => {} };
+    const notifications = new Notifications(parts);
+    const beganAt = performance.now();
+    notifications.close();
+    await connections.close();
+    assert.ok(performance.now() - beganAt < 2000, "it waited");
   });
 });

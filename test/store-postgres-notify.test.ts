@@ -27,7 +27,7 @@ async function listening(t: TestContext, url: string, listenUrl?: string) {
     missed: () => events.emit("listening"),
   });
   t.after(async () => {
-    await notifications.close();
+    notifications.close();
     await connections.close();
   });
   await once(events, "listening");

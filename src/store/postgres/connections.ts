@@ -4,6 +4,7 @@
  * statement has a time limit here and at the server. Once a connection is lost no older one is trusted: a
  * server that is back is found by the next statement, not by the time-out of a dead connection.
  */
+import { Socket } from "node:net";
 import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
@@ -18,6 +19,8 @@ const LOCK_LIMIT_MS = 2000;
 /** How long a read waits for one of the connections: somebody waits for what it brings. */
 const READ_TURN_LIMIT_MS = 3000;
 const IDLE_LIMIT_MS = 30_000;
+/** How long the end waits for the server: one that is silent must not hold up the process. */
+const CLOSE_LIMIT_MS = 500;
 
 const POOLS = { writes: 3, reads: 4, leases: 1 } as const;
 export type Lane = keyof typeof POOLS;
@@ -39,15 +42,18 @@ export class Connections {
   readonly #config: ClientConfig;
   readonly #pools: Record<Lane, Pool>;
   readonly #turns: Record<Lane, Semaphore>;
+  /** All that are open or being opened, each with its end. */
+  readonly #sockets = new Map<Socket, Promise<void>>();
   readonly #begun = new Set<Promise<unknown>>();
   readonly #closed = new AbortController();
 
   /** `listenUrl`: leads to the server directly where `url` leads to a pooler. Throws where a URL cannot be read. */
   constructor(url: string, listenUrl: string | undefined, clock: Clock) {
-    this.#config = clientConfig(url);
-    this.#listenConfig = listenUrl ? clientConfig(listenUrl) : this.#config;
+    const stream = () => this.#newSocket();
+    this.#config = { ...clientConfig(url), stream };
+    this.#listenConfig = listenUrl ? { ...clientConfig(listenUrl), stream } : this.#config;
     this.#clock = clock;
-    this.place = placeOf(this.#config);
+    this.place = placeOf(clientConfig(url));
     this.#turns = forLanes((lane) => new Semaphore(POOLS[lane]));
     this.#pools = forLanes((lane) => this.#newPool(lane));
   }
@@ -87,11 +93,27 @@ export class Connections {
     return withClient(this.#listenConfig, act);
   }
 
-  /** Waits for what runs, and rejects what waits. */
+  /** Rejects what waits for a connection, and waits for what runs, up to half a second: then that is rejected, too. */
   async close(): Promise<void> {
     this.#closed.abort(new StoreError("unavailable", "the store is closed"));
+    using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
+    limit.signal.addEventListener("abort", () => {
+      for (const socket of this.#sockets.keys()) socket.destroy();
+    });
     while (this.#begun.size > 0) await Promise.allSettled(this.#begun);
     for (const pool of Object.values(this.#pools)) end(pool);
+    while (this.#sockets.size > 0) await Promise.all(this.#sockets.values());
+  }
+
+  #newSocket(): Socket {
+    const socket = new Socket();
+    const closed = Promise.withResolvers<void>();
+    this.#sockets.set(socket, closed.promise);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      closed.resolve();
+    });
+    return socket;
   }
 
   #newPool(lane: Lane): Pool {

@@ -42,11 +42,10 @@ export class Notifications {
   #isSaying = false;
   #isHearing = false;
   #proof: { text: string; heard(): void } | undefined;
-  readonly #listening: Promise<void>;
 
   constructor(parts: NotificationsParts) {
     this.#parts = parts;
-    this.#listening = this.#listen();
+    void this.#listen();
   }
 
   /** Whether what other instances say is heard. */
@@ -60,9 +59,9 @@ export class Notifications {
     if (!this.#isSaying) void this.#say();
   }
 
-  async close(): Promise<void> {
+  /** Its connection goes with the others. */
+  close(): void {
     this.#closed.abort();
-    await this.#listening;
   }
 
   async #say(): Promise<void> {
@@ -88,7 +87,7 @@ export class Notifications {
       await connections
         .listening((client) => this.#hear(client))
         .catch((error: unknown) => {
-          if (this.#isHearing) telemetry.notificationsLost(error);
+          if (this.#isHearing && !signal.aborted) telemetry.notificationsLost(error);
         });
       this.#isHearing = false;
       const { least, most } = RECONNECT_MS;

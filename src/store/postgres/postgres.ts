@@ -218,7 +218,7 @@ export class PostgresStore implements StoreEngine {
       closing.then(() => this.ownership.close()),
       limit.signal,
     ).catch(() => {});
-    await this.#notifications?.close();
+    this.#notifications?.close();
     await this.#connections.close();
   }
 
