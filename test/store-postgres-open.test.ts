@@ -1,8 +1,13 @@
 /** How a PostgreSQL store is opened, and the one line that says why it cannot be. */
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { run } from "../chaos/cluster/postgres.ts";
+import { portOf } from "../chaos/line.ts";
+import { SETTINGS, toConfig } from "../src/cli/config.ts";
+import { readFlags } from "../src/cli/flags.ts";
+import { startService } from "../src/cli/service.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
 import { Connections } from "../src/store/postgres/connections.ts";
@@ -62,6 +67,28 @@ describe("a PostgreSQL URL that leads nowhere", () => {
       return error instanceof StoreOpenError;
     });
     assert.equal(seen, 15_000, "steps of five seconds, until twelve have passed");
+  });
+});
+
+describe("a start that is stopped while it waits for PostgreSQL", () => {
+  it("leaves no connection open, and makes no other", async (t) => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    t.after(() => silent.close());
+    await once(silent, "listening");
+    const connected = once(silent, "connection");
+    const RELAY_STORE = `postgres://relay@127.0.0.1:${portOf(silent)}/chat`;
+    const config = toConfig(readFlags(SETTINGS, [], { RELAY_STORE, RELAY_PORT: "0" }).values);
+    const stopped = new AbortController();
+    const starting = startService(config, systemClock, new Telemetry(silentLog), stopped.signal);
+    const [socket] = (await connected) as [Socket];
+    const more = once(silent, "connection").then(() => "another connection");
+    const closed = once(socket.resume(), "close").then(() => "closed");
+    const refused = assert.rejects(starting, (reason) => reason === "SIGTERM");
+    stopped.abort("SIGTERM");
+    const stoppedAt = performance.now();
+    await refused;
+    assert.equal(await Promise.race([closed, more]), "closed");
+    assert.ok(performance.now() - stoppedAt < 2000, "it waited");
   });
 });
 

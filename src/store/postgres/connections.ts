@@ -83,9 +83,9 @@ export class Connections {
     }
   }
 
-  /** Runs something on a connection of its own, however long it takes. Rejects with what PostgreSQL throws. */
+  /** Runs something on a connection of its own. Rejects with what PostgreSQL throws. */
   alone<T>(act: (client: Client) => Promise<T>): Promise<T> {
-    return withClient({ ...this.#config, query_timeout: 0 }, act);
+    return withClient(this.#config, act);
   }
 
   /** The same, on a connection to the server itself. */
