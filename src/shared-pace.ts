@@ -9,7 +9,7 @@ export interface SharedPace {
   coolDown(leftMs: number, isPage: boolean): Promise<void>;
 }
 
-export interface ReservationWish {
+interface ReservationWish {
   /** From the reserved time on, no other call may start for so long. */
   spacingMs: number;
   /** The time lies so far ahead at least when it is reserved. */

@@ -7,7 +7,7 @@ export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "r
 /** As metrics and logs name it. `ended`, `released` and `failed` are final. */
 export type RoomState = (typeof ROOM_STATES)[number];
 
-export interface EntrySettings {
+interface EntrySettings {
   /** How long a video is remembered to have no chat, in milliseconds. */
   noChatMs: number;
 }
