@@ -14,7 +14,7 @@ import type { Item } from "../src/upstream/readers/reader.ts";
 import { POSITION } from "./support/position.ts";
 import { CONTEXT } from "./support/room-log.ts";
 import { own } from "./support/store-reading.ts";
-import { observe } from "./support/store-subject.ts";
+import { isFenced, observe } from "./support/store-subject.ts";
 
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
@@ -75,3 +75,21 @@ for (const losesLooks of [0, 1, 2]) {
     assert.equal(observed.health.isBlocked, false);
   });
 }
+
+it("a store that has lost what it acknowledged is written to no more: cursors would be given out twice", async () => {
+  class LaggingStore extends ForgetfulStore {
+    override async getRoom(videoId: string) {
+      const room = await super.getRoom(videoId);
+      return room && { ...room, head: room.head - 1 };
+    }
+  }
+  const store = new LaggingStore(systemClock);
+  const hold = await own(store, VIDEO);
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
+  const settings = { ...CONTEXT, isBlanking: false };
+  const appender = new Appender({ ...parts, settings }, hold, memoryOf(hold.room, false, parts));
+  await appender.append([itemsOf("1", "2")], PROGRESS, NEVER);
+  Object.assign(store, { losesWrites: 1 });
+  await assert.rejects(appender.append([itemsOf("2")], PROGRESS, NEVER), isFenced);
+});
