@@ -81,6 +81,7 @@ export class OwnedRoom {
     if (!hold) return undefined;
     // Another instance had it while this one waited, and left it.
     if (isGoingOn(hold.room, parts)) return { owned: OwnedRoom.#resume(hold, hold.room, parts) };
+    if (hold.room && !isReadable(hold.room)) parts.telemetry.checkpointUnreadable(videoId);
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
       return await OwnedRoom.#bootstrap(hold, assertPlace, egress, parts, signal);

@@ -21,7 +21,7 @@ import {
   type RoomSummary,
   StoreError,
 } from "../port.ts";
-import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import type { Connections } from "./connections.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
@@ -250,9 +250,4 @@ export class PostgresStore implements StoreEngine {
 
 function toColumns(messages: readonly EncodedMessage[]): string[][] {
   return (["id", "body", "details"] as const).map((key) => messages.map((message) => toColumn(message[key])));
-}
-
-/** As it is read later: so that what is handed over to followers is the same. */
-function wellFormed({ id, body, details }: EncodedMessage): EncodedMessage {
-  return { id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
 }
