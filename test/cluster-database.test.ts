@@ -9,6 +9,7 @@ import { assertSame, CHAT, setUpInstances, VIDEO } from "./support/instances.ts"
 import { noPooler, poolerTo } from "./support/pooler.ts";
 import { testPostgres } from "./support/postgres-server.ts";
 import { metric, type TestRelay } from "./support/relay.ts";
+import { startProcess } from "./support/relay-process.ts";
 
 const { skip, server } = await testPostgres();
 
@@ -58,6 +59,23 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
       assert.ok(performance.now() - backAt < 10_000, "nothing was said");
       await delay(20);
     }
+  });
+
+  it("stop within eight seconds where it is silent", async (t) => {
+    const { upstream, url, watch } = await setUp(t);
+    upstream.chat(VIDEO, CHAT).say(3);
+    const { port } = new URL(url);
+    const line = await Line.to(Number(port));
+    t.after(() => line[Symbol.asyncDispose]());
+    const RELAY_STORE = url.replace(`:${port}/`, `:${line.port}/`);
+    const relay = await startProcess(upstream, { RELAY_STORE, RELAY_DRAIN_MS: "0" });
+    t.after(() => relay.close());
+    await (await watch(relay)).untilMessages(3);
+    line.silence();
+    const stoppedAt = performance.now();
+    relay.signal("SIGTERM");
+    assert.equal((await relay.exited).code, 0);
+    assert.ok(performance.now() - stoppedAt < 8000, `${performance.now() - stoppedAt} ms`);
   });
 
   it("skip nothing silently after a failover that may have lost something", async (t) => {
