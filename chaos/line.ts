@@ -14,17 +14,20 @@ export class Line implements AsyncDisposable {
   leadsTo: number;
   readonly #server = createServer((socket) => this.#join(socket));
   readonly #sockets = new Set<Socket>();
+  readonly #from: string | undefined;
   #isSilent = false;
 
-  static async to(port: number): Promise<Line> {
-    const line = new Line(port);
+  /** `from`: the address that the server sees, any of 127.0.0.0/8. */
+  static async to(port: number, from?: string): Promise<Line> {
+    const line = new Line(port, from);
     line.#server.listen(0, "127.0.0.1");
     await once(line.#server, "listening");
     return line;
   }
 
-  private constructor(port: number) {
+  private constructor(port: number, from: string | undefined) {
     this.leadsTo = port;
+    this.#from = from;
   }
 
   get port(): number {
@@ -58,7 +61,8 @@ export class Line implements AsyncDisposable {
   }
 
   #join(client: Socket): void {
-    const server = connect(this.leadsTo, "127.0.0.1");
+    const way = { port: this.leadsTo, host: "127.0.0.1" };
+    const server = connect(this.#from ? { ...way, localAddress: this.#from } : way);
     client.on("data", (bytes) => {
       const head = String(bytes);
       if (/^[A-Z]+ \//.test(head)) this.requests.push(head);
