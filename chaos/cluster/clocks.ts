@@ -2,7 +2,7 @@
  * A wall clock that is wrong, for one process: time of day is shifted for it, while time that only passes stays right.
  * The library is preloaded, so the process is started as it always is.
  */
-import { globSync } from "node:fs";
+import { existsSync, globSync, rmSync } from "node:fs";
 
 /** For programs of several threads; of Debian's package `faketime`. */
 const [LIBRARY] = globSync("/usr/lib/*/faketime/libfaketimeMT.so.1");
@@ -19,4 +19,12 @@ export function shiftedClock(offset: string): Record<string, string> {
     DONT_FAKE_MONOTONIC: "1",
     NO_FAKE_STAT: "1",
   };
+}
+
+/** Removes what a process that was killed has left of the library in shared memory. */
+export function sweepClocks(): void {
+  for (const file of globSync(["/dev/shm/faketime_shm_*", "/dev/shm/sem.faketime_sem_*"])) {
+    const pid = file.slice(file.lastIndexOf("_") + 1);
+    if (!existsSync(`/proc/${pid}`)) rmSync(file, { force: true });
+  }
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { freePorts } from "../service.ts";
-import { canShiftClocks } from "./clocks.ts";
+import { canShiftClocks, sweepClocks } from "./clocks.ts";
 import { Facts } from "./facts.ts";
 import { Instance } from "./instance.ts";
 import { type Installed, installedPostgres, type Postgres, startPostgres } from "./postgres.ts";
@@ -105,6 +105,7 @@ export class Cluster implements AsyncDisposable {
     await Promise.all(this.instances.map((instance) => instance[Symbol.asyncDispose]()));
     await this.upstream.close();
     await Promise.all(this.#servers.map((server) => server.remove()));
+    sweepClocks();
   }
 
   async #startInstances(projectDir: string): Promise<void> {
