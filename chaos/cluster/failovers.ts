@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Random } from "../../src/simulator/random.ts";
 import type { Cluster } from "./cluster.ts";
 import { dump, type Postgres, restore, run, startPostgres } from "./postgres.ts";
 import { readTables } from "./tables.ts";
@@ -13,41 +14,41 @@ const LONGEST_OUTAGE_MS = 3000;
 type Play = () => Promise<void>;
 
 /** By name. */
-export const FAILOVERS: Readonly<Record<string, (cluster: Cluster) => Promise<Play>>> = {
+export const FAILOVERS: Readonly<Record<string, (cluster: Cluster, random: Random) => Promise<Play>>> = {
   /** Nothing that was stored is lost. */
-  async switchover(cluster) {
+  async switchover(cluster, random) {
     const standby = await startPostgres(cluster.installed, { primary: cluster.postgres });
     cluster.keep(standby);
     return async () => {
       // It goes once its standby has everything.
-      await gone(cluster, "SIGINT");
+      await gone(cluster, "SIGINT", random);
       await promoted(cluster, standby);
     };
   },
 
   /** What is stored from now on is lost. */
-  async "failover to a standby that lags"(cluster) {
+  async "failover to a standby that lags"(cluster, random) {
     const standby = await startPostgres(cluster.installed, { primary: cluster.postgres });
     cluster.keep(standby);
     await run(standby.url, "alter system set primary_conninfo = ''");
     await run(standby.url, "select pg_reload_conf()");
-    const restarts = cluster.random.chance(0.5);
+    const restarts = random.chance(0.5);
     return async () => {
       if (restarts) await Promise.all(cluster.instances.map(({ service }) => service.close()));
-      await gone(cluster, "SIGQUIT");
+      await gone(cluster, "SIGQUIT", random);
       await promoted(cluster, standby);
       if (restarts) await Promise.all(cluster.instances.map(({ service }) => service.start()));
     };
   },
 
   /** As the handbook has it: all instances are stopped, and the first that starts is told. */
-  async "restored dump"(cluster) {
+  async "restored dump"(cluster, random) {
     const folder = await mkdtemp(join(tmpdir(), "relay-dump-"));
     const file = join(folder, "dump.sql");
     await dump(cluster.installed, cluster.postgres, file);
     return async () => {
       await Promise.all(cluster.instances.map((instance) => cluster.stop(instance)));
-      await gone(cluster, "SIGINT");
+      await gone(cluster, "SIGINT", random);
       const other = await startPostgres(cluster.installed);
       cluster.keep(other);
       await restore(cluster.installed, other, file);
@@ -60,7 +61,7 @@ export const FAILOVERS: Readonly<Record<string, (cluster: Cluster) => Promise<Pl
   },
 };
 
-async function gone({ postgres, random }: Cluster, signal: NodeJS.Signals): Promise<void> {
+async function gone({ postgres }: Cluster, signal: NodeJS.Signals, random: Random): Promise<void> {
   await postgres.stop(signal);
   await delay(random.next() * LONGEST_OUTAGE_MS);
 }

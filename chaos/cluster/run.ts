@@ -6,6 +6,7 @@
  * hold and what the upstream was asked is judged.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { Random } from "../../src/simulator/random.ts";
 import { judgeHistory, judgeOwners } from "./at-rest.ts";
 import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
@@ -22,6 +23,7 @@ export interface RunOptions {
   projectDir: string;
 }
 
+const FAILOVER_KINDS = Object.keys(FAILOVERS);
 /** A storm, the trials and a failover; a long run has several. */
 const ACT_MINUTES = 3;
 /** Until all who came at first have their streams. */
@@ -39,15 +41,12 @@ export async function run(options: RunOptions): Promise<Facts> {
   await using audience = new Audience(cluster, seed, viewers);
   await cluster.until(() => audience.staying.every(({ client }) => client.isOpen), OPENING_LIMIT_MS);
   audience.open();
-  const kinds = Object.keys(FAILOVERS);
-  const from = cluster.random.below(kinds.length);
-  for (let n = 0; n * ACT_MINUTES < minutes; n++)
-    await act(
-      cluster,
-      audience,
-      Math.min(ACT_MINUTES, minutes - n * ACT_MINUTES),
-      kinds[(from + n) % kinds.length],
-    );
+  const first = new Random(seed, "failovers").below(FAILOVER_KINDS.length);
+  for (let n = 0; n * ACT_MINUTES < minutes; n++) {
+    const kind = FAILOVER_KINDS[(first + n) % FAILOVER_KINDS.length];
+    const actMinutes = Math.min(ACT_MINUTES, minutes - n * ACT_MINUTES);
+    await act(cluster, audience, actMinutes, kind, new Random(seed, `act ${n}`));
+  }
   await audience.close();
   await settle(cluster, audience);
   for (const { service } of cluster.instances)
@@ -59,13 +58,14 @@ async function act(
   cluster: Cluster,
   audience: Audience,
   minutes: number,
-  failover: string | undefined,
+  failover = "",
+  random: Random,
 ): Promise<void> {
   await storm(cluster, minutes, () => cluster.random.pick(audience.staying).client.drop(SHAKEN_MS));
   await delay(CALM_MS);
-  await unwatched(cluster, audience);
-  const play = await FAILOVERS[failover ?? ""]?.(cluster);
-  await upstreamAway(cluster, audience);
+  await unwatched(cluster, audience, random);
+  const play = await FAILOVERS[failover]?.(cluster, random);
+  await upstreamAway(cluster, audience, random);
   if (play) await failOver(cluster, play);
   cluster.facts.count(`played ${failover}`);
   await delay(AFTER_FAILOVER_MS);

@@ -1,5 +1,6 @@
 /** What is played alone, and measured: how soon rooms are read again whose instance is gone, or cannot read them. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { Random } from "../../src/simulator/random.ts";
 import type { Audience, Viewer } from "./audience.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
@@ -20,7 +21,7 @@ const SURELY_LOST_MS = 2000;
  * An instance goes, and so do the viewers of its quiet rooms, whom no other instance has: each room must be read again
  * as soon as any other would be. Then all come back.
  */
-export async function unwatched(cluster: Cluster, audience: Audience): Promise<void> {
+export async function unwatched(cluster: Cluster, audience: Audience, random: Random): Promise<void> {
   const home = audience.mainHome;
   if (!home) return;
   for (const other of cluster.instances.filter((instance) => instance !== home)) {
@@ -28,7 +29,7 @@ export async function unwatched(cluster: Cluster, audience: Audience): Promise<v
     await other.service.start();
   }
   const residents = audience.residents(home);
-  const isHandedOver = cluster.random.chance(0.5);
+  const isHandedOver = random.chance(0.5);
   for (const { client } of residents) client.drop(Number.POSITIVE_INFINITY);
   if (isHandedOver) await cluster.stop(home);
   else await home.service.close();
@@ -56,13 +57,13 @@ export async function unwatched(cluster: Cluster, audience: Audience): Promise<v
 }
 
 /** The instance that reads most busy rooms loses its way to the upstream: viewers on the others must get on without it. */
-export async function upstreamAway(cluster: Cluster, audience: Audience): Promise<void> {
+export async function upstreamAway(cluster: Cluster, audience: Audience, random: Random): Promise<void> {
   const busy = audience.staying.filter(({ room }) => room.kind === "busy" || room.kind === "lossy");
   const readers = cluster.readers(performance.now() - cluster.setup.quietMs);
   const readBy = (instance: Instance) => busy.filter(({ room }) => readers.get(room.videoId) === instance);
   const [away] = cluster.instances.toSorted((one, other) => readBy(other).length - readBy(one).length);
   if (!away) return;
-  const how = cluster.random.pick(["silent", "broken"] as const);
+  const how = random.pick(["silent", "broken"] as const);
   away.loseUpstream(how);
   const from = performance.now();
   await delay(SURELY_LOST_MS);
