@@ -8,12 +8,13 @@ import { Random } from "../../src/simulator/random.ts";
 import { Client } from "../clients/client.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
-import { type Room, Rooms } from "./rooms.ts";
+import { type Room, Rooms, videoIdOf } from "./rooms.ts";
 import { ViewerLog, VisitorLog } from "./viewer-log.ts";
 
 /** Of ten quiet rooms, how many are at home on each instance. */
 const HOMES = [7, 2, 1];
-const VISITED_ROOMS = 16;
+/** So many that most are released before the next visit. */
+const VISITED_ROOMS = 40;
 const VISIT_MS = { least: 200, most: 6000 };
 const JUNK_SHARE = 0.15;
 /** Of the visits, those whose chat ends meanwhile. */
@@ -65,6 +66,12 @@ export class Audience implements AsyncDisposable {
     this.#visits = this.#visit();
   }
 
+  /** Visitors come to so many new rooms at once. */
+  rush(count: number): void {
+    const visits = Array.from({ length: count }, () => this.#lookIn(this.rooms.open("visited")));
+    this.#visits = Promise.all([this.#visits, ...visits]).then(() => {});
+  }
+
   /** Nothing more is said, and only those who stay are left. */
   async close(): Promise<void> {
     this.#over.abort();
@@ -96,8 +103,8 @@ export class Audience implements AsyncDisposable {
   async #visit(): Promise<void> {
     const { signal } = this.#over;
     const present = new Set<Promise<void>>();
-    for (let n = 0; !signal.aborted; n++) {
-      const visit = this.#lookIn(n).finally(() => present.delete(visit));
+    while (!signal.aborted) {
+      const visit = this.#lookIn(this.#drawn()).finally(() => present.delete(visit));
       present.add(visit);
       const pauseMs = this.#cluster.setup.visitMs * 2 * this.#random.next();
       await delay(pauseMs, undefined, { signal }).catch(() => {});
@@ -106,10 +113,10 @@ export class Audience implements AsyncDisposable {
   }
 
   /** One visitor comes, and leaves for good. */
-  async #lookIn(n: number): Promise<void> {
+  async #lookIn(room: Room | undefined): Promise<void> {
+    const n = this.visitors.length;
     const random = new Random(this.#seed, `visitor ${n}`);
-    const room = random.chance(JUNK_SHARE) ? undefined : this.#visited(random.below(VISITED_ROOMS));
-    const videoId = room?.videoId ?? `junk-${n}-000000`.slice(0, 11);
+    const videoId = room?.videoId ?? videoIdOf("junk", n);
     const log = new VisitorLog(videoId, () => room?.isOver ?? false);
     const { url } = random.pick(this.#cluster.instances).service;
     this.visitors.push(log);
@@ -120,10 +127,10 @@ export class Audience implements AsyncDisposable {
     await client.leave();
   }
 
-  /** The room of that number, which is opened by its first visitor. */
-  #visited(n: number): Room {
-    return (
-      this.rooms.of("visited")[n] ?? this.rooms.open(`seen-${this.rooms.of("visited").length}`, "visited")
-    );
+  /** The room of a visit, which its first visitor opens; undefined: there is none. */
+  #drawn(): Room | undefined {
+    if (this.#random.chance(JUNK_SHARE)) return undefined;
+    const rooms = this.rooms.of("visited");
+    return rooms[this.#random.below(VISITED_ROOMS)] ?? this.rooms.open("visited");
   }
 }

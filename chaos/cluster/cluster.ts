@@ -109,12 +109,14 @@ export class Cluster implements AsyncDisposable {
   }
 
   async #startInstances(projectDir: string): Promise<void> {
-    const { clocks, sharedSpacingMs } = this.setup;
+    const { clocks, distancesMs, sharedSpacingMs } = this.setup;
     const settings = settingsOf(this.setup);
     for (const [n, port] of (await freePorts(INSTANCES)).entries()) {
       const clock = clocks[n] ?? "";
       const options = { projectDir, port, settings, clock, address: `127.0.0.${n + 2}` };
-      this.instances.push(await Instance.create(options, this.postgres, this.upstream));
+      const instance = await Instance.create(options, this.postgres, this.upstream);
+      instance.database.delayMs = distancesMs[n] ?? 0;
+      this.instances.push(instance);
       if (clock) this.facts.count(`instances whose clock is off by ${clock}`);
     }
     if (!canShiftClocks)

@@ -27,7 +27,13 @@ const WORD_MS = 150;
 const WHOLE_PAGE = 5000;
 /** What is said there in 13 seconds. */
 const LOSSY_PAGE = 40;
+/** A room that is opened again and again takes some time each time, in which much can happen. */
+const SLOW_PAGE = { on: ["popout", "watch"], times: Number.POSITIVE_INFINITY, as: { delayMs: 700 } } as const;
 const HOLDS = { holdsMs: 10_000, holdsMessages: 200 };
+
+export function videoIdOf(name: string, n: number): string {
+  return `${name}-${String(n).padStart(10 - name.length, "0")}`;
+}
 
 export class Rooms {
   readonly all: Room[] = [];
@@ -40,18 +46,19 @@ export class Rooms {
     this.#upstream = upstream;
     this.#setup = setup;
     this.#random = random;
-    for (let n = 0; n < BUSY; n++) this.open(`race-${n}`, "busy");
-    for (let n = 0; n < LOSSY; n++) this.open(`lossy-${n}`, "lossy");
-    for (let n = 0; n < setup.quietRooms; n++) this.open(`quiet-${n}`, "quiet");
+    for (let n = 0; n < BUSY; n++) this.open("busy");
+    for (let n = 0; n < LOSSY; n++) this.open("lossy");
+    for (let n = 0; n < setup.quietRooms; n++) this.open("quiet");
   }
 
   of(...kinds: readonly RoomKind[]): Room[] {
     return this.all.filter(({ kind }) => kinds.includes(kind));
   }
 
-  open(name: string, kind: RoomKind): Room {
+  /** A new one. */
+  open(kind: RoomKind): Room {
     const { busyMs, quietMs } = this.#setup;
-    const videoId = `${name}-000000000`.slice(0, 11);
+    const videoId = videoIdOf(kind, this.of(kind).length);
     const isLossy = kind === "lossy";
     const chat = this.#upstream.chat(videoId, {
       kinds: ["text"],
@@ -61,6 +68,7 @@ export class Rooms {
       tokens: isLossy || this.all.length % 2 === 0 ? "reusable" : "strict",
       ...(isLossy && HOLDS),
     });
+    if (kind === "visited") this.#upstream.fault({ ...SLOW_PAGE, videoId });
     chat.say(FIRST_WORDS);
     const room: Room = { videoId, kind, chat, isOver: false };
     this.all.push(room);

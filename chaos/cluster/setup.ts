@@ -7,12 +7,17 @@ export const LEASE_MS = 1000;
 /** Longer than it may take until a room that nobody watches elsewhere is taken up, so that none is released before. */
 export const GRACE_MS = 6000;
 const SHARED_SHARE = 1 / 3;
+const SPACING_MS = 50;
+/** More than half the spacing: whoever counts from an answer's coming is told from who counts from its question. */
+const FAR_MS = 30;
 
 export interface Setup {
   /** How far the clock of each instance is off; empty where it is right. */
   clocks: readonly string[];
   /** Between two calls of all instances, where they share an address. */
   sharedSpacingMs: number | undefined;
+  /** How long each instance's line to the database is, one way. */
+  distancesMs: readonly number[];
   quietRooms: number;
   /** The waits that the upstream asks for. */
   busyMs: number;
@@ -28,10 +33,29 @@ export function drawSetup(seed: number): Setup {
   const right = random.below(3);
   const wrong = canShiftClocks ? [hours, days] : ["", ""];
   const clocks = [...wrong.slice(0, right), "", ...wrong.slice(right)];
+  if (!random.chance(SHARED_SHARE)) {
+    const distancesMs = [0, 0, 0];
+    return {
+      clocks,
+      sharedSpacingMs: undefined,
+      distancesMs,
+      quietRooms: 60,
+      busyMs: 60,
+      quietMs: 1000,
+      visitMs: 500,
+    };
+  }
   // What is shared carries so many calls a second and no more: fewer rooms, which ask less often.
-  return random.chance(SHARED_SHARE)
-    ? { clocks, sharedSpacingMs: 50, quietRooms: 24, busyMs: 1000, quietMs: 4000, visitMs: 2500 }
-    : { clocks, sharedSpacingMs: undefined, quietRooms: 60, busyMs: 60, quietMs: 1000, visitMs: 700 };
+  const distancesMs = [0, 0, 0].with(random.below(3), FAR_MS);
+  return {
+    clocks,
+    sharedSpacingMs: SPACING_MS,
+    distancesMs,
+    quietRooms: 24,
+    busyMs: 1000,
+    quietMs: 4000,
+    visitMs: 2500,
+  };
 }
 
 /** What every instance is told. */

@@ -14,8 +14,21 @@ const TAKEN_OVER_MS = 2000;
 /** An instance that has lost its upstream keeps its rooms so long, and they are read again so long after. */
 const KEEPS_MS = 10_000;
 const AWAY_MS = { least: 12_000, most: KEEPS_MS + LEASE_MS + 15_000 };
+/** So many rooms are being opened just then. */
+const RUSH = 9;
+const OPENING_MS = 300;
+const OUTAGE_MS = 7000;
 /** What was said so long after the upstream was lost cannot have been read before. */
 const SURELY_LOST_MS = 2000;
+
+/** The database is away for longer than anybody waits for an answer, while rooms are opened and let go of. */
+export async function outage({ postgres }: Cluster, audience: Audience): Promise<void> {
+  audience.rush(RUSH);
+  await delay(OPENING_MS);
+  await postgres.stop();
+  await delay(OUTAGE_MS);
+  await postgres.start();
+}
 
 /**
  * An instance goes, and so do the viewers of its quiet rooms, whom no other instance has: each room must be read again
