@@ -20,6 +20,8 @@ interface Mutant {
   breaks: string;
   /** Where only some events can show it: their names. */
   events?: string;
+  /** Where only some draws can show it: a seed of theirs. */
+  seed?: string;
   /** Where no run shows it: the test that must fail, by its file and the beginning of its name. */
   test?: { file: string; name: string };
   file: string;
@@ -89,7 +91,7 @@ function violationIn(mutant: Mutant | undefined, player: Player, seed: string): 
     for (const name of COPIED) cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
     if (mutant) writeFileSync(join(copy, mutant.file), mutated(mutant) ?? "");
-    const args = mutant?.test ? testArgs(copy, mutant.test) : player.args(copy, mutant, seed);
+    const args = mutant?.test ? testArgs(copy, mutant.test) : player.args(copy, mutant, mutant?.seed ?? seed);
     const { status, stdout } = spawnSync(process.execPath, args, {
       encoding: "utf8",
       timeout: player.limitMs,

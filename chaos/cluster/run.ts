@@ -29,8 +29,8 @@ const ACT_MINUTES = 3;
 /** Until all who came at first have their streams. */
 const OPENING_LIMIT_MS = 30_000;
 /** Instances that were just started get on their feet. */
-const CALM_MS = 3000;
-const AFTER_FAILOVER_MS = 4000;
+const CALM_MS = 2000;
+const AFTER_FAILOVER_MS = 3000;
 /** From the last event to everybody having everything. */
 const SETTLE_MS = 45_000;
 const SHAKEN_MS = 300;
