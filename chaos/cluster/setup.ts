@@ -5,7 +5,7 @@ import { canShiftClocks } from "./clocks.ts";
 /** Scaled down, so that minutes hold hundreds of take-overs. */
 export const LEASE_MS = 1000;
 /** Longer than it may take until a room that nobody watches elsewhere is taken up, so that none is released before. */
-export const GRACE_MS = 6000;
+const GRACE_MS = 6000;
 const SHARED_SHARE = 1 / 3;
 const SPACING_MS = 50;
 /** More than half the spacing: whoever counts from an answer's coming is told from who counts from its question. */
