@@ -120,7 +120,10 @@ export class Cluster implements AsyncDisposable {
       if (clock) this.facts.count(`instances whose clock is off by ${clock}`);
     }
     if (!canShiftClocks)
-      this.facts.count("instances whose clock is right, as faketime is not installed", INSTANCES);
+      this.facts.count(
+        "instances whose clock is right, for want of faketime (Debian: apt-get install faketime)",
+        INSTANCES,
+      );
     if (sharedSpacingMs !== undefined)
       this.facts.count("ms between calls from a shared address", sharedSpacingMs);
     await Promise.all(this.instances.map(({ service }) => service.start()));

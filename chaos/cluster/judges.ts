@@ -118,18 +118,20 @@ function judgeViewer(
     if (!failovers.some(({ at }) => at <= openedAt && lastAt <= at + NOTICED_MS))
       violate(`it came back with ${asked} and began after ${begins}, though the database was the same`);
   const histories = [...failovers.map(({ before }) => before), tables];
-  const wrong = viewer.messages.find((message) => !isHeld(videoId, message, histories));
+  const wrong = firstForeign(viewer, histories);
   if (wrong) violate(`cursor ${wrong.cursor} is not what the tables hold under it`);
   facts.count("messages to viewers", viewer.messages.length);
   facts.count("breaks that viewers were told of", breaks.length);
   for (const [code, times] of viewer.refusals) facts.count(`refusals ${code}`, times);
 }
 
-/** Whether tables hold, or held, that message under that cursor; cursors may be shifted later than a stream is closed. */
-function isHeld(videoId: string, { cursor, id }: Sent, histories: readonly Tables[]): boolean {
+/** The first message that no tables hold, or held, under its cursor; which may be shifted later than a stream is closed. */
+function firstForeign({ videoId, messages }: ViewerLog, histories: readonly Tables[]): Sent | undefined {
   const rooms = histories.map((tables) => tables.get(videoId)).filter((room) => room !== undefined);
-  const shifts = new Set(rooms.map(({ shift }) => shift));
-  return rooms.some(({ ids }) => [...shifts].some((shift) => ids.get(cursor - shift) === id));
+  const shifts = [...new Set(rooms.map(({ shift }) => shift))];
+  return messages.find(
+    ({ cursor, id }) => !rooms.some(({ ids }) => shifts.some((shift) => ids.get(cursor - shift) === id)),
+  );
 }
 
 /** Whoever stayed has everything, and was let go by each failover. */
