@@ -7,6 +7,11 @@ export class Facts {
     this.counts.set(name, (this.counts.get(name) ?? 0) + by);
   }
 
+  /** Of what was measured several times, the most. */
+  most(name: string, value: number): void {
+    this.counts.set(name, Math.max(this.counts.get(name) ?? 0, Math.round(value)));
+  }
+
   violate(judge: string, what: string): void {
     this.violations.push(`${judge}: ${what}`);
   }

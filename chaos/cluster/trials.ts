@@ -61,10 +61,7 @@ export async function unwatched(cluster: Cluster, audience: Audience, random: Ra
       "unwatched rooms",
       `${left.length} of ${residents.length} were not read for ${limitMs} ms after ${how}, ${left[0]?.room.videoId} is one`,
     );
-  cluster.facts.count(
-    `ms until unwatched rooms were read after ${how}`,
-    Math.round(performance.now() - from),
-  );
+  cluster.facts.most(`ms until unwatched rooms were read after ${how}`, performance.now() - from);
   await home.service.start();
   for (const { client } of residents) client.comeBack();
 }
@@ -85,7 +82,7 @@ export async function upstreamAway(cluster: Cluster, audience: Audience, random:
   const rooms = () => new Set(waiting().map(({ room }) => room.videoId));
   cluster.facts.count("rooms whose owner lost the upstream", rooms().size);
   await cluster.until(() => waiting().length === 0, AWAY_MS.most - SURELY_LOST_MS);
-  cluster.facts.count("ms until another instance read them", Math.round(performance.now() - from));
+  cluster.facts.most("ms until another instance read them", performance.now() - from);
   for (const videoId of rooms())
     cluster.facts.violate(
       "upstream away",
