@@ -87,6 +87,7 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
     visitors,
     requests: upstream.requests,
     lossy: new Set(rooms.of("lossy").map(({ videoId }) => videoId)),
+    isScarce: cluster.setup.sharedSpacingMs !== undefined,
     failovers: cluster.failovers,
   };
   await judge(evidence, facts);

@@ -3,7 +3,7 @@ import type { Observer } from "../clients/observer.ts";
 import { Sequence } from "../clients/sequence.ts";
 
 /** What a viewer may be refused with while instances come and go; it tries again. */
-const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE"]);
+const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED"]);
 
 export interface Sent {
   cursor: number;
