@@ -40,8 +40,9 @@ export class ViewerLog implements Observer {
     this.#isOver = isOver;
   }
 
-  /** Whether it has the newest of what was said. */
+  /** Whether it has the newest of what was said, or was told that it missed that. */
   isComplete(said: ReadonlyMap<string, readonly string[]>): boolean {
+    if (this.breaks.at(-1)?.after === this.messages.length) return true;
     return this.messages.at(-1)?.id === said.get(this.videoId)?.at(-1);
   }
 
