@@ -5,8 +5,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "../chaos/clients/client.ts";
-import { judge, ViewerLog, watchLeases } from "../chaos/cluster/judges.ts";
+import { judge } from "../chaos/cluster/judges.ts";
 import { run } from "../chaos/cluster/postgres.ts";
+import { watchLeases } from "../chaos/cluster/tables.ts";
+import { ViewerLog } from "../chaos/cluster/viewer-log.ts";
 import { freePorts, Service } from "../chaos/service.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
@@ -150,7 +152,7 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
   for (const talk of talks) talk.stop();
   await pause(AFTER_STOP_MS);
   const said = new Map(chats.map((chat, n) => [ROOMS[n] ?? "", chat.ledger.map(({ id }) => id)]));
-  const { violations } = await judge(postgresUrl, said, logs, upstream.requests);
+  const { violations } = await judge({ url: postgresUrl, said, viewers: logs, requests: upstream.requests });
   await Promise.all(viewers.map((viewer) => viewer.leave()));
   if (violations.length > 0) throw new Error(violations.join("\n"));
   const row = (what: string, ms: readonly number[]): Figures => ({

@@ -52,7 +52,7 @@ async function appends(rooms: number, urls: { sqlite: string; postgres: string }
     const until = performance.now() + seconds * 1000;
     const stored = await Promise.all(
       Array.from({ length: rooms }, async (_, room) => {
-        const claim = await store.claim(`room-${room}`);
+        const claim = await store.ownership.take(`room-${room}`);
         if (!claim) throw new Error("it is another's");
         let count = 0;
         for (let { head } = claim; performance.now() < until; head += BATCH, count++) {

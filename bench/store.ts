@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { systemClock } from "../src/clock.ts";
 import { openStore } from "../src/store/open.ts";
-import type { ClaimedRoom } from "../src/store/port.ts";
+import type { Hold } from "../src/store/ownership.ts";
 import { openDatabase } from "../src/store/sqlite/schema.ts";
 import type { EncodedMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -49,9 +49,9 @@ function newBatch(): EncodedMessage[] {
   return Array.from({ length: BATCH }, newMessage);
 }
 
-async function storeRound(rooms: readonly ClaimedRoom[], heads: number[]): Promise<void> {
+async function storeRound(rooms: readonly Hold[], heads: number[]): Promise<void> {
   let left = batches;
-  const write = async (room: ClaimedRoom, place: number): Promise<void> => {
+  const write = async (room: Hold, place: number): Promise<void> => {
     while (left-- > 0) {
       const head = heads[place] ?? 0;
       await store.append(room, head, newBatch(), CHECKPOINT);
@@ -79,7 +79,7 @@ const bareHeads: number[] = [];
 const rows: Figures[] = [];
 for (let room = 1; room <= Math.max(...ROOMS); room++) born.run(room, `bench-${room}`);
 for (const count of ROOMS) {
-  const claims = Array.from({ length: count }, (_, i) => store.claim(`bench-${count}-${i}`));
+  const claims = Array.from({ length: count }, (_, i) => store.ownership.take(`bench-${count}-${i}`));
   const rooms = (await Promise.all(claims)).filter((room) => room !== undefined);
   const heads = rooms.map(({ head }) => head);
   const stalls = monitorEventLoopDelay({ resolution: 1 });

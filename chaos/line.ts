@@ -1,9 +1,10 @@
 /**
- * The way to a server on this machine: it can be cut, go silent so that both sides wait for nothing, or lead to another
- * server; and it shows the heads of the HTTP requests that went over it.
+ * The way to a server on this machine: it can be cut, go silent so that both sides wait for nothing, be long, or lead to
+ * another server; and it shows the heads of the HTTP requests that went over it.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { Transform } from "node:stream";
 
 export const portOf = (server: { address(): AddressInfo | string | null }): number =>
   (server.address() as AddressInfo).port;
@@ -12,19 +13,24 @@ export class Line implements AsyncDisposable {
   readonly requests: string[] = [];
   /** The port that new connections are led to. */
   leadsTo: number;
+  /** How long bytes take on the way, in each direction, over new connections. */
+  delayMs = 0;
   readonly #server = createServer((socket) => this.#join(socket));
   readonly #sockets = new Set<Socket>();
+  readonly #from: string | undefined;
   #isSilent = false;
 
-  static async to(port: number): Promise<Line> {
-    const line = new Line(port);
+  /** `from`: the address that the server sees, any of 127.0.0.0/8. */
+  static async to(port: number, from?: string): Promise<Line> {
+    const line = new Line(port, from);
     line.#server.listen(0, "127.0.0.1");
     await once(line.#server, "listening");
     return line;
   }
 
-  private constructor(port: number) {
+  private constructor(port: number, from: string | undefined) {
     this.leadsTo = port;
+    this.#from = from;
   }
 
   get port(): number {
@@ -58,7 +64,8 @@ export class Line implements AsyncDisposable {
   }
 
   #join(client: Socket): void {
-    const server = connect(this.leadsTo, "127.0.0.1");
+    const way = { port: this.leadsTo, host: "127.0.0.1" };
+    const server = connect(this.#from ? { ...way, localAddress: this.#from } : way);
     client.on("data", (bytes) => {
       const head = String(bytes);
       if (/^[A-Z]+ \//.test(head)) this.requests.push(head);
@@ -73,8 +80,20 @@ export class Line implements AsyncDisposable {
         this.#sockets.delete(from);
         to.destroy();
       });
-      from.pipe(to);
+      if (this.delayMs > 0) from.pipe(laterBy(this.delayMs)).pipe(to);
+      else from.pipe(to);
       if (this.#isSilent) from.pause();
     }
   }
+}
+
+/** What comes in goes out in the same order, so much later. */
+function laterBy(ms: number): Transform {
+  return new Transform({
+    transform(bytes, _, taken) {
+      setTimeout(() => this.push(bytes), ms);
+      taken();
+    },
+    flush: (over) => void setTimeout(over, ms),
+  });
 }

@@ -23,6 +23,8 @@ interface Mutant {
   /** Where only several instances can show it: how many there are, and from which seed on where few seeds do. */
   instances?: number;
   from?: number;
+  /** Where only some draws can show it: a seed of theirs. */
+  seed?: string;
   /** Where no run shows it: the test that must fail, by its file and the beginning of its name. */
   test?: { file: string; name: string };
   file: string;
@@ -92,7 +94,7 @@ function violationIn(mutant: Mutant | undefined, player: Player, seed: string): 
     for (const name of COPIED) cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
     if (mutant) writeFileSync(join(copy, mutant.file), mutated(mutant) ?? "");
-    const args = mutant?.test ? testArgs(copy, mutant.test) : player.args(copy, mutant, seed);
+    const args = mutant?.test ? testArgs(copy, mutant.test) : player.args(copy, mutant, mutant?.seed ?? seed);
     const { status, stdout } = spawnSync(process.execPath, args, {
       encoding: "utf8",
       timeout: player.limitMs,

@@ -81,11 +81,14 @@ export class Service implements AsyncDisposable {
     return children ? Number.parseInt(children, 10) : undefined;
   }
 
-  /** Begins a life. Resolves once it listens, to the milliseconds that this took; rejects where it ends before. */
-  async start(): Promise<number> {
+  /**
+   * Begins a life, with settings for this one alone. Resolves once it listens, to the milliseconds that this took;
+   * rejects where it ends before.
+   */
+  async start(extra: Readonly<Record<string, string>> = {}): Promise<number> {
     assert.ok(!this.#npm, "the service is running");
     const began = performance.now();
-    this.#spawn();
+    this.#spawn(extra);
     const limit = setTimeout(() => this.#killGroup(), START_LIMIT_MS);
     await this.logged("listening on ").finally(() => clearTimeout(limit));
     return performance.now() - began;
@@ -130,12 +133,12 @@ export class Service implements AsyncDisposable {
     return this.close();
   }
 
-  #spawn(): void {
+  #spawn(extra: Readonly<Record<string, string>>): void {
     const { projectDir, port, settings, injector } = this.#options;
     const { PATH, HOME } = process.env;
     const npm = spawn("npm", ["start"], {
       cwd: projectDir,
-      env: { PATH, HOME, ...settings, RELAY_PORT: String(port), ...injector?.environment },
+      env: { PATH, HOME, ...settings, ...extra, RELAY_PORT: String(port), ...injector?.environment },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });

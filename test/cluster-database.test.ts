@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Postgres, run } from "../chaos/cluster/postgres.ts";
+import { Line } from "../chaos/line.ts";
 import { SCHEMA_VERSION } from "../src/store/postgres/schema.ts";
 import { assertSame, CHAT, setUpInstances, VIDEO } from "./support/instances.ts";
 import { noPooler, poolerTo } from "./support/pooler.ts";
 import { testPostgres } from "./support/postgres-server.ts";
 import { metric, type TestRelay } from "./support/relay.ts";
+import { startProcess } from "./support/relay-process.ts";
 
 const { skip, server } = await testPostgres();
 
@@ -34,6 +36,48 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     ]);
   });
 
+  it("say within two seconds that it is gone, those that only follow too, and that it is back", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    upstream.chat(VIDEO, CHAT).say(3);
+    const { port } = new URL(url);
+    const line = await Line.to(Number(port));
+    t.after(() => line[Symbol.asyncDispose]());
+    await watch(await start());
+    const follower = await start({ RELAY_STORE: url.replace(`:${port}/`, `:${line.port}/`) });
+    const following = await watch(follower);
+    await following.untilMessages(3);
+    line.leadsTo = 1; // nobody listens there
+    line.cut();
+    const goneAt = performance.now();
+    while ((await metric(follower, "relay_store_available")) === 1) {
+      assert.ok(performance.now() - goneAt < 2000, "nothing was said");
+      await delay(20);
+    }
+    line.leadsTo = Number(port);
+    const backAt = performance.now();
+    while ((await metric(follower, "relay_store_available")) === 0) {
+      assert.ok(performance.now() - backAt < 10_000, "nothing was said");
+      await delay(20);
+    }
+  });
+
+  it("stop within eight seconds where it is silent", async (t) => {
+    const { upstream, url, watch } = await setUp(t);
+    upstream.chat(VIDEO, CHAT).say(3);
+    const { port } = new URL(url);
+    const line = await Line.to(Number(port));
+    t.after(() => line[Symbol.asyncDispose]());
+    const RELAY_STORE = url.replace(`:${port}/`, `:${line.port}/`);
+    const relay = await startProcess(upstream, { RELAY_STORE, RELAY_DRAIN_MS: "0" });
+    t.after(() => relay.close());
+    await (await watch(relay)).untilMessages(3);
+    line.silence();
+    const stoppedAt = performance.now();
+    relay.signal("SIGTERM");
+    assert.equal((await relay.exited).code, 0);
+    assert.ok(performance.now() - stoppedAt < 8000, `${performance.now() - stoppedAt} ms`);
+  });
+
   it("skip nothing silently after a failover that may have lost something", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
@@ -48,6 +92,13 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     assert.ok(back.init.cursor > old, `${back.init.cursor} and ${old}`);
     chat.say(3);
     await back.until(() => back.ids.length >= 3);
+    const all = await watch(relay, { lastEventId: 0 });
+    await all.untilMessages(8);
+    assert.deepEqual(
+      all.ids,
+      chat.ledger.map(({ id }) => id),
+      "the history stays",
+    );
   });
 
   it("work through a pooler in transaction mode, with LISTEN by the server itself and without", {

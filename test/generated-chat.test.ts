@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type ExpectedMessage, ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
 import { systemClock } from "../src/clock.ts";
 import { Appender } from "../src/reading/log/appender.ts";
-import { readCheckpoint } from "../src/reading/log/checkpoint.ts";
+import { memoryOf, positionOf } from "../src/reading/log/checkpoint.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
@@ -22,7 +22,7 @@ import { POSITION } from "./support/position.ts";
 import { UTC } from "./support/read-messages.ts";
 import { startRelay } from "./support/relay.ts";
 import { CONTEXT } from "./support/room-log.ts";
-import { readAll } from "./support/store-reading.ts";
+import { own, readAll } from "./support/store-reading.ts";
 import { observe } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
 
@@ -41,16 +41,18 @@ async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]
     telemetry,
     settings: { ...CONTEXT, isBlanking: false },
   };
-  const appender = new Appender(parts, await store.claim(VIDEO));
+  const hold = await own(store, VIDEO);
+  const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
   for (let from = 0; from < actions.length; ) {
     const to = from + 1 + random.below(200);
     const repeated = random.chance(0.3) ? random.below(100) : 0;
     // What is known of earlier answers is what a restart would know.
     const record = await store.getRoom(VIDEO);
-    const { panels } = (record && readCheckpoint(record, parts.telemetry)) ?? POSITION;
+    const { panels } = record ? positionOf(record) : POSITION;
     const context = { receivedAt: Date.now(), timeOfDay: UTC, panels };
     const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);
-    await appender.appendOnce([answer], { position: { ...POSITION, panels: answer.panels }, readAt: 0 });
+    const position = { ...POSITION, panels: answer.panels };
+    await appender.appendOnce([answer], { position, startedAt: systemClock.monotonic() });
     from = to;
   }
   return (await readAll(store, VIDEO)).map(({ body }) => withoutHash(JSON.parse(body)));

@@ -4,6 +4,7 @@ import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import type { RoomEnd } from "../src/protocol/chat.ts";
 import { Appender } from "../src/reading/log/appender.ts";
+import { memoryOf } from "../src/reading/log/checkpoint.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { type Claim, StoreError } from "../src/store/port.ts";
 import type { EncodedMessage } from "../src/store/stored-message.ts";
@@ -12,7 +13,8 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { POSITION } from "./support/position.ts";
 import { CONTEXT } from "./support/room-log.ts";
-import { observe } from "./support/store-subject.ts";
+import { own } from "./support/store-reading.ts";
+import { isFenced, observe } from "./support/store-subject.ts";
 
 const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
@@ -39,7 +41,7 @@ class ForgetfulStore extends MemoryStore {
   }
 }
 
-const PROGRESS = { position: POSITION, readAt: 0 };
+const PROGRESS = { position: POSITION, startedAt: systemClock.monotonic() };
 
 function itemsOf(...ids: string[]): { items: Item[] } {
   const rest = { timestamp: "", author: "a", amount: "", color: "", parts: [], details: {} };
@@ -49,19 +51,18 @@ function itemsOf(...ids: string[]): { items: Item[] } {
 for (const losesLooks of [0, 1, 2]) {
   it(`goes on after a lost answer, and ${losesLooks} looks at the room that fail`, async () => {
     const store = new ForgetfulStore(systemClock);
-    const claim = await store.claim(VIDEO);
+    const hold = await own(store, VIDEO);
     const telemetry = new Telemetry(silentLog);
     const observed = observe(store, systemClock, telemetry);
-    const appender = new Appender(
-      { store: observed, clock: systemClock, telemetry, settings: { ...CONTEXT, isBlanking: false } },
-      claim,
-    );
+    const settings = { ...CONTEXT, isBlanking: false };
+    const parts = { store: observed, clock: systemClock, telemetry, settings };
+    const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
     Object.assign(store, { losesWrites: 1, losesLooks });
 
     await appender.append([itemsOf("1", "2")], PROGRESS, NEVER);
     await appender.append([itemsOf("2", "3")], PROGRESS, NEVER);
     assert.deepEqual(
-      (await store.read(VIDEO, claim.base, 10)).map(({ id, cursor }) => [id, cursor - claim.base]),
+      (await store.read(VIDEO, hold.head, 10)).map(({ id, cursor }) => [id, cursor - hold.head]),
       [
         ["1", 1],
         ["2", 2],
@@ -74,3 +75,21 @@ for (const losesLooks of [0, 1, 2]) {
     assert.equal(observed.health.isBlocked, false);
   });
 }
+
+it("a store that has lost what it acknowledged is written to no more: cursors would be given out twice", async () => {
+  class LaggingStore extends ForgetfulStore {
+    override async getRoom(videoId: string) {
+      const room = await super.getRoom(videoId);
+      return room && { ...room, head: room.head - 1 };
+    }
+  }
+  const store = new LaggingStore(systemClock);
+  const hold = await own(store, VIDEO);
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store: observe(store, systemClock, telemetry), clock: systemClock, telemetry };
+  const settings = { ...CONTEXT, isBlanking: false };
+  const appender = new Appender({ ...parts, settings }, hold, memoryOf(hold.room, false, parts));
+  await appender.append([itemsOf("1", "2")], PROGRESS, NEVER);
+  Object.assign(store, { losesWrites: 1 });
+  await assert.rejects(appender.append([itemsOf("2")], PROGRESS, NEVER), isFenced);
+});

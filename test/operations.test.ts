@@ -8,21 +8,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
 import { longActions } from "../chaos/long-messages.ts";
 import { systemClock } from "../src/clock.ts";
+import { startSimulator } from "../src/simulator/index.ts";
 import { openStore } from "../src/store/open.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { type DroppedActions, Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "./support/api.ts";
-import { startRelay, type TestRelay } from "./support/relay.ts";
+import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 import { own } from "./support/store-reading.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "a-whole-run";
 const SLOW_VIDEO = "slow-viewer";
 const FAILING_VIDEO = "failing-one";
+const UNREADABLE_VIDEO = "unreadable1";
 /** Where a viewer comes from: of the connection, and as the proxy in front names it. */
 const CONNECTION_ADDRESS = "127.0.0.77";
 const VIEWER_ADDRESS = "203.0.113.177";
@@ -151,12 +154,19 @@ async function failingStore(run: Run, path: string): Promise<void> {
   assert.deepEqual(answer.body, { ready: true, reasons: [] });
 }
 
-/** Leaves an open room whose checkpoint no version of the service wrote. */
-async function leaveUnreadable(url: string): Promise<void> {
+/** An open room whose checkpoint no version of the service wrote, of a relay that is gone when the run begins. */
+async function unreadableRoom(telemetry: Telemetry, url: string): Promise<void> {
   const store = await openStore(url, systemClock, new Telemetry(silentLog));
-  const claim = await own(store, "unreadable1");
+  const claim = await own(store, UNREADABLE_VIDEO);
   await store.append(claim, claim.head, [], "nonsense");
   await store.close();
+  await using upstream = await startSimulator();
+  upstream.chat(UNREADABLE_VIDEO, { timeoutMs: 5 });
+  await using relay = await startRelay({ upstream, telemetry, settings: { RELAY_STORE: url } });
+  for (const limit = AbortSignal.timeout(10_000); ; await delay(10)) {
+    if (await metric(relay, "relay_unreadable_checkpoints_total")) return;
+    assert.ok(!limit.aborted, "nobody has looked at what was stored");
+  }
 }
 
 /** A room that leaves a throttled way out for another, of a relay that is gone when the run begins. */
@@ -180,7 +190,7 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_MAX_FAILURES: "3",
     RELAY_TRUST_PROXY: "1",
   };
-  await leaveUnreadable(settings.RELAY_STORE);
+  await unreadableRoom(telemetry, `sqlite:${join(folder, "unreadable.db")}`);
   await movedRoom(telemetry);
   await using relay = await startRelay({ telemetry, stallMs: 200, settings });
   const run = new Run(relay, log);
@@ -226,7 +236,7 @@ describe("over a run in which everything happens", () => {
       [/^room opened$/, VIDEO],
       [/^room re-bootstrapped$/, VIDEO],
       [/^room ended$/, VIDEO],
-      [/^a stored checkpoint cannot be read/, "unreadable1"],
+      [/^what is stored of a room's reading cannot be read/, UNREADABLE_VIDEO],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],

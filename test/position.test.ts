@@ -58,11 +58,49 @@ it("that cannot be read is logged and counted, and its room is bootstrapped when
   const log: string[] = [];
   const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line: string) => void log.push(line) }));
   await using relay = await startRelay({ upstream, settings, telemetry });
-  const [line] = log.map((text) => JSON.parse(text)).filter(({ msg }) => /checkpoint/.test(msg));
-  assert.deepEqual([line?.videoId, line?.why], [VIDEO, "its version is 99"]);
-  assert.match(await telemetry.registry.metrics(), /^relay_unreadable_checkpoints_total 1$/m);
   await using stream = await openStream(relay, { videoId: VIDEO, lastEventId });
   chat.say([textAction("after")]);
   await stream.untilMessages(1);
   assert.deepEqual([stream.init.cursor, stream.ids], [lastEventId, ["after"]]);
+  const told = log.map((text) => JSON.parse(text)).filter(({ msg }) => /cannot be read/.test(msg));
+  assert.deepEqual(
+    told.map(({ videoId }) => videoId),
+    [VIDEO],
+  );
+  assert.match(await telemetry.registry.metrics(), /^relay_unreadable_checkpoints_total 1$/m);
 });
+
+const DAMAGES: Record<string, object> = {
+  "deletions of another form": { deletions: 5 },
+  "gifts of another form": { gifts: { open: [{ name: "rose" }], firstForms: [] } },
+  "a gap for a reason of a newer version": { gap: { sinceMs: 1, reason: "moonquake" } },
+};
+for (const [what, damage] of Object.entries({ nothing: {}, ...DAMAGES })) {
+  const isDamaged = what in DAMAGES;
+  it(`beside ${what} in the room's memory ${isDamaged ? "is gone on from behind a gap" : "is gone on from"}`, async (t) => {
+    await using upstream = await startSimulator();
+    const path = await temporaryFile(t);
+    const settings = { RELAY_STORE: `sqlite:${path}` };
+    const chat = upstream.chat(VIDEO, { timeoutMs: 5, tokens: "reusable" });
+    chat.say([textAction("before")]);
+    let lastEventId: number;
+    {
+      await using relay = await startRelay({ upstream, settings });
+      await using stream = await openStream(relay, { videoId: VIDEO });
+      lastEventId = (await stream.untilMessages(1))[0]?.cursor ?? Number.NaN;
+    }
+    const file = new DatabaseSync(path);
+    const { checkpoint } = file.prepare("select checkpoint from room").get() ?? {};
+    const damaged = JSON.stringify({ ...JSON.parse(String(checkpoint)), ...damage });
+    file.prepare("update room set checkpoint = ?").run(damaged);
+    file.close();
+    const telemetry = new Telemetry(pino({ level: "silent" }));
+    await using relay = await startRelay({ upstream, settings, telemetry });
+    await using stream = await openStream(relay, { videoId: VIDEO, lastEventId });
+    chat.say([textAction("after")]);
+    await stream.until(() => stream.ids.includes("after"), "what is said later");
+    assert.deepEqual(stream.ids, isDamaged ? [`gap:${lastEventId}`, "after"] : ["after"]);
+    const counted = new RegExp(`^relay_unreadable_checkpoints_total ${isDamaged ? 1 : 0}$`, "m");
+    assert.match(await telemetry.registry.metrics(), counted);
+  });
+}

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { Appender } from "../src/reading/log/appender.ts";
+import { memoryOf } from "../src/reading/log/checkpoint.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { StoreError } from "../src/store/port.ts";
@@ -15,6 +16,7 @@ import { openStream, textAction } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
 import { startRelay } from "./support/relay.ts";
 import { CONTEXT, roomLog } from "./support/room-log.ts";
+import { own } from "./support/store-reading.ts";
 import { observe } from "./support/store-subject.ts";
 
 const VIDEO = "replaced-01";
@@ -104,17 +106,11 @@ class ForgetfulStore extends MemoryStore {
 it("what a batch is to the room stays so when its append had no answer and is tried again", async () => {
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
   const store = new ForgetfulStore(clock);
-  const claim = await store.claim(VIDEO);
+  const hold = await own(store, VIDEO);
   const telemetry = new Telemetry(silentLog);
-  const appender = new Appender(
-    {
-      store: observe(store, clock, telemetry),
-      clock,
-      telemetry,
-      settings: { ...CONTEXT, isBlanking: false },
-    },
-    claim,
-  );
+  const settings = { ...CONTEXT, isBlanking: false };
+  const parts = { store: observe(store, clock, telemetry), clock, telemetry, settings };
+  const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
   const actions = [
     replacing("a", text("a", "one")),
     replacing("a", text("a", "two")),
@@ -123,7 +119,7 @@ it("what a batch is to the room stays so when its append had no answer and is tr
   ];
   await appender.append(
     [readActions(actions, CONTEXT)],
-    { position: POSITION, readAt: 0 },
+    { position: POSITION, startedAt: clock.monotonic() },
     new AbortController().signal,
   );
   assert.equal(store.failed, 2);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RoomEnd } from "../src/protocol/chat.ts";
-import type { Claim, ClaimedRoom, RoomRecord } from "../src/store/port.ts";
+import type { Hold } from "../src/store/ownership.ts";
 import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
@@ -16,18 +16,58 @@ import {
   ROOM,
 } from "./support/store-subject.ts";
 
+const NEVER = new AbortController().signal;
+
 export function ownershipContract(subject: NewSubject): void {
-  test("a claim raises the epoch by one and keeps the room", async (t) => {
+  test("a room that is taken before it exists shows to nobody, and begins at the clock's milliseconds", async (t) => {
+    const { store } = await subject(t);
+    const hold = await own(store, ROOM);
+    assert.ok(Number.isSafeInteger(hold.epoch));
+    assert.deepEqual([hold.videoId, hold.room, hold.head], [ROOM, undefined, BORN_MS]);
+    hold.assertHeld();
+    assert.equal(await store.getRoom(ROOM), undefined);
+    assert.deepEqual(await store.listRooms(10), []);
+    assert.deepEqual(await readAll(store, ROOM), []);
+  });
+
+  test("the first append makes the room", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    wall.nowMs += 1000;
+    await store.append(claim, claim.head, [], "one");
+    const room = {
+      videoId: ROOM,
+      base: BORN_MS,
+      floor: BORN_MS,
+      head: BORN_MS,
+      checkpoint: "one",
+      readAgoMs: 0,
+      end: null,
+      endedAgoMs: null,
+    };
+    assert.deepEqual(await store.getRoom(ROOM), room);
+    wall.nowMs += 1000;
+    assert.deepEqual(await store.getRoom(ROOM), { ...room, readAgoMs: 1000 });
+  });
+
+  test("a taken room has an epoch that is higher by one, and all that it had", async (t) => {
     const { store, wall } = await subject(t);
     const first = await own(store, ROOM);
     await store.append(first, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 60_000;
     const second = await own(store, ROOM);
     assert.equal(second.epoch, first.epoch + 1);
-    assert.equal(second.base, BORN_MS);
     assert.equal(second.head, BORN_MS + 1);
-    assert.equal(second.checkpoint, "one");
-    assert.equal(second.lastEnd, null);
+    assert.deepEqual(second.room, {
+      videoId: ROOM,
+      base: BORN_MS,
+      floor: BORN_MS,
+      head: BORN_MS + 1,
+      checkpoint: "one",
+      readAgoMs: 60_000,
+      end: null,
+      endedAgoMs: null,
+    });
+    assert.deepEqual(await store.getRoom(ROOM), second.room);
   });
 
   test("an overtaken owner is fenced and has changed nothing", async (t) => {
@@ -38,12 +78,26 @@ export function ownershipContract(subject: NewSubject): void {
     await assert.rejects(store.append(old, BORN_MS + 1, messages(["b"]), "stolen"), isFenced);
     await assert.rejects(store.append(old, BORN_MS + 1, [], "stolen"), isFenced);
     await assert.rejects(store.finish(old, OVER), isFenced);
-    const { epoch: _, lease: __, lastEnd: ___, ...record } = current;
-    assert.partialDeepStrictEqual(await store.getRoom(ROOM), record);
+    await old.giveBack();
+    assert.deepEqual(await store.getRoom(ROOM), current.room);
+    current.assertHeld();
     assert.deepEqual(
       await store.append(current, BORN_MS + 1, messages(["b"]), "two"),
       stored(BORN_MS + 1, ["b"]),
     );
+  });
+
+  test("an overtaken owner of a room that does not exist yet is fenced too, and takes nothing from the next", async (t) => {
+    const { store } = await subject(t);
+    const old = await own(store, ROOM);
+    const current = await own(store, ROOM);
+    assert.ok(current.epoch > old.epoch, `epoch ${current.epoch} after ${old.epoch}`);
+    assert.throws(() => old.assertHeld(), isFenced);
+    await assert.rejects(store.append(old, old.head, messages(["stolen"]), "stolen"), isFenced);
+    await old.giveBack();
+    current.assertHeld();
+    await store.append(current, current.head, messages(["a"]), "one");
+    assert.deepEqual(await readAll(store, ROOM), stored(current.head, ["a"]));
   });
 
   test("an append that expects another head is fenced and has changed nothing", async (t) => {
@@ -51,7 +105,8 @@ export function ownershipContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const before = await store.getRoom(ROOM);
     for (const head of [BORN_MS, BORN_MS + 1, BORN_MS + 3, 0]) {
-      await assert.rejects(store.append(claim, head, messages(["c"]), "two"), isFenced);
+      const hold = await own(store, ROOM);
+      await assert.rejects(store.append(hold, head, messages(["c"]), "two"), isFenced);
     }
     assert.deepEqual(await store.getRoom(ROOM), before);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"]));
@@ -62,13 +117,28 @@ export function ownershipContract(subject: NewSubject): void {
     const claim = { videoId: ROOM, epoch: 1 };
     await assert.rejects(store.append(claim, 0, messages(["a"]), ""), isFenced);
     await assert.rejects(store.finish(claim, OVER), isFenced);
+    assert.equal(await store.getRoom(ROOM), undefined);
+  });
+
+  test("a room that was never appended to cannot be finished, and whoever follows it sees no end", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    const following = followed(store, ROOM, BORN_MS, { count: 1 });
+    await settled(store);
+    await assert.rejects(store.finish(claim, OVER), isFenced);
+    assert.throws(() => claim.assertHeld(), isFenced);
+    assert.equal(await store.getRoom(ROOM), undefined);
+    const next = await own(store, ROOM);
+    assert.deepEqual([next.room, next.head], [undefined, BORN_MS]);
+    await store.append(next, BORN_MS, messages(["a"]), "");
+    const seen = { messages: stored(BORN_MS, ["a"]), batches: [1], end: undefined };
+    assert.deepEqual(await following, seen);
   });
 
   test("a fenced append spoils none of those that are under way with it", async (t) => {
     const { store } = await subject(t);
     const rooms = await Promise.all([...Array(20).keys()].map((n) => own(store, `room-${n}`)));
-    const appends = rooms.map((room, n) =>
-      store.append(n % 2 ? room : { ...room, epoch: room.epoch - 1 }, BORN_MS, messages(["a"]), ""),
+    const appends = rooms.map(({ videoId, epoch }, n) =>
+      store.append({ videoId, epoch: n % 2 ? epoch : epoch - 1 }, BORN_MS, messages(["a"]), ""),
     );
     const outcomes = await Promise.allSettled(appends);
     for (const [n, outcome] of outcomes.entries()) {
@@ -78,122 +148,180 @@ export function ownershipContract(subject: NewSubject): void {
     }
   });
 
-  test("a finished room takes nothing more, until it is claimed again and goes on", async (t) => {
+  test("a finished room takes nothing more, and stays finished until its next owner's first append", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 10;
     await store.finish(claim, RELEASED);
     const finished = await store.getRoom(ROOM);
-    assert.deepEqual(finished?.end, RELEASED);
-    assert.equal(finished?.endedAt, BORN_MS + 10);
+    assert.deepEqual([finished?.end, finished?.endedAgoMs, finished?.readAgoMs], [RELEASED, 0, 10]);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
     await assert.rejects(store.finish(claim, OVER), isFenced);
-    assert.deepEqual((await store.getRoom(ROOM))?.end, RELEASED);
+    assert.deepEqual(await store.getRoom(ROOM), finished);
 
-    await own(store, ROOM);
+    wall.nowMs += 10;
+    const between = await own(store, ROOM);
     const again = await own(store, ROOM);
-    assert.equal(again.end, null);
-    assert.equal(again.endedAt, null);
-    assert.deepEqual(again.lastEnd, RELEASED, "nothing was appended under the claim before");
-    assert.equal(again.checkpoint, "one");
-    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
+    assert.deepEqual(again.room, { ...finished, endedAgoMs: 10, readAgoMs: 20 });
+    assert.deepEqual(await store.getRoom(ROOM), again.room);
+    const { end } = await followed(store, ROOM, BORN_MS);
+    assert.deepEqual(end, RELEASED, "nothing was appended since");
+    for (const old of [claim, between])
+      await assert.rejects(store.append(old, BORN_MS + 1, messages(["b"]), ""), isFenced);
     await store.append(again, BORN_MS + 1, messages(["a", "b"]), "two");
+    assert.partialDeepStrictEqual(await store.getRoom(ROOM), { end: null, endedAgoMs: null });
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"]));
   });
 
   test("a failed room's end keeps its error", async (t) => {
-    const { store } = await subject(t);
+    const { store, claim } = await ownedRoom(subject, t);
     const end: RoomEnd = { state: "failed", error: { code: "UPSTREAM_ERROR", message: 'it said "no"' } };
-    await store.finish(await own(store, ROOM), end);
+    await store.append(claim, claim.head, [], "");
+    await store.finish(claim, end);
     assert.deepEqual((await store.getRoom(ROOM))?.end, end);
   });
 
-  test("an abandoned claim leaves nothing of a room that never held anything", async (t) => {
-    const { store, claim } = await ownedRoom(subject, t);
-    await store.abandon(claim);
+  test("a room that is given back before it was appended to leaves nothing", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    await claim.giveBack();
     assert.equal(await store.getRoom(ROOM), undefined);
     await assert.rejects(store.append(claim, BORN_MS, messages(["a"]), ""), isFenced);
-    await assert.rejects(store.abandon(claim), isFenced);
+    await claim.giveBack();
+    assert.equal(await store.getRoom(ROOM), undefined);
+    wall.nowMs += 1000;
+    const next = await own(store, ROOM);
+    assert.deepEqual([next.room, next.head], [undefined, BORN_MS + 1000]);
+    assert.ok(next.epoch > claim.epoch);
   });
 
-  test("an abandoned claim of a finished room puts its end back, as often as it is tried", async (t) => {
+  test("a finished room that is taken and given back is as finished as before, as often as that is done", async (t) => {
     const { store, wall } = await subject(t);
     const first = await own(store, ROOM);
     await store.append(first, BORN_MS, messages(["a"]), "one");
     await store.finish(first, OVER);
     const finished = await store.getRoom(ROOM);
-    for (let round = 0; round < 2; round++) {
+    for (const agoMs of [1000, 2000]) {
       wall.nowMs += 1000;
-      await own(store, ROOM); // whoever made it died
-      const claim = await own(store, ROOM);
-      assert.equal((await store.getRoom(ROOM))?.end, null);
-      const following = followed(store, ROOM, BORN_MS + 1);
-      await settled(store);
-      await store.abandon(claim);
-      assert.deepEqual(await following, { messages: [], batches: [], end: OVER });
-      assert.partialDeepStrictEqual(await store.getRoom(ROOM), withoutEpoch(finished));
-      await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
+      await own(store, ROOM); // whoever took it died
+      const hold = await own(store, ROOM);
+      assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: OVER });
+      await hold.giveBack();
+      assert.deepEqual(await store.getRoom(ROOM), { ...finished, readAgoMs: agoMs, endedAgoMs: agoMs });
+      assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: OVER });
+      await assert.rejects(store.append(hold, BORN_MS + 1, messages(["b"]), ""), isFenced);
     }
     const next = await own(store, ROOM);
     await store.append(next, BORN_MS + 1, [], "two");
-    await store.abandon(next);
+    await next.giveBack();
     assert.equal((await store.getRoom(ROOM))?.end, null, "the append has opened it");
   });
 
-  test("an abandoned claim of an unfinished room leaves it as it is", async (t) => {
-    const { store } = await subject(t);
-    await store.append(await own(store, ROOM), BORN_MS, messages(["a"]), "one");
-    const before = await store.getRoom(ROOM);
-    await store.abandon(await own(store, ROOM));
-    assert.partialDeepStrictEqual(await store.getRoom(ROOM), withoutEpoch(before));
-    assert.equal((await store.unfinishedRooms(0)).length, 1);
-  });
-
-  test("what a claim without an append leaves behind is not unfinished, and can be claimed", async (t) => {
-    const { store, wall } = await subject(t);
-    const finished = await own(store, OTHER);
-    await store.append(finished, BORN_MS, messages(["a"]), "one");
-    await store.finish(finished, OVER);
-    for (const videoId of [ROOM, OTHER]) await own(store, videoId);
-    assert.deepEqual(await store.unfinishedRooms(0), []);
-    wall.nowMs += 1000;
-    const claim = await own(store, ROOM);
-    assert.equal(claim.head, BORN_MS);
+  test("an open room that is given back is as it was, and goes on under its next owner", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
-    assert.equal((await store.unfinishedRooms(0)).length, 1);
-    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS, ["a"]));
+    const before = await store.getRoom(ROOM);
+    await claim.giveBack();
+    assert.deepEqual(await store.getRoom(ROOM), before);
+    const next = await own(store, ROOM);
+    assert.deepEqual(next.room, before);
+    await next.giveBack();
+    assert.deepEqual(await store.getRoom(ROOM), before);
   });
 
-  const losses: Record<string, (store: FullStore, claim: ClaimedRoom) => Promise<unknown>> = {
-    "it is claimed again": (store) => own(store, ROOM),
-    "a write is fenced": (store, claim) => store.append(claim, claim.head + 1, [], "").catch(() => {}),
-    "the room is finished": (store, claim) => store.finish(claim, OVER),
-    "it is abandoned": (store, claim) => store.abandon(claim),
+  test("open rooms that nobody reads are found, where they were read within the grace time and are watched", async (t) => {
+    const { store, wall } = await subject(t);
+    const { ownership } = store;
+    await own(store, "never-read");
+    for (const name of ["r-old", "r-edge", "r-finished", "r-young"]) {
+      wall.nowMs += 100;
+      const hold = await own(store, name);
+      await store.append(hold, hold.head, [], name);
+      if (name === "r-finished") await store.finish(hold, OVER);
+      await hold.giveBack();
+    }
+    for (const name of ["never-read", "r-edge", "r-finished", "r-young"]) ownership.setViewers(name, 1);
+    await ownership.watchedForMs(ROOM); // when what was said before is known
+    for await (const videoIds of ownership.orphans(200, NEVER)) {
+      assert.deepEqual([...videoIds].sort(), ["r-edge", "r-young"]);
+      break;
+    }
+  });
+
+  test("a hold that was fenced once writes nothing more, also where it knows better now", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    await store.append(claim, BORN_MS, messages(["a"]), "one");
+    await assert.rejects(store.append(claim, BORN_MS, messages(["b"]), "two"), isFenced);
+    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), "two"), isFenced);
+    await assert.rejects(store.finish(claim, OVER), isFenced);
+    assert.partialDeepStrictEqual(await store.getRoom(ROOM), { checkpoint: "one", end: null });
+  });
+
+  const losses: Record<string, (store: FullStore, hold: Hold, head: number) => Promise<unknown>> = {
+    "it is taken again": (store) => own(store, ROOM),
+    "a write is fenced": (store, hold, head) => store.append(hold, head + 1, [], "").catch(() => {}),
+    "the room is finished": (store, hold) => store.finish(hold, OVER),
+    "it is given back": (_, hold) => hold.giveBack(),
     "the store is closed": (store) => store.close(),
   };
   for (const [event, happens] of Object.entries(losses)) {
-    test(`a lease is held until ${event}`, async (t) => {
-      const { store } = await subject(t);
-      const claim = await own(store, ROOM);
+    test(`a room is held until ${event}`, async (t) => {
+      const { store, claim } = await ownedRoom(subject, t);
       await store.append(claim, claim.head, messages(["a"]), "");
-      claim.lease.assertHeld();
-      await happens(store, { ...claim, head: claim.head + 1 });
-      assert.throws(() => claim.lease.assertHeld(), isFenced);
+      claim.assertHeld();
+      await happens(store, claim, claim.head + 1);
+      assert.throws(() => claim.assertHeld(), isFenced);
     });
   }
 
-  test("a room is watched while this instance has viewers in it", async (t) => {
-    const { presence } = (await subject(t)).store;
-    presence.watch(ROOM, 2);
-    presence.watch(OTHER, 1);
-    presence.watch(ROOM, 1);
-    presence.watch(OTHER, 0);
-    assert.ok((await presence.watchedForMs(ROOM)) > 0);
-    assert.equal(await presence.watchedForMs(OTHER), 0);
+  test("a room is given back when the scope that took it ends, unless it is kept", async (t) => {
+    const { store } = await subject(t);
+    const take = async (videoId: string, isKept: boolean) => {
+      await using hold = await own(store, videoId);
+      await store.append(hold, hold.head, messages(["a"]), "");
+      if (isKept) hold.keep();
+      hold.assertHeld();
+      return hold;
+    };
+    const scoped = await take(ROOM, false);
+    const kept = await take(OTHER, true);
+    assert.throws(() => scoped.assertHeld(), isFenced);
+    kept.assertHeld();
+    await store.append(kept, kept.head + 1, messages(["b"]), "");
+    await kept.giveBack();
+    assert.throws(() => kept.assertHeld(), isFenced);
+    assert.equal((await readAll(store, OTHER)).length, 2);
   });
-}
 
-function withoutEpoch(room: RoomRecord | undefined): Partial<RoomRecord & Claim> {
-  const { epoch: _, ...record }: Partial<RoomRecord & Claim> = room ?? {};
-  return record;
+  test("a room is given back at once, before the store has answered", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    const givingBack = claim.giveBack();
+    assert.throws(() => claim.assertHeld(), isFenced);
+    await givingBack;
+  });
+
+  test("what holds a room of a store that is closed is given back without a word", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    await store.close();
+    await claim.giveBack();
+  });
+
+  test("a room is watched while this instance has viewers in it", async (t) => {
+    const { ownership } = (await subject(t)).store;
+    ownership.setViewers(ROOM, 2);
+    ownership.setViewers(OTHER, 1);
+    ownership.setViewers(ROOM, 1);
+    ownership.setViewers(OTHER, 0);
+    assert.ok((await ownership.watchedForMs(ROOM)) > 0);
+    assert.equal(await ownership.watchedForMs(OTHER), 0);
+  });
+
+  test("nothing is wanted of an instance that is alone", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    const { ownership } = store;
+    await store.append(claim, claim.head, [], "");
+    ownership.setViewers(ROOM, 2);
+    assert.deepEqual(await ownership.wantedElsewhere([ROOM, OTHER]), []);
+    assert.equal(await ownership.oneTooMany(), undefined);
+  });
 }

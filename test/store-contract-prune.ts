@@ -1,8 +1,7 @@
 /** The part of the stores' contract that is about forgetting. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClaimedRoom } from "../src/store/port.ts";
-import { UNUSED_CLAIM_MS } from "../src/store/port.ts";
+import type { Hold } from "../src/store/ownership.ts";
 import { followed, messages, own, readAll, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
@@ -16,6 +15,8 @@ import {
   ROOM,
 } from "./support/store-subject.ts";
 
+const DAY_MS = 24 * 3_600_000;
+
 /** A room's cursors from its birth, or undefined where it is gone. */
 async function kept(store: FullStore, videoId: string): Promise<[floor: number, head: number] | undefined> {
   const room = await store.getRoom(videoId);
@@ -28,14 +29,15 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 100;
     await store.append(claim, BORN_MS + 2, messages(["c"]), "");
-    assert.equal(await store.prune(BORN_MS, 100), 0);
-    assert.equal(await store.prune(BORN_MS + 100, 100), 2);
+    assert.equal(await store.prune(100, 100), 0);
+    assert.equal(await store.prune(0, 100), 2);
     const room = await store.getRoom(ROOM);
     assert.deepEqual([room?.base, room?.floor, room?.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
     assert.deepEqual(await store.read(ROOM, BORN_MS, 10), stored(BORN_MS + 2, ["c"]));
     assert.deepEqual(await store.messagesById(ROOM, ["a", "c"]), stored(BORN_MS + 2, ["c"]));
 
-    assert.equal(await store.prune(BORN_MS + 101, 100), 1);
+    wall.nowMs = BORN_MS + 101;
+    assert.equal(await store.prune(0, 100), 1);
     assert.equal((await store.getRoom(ROOM))?.floor, BORN_MS + 3);
     assert.deepEqual(await readAll(store, ROOM), []);
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "");
@@ -52,20 +54,20 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(one, BORN_MS + 4, messages([5, 6]), "");
     wall.nowMs += 1000;
     const floors = async () => [(await store.getRoom(ROOM))?.floor, (await store.getRoom(OTHER))?.floor];
-    assert.equal(await store.prune(wall.nowMs, 3), 3);
+    assert.equal(await store.prune(0, 3), 3);
     assert.deepEqual(await floors(), [BORN_MS + 3, BORN_MS]);
-    assert.equal(await store.prune(wall.nowMs, 3), 3);
+    assert.equal(await store.prune(0, 3), 3);
     assert.deepEqual(await floors(), [BORN_MS + 4, BORN_MS + 2]);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 4, [5, 6]));
     assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 2, [3]));
-    assert.equal(await store.prune(wall.nowMs, 4), 3);
-    assert.equal(await store.prune(wall.nowMs, 4), 0);
+    assert.equal(await store.prune(0, 4), 3);
+    assert.equal(await store.prune(0, 4), 0);
   });
 
   test("finished rooms go first, the longest finished first, each whole, and then the others' oldest messages", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["open", "ended-second", "ended-first", "ended-late"];
-    const claims = new Map<string, ClaimedRoom>();
+    const claims = new Map<string, Hold>();
     for (const name of names) claims.set(name, await own(store, name));
     for (const half of [0, 3]) {
       for (const claim of claims.values()) {
@@ -80,10 +82,10 @@ export function pruneContract(subject: NewSubject): void {
       wall.nowMs = BORN_MS + atMs;
       await store.finish({ videoId: name, epoch: claims.get(name)?.epoch ?? 0 }, OVER);
     }
-    const before = BORN_MS + 300;
+    wall.nowMs = BORN_MS + 350;
     const keptOf = () => Promise.all(names.map((name) => kept(store, name)));
 
-    assert.equal(await store.prune(before, 4), 4);
+    assert.equal(await store.prune(50, 4), 4);
     assert.deepEqual(await keptOf(), [
       [0, 6],
       [0, 6],
@@ -91,15 +93,15 @@ export function pruneContract(subject: NewSubject): void {
       [0, 6],
     ]);
     assert.deepEqual(await readAll(store, "ended-first"), stored(BORN_MS + 4, [4, 5]));
-    assert.equal(await store.prune(before, 4), 4);
+    assert.equal(await store.prune(50, 4), 4);
     assert.deepEqual(await keptOf(), [[0, 6], [2, 6], undefined, [0, 6]]);
     assert.deepEqual(await readAll(store, "ended-first"), []);
-    assert.equal(await store.prune(before, 4), 4);
+    assert.equal(await store.prune(50, 4), 4);
     assert.deepEqual(await keptOf(), [[0, 6], undefined, undefined, [0, 6]]);
 
-    assert.equal(await store.prune(before, 4), 4);
+    assert.equal(await store.prune(50, 4), 4);
     assert.deepEqual(await keptOf(), [[3, 6], undefined, undefined, [1, 6]]);
-    assert.equal(await store.prune(before, 100), 8);
+    assert.equal(await store.prune(50, 100), 8);
     assert.deepEqual(await keptOf(), [[6, 6], undefined, undefined, [6, 6]]);
   });
 
@@ -111,11 +113,11 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(ended, BORN_MS, messages([1, 2]), "");
     await store.finish(ended, RELEASED);
     wall.nowMs += 1;
-    assert.equal(await store.prune(wall.nowMs, 4), 4);
+    assert.equal(await store.prune(0, 4), 4);
     assert.equal(await store.getRoom(ROOM), undefined);
     assert.deepEqual(await kept(store, OTHER), [2, 3]);
-    assert.equal(await store.prune(wall.nowMs, 4), 1);
-    assert.equal(await store.prune(wall.nowMs, 4), 0);
+    assert.equal(await store.prune(0, 4), 1);
+    assert.equal(await store.prune(0, 4), 0);
   });
 
   test("a finished room whose end is not old yet keeps its place when its messages go", async (t) => {
@@ -123,10 +125,11 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 500;
     await store.finish(claim, OVER);
-    assert.equal(await store.prune(BORN_MS + 1, 1), 1);
-    assert.equal(await store.prune(BORN_MS + 500, 10), 1);
+    assert.equal(await store.prune(499, 1), 1);
+    assert.equal(await store.prune(0, 10), 1);
     assert.deepEqual(await kept(store, ROOM), [2, 2]);
-    assert.equal(await store.prune(BORN_MS + 501, 10), 1);
+    wall.nowMs = BORN_MS + 501;
+    assert.equal(await store.prune(0, 10), 1);
     assert.equal(await store.getRoom(ROOM), undefined);
     assert.deepEqual(await readAll(store, ROOM), []);
   });
@@ -134,54 +137,64 @@ export function pruneContract(subject: NewSubject): void {
   test("finished rooms without messages go too, no more of them in a step than its limit, and open ones stay", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["one", "two", "three"];
-    for (const name of names) await store.finish(await own(store, name), OVER);
-    await own(store, OTHER);
+    for (const name of [...names, OTHER]) {
+      const hold = await own(store, name);
+      await store.append(hold, hold.head, [], "");
+      if (name !== OTHER) await store.finish(hold, OVER);
+    }
     wall.nowMs += 1;
-    assert.equal(await store.prune(wall.nowMs, 2), 2);
+    assert.equal(await store.prune(0, 2), 2);
     const left = await Promise.all(names.map((name) => store.getRoom(name)));
     assert.equal(left.filter((room) => room !== undefined).length, 1);
-    assert.equal(await store.prune(wall.nowMs, 2), 1);
-    assert.equal(await store.prune(wall.nowMs, 2), 0);
+    assert.equal(await store.prune(0, 2), 1);
+    assert.equal(await store.prune(0, 2), 0);
     assert.equal((await store.getRoom(OTHER))?.videoId, OTHER);
   });
 
-  test("a finished room that was claimed again is pruned only when that claim is an hour old and unused", async (t) => {
+  test("where all is kept, nothing goes, however old", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
+    const ended = await own(store, OTHER);
     await store.append(claim, BORN_MS, messages(["a"]), "");
+    await store.append(ended, BORN_MS, messages(["a"]), "");
+    await store.finish(ended, OVER);
+    wall.nowMs += 10 * 365 * DAY_MS;
+    assert.equal(await store.prune(Number.POSITIVE_INFINITY, 10), 0);
+    assert.deepEqual(
+      [await kept(store, ROOM), await kept(store, OTHER)],
+      [
+        [0, 1],
+        [0, 1],
+      ],
+    );
+  });
+
+  test("a finished room that was taken again and is pruned meanwhile goes on where its owner has taken it", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     await store.finish(claim, OVER);
-    wall.nowMs += 1;
-    await own(store, ROOM);
-    assert.equal(await store.prune(wall.nowMs - 1, 10), 0);
-    wall.nowMs += UNUSED_CLAIM_MS;
-    assert.equal(await store.prune(wall.nowMs, 10), 1); // its message, by its age
-    wall.nowMs += 1;
-    assert.equal(await store.prune(wall.nowMs, 10), 1);
-    assert.equal(await store.getRoom(ROOM), undefined);
+    wall.nowMs += 1000;
+    const again = await own(store, ROOM);
+    await store.prune(0, 10);
+    again.assertHeld();
+    const added = await store.append(again, again.head, messages(["c"]), "");
+    assert.deepEqual(added, stored(BORN_MS + 2, ["c"]));
+    assert.equal((await store.getRoom(ROOM))?.end, null);
+    assert.deepEqual((await readAll(store, ROOM)).slice(-1), added);
   });
 
-  test("a room that never held anything goes an hour after its claim, whatever the retention", async (t) => {
-    const { store, wall } = await subject(t);
-    await own(store, ROOM);
-    wall.nowMs += UNUSED_CLAIM_MS;
-    await own(store, OTHER);
-    assert.equal(await store.prune(0, 10), 0);
-    wall.nowMs += 1;
-    assert.equal(await store.prune(0, 10), 1);
-    assert.equal(await store.getRoom(ROOM), undefined);
-    assert.ok(await store.getRoom(OTHER));
-  });
-
-  test("a room that is claimed again while it is half pruned stays, with its floor, and goes on", async (t) => {
+  test("a room that is taken again while it is half pruned stays, with its floor, and goes on", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     await store.finish(claim, RELEASED);
     wall.nowMs += 1000;
-    assert.equal(await store.prune(wall.nowMs, 2), 2);
+    assert.equal(await store.prune(0, 2), 2);
     const again = await own(store, ROOM);
-    assert.deepEqual([again.base, again.floor, again.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
+    const { base, floor, head } = again.room ?? {};
+    assert.deepEqual([base, floor, head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
+    assert.equal(again.head, head);
     await store.append(again, BORN_MS + 3, messages(["d"]), "");
-    assert.equal(await store.prune(wall.nowMs, 10), 1);
-    assert.equal(await store.prune(wall.nowMs, 10), 0);
+    assert.equal(await store.prune(0, 10), 1);
+    assert.equal(await store.prune(0, 10), 0);
     assert.deepEqual(await kept(store, ROOM), [3, 4]);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 3, ["d"]));
   });
@@ -195,20 +208,20 @@ export function pruneContract(subject: NewSubject): void {
       await store.append(one, BORN_MS + 2 * n, messages([2 * n, 2 * n + 1]), "");
       await store.append(two, BORN_MS + n, messages([n]), "");
     }
-    assert.equal(await store.prune(BORN_MS + 1, 2), 2);
+    assert.equal(await store.prune(4, 2), 2);
     await store.finish(one, RELEASED);
     wall.nowMs = BORN_MS + 6;
-    assert.equal(await store.prune(BORN_MS + 6, 3), 3);
+    assert.equal(await store.prune(0, 3), 3);
     const again = await own(store, ROOM);
+    await store.append(again, BORN_MS + 12, [], "");
     assert.deepEqual(await kept(store, ROOM), [5, 12]);
-    assert.equal(await store.prune(BORN_MS + 4, 4), 4);
+    assert.equal(await store.prune(2, 4), 4);
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 6, [6, 7, 8, 9, 10, 11]));
     assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 3, [3, 4, 5]));
     const added = await store.append(again, BORN_MS + 12, messages([5, 11, 12]), "");
     assert.deepEqual(added, stored(BORN_MS + 12, [5, 12]));
   });
 
-  const DAY_MS = 24 * 3_600_000;
   for (const [count, step] of [
     [1, 1000],
     [30, 10],
@@ -222,8 +235,7 @@ export function pruneContract(subject: NewSubject): void {
       const keepDays = 30 * DAY_MS;
       const prune = async () => {
         let total = 0;
-        for (let done: number = step; done === step; total += done)
-          done = await store.prune(wall.nowMs - keepDays, step);
+        for (let done: number = step; done === step; total += done) done = await store.prune(keepDays, step);
         return total;
       };
       wall.nowMs = BORN_MS;
@@ -244,10 +256,10 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs -= 365 * DAY_MS;
     await store.append(claim, BORN_MS + 1, messages(["b"]), "");
-    assert.equal(await store.prune(wall.nowMs - DAY_MS, 10), 0);
+    assert.equal(await store.prune(DAY_MS, 10), 0);
     wall.nowMs = BORN_MS + 1;
     await store.append(claim, BORN_MS + 2, messages(["c"]), "");
-    assert.equal(await store.prune(BORN_MS, 10), 0);
+    assert.equal(await store.prune(1, 10), 0);
     assert.equal((await readAll(store, ROOM)).length, 3);
   });
 
@@ -261,7 +273,7 @@ export function pruneContract(subject: NewSubject): void {
     let isPruning = true;
     const pruning = (async () => {
       let steps = 1;
-      while ((await store.prune(wall.nowMs, 20)) === 20) steps += 1;
+      while ((await store.prune(0, 20)) === 20) steps += 1;
       isPruning = false;
       return steps;
     })();
@@ -280,9 +292,9 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(old, BORN_MS, messages(["a", "b"]), "");
     await store.finish(old, OVER);
     wall.nowMs += 1000;
-    await store.prune(wall.nowMs, 10);
+    await store.prune(0, 10);
     const reborn = await own(store, ROOM);
-    assert.equal(reborn.base, BORN_MS + 1000);
+    assert.deepEqual([reborn.room, reborn.head], [undefined, BORN_MS + 1000]);
     assert.ok(reborn.epoch > old.epoch);
     await assert.rejects(store.finish(old, OVER), isFenced);
     const added = await store.append(reborn, reborn.head, messages(["b", "a"]), "");
@@ -293,13 +305,13 @@ export function pruneContract(subject: NewSubject): void {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     wall.nowMs += 1;
-    await store.prune(wall.nowMs, 2);
+    await store.prune(0, 2);
     await assert.rejects(followed(store, ROOM, BORN_MS + 1), /cursor/);
     assert.deepEqual(
       (await followed(store, ROOM, BORN_MS + 2, { count: 1 })).messages,
       stored(BORN_MS + 2, ["c"]),
     );
-    await store.prune(wall.nowMs, 10);
+    await store.prune(0, 10);
     await assert.rejects(followed(store, ROOM, BORN_MS + 2), /cursor/);
   });
 
@@ -307,7 +319,7 @@ export function pruneContract(subject: NewSubject): void {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs += 1;
-    await store.prune(wall.nowMs, 10);
+    await store.prune(0, 10);
     const following = followed(store, ROOM, BORN_MS + 1);
     await store.append(claim, BORN_MS + 1, messages(["b"]), "");
     await store.finish(claim, OVER);

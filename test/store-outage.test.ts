@@ -16,6 +16,7 @@ import { observe, ROOM, temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const MINUTE_MS = 60_000;
+const WORKED = Promise.resolve();
 const ERROR = 50;
 const DEBUG = 20;
 
@@ -30,9 +31,13 @@ function listening() {
     const samples = text.matchAll(/^(\w+)(?:\{.*\})? (\d+)$/gm);
     return [...samples].reduce((sum, [, name, count]) => sum + (name === metric ? Number(count) : 0), 0);
   };
+  /** Whether one of the kind has succeeded. */
+  const succeeded = async (kind: StoreOperation) =>
+    (await telemetry.registry.metrics()).includes(`relay_store_operations_total{kind="${kind}"}`);
   return {
     telemetry,
     value,
+    succeeded,
     failed: () => lines.filter(({ msg }) => msg.startsWith("the store failed")),
     worked: () => lines.filter(({ msg }) => msg === "the store works again"),
     retried: () => lines.filter(({ msg }) => msg === "a store operation failed"),
@@ -85,7 +90,7 @@ it("however many rooms fail, one line reports it and one its end", async (t) => 
 });
 
 it("readiness tells of a store that nobody else is asking, and so does the last room's release", async (t) => {
-  const { telemetry, value, failed, worked } = listening();
+  const { telemetry, value, succeeded, failed, worked } = listening();
   const path = await temporaryFile(t);
   const settings = {
     RELAY_STORE: `sqlite:${path}`,
@@ -95,6 +100,7 @@ it("readiness tells of a store that nobody else is asking, and so does the last 
     RELAY_RETENTION_DAYS: "0",
   };
   await using relay = await startRelay({ telemetry, settings });
+  await until(() => succeeded("prune"), "the first look at what is too old");
   let unlock = lock(t, path);
   assert.equal((await fetch(`${relay.url}/readyz`)).status, 503);
   assert.deepEqual([await value("relay_store_available"), failed()[0]?.operation], [0, "probeWrite"]);
@@ -120,7 +126,7 @@ it("a store that goes on failing is reported once a minute, with how long it has
     health.failed("append", "it is full");
     await clock.advance(1000);
   }
-  health.succeeded("append");
+  await health.report("append", WORKED);
   assert.deepEqual(
     failed().map(({ forMs }) => forMs),
     [0, MINUTE_MS, 2 * MINUTE_MS],
@@ -139,7 +145,7 @@ it("a store that fails and works by turns is reported once a minute", async () =
     health.failed("append", "it is full");
     assert.equal(await value("relay_store_available"), 0);
     await clock.advance(500);
-    health.succeeded("append");
+    await health.report("append", WORKED);
     assert.equal(await value("relay_store_available"), 1);
     await clock.advance(500);
   }
@@ -164,7 +170,7 @@ for (const [failures, success, afterMs, isOver] of OUTAGES) {
     const { health } = observe(new MemoryStore(clock), clock, telemetry);
     for (const operation of failures) health.failed(operation, "no");
     await clock.advance(afterMs);
-    health.succeeded(success);
+    await health.report(success, WORKED);
     assert.equal(await value("relay_store_available"), isOver ? 1 : 0);
     assert.equal(worked().length, isOver ? 1 : 0);
   });
@@ -172,15 +178,16 @@ for (const [failures, success, afterMs, isOver] of OUTAGES) {
 
 it("an outage lasts while the store refuses what a room has to write, whatever a probe says", async () => {
   const { telemetry } = listening();
-  const { health } = observe(new MemoryStore(systemClock), systemClock, telemetry);
+  const store = observe(new MemoryStore(systemClock), systemClock, telemetry);
+  const { health } = store;
   health.failed("append", "it is full");
   health.setBlocked("one", true);
   health.setBlocked("two", true);
-  assert.equal(await health.isReady(), false);
+  assert.equal(await store.isReady(), false);
   health.setBlocked("one", false);
-  assert.deepEqual([await health.isReady(), health.isAvailable], [false, false]);
+  assert.deepEqual([await store.isReady(), health.isAvailable], [false, false]);
   health.setBlocked("two", false);
-  assert.deepEqual([await health.isReady(), health.isAvailable], [true, true]);
+  assert.deepEqual([await store.isReady(), health.isAvailable], [true, true]);
 });
 
 /** Its reads never succeed while they are refused, and its writes always do; its probe may never answer. */
@@ -209,7 +216,7 @@ it("reads that fail under a follower are seen in log, metric and readiness, and 
   for (let second = 0; second < 10; second++) {
     await store.append(claim, claim.head + second, messages([second]), "");
     await clock.advance(1000);
-    assert.deepEqual([await value("relay_store_available"), await store.health.isReady()], [0, false]);
+    assert.deepEqual([await value("relay_store_available"), await store.isReady()], [0, false]);
   }
   const [line, ...more] = failed();
   assert.deepEqual([line?.operation, line?.why, more.length], ["read", "it cannot be read", 0]);
@@ -217,15 +224,15 @@ it("reads that fail under a follower are seen in log, metric and readiness, and 
   engine.refuses = false;
   await clock.advance(5000);
   assert.equal((await following).messages.length, 10);
-  assert.deepEqual([await value("relay_store_available"), await store.health.isReady()], [1, true]);
+  assert.deepEqual([await value("relay_store_available"), await store.isReady()], [1, true]);
   assert.equal(worked().length, 1);
 });
 
 it("readiness waits two seconds for a store that does not answer", async () => {
   const clock = new FakeClock();
   const { telemetry, failed } = listening();
-  const { health } = observe(Object.assign(new UnreadableStore(clock), { hangs: true }), clock, telemetry);
-  const readiness = health.isReady();
+  const store = observe(Object.assign(new UnreadableStore(clock), { hangs: true }), clock, telemetry);
+  const readiness = store.isReady();
   await clock.advance(1999);
   assert.deepEqual(failed(), []);
   await clock.advance(1);

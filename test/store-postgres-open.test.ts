@@ -1,14 +1,19 @@
 /** How a PostgreSQL store is opened, and the one line that says why it cannot be. */
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { run } from "../chaos/cluster/postgres.ts";
+import { portOf } from "../chaos/line.ts";
+import { SETTINGS, toConfig } from "../src/cli/config.ts";
+import { readFlags } from "../src/cli/flags.ts";
+import { startService } from "../src/cli/service.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
 import { Connections } from "../src/store/postgres/connections.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+import { ownSchema, testPostgres, withSearchPath } from "./support/postgres-server.ts";
 import { messages, own } from "./support/store-reading.ts";
 import { openFor, ROOM } from "./support/store-subject.ts";
 
@@ -45,10 +50,15 @@ describe("a PostgreSQL URL that leads nowhere", () => {
   it("is told in one line where nothing listens, once that has stayed so", async () => {
     const port = await unusedPort();
     let passed = 0;
+    let seen = 0;
     const sleep = async () => {
       passed += 5000;
     };
-    const passing = { ...systemClock, sleep, monotonic: () => passed };
+    const monotonic = () => {
+      seen = passed;
+      return passed;
+    };
+    const passing = { ...systemClock, sleep, monotonic };
     const url = `postgres://relay:${SECRET}@127.0.0.1:${port}/chat`;
     const opening = openStore(url, passing, new Telemetry(silentLog));
     await assert.rejects(opening, (error: Error) => {
@@ -56,7 +66,29 @@ describe("a PostgreSQL URL that leads nowhere", () => {
       assert.doesNotMatch(error.message, new RegExp(SECRET));
       return error instanceof StoreOpenError;
     });
-    assert.equal(passed, 15_000, "steps of five seconds, until twelve have passed");
+    assert.equal(seen, 15_000, "steps of five seconds, until twelve have passed");
+  });
+});
+
+describe("a start that is stopped while it waits for PostgreSQL", () => {
+  it("leaves no connection open, and makes no other", async (t) => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    t.after(() => silent.close());
+    await once(silent, "listening");
+    const connected = once(silent, "connection");
+    const RELAY_STORE = `postgres://relay@127.0.0.1:${portOf(silent)}/chat`;
+    const config = toConfig(readFlags(SETTINGS, [], { RELAY_STORE, RELAY_PORT: "0" }).values);
+    const stopped = new AbortController();
+    const starting = startService(config, systemClock, new Telemetry(silentLog), stopped.signal);
+    const [socket] = (await connected) as [Socket];
+    const more = once(silent, "connection").then(() => "another connection");
+    const closed = once(socket.resume(), "close").then(() => "closed");
+    const refused = assert.rejects(starting, (reason) => reason === "SIGTERM");
+    stopped.abort("SIGTERM");
+    const stoppedAt = performance.now();
+    await refused;
+    assert.equal(await Promise.race([closed, more]), "closed");
+    assert.ok(performance.now() - stoppedAt < 2000, "it waited");
   });
 });
 
@@ -94,9 +126,31 @@ describe("a PostgreSQL server", { skip }, () => {
   it("is migrated once by four instances that start together", async (t) => {
     const url = await schema(t);
     const stores = await Promise.all([1, 2, 3, 4].map(() => openFor(t, url)));
-    const claims = await Promise.all(stores.map((store) => store.claim(ROOM)));
+    const claims = await Promise.all(stores.map((store) => store.ownership.take(ROOM)));
     assert.equal(claims.filter(Boolean).length, 1, "one owner");
-    assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 1 }]);
+    assert.deepEqual(await run(url, "select oldest_version from store"), [{ oldest_version: 3 }]);
+  });
+
+  for (const name of ['"Relay Prod"', '"RelayProd"', '"it\'s $1"'])
+    it(`is used in the schema ${name}`, async (t) => {
+      assert.ok(server);
+      const url = await ownSchema(t, server, name);
+      const store = await openFor(t, url);
+      const claim = await own(store, ROOM);
+      assert.equal((await store.append(claim, claim.head, messages(["a"]), "")).length, 1);
+      const again = await openFor(t, url);
+      assert.equal((await again.getRoom(ROOM))?.head, claim.head + 1);
+    });
+
+  it("is refused at once where search_path leads to no schema, or cannot be read", async () => {
+    assert.ok(server);
+    const beganAt = performance.now();
+    assert.match(await refusal(withSearchPath(server.url, "nowhere")), /search_path.*create it/);
+    assert.match(
+      await refusal(withSearchPath(server.url, "Relay Prod")),
+      /setting.*"search_path": "Relay Prod"/,
+    );
+    assert.ok(performance.now() - beganAt < 5000, "it waited");
   });
 
   it("is told what waits for a connection by new ones, where those in use are lost", async (t) => {

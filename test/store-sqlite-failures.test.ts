@@ -195,7 +195,7 @@ for (const [what, lose] of Object.entries(LOSSES)) {
     await lose(path);
     await lose(`${path}-unused`);
 
-    assert.equal(await store.health.isReady(), false);
+    assert.equal(await store.isReady(), false);
     const { message } = await store.lost;
     assert.match(message, /^store \S+relay.db was deleted or replaced .*; restart the service$/);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), { message });

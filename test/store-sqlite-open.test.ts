@@ -167,15 +167,27 @@ test("a file of a newer schema is refused and left alone", async (t) => {
   assert.deepEqual(await readFile(path), before);
 });
 
-test("a file of schema 1 is brought up, and its rooms go on", async (t) => {
-  const path = await filledFile(t);
-  execute(path, "drop index room_claimed; alter table room drop column claimed_at; pragma user_version = 1");
-  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-  assert.equal((await store.unfinishedRooms(0)).length, 1);
-  const claim = await own(store, ROOM);
-  await store.append(claim, BORN_MS + 400, messages(["one more"]), "");
-  assert.equal((await readAll(store, ROOM)).length, 401);
-});
+/** Rooms as they may stand in a file of schema 2: one that was claimed and never read, and one that was over. */
+const CLAIMED = `alter table room add column claimed_at integer;
+  create index room_claimed on room (claimed_at) where claimed_at is not null;
+  insert into room (video_id, epoch, base, floor, head, claimed_at) values ('never-read', 5, 7, 7, 7, 7);
+  insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, claimed_at)
+    values ('claimed-again', 5, 7, 7, 7, 'c', 7, '{"state":"ended","reason":"over"}', 7, 8)`;
+
+for (const [schema, asItWas] of Object.entries({ 1: "", 2: CLAIMED })) {
+  test(`a file of schema ${schema} is brought up, and its rooms go on`, async (t) => {
+    const path = await filledFile(t);
+    execute(path, `${asItWas}; pragma user_version = ${schema}`);
+    const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+    for await (const videoIds of store.ownership.orphans(0, new AbortController().signal))
+      assert.deepEqual(videoIds, [ROOM]);
+    assert.equal(await store.getRoom("never-read"), undefined);
+    assert.equal((await store.getRoom("claimed-again"))?.end?.state, asItWas ? "ended" : undefined);
+    const claim = await own(store, ROOM);
+    await store.append(claim, BORN_MS + 400, messages(["one more"]), "");
+    assert.equal((await readAll(store, ROOM)).length, 401);
+  });
+}
 
 test("a damaged file is refused, with what to do", async (t) => {
   const path = await filledFile(t);

@@ -1,161 +1,201 @@
 /**
  * What must hold, whatever happened: every viewer was sent its room's messages once and in order, under the cursors
- * that the tables hold; the tables hold what was said, without a gap; and the upstream had one reader for each room.
+ * that the tables hold, and was told of each break; the tables hold what was said, and say where something is lost; and
+ * the upstream had one reader for each room.
  */
 import type { Simulator } from "../../src/simulator/index.ts";
-import type { Observer } from "../clients/observer.ts";
-import { Sequence } from "../clients/sequence.ts";
-import { run } from "./postgres.ts";
+import type { Failover } from "./cluster.ts";
+import { Facts } from "./facts.ts";
+import { claimsNoted, type RoomTable, readTables, type Tables } from "./tables.ts";
+import type { Sent, ViewerLog } from "./viewer-log.ts";
 
 /** Of all polls, the share that may begin while another of the room is unanswered: a process can freeze just before its call. */
 const LATE_POLLS = 1 / 1000;
-/** What a viewer may be refused with while instances come and go; it tries again. */
-const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE"]);
+/** How long after a failover a stream may go on under the cursors of before. */
+const NOTICED_MS = 15_000;
+/** What says that something is missing before it. */
+const isGap = (id: string) => id.startsWith("gap:");
 
-export interface Facts {
-  violations: string[];
-  counts: Map<string, number>;
-}
-
-/** All that one viewer was sent, over all its connections. */
-export class ViewerLog implements Observer {
-  readonly videoId: string;
-  readonly messages: { cursor: number; id: string }[] = [];
-  readonly faults: string[] = [];
-  readonly refusals = new Map<string, number>();
-  readonly #sequence = new Sequence();
-
-  constructor(videoId: string) {
-    this.videoId = videoId;
-  }
-
-  /** Whether it has the newest of what was said. */
-  isComplete(said: ReadonlyMap<string, readonly string[]>): boolean {
-    return this.messages.at(-1)?.id === said.get(this.videoId)?.at(-1);
-  }
-
-  opened({ cursor }: { cursor: number }, lastEventId: number | undefined): void {
-    this.#note(this.#sequence.begin(cursor, lastEventId));
-  }
-
-  message(cursor: number, data: string): void {
-    this.messages.push({ cursor, id: JSON.parse(data).id });
-    this.#note(this.#sequence.next(cursor));
-  }
-
-  terminal(event: string, reason: string): void {
-    this.#note(`${event}: ${reason}`);
-  }
-
-  refused(status: number, code: string): void {
-    if (REFUSALS.has(code)) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
-    else this.#note(`refused with ${status} ${code}`);
-  }
-
-  closed(): void {}
-
-  malformed(what: string): void {
-    this.#note(what);
-  }
-
-  #note(fault: string | undefined): void {
-    if (fault) this.faults.push(fault);
-  }
-}
-
-/** Has the database itself note each owner that was overtaken while its lease was good. */
-export async function watchLeases(url: string): Promise<void> {
-  await run(
-    url,
-    `create table stolen (video_id text, lease_until timestamptz, at timestamptz);
-     create function note_theft() returns trigger language plpgsql as $$ begin
-       if old.lease_until > clock_timestamp() then
-         insert into stolen values (old.video_id, old.lease_until, clock_timestamp());
-       end if;
-       return null;
-     end $$;
-     create trigger note_theft after update on room for each row
-       when (new.owner is not null and new.owner <> old.owner) execute function note_theft();`,
-  );
-}
-
-interface RoomRow {
-  video_id: string;
-  base: string;
-  head: string;
-  epoch: string;
+export interface Evidence {
+  url: string;
+  /** By video, the ids of its messages. */
+  said: ReadonlyMap<string, readonly string[]>;
+  /** Those who stayed to the end, and those who did not. */
+  viewers: readonly ViewerLog[];
+  visitors?: readonly ViewerLog[];
+  requests: Simulator["requests"];
+  /** Rooms of which the upstream keeps little: only there may something be lost. */
+  lossy?: ReadonlySet<string>;
+  /** Calls are so few that a page which proves that nothing is missing may come too late: a gap may be told in vain. */
+  isScarce?: boolean;
+  failovers?: readonly Failover[];
 }
 
 /** Compares the tables with what was said in each room, and the viewers with the tables. */
-export async function judge(
-  url: string,
-  said: ReadonlyMap<string, readonly string[]>,
-  viewers: readonly ViewerLog[],
-  requests: Simulator["requests"],
-): Promise<Facts> {
-  const violations: string[] = [];
-  const counts = new Map<string, number>();
-  const count = (name: string, by: number) => counts.set(name, (counts.get(name) ?? 0) + by);
-  for (const room of await run<RoomRow>(url, "select video_id, base, head, epoch from room order by 1")) {
-    const { video_id: videoId } = room;
-    const base = Number(room.base);
-    const rows = await run<{ cursor: string; id: string }>(
-      url,
-      "select cursor, id from message where video_id = $1 order by cursor",
-      [videoId],
-    );
-    const ids = rows.map(({ id }) => id);
-    const expected = said.get(videoId) ?? [];
-    const odd = rows.findIndex(({ cursor }, index) => Number(cursor) !== base + 1 + index);
-    if (odd >= 0)
-      violations.push(`${videoId}: the ${odd + 1}th message has cursor ${rows[odd]?.cursor}, base ${base}`);
-    if (Number(room.head) !== base + rows.length)
-      violations.push(`${videoId}: head ${room.head}, ${rows.length} messages`);
-    const differs = expected.findIndex((id, index) => ids[index] !== id);
-    if (differs >= 0 || ids.length !== expected.length)
-      violations.push(`${videoId}: holds ${ids.length} of ${expected.length}, and another one at ${differs}`);
-    for (const [index, viewer] of viewers.entries()) {
-      if (viewer.videoId !== videoId) continue;
-      const wrong = viewer.messages.find(({ cursor, id }) => ids[cursor - base - 1] !== id);
-      if (wrong)
-        violations.push(`viewer ${index}: cursor ${wrong.cursor} is not what the table holds under it`);
-    }
-    count("messages", rows.length);
-    count("take-overs", Number(room.epoch) - base - 2);
+export async function judge(evidence: Evidence, facts = new Facts()): Promise<Facts> {
+  const tables = await readTables(evidence.url);
+  for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, facts);
+  for (const claim of await claimsNoted(evidence.url)) {
+    facts.count("claims of rooms");
+    if (claim.is_stolen)
+      facts.violate("leases", `${claim.video_id}: taken over while its owner's lease was good`);
   }
-  for (const { video_id } of await run<{ video_id: string }>(url, "select video_id from stolen"))
-    violations.push(`${video_id}: taken over while its owner's lease was good`);
-  for (const [index, viewer] of viewers.entries()) {
-    violations.push(...viewer.faults.map((fault) => `viewer ${index} of ${viewer.videoId}: ${fault}`));
-    if (!viewer.isComplete(said))
-      violations.push(`viewer ${index} of ${viewer.videoId}: did not get the last message`);
-    count("messages to viewers", viewer.messages.length);
-    for (const [code, times] of viewer.refusals) count(`refusals ${code}`, times);
-  }
-  judgeUpstream(said, requests, violations, count);
-  return { violations, counts };
+  const all = [...evidence.viewers, ...(evidence.visitors ?? [])];
+  for (const [index, viewer] of all.entries())
+    judgeViewer(`viewer ${index}`, viewer, evidence, tables, facts);
+  for (const [index, viewer] of evidence.viewers.entries())
+    judgeStay(`viewer ${index}`, viewer, evidence, facts);
+  judgeCursors(all, facts);
+  judgeUpstream(evidence, facts);
+  return facts;
 }
 
-function judgeUpstream(
-  said: ReadonlyMap<string, readonly string[]>,
-  requests: Simulator["requests"],
-  violations: string[],
-  count: (name: string, by: number) => void,
+function judgeTable(
+  videoId: string,
+  { base, head, shift, ids }: RoomTable,
+  evidence: Evidence,
+  facts: Facts,
 ): void {
-  let polls = 0;
-  let late = 0;
-  for (const videoId of said.keys()) {
-    let busyUntil = Number.NEGATIVE_INFINITY;
-    for (const request of requests) {
-      if (request.videoId !== videoId || request.kind !== "get_live_chat") continue;
-      polls += 1;
-      if (request.at < busyUntil) late += 1;
-      busyUntil = Math.max(busyUntil, request.finishedAt ?? request.at);
+  const violate = (what: string) => facts.violate("tables", `${videoId}: ${what}`);
+  facts.count("messages", ids.size);
+  const cursors = [...ids.keys()];
+  const odd = cursors.findIndex((cursor, index) => index > 0 && cursor !== (cursors[index - 1] ?? 0) + 1);
+  if (odd > 0) violate(`cursor ${cursors[odd]} follows ${cursors[odd - 1]}, base ${base}`);
+  const [first = base + 1] = cursors;
+  const last = cursors.at(-1) ?? base;
+  // Bounds may be told as viewers see them, or as messages are numbered in the table.
+  const isWhole = [0, shift].some((by) => base === first - 1 + by && head === last + by);
+  if (!isWhole) violate(`it has the cursors ${first} to ${last}, its row base ${base} and head ${head}`);
+  const said = evidence.said.get(videoId) ?? [];
+  const held = [...ids.values()];
+  const isLossy = evidence.lossy?.has(videoId) ?? false;
+  if (!isLossy && held.length > 0 && held[0] !== said[0])
+    violate(`it begins with ${held[0]}, not ${said[0]}`);
+  const hole = firstHole(held, said, isLossy, evidence.isScarce);
+  if (hole) violate(hole);
+  const isWatched = evidence.viewers.some((viewer) => viewer.videoId === videoId && !viewer.hasEnded);
+  if (isWatched && held.at(-1) !== said.at(-1))
+    violate(`it ends with message ${held.length} of ${said.length}`);
+}
+
+/** Where something is left out, or comes twice; in a lossy room only what stands behind a gap may be missing. */
+function firstHole(
+  ids: readonly string[],
+  said: readonly string[],
+  isLossy: boolean,
+  isScarce = false,
+): string | undefined {
+  const places = new Map(said.map((id, place) => [id, place]));
+  let next: number | undefined;
+  let isTold = false;
+  for (const id of ids) {
+    if (isGap(id)) {
+      if (!isLossy && !isScarce) return `${id} is told, where nothing can be lost`;
+      isTold = isLossy;
+      continue;
+    }
+    const place = places.get(id);
+    if (place === undefined) return `${id} was never said`;
+    if (next !== undefined && place !== next && !(isTold && place > next))
+      return `message ${place} of what was said follows ${next - 1}${isLossy ? ", and no gap is told" : ""}`;
+    next = place + 1;
+    isTold = false;
+  }
+  return undefined;
+}
+
+function judgeViewer(
+  name: string,
+  viewer: ViewerLog,
+  evidence: Evidence,
+  tables: Tables,
+  facts: Facts,
+): void {
+  const { videoId, faults, stretches, breaks } = viewer;
+  const { failovers = [] } = evidence;
+  const violate = (what: string) => facts.violate("viewers", `${name} of ${videoId}: ${what}`);
+  faults.forEach(violate);
+  const said = evidence.said.get(videoId) ?? [];
+  for (const stretch of stretches) {
+    const ids = stretch.map(({ id }) => id);
+    const hole = firstHole(ids, said, evidence.lossy?.has(videoId) ?? false, evidence.isScarce);
+    if (hole) violate(hole);
+  }
+  for (const { lastAt, openedAt, asked, begins } of breaks)
+    if (!failovers.some(({ at }) => at <= openedAt && lastAt <= at + NOTICED_MS))
+      violate(`it came back with ${asked} and began after ${begins}, though the database was the same`);
+  const histories = [...failovers.map(({ before }) => before), tables];
+  const wrong = firstForeign(viewer, histories);
+  if (wrong) violate(`cursor ${wrong.cursor} is not what the tables hold under it`);
+  facts.count("messages to viewers", viewer.messages.length);
+  facts.count("breaks that viewers were told of", breaks.length);
+  for (const [code, times] of viewer.refusals) facts.count(`refusals ${code}`, times);
+}
+
+/** The first message that no tables hold, or held, under its cursor; which may be shifted later than a stream is closed. */
+function firstForeign({ videoId, messages }: ViewerLog, histories: readonly Tables[]): Sent | undefined {
+  const rooms = histories.map((tables) => tables.get(videoId)).filter((room) => room !== undefined);
+  const shifts = [...new Set(rooms.map(({ shift }) => shift))];
+  return messages.find(
+    ({ cursor, id }) => !rooms.some(({ ids }) => shifts.some((shift) => ids.get(cursor - shift) === id)),
+  );
+}
+
+/** Whoever stayed has everything, and was let go by each failover. */
+function judgeStay(name: string, viewer: ViewerLog, { said, failovers = [] }: Evidence, facts: Facts): void {
+  if (viewer.hasEnded) return;
+  const { videoId, openedAt } = viewer;
+  const last = failovers.at(-1);
+  if (last && openedAt < last.at)
+    facts.violate("viewers", `${name} of ${videoId}: its stream went on, though another database came`);
+  if (!viewer.isComplete(said))
+    facts.violate("viewers", `${name} of ${videoId}: did not get the last message`);
+}
+
+/** No cursor of a room ever names two messages, whoever was sent them, and whatever became of the database. */
+function judgeCursors(viewers: readonly ViewerLog[], facts: Facts): void {
+  for (const [videoId, logs] of Map.groupBy(viewers, (viewer) => viewer.videoId)) {
+    const ids = new Map<number, string>();
+    for (const { cursor, id } of logs.flatMap(({ messages }) => messages)) {
+      const before = ids.get(cursor) ?? id;
+      ids.set(cursor, before);
+      if (before === id) continue;
+      facts.violate("cursors", `${videoId}: ${cursor} was ${before} for one and ${id} for another`);
+      break;
     }
   }
-  count("polls", polls);
-  count("polls beside another", late);
-  count("pages", requests.filter(({ kind }) => kind === "popout" || kind === "watch").length);
-  if (late > polls * LATE_POLLS + 1)
-    violations.push(`${late} of ${polls} polls began while another was unanswered`);
 }
+
+function judgeUpstream({ said, requests, failovers = [] }: Evidence, facts: Facts): void {
+  let polls = 0;
+  let late = 0;
+  const busyUntil = new Map<string, number>();
+  for (const { videoId = "", kind, at, finishedAt = at } of requests) {
+    if (kind !== "get_live_chat" || !said.has(videoId)) continue;
+    const before = busyUntil.get(videoId) ?? Number.NEGATIVE_INFINITY;
+    polls += 1;
+    if (at < before) late += 1;
+    busyUntil.set(videoId, Math.max(before, finishedAt));
+  }
+  facts.count("polls", polls);
+  facts.count("polls beside another", late);
+  facts.count("pages", requests.filter(({ kind }) => kind === "popout" || kind === "watch").length);
+  // Who has not yet noticed a failover believes in a lease that the standby does not know.
+  if (late > polls * LATE_POLLS + 1 + said.size * failovers.length)
+    facts.violate("upstream", `${late} of ${polls} polls began while another was unanswered`);
+}
+
+/** Where instances share an address, no call starts too soon after another; the driver may see two late at once. */
+export function judgeSpacing(requests: Simulator["requests"], spacingMs: number, facts: Facts): void {
+  const times = requests.map(({ at }) => at).toSorted((one, other) => one - other);
+  const close = times.filter(
+    (at, n) => at - (times[n - 1] ?? Number.NEGATIVE_INFINITY) < spacingMs / 2,
+  ).length;
+  facts.count("calls from a shared address", times.length);
+  facts.count("calls too soon after another", close);
+  if (close > times.length * CLOSE_CALLS)
+    facts.violate("spacing", `${close} of ${times.length} calls came within ${spacingMs / 2} ms of another`);
+}
+
+/** The share of them that load may bring too close together. */
+const CLOSE_CALLS = 0.03;

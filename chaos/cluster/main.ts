@@ -1,5 +1,6 @@
 /**
- * Minutes of kills, freezes, cut lines and dying databases against three instances on one PostgreSQL.
+ * Minutes of kills, freezes, cut lines, wrong clocks, dying databases and failovers against three instances on one
+ * PostgreSQL.
  *
  *     npm run chaos:cluster -- --seed 7 --minutes 2 [--viewers 40] [--project DIR]
  */
@@ -7,6 +8,9 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { commandLine } from "../command-line.ts";
 import { run } from "./run.ts";
+
+/** Of each judge; further ones are counted. */
+const SHOWN = 8;
 
 const { values } = commandLine({
   options: {
@@ -25,7 +29,11 @@ const { violations, counts } = await run({ seed, minutes, viewers, projectDir: r
 for (const [name, count] of [...counts].sort())
   process.stdout.write(`${String(count).padStart(9)}  ${name}\n`);
 process.stdout.write(`${String(violations.length).padStart(9)}  violations\n`);
-for (const violation of violations.slice(0, 50)) process.stdout.write(`VIOLATION ${violation}\n`);
+const judgeOf = (violation: string) => violation.slice(0, violation.indexOf(":"));
+for (const [judge, all] of Map.groupBy(violations, judgeOf)) {
+  for (const violation of all.slice(0, SHOWN)) process.stdout.write(`VIOLATION ${violation}\n`);
+  if (all.length > SHOWN) process.stdout.write(`          ${judge}: ${all.length - SHOWN} more\n`);
+}
 if (violations.length > 0) {
   process.stdout.write(
     `To play it again: npm run chaos:cluster -- --seed ${seed} --minutes ${minutes} --viewers ${viewers}\n`,

@@ -8,8 +8,8 @@ import { playMutants } from "../play-mutants.ts";
 
 const LIMIT_MINUTES = 0.7;
 const VIEWERS = 24;
-/** Starting, settling and judging come on top of the time of a run. */
-const SLACK_MS = 120_000;
+/** Starting, trials, settling and judging come on top of the time of a run. */
+const SLACK_MS = 200_000;
 
 playMutants({
   table: new URL("mutants.json", import.meta.url),

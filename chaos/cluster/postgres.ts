@@ -2,20 +2,22 @@
  * A throw-away PostgreSQL server on a free port, started from the programs that are installed, as a user that may run
  * it. It can be killed as by a power cut, and started again on what it has stored.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import { Client } from "pg";
 import { atExit } from "../at-exit.ts";
 import { freePorts } from "../service.ts";
 
 const OLDEST = 15;
-const PROGRAMS = ["initdb", "postgres", "pg_basebackup"];
+const PROGRAMS = ["initdb", "postgres", "pg_basebackup", "pg_dump", "psql"];
 const START_LIMIT_MS = 30_000;
+const execute = promisify(execFile);
 
 export interface Postgres {
   /** Names a database that may be filled. */
@@ -52,6 +54,20 @@ export async function run<Row extends object>(
   } finally {
     await client.end();
   }
+}
+
+/** Backs a database up into a file as SQL. */
+export async function dump({ bin }: Exclude<Installed, string>, from: Postgres, file: string): Promise<void> {
+  await execute(join(bin, "pg_dump"), ["--dbname", from.url, "--file", file]);
+}
+
+/** Fills an empty database from such a file. */
+export async function restore(
+  { bin }: Exclude<Installed, string>,
+  to: Postgres,
+  file: string,
+): Promise<void> {
+  await execute(join(bin, "psql"), ["-q", "-v", "ON_ERROR_STOP=1", "--dbname", to.url, "--file", file]);
 }
 
 /** The folder of the newest server's programs; undefined where none is new enough. */
@@ -102,7 +118,7 @@ export async function startPostgres(
     ? ["pg_basebackup", ["-h", "127.0.0.1", "-p", `${primary.port}`, "-R", "-c", "fast"]]
     : ["initdb", ["-A", "trust", "-E", "UTF8", "--locale=C"]];
   const common = ["-D", data, "-U", "relay", "--no-sync"];
-  execFileSync(join(bin, program), [...common, ...args], { ...asUser, stdio: "pipe" });
+  await execute(join(bin, program), [...common, ...args], asUser);
   const [port = 0] = await freePorts(1);
   const settings = [
     `unix_socket_directories=${folder}`,

@@ -1,7 +1,7 @@
 /** The service put together: store, upstream, rooms and HTTP, started in this order and stopped in the reverse. */
 import { isIPv6 } from "node:net";
+import type { FastifyInstance } from "fastify";
 import type { Clock } from "../clock.ts";
-import { unlessAborted } from "../deadline.ts";
 import { createServer } from "../http/server.ts";
 import { recordChat } from "../rooms/recorder.ts";
 import { Rooms } from "../rooms/rooms.ts";
@@ -34,51 +34,39 @@ export async function startService(
   telemetry: Telemetry,
   stopped?: AbortSignal,
 ): Promise<Service> {
+  await using starting = new AsyncDisposableStack(); // what is open, to be closed in reverse
   const { specs } = config.upstream;
   await assertLocal(specs); // first, with the pool: what these refuse must leave nothing open
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const file = { isBlanking: config.rooms.isBlanking };
-  const opening = openStore(config.storeUrl, clock, telemetry, config.shared, file).catch((error) => {
+  const opening = openStore(config.storeUrl, clock, telemetry, config.shared, file, stopped);
+  const store = await opening.catch((error) => {
     throw error instanceof StoreOpenError
       ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
       : error;
   });
-  const store = await (stopped ? unlessAborted(opening, stopped) : opening);
+  starting.defer(() => store.close());
+  if (config.restored) telemetry.cursorsMoved(await store.moveCursors()); // before a room is taken
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.paceOf(name);
     if (pace) egresses.share(name, pace);
   }
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
-  const app = await createServer({ rooms, egresses, telemetry, clock }, config.http).catch(async (error) => {
-    await store.close();
-    throw error;
-  });
-  const background = new AbortController();
+  const app = await createServer({ rooms, egresses, telemetry, clock }, config.http);
+  starting.defer(() => app.close());
+  starting.defer(() => egresses.close());
+  // Readiness goes off first; it can be asked for until the last stream has ended.
+  starting.defer(() => rooms.stop());
+  stopped?.throwIfAborted();
+  await listen(app, config);
 
+  const running = starting.move();
+  const background = new AbortController();
   const stop = async () => {
     background.abort();
     if (isShared(config.storeUrl)) await rooms.drain(config.drainMs);
-    // Readiness goes off first; it can be asked for until the last stream has ended.
-    await rooms.stop();
-    await egresses.close();
-    await app.close();
-    await store.close();
+    await running.disposeAsync();
   };
-  try {
-    if (config.restored) telemetry.cursorsMoved(await store.moveCursors());
-    stopped?.throwIfAborted();
-    const { host, port, reusePort } = config;
-    const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed on to Node as it is
-    await app.listen(listening);
-  } catch (error) {
-    await stop();
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === undefined) throw error;
-    const why = code === "EADDRINUSE" ? "another program uses it; " : "";
-    throw new Error(
-      `cannot listen on ${config.host} port ${config.port} (${code}): ${why}choose another by RELAY_HOST and RELAY_PORT, or --host and --port`,
-    );
-  }
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
   const recording = { rooms, store, clock, telemetry };
   for (const videoId of config.rooms.recorded) void recordChat(videoId, recording, background.signal);
@@ -89,4 +77,18 @@ export async function startService(
     stop,
     lost: store.lost,
   };
+}
+
+async function listen(app: FastifyInstance, { host, port, reusePort }: Config): Promise<void> {
+  const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed on to Node as it is
+  try {
+    await app.listen(listening);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === undefined) throw error;
+    const why = code === "EADDRINUSE" ? "another program uses it; " : "";
+    throw new Error(
+      `cannot listen on ${host} port ${port} (${code}): ${why}choose another by RELAY_HOST and RELAY_PORT, or --host and --port`,
+    );
+  }
 }

@@ -4,6 +4,7 @@
  */
 import type { CallTimes } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
@@ -22,6 +23,7 @@ import { Unread } from "./unread.ts";
 
 /** A page that takes longer would cost more messages than it brings: the upstream holds ten seconds. */
 const OPTIONAL_MS = 5000;
+const LEASE_RETRY = { firstMs: 200, maxMs: 1000 };
 
 export interface PollerSettings extends PaceSettings {
   /** The failure in a row that stops the room. */
@@ -194,12 +196,12 @@ export class Poller {
     const { clock, egress, settings, telemetry } = this.#parts;
     const now = clock.monotonic();
     const dueAt = Math.min(now, now - unreadMs + filledAfterMs(batch));
+    // A lease that cannot be proved just now soon can be, or is lost.
     const page = await this.#optional({ ...options, dueAt }, (own) =>
-      egress.liveChat.backlog(this.#videoId, batch.position, own),
-    ).catch((error) => {
-      if (isUnavailable(error)) return undefined; // the lease cannot be proved just now: the answer at hand is kept
-      throw error;
-    });
+      retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>
+        egress.liveChat.backlog(this.#videoId, batch.position, own),
+      ),
+    );
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
     // Anything inside the upstream's window is in the answer, so any cut-off inside the window works. The answer may have

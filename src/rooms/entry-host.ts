@@ -10,7 +10,7 @@ export type RoomState = (typeof ROOM_STATES)[number];
 /** How long the poll in hand of a room that is handed on may take, and how long others have it to themselves then. */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 
-export interface EntrySettings {
+interface EntrySettings {
   /** How long a video is remembered to have no chat, in milliseconds. */
   noChatMs: number;
 }

@@ -12,15 +12,13 @@ import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type RoomState } from "./entry-host.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { graceOver } from "./grace.ts";
-import { type Opened, type OpenRoom, openRoom, ownedElsewhere } from "./opening.ts";
-import { OwnedRoom } from "./owned-room.ts";
+import { type Opened, type OpenRoom, openRoom } from "./opening.ts";
+import type { OwnedRoom } from "./owned-room.ts";
 
 /** How a room is opened, if not for a viewer of a video of which nothing is known. */
 interface Opening {
   /** A room of this video that the store must have let go of first. */
   released?: Promise<void> | undefined;
-  /** Only an open room whose instance is gone is wanted. */
-  isAdoption?: true;
   /** The address, or network, that its first viewer asks from; none for an adoption. */
   address?: string;
 }
@@ -147,7 +145,7 @@ export class Entry {
 
   /** Takes up a room whose instance is gone, unless something is known of it here. */
   adopt(): void {
-    if (this.isVacant) this.#bootstrap({ isAdoption: true }).catch(() => {}); // it was reported
+    if (this.isVacant) this.#bootstrap().catch(() => {}); // it was reported
   }
 
   /** Ends the reading at the stop of the service, as `OwnedRoom.windDown`, once nothing is being opened or released. */
@@ -167,7 +165,7 @@ export class Entry {
   #bootstrap(how: Opening = {}): Promise<Opened> {
     const opening = this.#open(how);
     opening.catch((error) => {
-      if (this.#host.stopped.aborted || how.isAdoption) return; // the stop ended it, or another was first
+      if (this.#host.stopped.aborted) return; // the stop ended it
       this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error));
     });
     this.#state = { name: "bootstrapping", opening, isFound: false };
@@ -175,15 +173,12 @@ export class Entry {
   }
 
   /** Leaves "bootstrapping", whatever it finds. Rejects as `openRoom` does, and with CAPACITY. */
-  async #open({ released, isAdoption, address = "" }: Opening): Promise<Opened> {
+  async #open({ released, address = "" }: Opening): Promise<Opened> {
     await released;
     try {
       this.#host.assertPlace(this.videoId);
-      const owned = isAdoption && (await OwnedRoom.takeUp(this.videoId, this.#parts));
-      if (isAdoption && !owned && this.#waiting === 0) throw ownedElsewhere();
       const asked = { address, assertPlace: () => this.#found() };
-      const open = owned ? { owned } : await openRoom(this.videoId, asked, this.#parts, this.#host.stopped);
-      return this.#enterState(open);
+      return this.#enterState(await openRoom(this.videoId, asked, this.#parts, this.#host.stopped));
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
       else this.#vacate();

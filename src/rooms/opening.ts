@@ -78,6 +78,6 @@ async function lookForChat(
   return await OwnedRoom.bootstrap(videoId, opening, assertPlace, parts, stopped);
 }
 
-export function ownedElsewhere(): RelayError {
+function ownedElsewhere(): RelayError {
   return new RelayError("CAPACITY", "Another instance reads this chat.", { retryAfterMs: RETRY_AFTER_MS });
 }

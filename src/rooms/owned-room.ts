@@ -81,6 +81,7 @@ export class OwnedRoom {
     if (!hold) return undefined;
     // Another instance had it while this one waited, and left it.
     if (isGoingOn(hold.room, parts)) return { owned: OwnedRoom.#resume(hold, hold.room, parts) };
+    if (hold.room && !isReadable(hold.room)) parts.telemetry.checkpointUnreadable(videoId);
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
       return await OwnedRoom.#bootstrap(hold, assertPlace, egress, parts, signal);
@@ -99,6 +100,7 @@ export class OwnedRoom {
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
+    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // now: its age is of when it was taken
     const options: CallOptions = {
       lane: "opening",
       dueAt: clock.monotonic(), // of several, one is opened after the other: a page must not wait long for its answer
@@ -119,8 +121,7 @@ export class OwnedRoom {
     const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
     const unreadMs = Number.POSITIVE_INFINITY;
-    const sinceMs = hold.room && clock.now() - lastReadAgoMs(hold.room);
-    const unread = { ...page, gap: gap(sinceMs, reasonFor(hold.room?.end)), unreadMs };
+    const unread = { ...page, gap: gap(readAt, reasonFor(hold.room?.end)), unreadMs };
     const isShort = unreadBetween(page, first) <= settings.windowMs;
     const after = { gap: gap(page.wallAt, "unreachable"), isShort };
     const batches = withAnswer([unread], first.items, after, () => true);

@@ -206,7 +206,7 @@ export class MemoryStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.ownership.endAll();
+    this.ownership.close();
     this.followers.close();
   }
 

@@ -39,7 +39,7 @@ export const SHARED_DEFAULTS: PostgresSettings = {
 
 /**
  * `sqlite:<path>` (its folder is made where it is missing), `memory:`, or `postgres://…`, whose code is loaded only
- * then. Rejects with `StoreOpenError`.
+ * then. Rejects with `StoreOpenError`, and with the reason of `stopped` where that aborts while a server is waited for.
  */
 export async function openStore(
   url: string,
@@ -47,12 +47,13 @@ export async function openStore(
   telemetry: Telemetry,
   shared = SHARED_DEFAULTS,
   file = FILE_DEFAULTS,
+  stopped?: AbortSignal,
 ): Promise<ObservedStore> {
   if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
   if (isShared(url)) {
     const { openPostgres } = await import("./postgres/open.ts");
     const health = new StoreHealth(clock, telemetry);
-    const opened = await openPostgres(url, shared, clock, telemetry, health).catch(refuse);
+    const opened = await openPostgres(url, shared, clock, telemetry, health, stopped).catch(refuse);
     return new ObservedStore(opened, clock, telemetry, health);
   }
   const [, path] = SQLITE_URL.exec(url) ?? [];

@@ -2,6 +2,7 @@
  * A message as the log holds it. It is encoded once, when it is stored; from then on only this form moves through the
  * service.
  */
+import type { RoomEnd } from "../protocol/chat.ts";
 import type { Message } from "../protocol/message.ts";
 
 /**
@@ -28,6 +29,17 @@ export function encodeMessage(message: Message): EncodedMessage {
 
 export function decodeMessage({ body, details }: EncodedMessage): Message {
   return { ...JSON.parse(body), details: JSON.parse(details) };
+}
+
+/** As a store keeps it, UTF-8 without lone surrogates: so what is handed over to followers is what is read later. */
+export function wellFormed<M extends EncodedMessage>(message: M): M {
+  const { id, body, details } = message;
+  return { ...message, id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
+}
+
+/** A room's end from the JSON text that a store holds; null while the room is open. */
+export function decodeEnd(text: string | null): RoomEnd | null {
+  return text === null ? null : (JSON.parse(text) as RoomEnd);
 }
 
 /** The JSON text that a reader gets: the eight fields, with `details` as a ninth when it asked for them. */

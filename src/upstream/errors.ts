@@ -18,6 +18,8 @@ export class UpstreamError extends Error {
   readonly fault: Fault;
   /** Set where the host could not be reached; the message begins with its name. */
   readonly unreachable: Unreachable | undefined;
+  /** Whether a connection broke before an answer began. */
+  readonly isBroken: boolean;
   /** What the upstream asked to wait (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** Whether an upstream in order said so: a wall in place of a page is no failure of the address. */
@@ -29,6 +31,7 @@ export class UpstreamError extends Error {
     options: {
       retryAfterMs?: number | undefined;
       unreachable?: Unreachable;
+      isBroken?: boolean;
       isWall?: boolean;
       cause?: unknown;
     } = {},
@@ -37,6 +40,7 @@ export class UpstreamError extends Error {
     this.fault = fault;
     this.retryAfterMs = options.retryAfterMs;
     this.unreachable = options.unreachable;
+    this.isBroken = options.isBroken ?? false;
     this.isWall = options.isWall ?? false;
   }
 }
@@ -63,6 +67,12 @@ export function isOutage(error: unknown): boolean {
 export function isUnreached(error: unknown): boolean {
   if (error instanceof UpstreamError) return error.unreachable !== undefined;
   return error instanceof Error && isUnreached(error.cause);
+}
+
+/** Whether the error, or what caused it, is that no answer began: the host was not reached, or the connection broke. */
+export function isUnanswered(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.isBroken || error.unreachable !== undefined;
+  return error instanceof Error && isUnanswered(error.cause);
 }
 
 /** Whether the error, or what caused it, is that there was no connection to a host. */

@@ -31,8 +31,8 @@ export function gateBench(
   settings: Partial<GateSettings> = {},
   telemetry = new Telemetry(silentLog),
   egress = "direct",
+  clock = new FakeClock(),
 ) {
-  const clock = new FakeClock();
   const gateSettings = { ...SETTINGS, ...settings };
   const capacity = new Capacity(gateSettings);
   const gate = new Gate({ name: egress, settings: gateSettings, clock, telemetry, capacity });

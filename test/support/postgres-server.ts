@@ -22,14 +22,36 @@ export async function testPostgres(): Promise<Found> {
   return { skip: false, server };
 }
 
-/** The URL of a schema of its own, which goes with the test. */
-export async function ownSchema(t: TestContext, { url }: PostgresServer): Promise<string> {
-  const schema = `relay_${randomBytes(6).toString("hex")}`;
+/** The URL of a schema of its own, which goes with the test. `schema`: its name as SQL writes it. */
+export async function ownSchema(
+  t: TestContext,
+  { url }: PostgresServer,
+  schema = `relay_${randomBytes(6).toString("hex")}`,
+): Promise<string> {
   await run(url, `create schema ${schema}`);
   t.after(() => run(url, `drop schema ${schema} cascade`).catch(() => {}));
-  return withOption(url, `-c search_path=${schema}`);
+  return withSearchPath(url, schema);
 }
 
-function withOption(url: string, option: string): string {
+/** A schema of its own whose time stands where the test sets it, in wall milliseconds. */
+export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
+  const schema = `relay_${randomBytes(6).toString("hex")}`;
+  await ownSchema(t, server, schema);
+  // The schema comes first: so its clock is found before PostgreSQL's.
+  const url = withSearchPath(server.url, `${schema},pg_catalog`);
+  await run(url, "create table wall (at timestamptz not null)");
+  await run(url, "insert into wall values ('epoch')");
+  await run(
+    url,
+    "create function clock_timestamp() returns timestamptz language sql volatile as 'select at from wall'",
+  );
+  const setTime = async (ms: number) => {
+    await run(url, "update wall set at = 'epoch'::timestamptz + $1::float8 * interval '1 ms'", [ms]);
+  };
+  return { url, setTime };
+}
+
+export function withSearchPath(url: string, path: string): string {
+  const option = `-c search_path=${path.replaceAll(" ", "\\ ")}`;
   return `${url}${url.includes("?") ? "&" : "?"}options=${encodeURIComponent(option)}`;
 }

@@ -1,6 +1,7 @@
 /** The log of a room, as a poller writes it. */
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { Appender } from "../../src/reading/log/appender.ts";
+import { memoryOf } from "../../src/reading/log/checkpoint.ts";
 import type { Gap } from "../../src/reading/log/gap.ts";
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
@@ -9,6 +10,7 @@ import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";
 import { POSITION } from "./position.ts";
 import { UTC } from "./read-messages.ts";
+import { own } from "./store-reading.ts";
 import { observe } from "./store-subject.ts";
 
 export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
@@ -30,11 +32,15 @@ export async function roomLog(
     telemetry,
     settings: { ...CONTEXT, isBlanking },
   };
-  const appender = new Appender(parts, await store.claim("a-room-log1"));
+  const hold = await own(store, "a-room-log1");
+  const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
   let after = suspected;
   return async (...actions: JsonObject[]): Promise<string[]> => {
     const { items } = readActions(actions, CONTEXT);
-    const added = await appender.appendOnce([{ items, after }], { position: POSITION, readAt: 0 });
+    const added = await appender.appendOnce([{ items, after }], {
+      position: POSITION,
+      startedAt: clock.monotonic(),
+    });
     after = undefined;
     return added.map(({ body }) => {
       const { type, id, message } = JSON.parse(body);

@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
-import type { ClaimedRoom, Store } from "../../src/store/port.ts";
+import type { StoreEngine } from "../../src/store/observed.ts";
+import type { Hold } from "../../src/store/ownership.ts";
+import type { Store } from "../../src/store/port.ts";
 import type { EncodedMessage, StoredMessage } from "../../src/store/stored-message.ts";
 
 /** A message whose text follows from its id, so that a changed one is seen. */
@@ -14,11 +16,11 @@ export function messages(ids: readonly (string | number)[]): EncodedMessage[] {
   return ids.map((id) => message(String(id)));
 }
 
-/** Claims a room that nobody else owns. */
-export async function own(store: Pick<Store, "claim">, videoId: string): Promise<ClaimedRoom> {
-  const claimed = await store.claim(videoId);
-  assert.ok(claimed);
-  return claimed;
+/** Takes a room that nobody else owns. */
+export async function own(store: Pick<StoreEngine, "ownership">, videoId: string): Promise<Hold> {
+  const hold = await store.ownership.take(videoId);
+  assert.ok(hold);
+  return hold;
 }
 
 /** What a room holds if these ids were added to it after cursor `after`. */

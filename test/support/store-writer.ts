@@ -5,8 +5,9 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../src/clock.ts";
+import type { ObservedStore } from "../../src/store/observed.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
-import { type Store, StoreError } from "../../src/store/port.ts";
+import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { nthId } from "./store-process.ts";
@@ -23,12 +24,13 @@ try {
 }
 
 /** Appends what follows the room's head, each time with some that the room holds already. */
-async function write(store: Store, videoId: string): Promise<never> {
+async function write(store: ObservedStore, videoId: string): Promise<never> {
   const claim = await own(store, videoId);
+  const base = claim.room?.base ?? claim.head;
   let { head } = claim;
   for (let size = 1; ; size = (size % 7) + 1) {
     try {
-      const next = head - claim.base;
+      const next = head - base;
       const ids = [];
       for (let n = Math.max(0, next - 2); n < next + size; n++) ids.push(nthId(videoId, n));
       await store.append(claim, head, messages(ids), `${head + size}`);

@@ -8,7 +8,7 @@ import type { Message } from "../../protocol/message.ts";
 import { retry } from "../../retry.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { type Claim, isUnavailable, type MessageSearch } from "../../store/port.ts";
+import { type Claim, isUnavailable, type MessageSearch, StoreError } from "../../store/port.ts";
 import { type EncodedMessage, encodeMessage, type StoredMessage } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
@@ -165,11 +165,21 @@ export class Appender {
     });
   }
 
-  /** Takes up the head as it is in the store. Rejects as `Store.getRoom` does. */
+  /**
+   * Takes up the head as it is in the store. Rejects as `Store.getRoom` does, and with "fenced" where the store has lost
+   * what it had acknowledged: cursors would be given out twice.
+   */
   async #foundFinished(): Promise<boolean> {
-    const record = await this.#parts.store.getRoom(this.#claim.videoId);
-    if (record) this.#head = record.head;
-    return record !== undefined && record.end !== null;
+    const { videoId } = this.#claim;
+    const record = await this.#parts.store.getRoom(videoId);
+    if (!record) return false;
+    if (record.head < this.#head)
+      throw new StoreError(
+        "fenced",
+        `room ${videoId}: the store ends at ${record.head}, before ${this.#head}`,
+      );
+    this.#head = record.head;
+    return record.end !== null;
   }
 
   /** Tries until the store is available; meanwhile the room counts as blocked. */

@@ -75,16 +75,16 @@ export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
 }
 
 /**
- * The memory of a room that is read on. Where what is stored cannot be read, that is reported, and what may be missing
- * since it was stored is remembered in its place; in a replay nothing can be.
+ * The memory of a room that is read on. Where it cannot be read, that is reported, and what may be missing since it was
+ * stored is remembered in its place; in a replay nothing can be.
  */
 export function memoryOf(
   room: RoomRecord | undefined,
   isReplay: boolean,
   { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
 ): RoomMemory {
-  if (!room) return { ...NO_MEMORY, gap: undefined };
-  const memory = isReadable(room) ? readMemory(asObject(parseJson(room.checkpoint)) ?? {}) : undefined;
+  if (!room || !isReadable(room)) return { ...NO_MEMORY, gap: undefined };
+  const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
   if (memory) return memory;
   telemetry.checkpointUnreadable(room.videoId);
   const sinceMs = clock.now() - lastReadAgoMs(room);

@@ -1,23 +1,28 @@
 /**
- * The connections to the database: two bounded pools, so that a wave of reads never keeps a lease from being renewed.
- * Every statement has a time limit here and at the server. Once a connection is lost no older one is trusted: a
+ * The connections to the database: bounded pools, so that no wave of reads or writes keeps a lease from being renewed.
+ * A write waits for its turn as long as it takes: whoever gave up and tried again would begin at the queue's end. Every
+ * statement has a time limit here and at the server. Once a connection is lost no older one is trusted: a
  * server that is back is found by the next statement, not by the time-out of a dead connection.
  */
+import { Socket } from "node:net";
 import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
 import { StoreError } from "../port.ts";
 import { isConnectionLost, type Place, unavailable } from "./error.ts";
-import { Turns } from "./turns.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** How long a statement may take, in milliseconds, and how long a new connection. */
 const STATEMENT_LIMIT_MS = 5000;
 const CONNECT_LIMIT_MS = 3000;
 const LOCK_LIMIT_MS = 2000;
-/** How long a statement waits for one of the connections. */
-const TURN_LIMIT_MS = 3000;
+/** How long a read waits for one of the connections: somebody waits for what it brings. */
+const READ_TURN_LIMIT_MS = 3000;
 const IDLE_LIMIT_MS = 30_000;
+/** How long the end waits for the server: one that is silent must not hold up the process. */
+const CLOSE_LIMIT_MS = 500;
 
-const POOLS = { writes: 3, reads: 4 } as const;
+const POOLS = { writes: 3, reads: 4, leases: 1 } as const;
 export type Lane = keyof typeof POOLS;
 
 /** By which an instance's sessions are known in the database. */
@@ -39,25 +44,29 @@ export class Connections {
   readonly #listenConfig: ClientConfig;
   readonly #config: ClientConfig;
   readonly #pools: Record<Lane, Pool>;
-  readonly #turns: Record<Lane, Turns>;
+  readonly #turns: Record<Lane, Semaphore>;
+  /** All that are open or being opened, each with its end. */
+  readonly #sockets = new Map<Socket, Promise<void>>();
   readonly #begun = new Set<Promise<unknown>>();
-  #isClosed = false;
+  readonly #closed = new AbortController();
 
   /** `listenUrl`: leads to the server directly where `url` leads to a pooler. Throws where a URL cannot be read. */
   constructor(url: string, listenUrl: string | undefined, clock: Clock) {
-    this.#config = clientConfig(url);
-    this.#listenConfig = listenUrl ? clientConfig(listenUrl) : this.#config;
+    const stream = () => this.#newSocket();
+    this.#config = { ...clientConfig(url), stream };
+    this.#listenConfig = listenUrl ? { ...clientConfig(listenUrl), stream } : this.#config;
     this.#clock = clock;
-    this.place = placeOf(this.#config);
-    const turns = (lane: Lane) => new Turns(POOLS[lane], TURN_LIMIT_MS, clock);
-    this.#turns = { writes: turns("writes"), reads: turns("reads") };
-    this.#pools = { writes: this.#newPool("writes"), reads: this.#newPool("reads") };
+    this.place = placeOf(clientConfig(url));
+    this.#turns = forLanes((lane) => new Semaphore(POOLS[lane]));
+    this.#pools = forLanes((lane) => this.#newPool(lane));
   }
 
   /** The rows of one statement. Rejects with `StoreError` "unavailable". */
   async query<Row extends object>(lane: Lane, text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    if (this.#isClosed) throw new StoreError("unavailable", "the store is closed");
-    const running = this.#turns[lane].run(() => this.#run<Row>(this.#pools[lane], text, values));
+    using limit = lane === "reads" ? new Deadline(this.#clock, READ_TURN_LIMIT_MS) : undefined;
+    const closed = this.#closed.signal;
+    const waiting = limit ? AbortSignal.any([closed, limit.signal]) : closed;
+    const running = this.#turns[lane].run(() => this.#run<Row>(this.#pools[lane], text, values), waiting);
     this.#begun.add(running);
     try {
       return await running;
@@ -77,9 +86,9 @@ export class Connections {
     }
   }
 
-  /** Runs something on a connection of its own, however long it takes. Rejects with what PostgreSQL throws. */
+  /** Runs something on a connection of its own. Rejects with what PostgreSQL throws. */
   alone<T>(act: (client: Client) => Promise<T>): Promise<T> {
-    return withClient({ ...this.#config, query_timeout: 0 }, act);
+    return withClient(this.#config, act);
   }
 
   /** The same, on a connection to the server itself. */
@@ -87,11 +96,27 @@ export class Connections {
     return withClient(this.#listenConfig, act);
   }
 
-  /** Waits for what was begun. */
+  /** Rejects what waits for a connection, and waits for what runs, up to half a second: then that is rejected, too. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closed.abort(new StoreError("unavailable", "the store is closed"));
+    using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
+    limit.signal.addEventListener("abort", () => {
+      for (const socket of this.#sockets.keys()) socket.destroy();
+    });
     while (this.#begun.size > 0) await Promise.allSettled(this.#begun);
     for (const pool of Object.values(this.#pools)) end(pool);
+    while (this.#sockets.size > 0) await Promise.all(this.#sockets.values());
+  }
+
+  #newSocket(): Socket {
+    const socket = new Socket();
+    const closed = Promise.withResolvers<void>();
+    this.#sockets.set(socket, closed.promise);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      closed.resolve();
+    });
+    return socket;
   }
 
   #newPool(lane: Lane): Pool {
@@ -110,11 +135,15 @@ export class Connections {
   #retire(pool: Pool): void {
     this.lostAt = this.#clock.monotonic();
     for (const [lane, current] of Object.entries(this.#pools) as [Lane, Pool][]) {
-      if (current !== pool || this.#isClosed) continue;
+      if (current !== pool || this.#closed.signal.aborted) continue;
       this.#pools[lane] = this.#newPool(lane);
       end(pool);
     }
   }
+}
+
+function forLanes<T>(make: (lane: Lane) => T): Record<Lane, T> {
+  return { writes: make("writes"), reads: make("reads"), leases: make("leases") };
 }
 
 async function withClient<T>(config: ClientConfig, act: (client: Client) => Promise<T>): Promise<T> {

@@ -20,12 +20,13 @@ const RESERVE = `with demand as (
   ), gone as (
     delete from egress_demand where name = $1 and until < clock_timestamp() - interval '1 hour'
   ), turn as (
-    insert into egress as e (name, next_at) values ($1, clock_timestamp() + $3 * interval '1 ms')
-    on conflict (name) do update set next_at = $3 * interval '1 ms'
-      + greatest(least(e.next_at, clock_timestamp() + interval '1 minute'), clock_timestamp())
+    insert into egress as e (name, next_at) values ($1, clock_timestamp() + ($3::float8 + $5) * interval '1 ms')
+    on conflict (name) do update set next_at = $3 * interval '1 ms' + greatest(
+      least(e.next_at, clock_timestamp() + interval '1 minute'), clock_timestamp() + $5 * interval '1 ms')
     returning next_at - $3 * interval '1 ms' as at, cooldown_until, pages_until
   )
-  select greatest(0, extract(epoch from at - clock_timestamp()) * 1000)::float8 as "waitMs",
+  select (extract(epoch from clock_timestamp()) * 1000)::float8 as now,
+    (extract(epoch from at) * 1000)::float8 as "startAt",
     ${leftMs("cooldown_until")} as "cooldownMs",
     ${leftMs("pages_until")} as "pageCooldownMs",
     (select coalesce(sum(polls_per_second), 0) from egress_demand
@@ -40,8 +41,8 @@ const COOL_DOWN = `insert into egress as e (name, next_at, cooldown_until, pages
 
 export function paceOf(egress: string, instance: string, connections: Database): SharedPace {
   return {
-    async reserve(spacingMs, pollsPerSecond) {
-      const values = [egress, instance, spacingMs, pollsPerSecond];
+    async reserve({ spacingMs, aheadMs, pollsPerSecond }) {
+      const values = [egress, instance, spacingMs, pollsPerSecond, aheadMs];
       const [row] = await connections.query<Reservation>("writes", RESERVE, values);
       if (!row) throw new Error("a reservation gave no row");
       return row;

@@ -4,10 +4,16 @@ import { StoreError } from "../port.ts";
 /** Where the database is, as lines name it: without user and password. */
 export type Place = string;
 
+const NO_SCHEMA =
+  "has no schema that search_path names and this user may use: create it, or name another in the URL's options";
+
 /** By SQLSTATE, or its class: what a start cannot wait for, with what to do. */
 const ADVICE: Readonly<Record<string, string>> = {
   "28": "refuses the user or the password: name the right ones in the URL, PGUSER or PGPASSWORD",
   "3D": "has no such database: create it, or name another",
+  "3F": NO_SCHEMA,
+  "42602": NO_SCHEMA,
+  "22023": "refuses a setting in the URL's options or PGOPTIONS: see how search_path is written there",
   "42": "does not let this user work in it: grant it the right to create tables there, or name another database",
   "25006": "is read-only: name the primary, not a standby",
 };

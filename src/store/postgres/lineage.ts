@@ -3,12 +3,15 @@
  * given may be lost: then all rooms move to cursors that nobody can hold, with what they hold.
  */
 import type { Database } from "./connections.ts";
-import { LINEAGE, SCHEMA_VERSION } from "./schema.ts";
+import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./schema.ts";
 import { SQL } from "./tables.ts";
+
+/** A row is written for each room: a million take some seconds. */
+const MOVE_LIMIT_MS = 600_000;
 
 /** After the store was emptied. */
 const REFOUND = `insert into store (schema_version, oldest_version, generation, lineage)
-  values (${SCHEMA_VERSION}, 1, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE}) on conflict do nothing`;
+  values (${SCHEMA_VERSION}, ${OLDEST_VERSION}, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE}) on conflict do nothing`;
 
 /**
  * Takes up the server's lineage. Rooms move where it was another, unless they are kept (a failover that loses nothing),
@@ -19,9 +22,10 @@ export function adoptLineage(
   { isRestored, isKept }: { isRestored: boolean; isKept: boolean },
 ): Promise<number> {
   return connections.alone(async (client) => {
-    await client.query("set statement_timeout = 0");
+    await client.query(`set statement_timeout = ${MOVE_LIMIT_MS}`);
     await client.query(REFOUND);
-    const { rows } = await client.query<{ rooms: number }>(SQL.move, [isRestored, isKept]);
+    const move = { text: SQL.move, values: [isRestored, isKept], query_timeout: MOVE_LIMIT_MS };
+    const { rows } = await client.query<{ rooms: number }>(move);
     return rows[0]?.rooms ?? 0;
   });
 }

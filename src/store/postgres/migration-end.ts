@@ -2,11 +2,12 @@
 import { Client } from "pg";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
+import { decodeEnd } from "../stored-message.ts";
 import { APPLICATION, clientConfig, placeOf } from "./connections.ts";
 import { type Place, unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
 import { MIGRATION_TABLE, migrate } from "./schema.ts";
-import { ms, toEnd, toMessage } from "./tables.ts";
+import { ms, toMessage } from "./tables.ts";
 import { fromColumn, toColumn } from "./text.ts";
 
 /** An instance that runs says something on its listening connection more often. */
@@ -164,5 +165,5 @@ export class PostgresMigrationEnd implements MigrationEnd {
 }
 
 function toRoom({ checkpoint, end, ...row }: MovedRow): MovedRoom {
-  return { ...row, checkpoint: fromColumn(checkpoint), end: toEnd(end) };
+  return { ...row, checkpoint: fromColumn(checkpoint), end: decodeEnd(end) };
 }

@@ -9,8 +9,10 @@ import type { Client } from "pg";
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Database } from "./connections.ts";
+import { SCHEMA } from "./schema.ts";
 
-const CHANNEL = "relay";
+/** A database may hold several clusters, each in a schema of its own. */
+const CHANNEL = `'relay_' || ${SCHEMA}::oid`;
 /** PostgreSQL takes less than 8000 bytes. */
 const MAX_PAYLOAD = 7000;
 const SPACING_MS = 20;
@@ -40,11 +42,10 @@ export class Notifications {
   #isSaying = false;
   #isHearing = false;
   #proof: { text: string; heard(): void } | undefined;
-  readonly #listening: Promise<void>;
 
   constructor(parts: NotificationsParts) {
     this.#parts = parts;
-    this.#listening = this.#listen();
+    void this.#listen();
   }
 
   /** Whether what other instances say is heard. */
@@ -58,9 +59,9 @@ export class Notifications {
     if (!this.#isSaying) void this.#say();
   }
 
-  async close(): Promise<void> {
+  /** Its connection goes with the others. */
+  close(): void {
     this.#closed.abort();
-    await this.#listening;
   }
 
   async #say(): Promise<void> {
@@ -71,9 +72,7 @@ export class Notifications {
       this.#unsaid = new Map();
       const payloads = packed(texts);
       await connections
-        .query("writes", `select pg_notify('${CHANNEL}', payload) from unnest($1::text[]) payload`, [
-          payloads,
-        ])
+        .query("writes", `select pg_notify(${CHANNEL}, payload) from unnest($1::text[]) payload`, [payloads])
         .catch(() => {}); // the sweep finds it
       await clock.sleep(SPACING_MS);
     }
@@ -88,7 +87,7 @@ export class Notifications {
       await connections
         .listening((client) => this.#hear(client))
         .catch((error: unknown) => {
-          if (this.#isHearing) telemetry.notificationsLost(error);
+          if (this.#isHearing && !signal.aborted) telemetry.notificationsLost(error);
         });
       this.#isHearing = false;
       const { least, most } = RECONNECT_MS;
@@ -98,7 +97,7 @@ export class Notifications {
 
   /** Hears until the connection fails or the store is closed. */
   async #hear(client: Client): Promise<void> {
-    const { clock, telemetry } = this.#parts;
+    const { clock, connections, telemetry } = this.#parts;
     const { signal } = this.#closed;
     const gone = new Promise<never>((_, reject) => {
       client.on("error", reject);
@@ -106,7 +105,9 @@ export class Notifications {
     });
     gone.catch(() => {});
     client.on("notification", ({ payload = "" }) => this.#take(payload));
-    await client.query(`listen ${CHANNEL}`);
+    // Its own URL need not name the schema.
+    const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
+    await client.query(`listen ${row?.channel}`);
     this.#isHearing = await this.#proved();
     telemetry.notificationsHeard(this.#isHearing);
     this.#parts.missed();
@@ -128,7 +129,7 @@ export class Notifications {
       () => false,
       () => false,
     );
-    await connections.query("writes", `select pg_notify('${CHANNEL}', $1)`, [this.#proof.text]);
+    await connections.query("writes", `select pg_notify(${CHANNEL}, $1)`, [this.#proof.text]);
     const isHeard = await Promise.race([proof.promise.then(() => true), late]);
     over.abort();
     this.#proof = undefined;

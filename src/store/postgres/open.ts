@@ -1,5 +1,7 @@
 /** From a URL to a store that answers, or to one line that says why there is none. Loaded for a PostgreSQL URL alone. */
 import type { Clock } from "../../clock.ts";
+import { unlessAborted } from "../../deadline.ts";
+import { retry } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreHealth } from "../health.ts";
 import { StoreError } from "../port.ts";
@@ -11,35 +13,42 @@ import { migrate } from "./schema.ts";
 
 /** How long a start waits for a server that cannot be reached, in milliseconds. */
 const START_LIMIT_MS = 12_000;
-const RETRY_MS = 500;
+const RETRY = { firstMs: 500, maxMs: 500 };
 
-/** Rejects with `StoreError` whose message is one line without the password. */
+/**
+ * Rejects with `StoreError` whose message is one line without the password, and with the reason of `stopped` where that
+ * aborts before the store answers; nothing is left open then.
+ */
 export async function openPostgres(
   url: string,
   settings: PostgresSettings,
   clock: Clock,
   telemetry: Telemetry,
   health: StoreHealth,
+  stopped = new AbortController().signal,
 ): Promise<PostgresStore> {
   const connections = fromUrl(() => new Connections(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
-  for (let isFirst = true; ; isFirst = false) {
-    try {
-      await connections.alone(migrate);
-      const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
-      if (rooms > 0) telemetry.lineageAdopted(rooms);
-      return new PostgresStore({ connections, clock, telemetry, health, settings });
-    } catch (error) {
-      const advice = adviceFor(error);
-      if (advice === undefined && clock.monotonic() < until) {
-        if (isFirst) telemetry.storeAwaited(reasonOf(error), START_LIMIT_MS);
-        await clock.sleep(RETRY_MS);
-        continue;
-      }
-      await connections.close();
-      throw cannotOpen(error, connections.place);
-    }
+  let isAwaited = false;
+  const prepare = async () => {
+    await connections.alone(migrate);
+    const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
+    if (rooms > 0) telemetry.lineageAdopted(rooms);
+  };
+  const mayPass = (error: unknown) => {
+    if (stopped.aborted || adviceFor(error) !== undefined || clock.monotonic() >= until) return false;
+    if (!isAwaited) telemetry.storeAwaited(reasonOf(error), START_LIMIT_MS);
+    isAwaited = true;
+    return true;
+  };
+  try {
+    await retry(RETRY, clock, stopped, mayPass, () => unlessAborted(prepare(), stopped));
+  } catch (error) {
+    await connections.close();
+    stopped.throwIfAborted();
+    throw cannotOpen(error, connections.place);
   }
+  return new PostgresStore({ connections, clock, telemetry, health, settings });
 }
 
 /** Why a database cannot be opened, and what to do. */

@@ -80,14 +80,17 @@ export class PostgresOwnership implements Ownership {
   }
 
   /** See `Hold.assertHeld`. */
-  assertHeld({ videoId, epoch }: Claim): void {
+  assertHeld(claim: Claim): void {
+    if (this.#parts.clock.monotonic() >= this.leaseOf(claim).provenUntil) {
+      throw new StoreError("unavailable", `room ${claim.videoId}: its lease cannot be proved`);
+    }
+  }
+
+  /** The lease of a claim that has not ended. Throws `StoreError` "fenced" where it has. */
+  leaseOf({ videoId, epoch }: Claim): Lease {
     const lease = this.#leases.get(videoId);
-    if (lease?.epoch !== epoch) {
-      throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
-    }
-    if (this.#parts.clock.monotonic() >= lease.provenUntil) {
-      throw new StoreError("unavailable", `room ${videoId}: its lease cannot be proved`);
-    }
+    if (lease?.epoch === epoch) return lease;
+    throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
   }
 
   /** See `Hold.giveBack`. */
@@ -147,7 +150,7 @@ export class PostgresOwnership implements Ownership {
   async #free(claims: readonly Claim[]): Promise<void> {
     const { connections, health, notify } = this.#parts;
     type Row = { video_id: string; is_open: boolean };
-    const freeing = connections.query<Row>("writes", SQL.giveBack, arrays(claims));
+    const freeing = connections.query<Row>("leases", SQL.giveBack, arrays(claims));
     const rows = await health.report("giveBack", freeing).catch(() => []); // it was reported
     for (const { video_id, is_open } of rows) if (is_open) notify(video_id, "free");
   }
@@ -171,7 +174,7 @@ export class PostgresOwnership implements Ownership {
     const claims = this.#claims();
     const sentAt = clock.monotonic();
     try {
-      const renewing = connections.query<{ video_id: string }>("writes", SQL.renew, [
+      const renewing = connections.query<{ video_id: string }>("leases", SQL.renew, [
         ...arrays(claims),
         leaseMs,
       ]);

@@ -21,7 +21,7 @@ import {
   type RoomSummary,
   StoreError,
 } from "../port.ts";
-import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import type { Database } from "./connections.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
@@ -76,6 +76,8 @@ export class PostgresStore implements StoreEngine {
   readonly #interest: Interest;
   readonly #sweep: Sweep;
   readonly #notifications: Notifications | undefined;
+  readonly #writes = new Set<Promise<unknown>>();
+  #isClosing = false;
 
   constructor({ connections, clock, telemetry, health, settings }: PostgresParts) {
     const { graceMs, leaseMs, isNotifying, isSynchronous } = settings;
@@ -207,13 +209,22 @@ export class PostgresStore implements StoreEngine {
 
   /** What the database does not take in time runs out. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     this.followers.close();
     this.#sweep.close();
     using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
-    const closing = Promise.all([this.#interest.close(), this.ownership.close()]);
-    await unlessAborted(closing, limit.signal).catch(() => {});
-    await this.#notifications?.close();
+    const closing = Promise.allSettled([...this.#writes, this.#interest.close()]);
+    await unlessAborted(
+      closing.then(() => this.ownership.close()),
+      limit.signal,
+    ).catch(() => {});
+    this.#notifications?.close();
     await this.#connections.close();
+  }
+
+  async #begun<T>(write: Promise<T>): Promise<T> {
+    this.#writes.add(write);
+    return await write.finally(() => this.#writes.delete(write));
   }
 
   /** A write under a claim: what it resolves to, unless it was fenced, or a room as it stands fenced it. */
@@ -224,7 +235,8 @@ export class PostgresStore implements StoreEngine {
   ): Promise<T> {
     const { videoId } = claim;
     try {
-      const outcome = await act();
+      if (!this.#isClosing) this.ownership.leaseOf(claim);
+      const outcome = await this.#begun(act());
       if ("value" in outcome) return outcome.value;
       assertOwner(outcome.fencedBy, claim, expectedHead);
       throw new StoreError("fenced", `room ${videoId}: it was given back, or is finished`);
@@ -238,9 +250,4 @@ export class PostgresStore implements StoreEngine {
 
 function toColumns(messages: readonly EncodedMessage[]): string[][] {
   return (["id", "body", "details"] as const).map((key) => messages.map((message) => toColumn(message[key])));
-}
-
-/** As it is read later: so that what is handed over to followers is the same. */
-function wellFormed({ id, body, details }: EncodedMessage): EncodedMessage {
-  return { id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
 }

@@ -9,8 +9,14 @@ import { HALF_FILLED, StoreError } from "../port.ts";
 /** The key of the lock under which one instance migrates, the same for every release. */
 const MIGRATION_LOCK = 7_107_324_115;
 
+/** The schema that a program must know which uses a database made by this one. */
+export const OLDEST_VERSION = 3;
+
 /** Stands in a database that a migration has not filled to its end, and holds how far it has. */
 export const MIGRATION_TABLE = "relay_migration";
+
+/** The first schema of `search_path`, in which all tables are. */
+export const SCHEMA = "quote_ident(current_schema())::regnamespace";
 
 /** Where the server stands in its history: it moves on when a standby is promoted, or another server put in its place. */
 export const LINEAGE = `(select system_identifier::text from pg_control_system())
@@ -32,7 +38,7 @@ const STEPS: readonly string[] = [
      lineage text not null
    );
    insert into store (schema_version, oldest_version, generation, lineage)
-     values (0, 3, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE});
+     values (0, ${OLDEST_VERSION}, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE});
 
    create table room (
      video_id text collate "C" primary key,
@@ -134,7 +140,8 @@ const STEPS: readonly string[] = [
    #variable_conflict use_column
    declare me text;
    begin
-     select owner into me from room where video_id = v and epoch = e and owner is not null for no key update;
+     select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
+       for no key update;
      if not found then
        return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
      elsif final = 'released' and exists (select from interest i
@@ -161,7 +168,8 @@ const STEPS: readonly string[] = [
        relay_append_1(text, bigint, text, bigint, text[], text[], text[], text, timestamptz, interval);
      update room r set shift = r.shift + far, base = r.base + far, floor = r.floor + far, head = r.head + far,
        epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch'
-     from (select video_id, greatest(moment, head + 1) - base as far from room where base < moment or not is_restored) m
+     from (select video_id, greatest(moment, head + 1) - base as far from room
+       where checkpoint is not null and (base < moment or not is_restored)) m
      where r.video_id = m.video_id;
      get diagnostics rooms = row_count;
      return rooms;
@@ -250,12 +258,12 @@ async function versions(client: Client): Promise<Versions> {
   // By the snapshot: what `to_regclass` has not found it may go on not finding in the same transaction.
   const { rows: found } = await client.query<{ names: string[] }>(
     `select array_agg(relname::text) as names from pg_class
-     where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = current_schema()::regnamespace`,
+     where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = ${SCHEMA}`,
   );
   const names = found[0]?.names ?? [];
   if (!names.includes("store")) return { schema_version: 0, oldest_version: 1 };
   const { rows } = await client.query<Versions>("select schema_version, oldest_version from store");
-  const emptied = { schema_version: SCHEMA_VERSION, oldest_version: 1 }; // under running instances
+  const emptied = { schema_version: SCHEMA_VERSION, oldest_version: OLDEST_VERSION }; // under running instances
   return { ...(rows[0] ?? emptied), is_half: names.includes(MIGRATION_TABLE) };
 }
 

@@ -1,7 +1,6 @@
 /** The engine's statements, and the rows they bring, in the port's terms. Times and ages are the database's. */
-import type { RoomEnd } from "../../protocol/chat.ts";
 import type { RoomRecord, RoomSummary } from "../port.ts";
-import type { StoredMessage } from "../stored-message.ts";
+import { decodeEnd, type StoredMessage } from "../stored-message.ts";
 import { LINEAGE } from "./schema.ts";
 import { fromColumn } from "./text.ts";
 
@@ -95,7 +94,7 @@ export function toRecord(row: RoomRow): RoomRecord {
     floor,
     head,
     checkpoint: fromColumn(row.checkpoint),
-    end: toEnd(row.detail),
+    end: decodeEnd(row.detail),
     ...times,
   };
 }
@@ -109,11 +108,7 @@ export interface SummaryRow extends Pick<RoomRow, "video_id" | "floor" | "head" 
 export function toSummary(row: SummaryRow): RoomSummary {
   const { video_id: videoId, floor, head, gaps } = row;
   const times = { readAgoMs: row.read_ago_ms, firstAt: row.first_at, lastAt: row.last_at };
-  return { videoId, floor, head, end: toEnd(row.detail), ...times, gaps };
-}
-
-export function toEnd(detail: string | null): RoomEnd | null {
-  return detail === null ? null : (JSON.parse(detail) as RoomEnd);
+  return { videoId, floor, head, end: decodeEnd(row.detail), ...times, gaps };
 }
 
 export function toMessage({ cursor, id, body, details }: StoredMessage): StoredMessage {

@@ -1,12 +1,12 @@
 /** A store file as one end of a migration. Its lock keeps every service away. */
 import { existsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RoomEnd } from "../../protocol/chat.ts";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
+import { decodeEnd } from "../stored-message.ts";
 import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
-import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase } from "./schema.ts";
+import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./schema.ts";
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
@@ -44,9 +44,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
     this.#lock = new FileLock(path);
     try {
       this.#database = openDatabase(path, FILE_DEFAULTS, role === "to" ? "wanted" : "refused");
-      this.#sql = Object.fromEntries(
-        Object.entries(SQL).map(([name, text]) => [name, this.#database.prepare(text)]),
-      ) as Record<keyof typeof SQL, StatementSync>;
+      this.#sql = prepared(this.#database, SQL);
     } catch (error) {
       this.#lock.release();
       throw unavailable(error, path);
@@ -129,5 +127,5 @@ export class SqliteMigrationEnd implements MigrationEnd {
 }
 
 function toRoom({ end, ...row }: RoomRow): MovedRoom {
-  return { ...row, end: end === null ? null : (JSON.parse(end) as RoomEnd) };
+  return { ...row, end: decodeEnd(end) };
 }

@@ -2,7 +2,7 @@
  * The store file: whose it is, how it is opened, and its schema as a list of steps. A file of another
  * program or of a newer schema is refused untouched; an older one is brought up step by step.
  */
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { HALF_FILLED, StoreError } from "../port.ts";
 
 export interface StoreOptions {
@@ -110,6 +110,15 @@ function schemaVersion(database: DatabaseSync, path: string): number {
     );
   }
   return version;
+}
+
+/** The statements, each prepared once, by their names. */
+export function prepared<S extends Record<string, string>>(
+  database: DatabaseSync,
+  sql: S,
+): Record<keyof S, StatementSync> {
+  const statements = Object.entries(sql).map(([name, text]) => [name, database.prepare(text)]);
+  return Object.fromEntries(statements) as Record<keyof S, StatementSync>;
 }
 
 export function isHalf(database: DatabaseSync): boolean {

@@ -11,7 +11,7 @@ import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomRecord, RoomSummary, StoreError } from "../port.ts";
-import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import type { StoreThread } from "./thread.ts";
 
 export class SqliteStore implements StoreEngine {
@@ -118,7 +118,7 @@ export class SqliteStore implements StoreEngine {
 
   async close(): Promise<void> {
     this.followers.close();
-    this.ownership.endAll();
+    this.ownership.close();
     await this.#thread.close();
   }
 
@@ -131,12 +131,4 @@ export class SqliteStore implements StoreEngine {
       throw error;
     }
   }
-}
-
-/**
- * Text as SQLite keeps it: UTF-8 has no lone surrogates. Replaced here, so that what is handed over to
- * followers is what is read later.
- */
-function wellFormed({ id, body, details }: EncodedMessage): EncodedMessage {
-  return { id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
 }

@@ -8,8 +8,8 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomRecord, RoomSummary } from "../port.ts";
-import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
-import { APPLICATION_ID, AUTHOR_ID } from "./schema.ts";
+import { decodeEnd, type EncodedMessage, type StoredMessage } from "../stored-message.ts";
+import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 /** Times are wall milliseconds, as those of all calls. */
@@ -70,9 +70,7 @@ export class Tables {
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
 
   constructor(database: DatabaseSync) {
-    this.#sql = Object.fromEntries(
-      Object.entries(SQL).map(([name, text]) => [name, database.prepare(text)]),
-    ) as Record<keyof typeof SQL, StatementSync>;
+    this.#sql = prepared(database, SQL);
   }
 
   /** A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room that was pruned. */
@@ -141,7 +139,7 @@ export class Tables {
     const rows = this.#sql.listRooms.all({ limit, now });
     return (rows as unknown as (RoomSummary & { end: string | null })[]).map((row) => ({
       ...row,
-      end: toEnd(row.end),
+      end: decodeEnd(row.end),
     }));
   }
 
@@ -206,9 +204,5 @@ export class Tables {
 
 function toRecord({ key: _, epoch: __, readAt, end, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
   const endedAgoMs = endedAt === null ? null : now - endedAt;
-  return { ...rest, readAgoMs: now - readAt, end: toEnd(end), endedAgoMs };
-}
-
-function toEnd(text: string | null): RoomEnd | null {
-  return text === null ? null : (JSON.parse(text) as RoomEnd);
+  return { ...rest, readAgoMs: now - readAt, end: decodeEnd(end), endedAgoMs };
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../../clock.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
-import { isUnreached } from "../errors.ts";
+import { isUnanswered } from "../errors.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { Breaker } from "./breaker.ts";
 import { Capacity, type Demand } from "./capacity.ts";
@@ -171,7 +171,7 @@ export class Egress {
 
   /** A call of the room got no answer in order. Whether that is the address's failure, and not the room's. */
   failed(room: string, error: Error): boolean {
-    this.#isCutOff = isUnreached(error);
+    this.#isCutOff = isUnanswered(error);
     return this.#breaker.failed(room, error);
   }
 

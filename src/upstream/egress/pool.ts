@@ -5,7 +5,7 @@
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
-import { isOfAddress, isUnreached } from "../errors.ts";
+import { isOfAddress, isUnanswered } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
@@ -132,7 +132,7 @@ export class EgressPool {
         await this.best.call(this.#closed.signal);
         return this.reached();
       } catch (error) {
-        if (this.#closed.signal.aborted || !isUnreached(error)) return this.reached();
+        if (this.#closed.signal.aborted || !isUnanswered(error)) return this.reached();
       }
       await this.#clock.sleep(TRY_MS, this.#closed.signal).catch(() => {});
     }

@@ -6,7 +6,7 @@ import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isOutage, isUnreached } from "../errors.ts";
+import { isOutage, isUnanswered, isUnreached } from "../errors.ts";
 import type { LiveChat } from "../live-chat.ts";
 import type { Demand } from "./capacity.ts";
 import type { Egress } from "./egress.ts";
@@ -48,7 +48,7 @@ export class RoomEgress {
   /** How many calls failed in a row, and whether the room shall leave for the last one, which did not reach the upstream. */
   #failures = 0;
   #isUnreached = false;
-  /** When the upstream last answered, and whether the last call did not reach it. */
+  /** When the upstream last answered, and whether no answer to the last call began. */
   #answeredAt: number;
   #isCutOff = false;
   /** How many times it moved since something good last came. */
@@ -172,7 +172,7 @@ export class RoomEgress {
   /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
   failed(error: Error): boolean {
     this.#failures += 1;
-    this.#isCutOff = isUnreached(error);
+    this.#isCutOff = isUnanswered(error);
     if (!isOutage(error)) {
       this.#egress.excuse(this.#videoId);
       return false;

@@ -97,7 +97,7 @@ export class Transport {
       if (!answer && !isLate && !isRefused) this.#breaks += 1;
       const isBroken = this.#hasOthers && this.#breaks >= BREAKS_IN_A_ROW;
       if (answer || !(isLate || isRefused || isBroken)) {
-        throw new UpstreamError("unusable", why, { cause: error });
+        throw new UpstreamError("unusable", why, { isBroken: !answer, cause: error });
       }
       const unreachable = isLate ? "no answer" : "no connection";
       throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, { unreachable, cause: error });

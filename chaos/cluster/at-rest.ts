@@ -1,0 +1,113 @@
+/**
+ * What must hold once all faults are over: who has a lease reads, every room that is watched is read, and what is kept
+ * of each room can be had from cursor 0.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "../clients/client.ts";
+import type { Audience } from "./audience.ts";
+import type { Cluster } from "./cluster.ts";
+import { run } from "./postgres.ts";
+import { type RoomTable, readTables, type Tables } from "./tables.ts";
+import { ViewerLog } from "./viewer-log.ts";
+
+/** Two intervals of a quiet room, and as much for two busy cores. */
+const INTERVALS = 2;
+const SLACK_MS = 3000;
+/** What is neglected for so long has nobody: instances take that long to come back from an outage, or to open a room. */
+const PATIENCE_MS = { reading: 10_000, opening: 30_000 };
+const HISTORY_LIMIT_MS = 25_000;
+const LOOK_MS = 500;
+
+const ROOMS = `select video_id || ' of epoch ' || epoch as name, video_id, state,
+    final_at is not null and claimed_at is null as is_final, lease_until > clock_timestamp() as is_owned,
+    coalesce(extract(epoch from clock_timestamp() - checkpoint_at) * 1000, 'infinity')::float8 as unread_ms
+  from room order by 1`;
+
+interface RoomAtRest {
+  name: string;
+  video_id: string;
+  state: string;
+  is_final: boolean;
+  is_owned: boolean;
+  unread_ms: number;
+}
+
+/** Looks until nothing is neglected, or has been for too long by the same owner. */
+export async function judgeOwners(cluster: Cluster, audience: Audience): Promise<void> {
+  const { facts, postgres, setup } = cluster;
+  const watched = new Set(
+    audience.staying.filter(({ log }) => !log.hasEnded).map(({ room }) => room.videoId),
+  );
+  const neglected = async () => {
+    const rooms = await run<RoomAtRest>(postgres.url, ROOMS);
+    const longMs = INTERVALS * setup.quietMs + SLACK_MS;
+    return new Map(rooms.map((room) => [room.name, neglect(room, watched, longMs)]))
+      .entries()
+      .filter(isNeglected);
+  };
+  const from = performance.now();
+  let suspects = new Map(await neglected());
+  while (suspects.size > 0 && performance.now() - from < Math.max(...suspects.values().map(patience))) {
+    await delay(LOOK_MS);
+    suspects = new Map((await neglected()).filter(([name]) => suspects.has(name)));
+  }
+  for (const [name, { what }] of suspects) facts.violate("owners", `${name} ${what}`);
+}
+
+interface Neglect {
+  what: string;
+  isOpening: boolean;
+}
+
+const isNeglected = (entry: [string, Neglect | undefined]): entry is [string, Neglect] =>
+  entry[1] !== undefined;
+const patience = ({ isOpening }: Neglect) => (isOpening ? PATIENCE_MS.opening : PATIENCE_MS.reading);
+
+function neglect(room: RoomAtRest, watched: ReadonlySet<string>, longMs: number): Neglect | undefined {
+  const { video_id, state, is_final, is_owned, unread_ms } = room;
+  const isUnread = unread_ms > longMs;
+  const last = Number.isFinite(unread_ms)
+    ? `was last read ${Math.round(unread_ms / 1000)} s ago`
+    : "was never read";
+  if (is_owned && state === "bootstrapping")
+    return { what: "is being opened, and goes on being", isOpening: true };
+  if (is_owned && !is_final && isUnread) return { what: `has an owner, and ${last}`, isOpening: false };
+  if (watched.has(video_id) && (!is_owned || isUnread))
+    return { what: `has viewers, and ${last}`, isOpening: false };
+  return undefined;
+}
+
+/** Every room that holds something, from its beginning, over any instance, against the tables. */
+export async function judgeHistory(cluster: Cluster, audience: Audience): Promise<void> {
+  const { facts, postgres, random } = cluster;
+  const before = await readTables(postgres.url);
+  const rooms = audience.rooms.all.filter(({ videoId }) => (before.get(videoId)?.ids.size ?? 0) > 0);
+  const readers = rooms.map((room) => {
+    const log = new ViewerLog(room.videoId, () => room.isOver);
+    const { url } = random.pick(cluster.instances).service;
+    const options = { videoId: room.videoId, lastEventId: 0 };
+    return { log, client: new Client("http", () => url, options, log, random) };
+  });
+  const limit = performance.now() + HISTORY_LIMIT_MS;
+  let tables: Tables;
+  do {
+    await delay(LOOK_MS);
+    tables = await readTables(postgres.url);
+  } while (performance.now() < limit && readers.some(({ log }) => difference(log, tables)));
+  for (const { log, client } of readers) {
+    const what = difference(log, tables) ?? log.faults[0];
+    if (what) facts.violate("history", `${log.videoId}: ${what}`);
+    facts.count("messages read from cursor 0", log.messages.length);
+    await client.leave();
+  }
+}
+
+function difference({ videoId, messages }: ViewerLog, tables: Tables): string | undefined {
+  const { ids, shift }: Pick<RoomTable, "ids" | "shift"> = tables.get(videoId) ?? {
+    ids: new Map(),
+    shift: 0,
+  };
+  if (messages.length !== ids.size) return `${messages.length} of the ${ids.size} messages in the table`;
+  const wrong = messages.find(({ cursor, id }) => ids.get(cursor - shift) !== id);
+  return wrong && `cursor ${wrong.cursor} is not what the table holds under it`;
+}

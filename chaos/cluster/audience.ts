@@ -1,0 +1,136 @@
+/**
+ * The viewers of a run. Those of busy rooms come back to any instance, those of quiet rooms to one, as a load balancer
+ * sends them that goes by the video; visitors look into a room for some seconds and leave for good, so that rooms are
+ * released, opened again, and asked for where there is none.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { Random } from "../../src/simulator/random.ts";
+import { Client } from "../clients/client.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Instance } from "./instance.ts";
+import { type Room, Rooms, videoIdOf } from "./rooms.ts";
+import { ViewerLog, VisitorLog } from "./viewer-log.ts";
+
+/** Of ten quiet rooms, how many are at home on each instance. */
+const HOMES = [7, 2, 1];
+/** So many that most are released before the next visit. */
+const VISITED_ROOMS = 40;
+const VISIT_MS = { least: 200, most: 6000 };
+const JUNK_SHARE = 0.15;
+/** Of the visits, those whose chat ends meanwhile. */
+const END_SHARE = 0.06;
+
+export interface Viewer {
+  room: Room;
+  log: ViewerLog;
+  client: Client;
+  /** Where its connections go unless that is away; undefined: anywhere. */
+  home: Instance | undefined;
+  /** Where its newest connection went. */
+  at: Instance;
+}
+
+export class Audience implements AsyncDisposable {
+  readonly rooms: Rooms;
+  readonly staying: Viewer[] = [];
+  readonly visitors: VisitorLog[] = [];
+  readonly #cluster: Cluster;
+  readonly #random: Random;
+  readonly #seed: number;
+  readonly #over = new AbortController();
+  #visits = Promise.resolve();
+
+  constructor(cluster: Cluster, seed: number, viewers: number) {
+    this.#cluster = cluster;
+    this.#seed = seed;
+    this.#random = new Random(seed, "audience");
+    this.rooms = new Rooms(cluster.upstream, cluster.setup, new Random(seed, "talk"));
+    const crowded = this.rooms.of("busy", "lossy");
+    for (let n = 0; n < viewers; n++) this.#stay(crowded[n % crowded.length], undefined);
+    const homes = HOMES.flatMap((share, n) => Array<Instance | undefined>(share).fill(cluster.instances[n]));
+    for (const [n, room] of this.rooms.of("quiet").entries()) this.#stay(room, homes[n % homes.length]);
+  }
+
+  /** The instance that most quiet rooms are at home on. */
+  get mainHome(): Instance | undefined {
+    return this.#cluster.instances[0];
+  }
+
+  residents(home: Instance | undefined): Viewer[] {
+    return this.staying.filter((viewer) => viewer.home === home);
+  }
+
+  /** Visitors come and go, until `close`. */
+  open(): void {
+    this.rooms.talk();
+    this.#visits = this.#visit();
+  }
+
+  /** Visitors come to so many new rooms at once. */
+  rush(count: number): void {
+    const visits = Array.from({ length: count }, () => this.#lookIn(this.rooms.open("visited")));
+    this.#visits = Promise.all([this.#visits, ...visits]).then(() => {});
+  }
+
+  /** Nothing more is said, and only those who stay are left. */
+  async close(): Promise<void> {
+    this.#over.abort();
+    await this.#visits;
+    this.rooms.hush();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+    await Promise.all(this.staying.map(({ client }) => client.leave()));
+  }
+
+  #stay(room: Room | undefined, home: Instance | undefined): void {
+    const [first] = this.#cluster.instances;
+    if (!room || !first) return;
+    const log = new ViewerLog(room.videoId);
+    const instanceNow = () => (home?.isUp ? home : this.#random.pick(this.#cluster.instances));
+    const base = () => {
+      viewer.at = instanceNow();
+      return viewer.at.service.url;
+    };
+    const start = home ? { lastEventId: 0 } : { backfill: 0 };
+    const viewer = { room, log, home, at: home ?? first };
+    const random = new Random(this.#seed, `viewer ${this.staying.length}`);
+    const client = new Client("http", base, { videoId: room.videoId, ...start }, log, random);
+    this.staying.push(Object.assign(viewer, { client }));
+  }
+
+  async #visit(): Promise<void> {
+    const { signal } = this.#over;
+    const present = new Set<Promise<void>>();
+    while (!signal.aborted) {
+      const visit = this.#lookIn(this.#drawn()).finally(() => present.delete(visit));
+      present.add(visit);
+      const pauseMs = this.#cluster.setup.visitMs * 2 * this.#random.next();
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
+    }
+    await Promise.all(present);
+  }
+
+  /** One visitor comes, and leaves for good. */
+  async #lookIn(room: Room | undefined): Promise<void> {
+    const n = this.visitors.length;
+    const random = new Random(this.#seed, `visitor ${n}`);
+    const videoId = room?.videoId ?? videoIdOf("junk", n);
+    const log = new VisitorLog(videoId, () => room?.isOver ?? false);
+    const { url } = random.pick(this.#cluster.instances).service;
+    this.visitors.push(log);
+    const client = new Client("http", () => url, { videoId }, log, random);
+    const stayMs = VISIT_MS.least + random.next() * (VISIT_MS.most - VISIT_MS.least);
+    await delay(stayMs, undefined, { signal: this.#over.signal }).catch(() => {});
+    if (room && random.chance(END_SHARE)) this.rooms.end(room);
+    await client.leave();
+  }
+
+  /** The room of a visit, which its first visitor opens; undefined: there is none. */
+  #drawn(): Room | undefined {
+    if (this.#random.chance(JUNK_SHARE)) return undefined;
+    const rooms = this.rooms.of("visited");
+    return rooms[this.#random.below(VISITED_ROOMS)] ?? this.rooms.open("visited");
+  }
+}

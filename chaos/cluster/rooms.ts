@@ -1,0 +1,101 @@
+/**
+ * The chats of a run. Busy ones have viewers on all instances; quiet ones on one each; some keep no more for a late
+ * reader than the real upstream, so that messages are lost there; and some are looked into by visitors alone.
+ */
+import type { Simulator } from "../../src/simulator/index.ts";
+import type { Random } from "../../src/simulator/random.ts";
+import type { Setup } from "./setup.ts";
+
+export type RoomKind = "busy" | "lossy" | "quiet" | "visited";
+
+export interface Room {
+  videoId: string;
+  kind: RoomKind;
+  chat: ReturnType<Simulator["chat"]>;
+  /** Its chat has ended. */
+  isOver: boolean;
+}
+
+const BUSY = 4;
+const LOSSY = 2;
+const BUSY_PER_SECOND = 15;
+const LOSSY_PER_SECOND = 3;
+const FIRST_WORDS = 5;
+/** Between two messages in a quiet room or another. */
+const WORD_MS = 150;
+/** All that was said, as far as a run goes. */
+const WHOLE_PAGE = 5000;
+/** What is said there in 13 seconds. */
+const LOSSY_PAGE = 40;
+/** A room that is opened again and again takes some time each time, in which much can happen. */
+const SLOW_PAGE = { on: ["popout", "watch"], times: Number.POSITIVE_INFINITY, as: { delayMs: 700 } } as const;
+const HOLDS = { holdsMs: 10_000, holdsMessages: 200 };
+
+export function videoIdOf(name: string, n: number): string {
+  return `${name}-${String(n).padStart(10 - name.length, "0")}`;
+}
+
+export class Rooms {
+  readonly all: Room[] = [];
+  readonly #upstream: Simulator;
+  readonly #setup: Setup;
+  readonly #random: Random;
+  readonly #talks: { stop(): void }[] = [];
+
+  constructor(upstream: Simulator, setup: Setup, random: Random) {
+    this.#upstream = upstream;
+    this.#setup = setup;
+    this.#random = random;
+    for (let n = 0; n < BUSY; n++) this.open("busy");
+    for (let n = 0; n < LOSSY; n++) this.open("lossy");
+    for (let n = 0; n < setup.quietRooms; n++) this.open("quiet");
+  }
+
+  of(...kinds: readonly RoomKind[]): Room[] {
+    return this.all.filter(({ kind }) => kinds.includes(kind));
+  }
+
+  /** A new one. */
+  open(kind: RoomKind): Room {
+    const { busyMs, quietMs } = this.#setup;
+    const videoId = videoIdOf(kind, this.of(kind).length);
+    const isLossy = kind === "lossy";
+    const chat = this.#upstream.chat(videoId, {
+      kinds: ["text"],
+      timeoutMs: kind === "busy" ? busyMs : quietMs,
+      page: isLossy ? LOSSY_PAGE : WHOLE_PAGE,
+      // Half of them refuse a token that an owner has used before it went: their page shows all that was said since.
+      tokens: isLossy || this.all.length % 2 === 0 ? "reusable" : "strict",
+      ...(isLossy && HOLDS),
+    });
+    if (kind === "visited") this.#upstream.fault({ ...SLOW_PAGE, videoId });
+    chat.say(FIRST_WORDS);
+    const room: Room = { videoId, kind, chat, isOver: false };
+    this.all.push(room);
+    return room;
+  }
+
+  end(room: Room): void {
+    room.isOver = true;
+    room.chat.end("continuations-absent");
+  }
+
+  /** Talk begins, until `hush`. */
+  talk(): void {
+    for (const { chat } of this.of("busy")) this.#talks.push(chat.speak(BUSY_PER_SECOND));
+    for (const { chat } of this.of("lossy")) this.#talks.push(chat.speak(LOSSY_PER_SECOND));
+    const words = setInterval(() => {
+      const room = this.#random.pick(this.of("quiet", "visited"));
+      if (!room.isOver) room.chat.say(1);
+    }, WORD_MS);
+    this.#talks.push({ stop: () => clearInterval(words) });
+  }
+
+  hush(): void {
+    for (const talk of this.#talks.splice(0)) talk.stop();
+  }
+
+  get said(): ReadonlyMap<string, readonly string[]> {
+    return new Map(this.all.map(({ videoId, chat }) => [videoId, chat.ledger.map(({ id }) => id)]));
+  }
+}

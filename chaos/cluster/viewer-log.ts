@@ -1,0 +1,104 @@
+/** All that one viewer was sent, over all its connections, and where it was told that it missed something. */
+import type { Observer } from "../clients/observer.ts";
+import { Sequence } from "../clients/sequence.ts";
+
+/** What a viewer may be refused with while instances come and go; it tries again. */
+const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED"]);
+
+export interface Sent {
+  cursor: number;
+  id: string;
+}
+
+/** A connection that did not begin where its viewer had stopped, as `init.cursor` told it. */
+export interface Break {
+  /** How many messages the viewer had by then, and when the last of them came. */
+  after: number;
+  lastAt: number;
+  openedAt: number;
+  asked: number;
+  begins: number;
+}
+
+export class ViewerLog implements Observer {
+  readonly videoId: string;
+  readonly messages: Sent[] = [];
+  readonly breaks: Break[] = [];
+  readonly faults: string[] = [];
+  readonly refusals = new Map<string, number>();
+  /** When its newest stream began. */
+  openedAt = Number.NEGATIVE_INFINITY;
+  /** Its chat is over, and it was told so. */
+  hasEnded = false;
+  readonly #isOver: () => boolean;
+  #sequence = new Sequence();
+  #lastAt = Number.NEGATIVE_INFINITY;
+
+  /** `isOver`: whether the chat has really ended. */
+  constructor(videoId: string, isOver: () => boolean = () => false) {
+    this.videoId = videoId;
+    this.#isOver = isOver;
+  }
+
+  /** Whether it has the newest of what was said, or was told that it missed that. */
+  isComplete(said: ReadonlyMap<string, readonly string[]>): boolean {
+    if (this.breaks.at(-1)?.after === this.messages.length) return true;
+    return this.messages.at(-1)?.id === said.get(this.videoId)?.at(-1);
+  }
+
+  /** Its messages, parted where it was told of a break: within a stretch each follows the one before. */
+  get stretches(): Sent[][] {
+    const bounds = [0, ...this.breaks.map(({ after }) => after), this.messages.length];
+    return bounds.slice(1).map((end, n) => this.messages.slice(bounds[n], end));
+  }
+
+  opened({ cursor }: { cursor: number }, lastEventId: number | undefined): void {
+    this.openedAt = performance.now();
+    if (!lastEventId || cursor === lastEventId) {
+      this.#note(this.#sequence.begin(cursor, lastEventId));
+      return;
+    }
+    this.breaks.push({
+      after: this.messages.length,
+      lastAt: this.#lastAt,
+      openedAt: this.openedAt,
+      asked: lastEventId,
+      begins: cursor,
+    });
+    this.#sequence = new Sequence();
+    this.#sequence.begin(cursor, undefined);
+  }
+
+  message(cursor: number, data: string): void {
+    this.#lastAt = performance.now();
+    this.messages.push({ cursor, id: JSON.parse(data).id });
+    this.#note(this.#sequence.next(cursor));
+  }
+
+  terminal(event: string, reason: string): void {
+    if (event === "end" && this.#isOver()) this.hasEnded = true;
+    else this.#note(`${event}: ${reason}`);
+  }
+
+  refused(status: number, code: string): void {
+    if (REFUSALS.has(code)) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+    else this.#note(`refused with ${status} ${code}`);
+  }
+
+  closed(): void {}
+
+  malformed(what: string): void {
+    this.#note(what);
+  }
+
+  #note(fault: string | undefined): void {
+    if (fault) this.faults.push(fault);
+  }
+}
+
+/** Of somebody who looks in: there may be no chat (yet, any more, or at all), or no way to find out. */
+export class VisitorLog extends ViewerLog {
+  override refused(status: number, code: string): void {
+    if (code !== "NO_LIVE_CHAT") super.refused(status, code);
+  }
+}

@@ -1,0 +1,189 @@
+/** Who owns a room among instances on one PostgreSQL, seen at the store itself: what is given back, found, moved and forgotten. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { run } from "../chaos/cluster/postgres.ts";
+import { Line } from "../chaos/line.ts";
+import { type Clock, systemClock } from "../src/clock.ts";
+import type { ObservedStore } from "../src/store/observed.ts";
+import { openStore, SHARED_DEFAULTS } from "../src/store/open.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+import { messages, own, readAll, stored } from "./support/store-reading.ts";
+import { OVER, ROOM } from "./support/store-subject.ts";
+
+const { skip, server } = await testPostgres();
+const LEASE_MS = 900;
+const DAY_MS = 24 * 3_600_000;
+const NEVER = new AbortController().signal;
+const HELD_ROOMS = 60;
+
+/** A clock that shows another day, and measures rightly. */
+const wrongBy = (ms: number): Clock => ({ ...systemClock, now: () => Date.now() + ms });
+
+async function open(t: TestContext, url: string, clock = systemClock): Promise<ObservedStore> {
+  const shared = { ...SHARED_DEFAULTS, leaseMs: LEASE_MS, graceMs: 1000, isNotifying: false };
+  const store = await openStore(url, clock, new Telemetry(silentLog), shared);
+  t.after(() => store.close());
+  return store;
+}
+
+async function setUp(t: TestContext): Promise<string> {
+  assert.ok(server);
+  return ownSchema(t, server);
+}
+
+/** Another server, as far as a store can see. */
+const failOver = (url: string) => run(url, "update store set lineage = 'another'");
+
+describe("rooms among instances", { skip, timeout: 60_000 }, () => {
+  it("are free once the lease is over, where they were given back while the database was away", async (t) => {
+    const url = await setUp(t);
+    const line = await Line.to(Number(new URL(url).port));
+    t.after(() => line[Symbol.asyncDispose]());
+    const cutOff = await open(t, url.replace(/:\d+\//, `:${line.port}/`));
+    const other = await open(t, url);
+    const never = await own(cutOff, ROOM);
+    line.leadsTo = 1; // nobody listens there
+    line.cut();
+    await never.giveBack();
+    assert.throws(() => never.assertHeld(), /no longer its owner/);
+    line.leadsTo = Number(new URL(url).port);
+    assert.equal(await other.ownership.take(ROOM), undefined, "the lease is good yet");
+    await delay(LEASE_MS + 100);
+    await own(other, ROOM);
+  });
+
+  it("are moved with all that they hold before the first one is taken, where the database is another one", async (t) => {
+    const url = await setUp(t);
+    const before = await open(t, url);
+    const hold = await own(before, ROOM);
+    await before.append(hold, hold.head, messages(["a", "b", "c"]), "one");
+    await before.finish(hold, OVER);
+    await before.close();
+    await failOver(url);
+    const after = await open(t, url);
+    const room = await after.getRoom(ROOM);
+    assert.ok(room && room.base > hold.head + 3, "no cursor of before is one of now");
+    assert.deepEqual(await readAll(after, ROOM), stored(room.base, ["a", "b", "c"]));
+    const again = await own(after, ROOM);
+    const added = await after.append(again, again.head, messages(["c", "d"]), "two");
+    assert.deepEqual(added, stored(room.head, ["d"]));
+    assert.deepEqual(await readAll(after, ROOM), stored(room.base, ["a", "b", "c", "d"]));
+  });
+
+  it("are moved before an instance that was idle takes its first one", async (t) => {
+    const url = await setUp(t);
+    const [owner, idle] = [await open(t, url), await open(t, url)];
+    const hold = await own(owner, ROOM);
+    await owner.append(hold, hold.head, messages(["a"]), "one");
+    await hold.giveBack();
+    await failOver(url);
+    const taken = await own(idle, ROOM);
+    assert.ok(taken.head > hold.head + 1);
+    await assert.rejects(
+      owner.append(hold, hold.head + 1, messages(["b"]), "two"),
+      /fenced|no longer|given way/,
+    );
+  });
+
+  it("are moved without a message being written, so that their number does not matter", async (t) => {
+    const url = await setUp(t);
+    const store = await open(t, url);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, messages([...Array(500).keys()]), "one");
+    const places = () => run(url, "select ctid, xmin from message order by cursor");
+    const before = await places();
+    assert.equal(await store.moveCursors(), 1);
+    assert.deepEqual(await places(), before);
+    assert.deepEqual((await store.read(ROOM, 0, 1))[0]?.cursor, 1 + ((await store.getRoom(ROOM))?.base ?? 0));
+  });
+
+  it("are all found by one look, where their owner is gone", async (t) => {
+    const url = await setUp(t);
+    const [gone, other] = [await open(t, url), await open(t, url)];
+    const names = Array.from({ length: HELD_ROOMS }, (_, n) => `room-${n}`);
+    for (const name of names) {
+      const hold = await own(gone, name);
+      await gone.append(hold, hold.head, [], "one");
+      gone.ownership.setViewers(name, 1);
+    }
+    await gone.ownership.watchedForMs(ROOM); // written
+    await run(url, "update room set owner = null, lease_until = 'epoch'");
+    for await (const found of other.ownership.orphans(1000, NEVER)) {
+      assert.deepEqual([...found].sort(), names.sort());
+      break;
+    }
+  });
+
+  it("know their age by the database's clock, and lose nothing by an instance's that is wrong", async (t) => {
+    const url = await setUp(t);
+    const right = await open(t, url);
+    const hold = await own(right, ROOM);
+    await right.append(hold, hold.head, messages(["a"]), "one");
+    for (const ms of [3_600_000, -3_600_000, 40 * DAY_MS]) {
+      const wrong = await open(t, url, wrongBy(ms));
+      assert.equal(await wrong.prune(30 * DAY_MS, 100), 0);
+      const ago = (await wrong.getRoom(ROOM))?.readAgoMs ?? Number.NaN;
+      assert.ok(ago >= 0 && ago < 30_000, `${ago} ms by a clock that is wrong by ${ms} ms`);
+    }
+    assert.equal((await readAll(right, ROOM)).length, 1);
+  });
+
+  it("are pruned in bounded steps after they were moved, and a step goes on with the next one", async (t) => {
+    const url = await setUp(t);
+    const store = await open(t, url);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, messages([...Array(50).keys()]), "one");
+    await store.finish(hold, OVER);
+    await failOver(url);
+    const moved = await open(t, url);
+    await run(url, "update room set final_at = clock_timestamp() - interval '40 days'");
+    assert.equal(await moved.prune(30 * DAY_MS, 20), 20);
+    const room = await moved.getRoom(ROOM);
+    assert.equal((room?.head ?? 0) - (room?.floor ?? 0), 30);
+    assert.equal((await readAll(moved, ROOM)).length, 30);
+    assert.equal(await moved.prune(30 * DAY_MS, 100), 30);
+    assert.equal(await moved.getRoom(ROOM), undefined);
+  });
+
+  it("leave nothing behind where they were never read, also where all messages are kept", async (t) => {
+    const url = await setUp(t);
+    const store = await open(t, url);
+    await own(store, ROOM);
+    await run(url, "update room set lease_until = clock_timestamp() - interval '2 hours'");
+    await run(url, "insert into interest values ('junk', 'gone', 1, clock_timestamp() - interval '2 hours')");
+    await store.prune(Number.POSITIVE_INFINITY, 100);
+    assert.deepEqual(await run(url, "select video_id from room union select video_id from interest"), []);
+  });
+
+  it("that are never read are not rooms for anybody", async (t) => {
+    const url = await setUp(t);
+    const [one, other] = [await open(t, url), await open(t, url)];
+    const hold = await own(one, ROOM);
+    assert.equal(await other.getRoom(ROOM), undefined);
+    assert.deepEqual(await other.listRooms(10), []);
+    await hold.giveBack();
+    assert.deepEqual(await run(url, "select from room"), []);
+  });
+
+  it("are wanted where another instance has viewers, and one too many where that one reads far fewer", async (t) => {
+    const url = await setUp(t);
+    const [busy, idle] = [await open(t, url), await open(t, url)];
+    const names = Array.from({ length: 5 }, (_, n) => `room-${n}`);
+    for (const name of names) {
+      const hold = await own(busy, name);
+      await busy.append(hold, hold.head, [], "one");
+    }
+    busy.ownership.setViewers("room-1", 1);
+    await busy.ownership.watchedForMs(ROOM);
+    assert.deepEqual(await busy.ownership.wantedElsewhere(names), []);
+    assert.equal(await busy.ownership.oneTooMany(), undefined);
+    idle.ownership.setViewers("room-3", 2);
+    await idle.ownership.watchedForMs(ROOM);
+    assert.deepEqual(await busy.ownership.wantedElsewhere(names), ["room-3"]);
+    assert.equal(await busy.ownership.oneTooMany(), "room-3");
+    assert.equal(await idle.ownership.oneTooMany(), undefined);
+  });
+});

@@ -1,0 +1,107 @@
+/** The connections to PostgreSQL: who waits for one, for how long, and what their end leaves. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { Client } from "pg";
+import { run } from "../chaos/cluster/postgres.ts";
+import { Line } from "../chaos/line.ts";
+import { systemClock } from "../src/clock.ts";
+import { Connections, type Lane } from "../src/store/postgres/connections.ts";
+import { Notifications } from "../src/store/postgres/notifications.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { FakeClock } from "./support/fake-clock.ts";
+import { testPostgres } from "./support/postgres-server.ts";
+
+const { skip, server } = await testPostgres();
+
+const LOCK = 4711;
+
+/** Connections of which one lane's are all busy until `free` is called. */
+async function busy(t: TestContext, lane: Lane, count: number) {
+  assert.ok(server);
+  const clock = new FakeClock();
+  const connections = new Connections(server.url, undefined, clock);
+  t.after(() => connections.close());
+  const holder = new Client(server.url);
+  await holder.connect();
+  t.after(() => holder.end());
+  await holder.query(`select pg_advisory_lock(${LOCK})`);
+  const text = `select pg_advisory_xact_lock_shared(${LOCK})`;
+  const busy = Array.from({ length: count }, () => connections.query(lane, text));
+  const waiting = "select from pg_stat_activity where wait_event = 'advisory'";
+  while ((await run(server.url, waiting)).length < count);
+  const free = () => holder.query(`select pg_advisory_unlock(${LOCK})`);
+  return { clock, connections, busy, free };
+}
+
+describe("statements that wait for a connection to PostgreSQL", { skip }, () => {
+  it("keep their place where they write, however long they wait", async (t) => {
+    const { clock, connections, busy: first, free } = await busy(t, "writes", 3);
+    const writes = [1, 2, 3, 4].map(() => connections.query("writes", "select"));
+    await clock.advance(60_000);
+    await free();
+    await Promise.all([...first, ...writes]);
+  });
+
+  it("are given up after a while where they read", async (t) => {
+    const { clock, connections, busy: first, free } = await busy(t, "reads", 4);
+    const refused = assert.rejects(connections.query("reads", "select"), { kind: "unavailable" });
+    await clock.advance(3000);
+    await refused;
+    await free();
+    await Promise.all(first);
+    await connections.query("reads", "select");
+  });
+
+  it("keep no lease from being renewed", async (t) => {
+    const { connections, busy: first, free } = await busy(t, "writes", 3);
+    const write = connections.query("writes", "select");
+    await connections.query("leases", "select");
+    await free();
+    await Promise.all([...first, write]);
+  });
+
+  it("are rejected when the store closes", async (t) => {
+    const { connections, busy: first, free } = await busy(t, "writes", 3);
+    const refused = assert.rejects(connections.query("writes", "select"), { kind: "unavailable" });
+    const closing = connections.close();
+    await refused;
+    await free();
+    await Promise.all([...first, closing]);
+  });
+});
+
+describe("a store that closes while PostgreSQL is silent", { skip }, () => {
+  /** Connections over a line that can be silenced. */
+  async function overLine(t: TestContext) {
+    assert.ok(server);
+    const url = new URL(server.url);
+    const line = await Line.to(Number(url.port));
+    t.after(() => line[Symbol.asyncDispose]());
+    url.port = `${line.port}`;
+    return { line, connections: new Connections(url.href, undefined, systemClock) };
+  }
+
+  it("waits for no statement", async (t) => {
+    const { line, connections } = await overLine(t);
+    await connections.query("writes", "select");
+    line.silence();
+    const refused = assert.rejects(connections.query("writes", "select"), { kind: "unavailable" });
+    const beganAt = performance.now();
+    await Promise.all([connections.close(), refused]);
+    assert.ok(performance.now() - beganAt < 2000, "it waited");
+  });
+
+  it("waits for no connection that is being made", async (t) => {
+    const { line, connections } = await overLine(t);
+    await connections.query("reads", "select");
+    line.silence();
+    const telemetry = new Telemetry(silentLog);
+    const parts = { connections, clock: systemClock, telemetry, heard: () => {}, missed: () => {} };
+    const notifications = new Notifications(parts);
+    const beganAt = performance.now();
+    notifications.close();
+    await connections.close();
+    assert.ok(performance.now() - beganAt < 2000, "it waited");
+  });
+});

@@ -1,0 +1,48 @@
+/** How instances on one PostgreSQL wake each other. */
+import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
+import { it, type TestContext } from "node:test";
+import { systemClock } from "../src/clock.ts";
+import { Connections } from "../src/store/postgres/connections.ts";
+import { Notifications } from "../src/store/postgres/notifications.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+
+const { skip, server } = await testPostgres();
+
+/** The notifications of an instance that listens, and all that it heard. */
+async function listening(t: TestContext, url: string, listenUrl?: string) {
+  const connections = new Connections(url, listenUrl, systemClock);
+  const events = new EventEmitter();
+  const heard: string[] = [];
+  const notifications = new Notifications({
+    connections,
+    clock: systemClock,
+    telemetry: new Telemetry(silentLog),
+    heard: (videoId, news) => {
+      heard.push(`${videoId}:${news}`);
+      events.emit(videoId);
+    },
+    missed: () => events.emit("listening"),
+  });
+  t.after(async () => {
+    notifications.close();
+    await connections.close();
+  });
+  await once(events, "listening");
+  assert.ok(notifications.isHearing);
+  return { notifications, heard, events };
+}
+
+it("wake nobody who shares the database in another schema", { skip }, async (t) => {
+  assert.ok(server);
+  const [one, other] = [await ownSchema(t, server), await ownSchema(t, server, '"Other relay"')];
+  const [first, second] = [await listening(t, one), await listening(t, other)];
+  const fellow = await listening(t, one, server.url); // one may listen by a URL that names no schema
+  first.notifications.say("first", 1);
+  await Promise.all([once(first.events, "first"), once(fellow.events, "first")]);
+  second.notifications.say("second", 2);
+  await once(second.events, "second");
+  assert.deepEqual(second.heard, ["second:2"]);
+});

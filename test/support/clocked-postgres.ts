@@ -1,0 +1,72 @@
+/** PostgreSQL's store on a clock that the test owns: the database's time is that clock's before each operation. */
+import type { TestContext } from "node:test";
+import type { Clock } from "../../src/clock.ts";
+import { StoreHealth } from "../../src/store/health.ts";
+import { ObservedStore, type StoreEngine } from "../../src/store/observed.ts";
+import { SHARED_DEFAULTS } from "../../src/store/open.ts";
+import type { Ownership } from "../../src/store/ownership.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { ownSchemaAndTime, type PostgresServer } from "./postgres-server.ts";
+
+/** What resolves once the database has the time that the clock shows; undefined where it has it already. */
+type OnTime = () => Promise<void> | undefined;
+
+const SETTINGS = { ...SHARED_DEFAULTS, graceMs: 0, isNotifying: false };
+
+/** What opens a store on one database of the test's own, as often as it is called. */
+export async function clockedPostgres(t: TestContext, server: PostgresServer, clock: Clock) {
+  const { url, setTime } = await ownSchemaAndTime(t, server);
+  let shown = clock.now();
+  await setTime(shown);
+  let setting: Promise<void> | undefined;
+  const onTime = () => {
+    const now = clock.now();
+    if (now === shown) return setting;
+    shown = now;
+    const mine = Promise.resolve(setting)
+      .then(() => setTime(now))
+      .finally(() => {
+        if (setting === mine) setting = undefined;
+      });
+    setting = mine;
+    return setting;
+  };
+  return async (): Promise<ObservedStore> => {
+    const telemetry = new Telemetry(silentLog);
+    const health = new StoreHealth(clock, telemetry);
+    await onTime();
+    const engine = await openPostgres(url, SETTINGS, clock, telemetry, health);
+    const store = new ObservedStore(timely(engine, onTime), clock, telemetry, health);
+    t.after(() => store.close());
+    return store;
+  };
+}
+
+/** Of these no call needs the time. */
+const TIMELESS: ReadonlySet<string | symbol> = new Set<keyof StoreEngine | keyof Ownership>([
+  "followers",
+  "lost",
+  "paceOf",
+  "setViewers",
+  "freed",
+  "orphans",
+]);
+
+/** The engine, or its ownership, each of whose operations begins once the database has the clock's time. */
+function timely<T extends object>(target: T, onTime: OnTime): T {
+  return new Proxy(target, {
+    get(real, key) {
+      const value: unknown = Reflect.get(real, key, real);
+      if (key === "ownership") return timely(value as Ownership, onTime);
+      if (typeof value !== "function") return value;
+      if (TIMELESS.has(key)) return value.bind(real);
+      return (...args: unknown[]) => {
+        const waiting = onTime();
+        const call = () => Reflect.apply(value, real, args);
+        return waiting === undefined ? call() : waiting.then(call);
+      };
+    },
+  });
+}
