@@ -25,7 +25,7 @@ export async function openPostgres(
   clock: Clock,
   telemetry: Telemetry,
   health: StoreHealth,
-  stopped = new AbortController().signal,
+  stopped: AbortSignal = new AbortController().signal,
 ): Promise<PostgresStore> {
   const connections = fromUrl(() => new Connections(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
