@@ -75,7 +75,9 @@ export class Network {
       if (now < this.silentUntil || this.lost.has(address)) await aborted(signal);
       const answer = await this.#simulator.exchange({ ...request, from: address }, signal);
       await this.#scheduler.sleep(waitMs, signal);
-      return { ...answer, body: this.#body(answer, call, life) };
+      const date = new Date(this.#scheduler.now()).toUTCString();
+      const header = (name: string) => (name === "date" ? date : answer.header(name));
+      return { ...answer, header, body: this.#body(answer, call, life) };
     } catch (error) {
       if (!life.isDead) this.#judge.failed(call, error);
       throw error;

@@ -205,8 +205,8 @@ export class Poller {
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
     // Anything inside the upstream's window is in the answer, so any cut-off inside the window works. The answer may have
-    // waited to be read: it tells of the time of its call.
-    const calledAt = batch.wallAt - (batch.answeredAt - batch.startedAt);
+    // waited to be read: it tells of the time of its call, by the upstream's clock as the messages do.
+    const calledAt = batch.sentAt - (batch.answeredAt - batch.startedAt);
     const heldSince = new Date(calledAt - settings.windowMs / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
     return { items, position: page.position };

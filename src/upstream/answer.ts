@@ -30,6 +30,8 @@ export interface ChatAnswer {
   actions: readonly unknown[];
   /** Raw entities beside them. */
   mutations: readonly unknown[];
+  /** When it was sent by the upstream's clock (its `Date`), else when it came by this one's; wall milliseconds. */
+  sentAt: number;
 }
 
 /** HTTP 200 with a `responseContext` but no chat and no error: the chat may be over. */
@@ -56,7 +58,7 @@ export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | NoChatAnswe
   throwIfThrottled(answer, error);
   if (answer.status === 200) {
     if (error) throw new UpstreamError("expired", wordsOf(error));
-    if (body) return readBody(body);
+    if (body) return readBody(body, sentAt(answer));
     throw new UpstreamError("unusable", "HTTP 200 without a JSON object");
   }
   const words = `HTTP ${answer.status}${error ? `: ${wordsOf(error)}` : ""}`;
@@ -91,7 +93,7 @@ export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): vo
   });
 }
 
-function readBody(outer: JsonObject): ChatAnswer | NoChatAnswer {
+function readBody(outer: JsonObject, sentAt: number): ChatAnswer | NoChatAnswer {
   // Old answers come wrapped in `response`.
   const body = outer.continuationContents === undefined ? (asObject(outer.response) ?? outer) : outer;
   const contents = asObject(body.continuationContents);
@@ -109,6 +111,7 @@ function readBody(outer: JsonObject): ChatAnswer | NoChatAnswer {
     ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0),
     actions,
     mutations,
+    sentAt,
   };
 }
 
@@ -168,13 +171,16 @@ function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
 const HTTP_DATE = /^\s*[A-Z][a-z]+, .* GMT\s*$/;
 
 /** `Retry-After` in seconds or as a date by the upstream's own clock; undefined where it names no time to come. */
-function retryAfterMs({ header, receivedAt }: UpstreamAnswer): number | undefined {
-  const named = header("retry-after") ?? "";
+function retryAfterMs(answer: UpstreamAnswer): number | undefined {
+  const named = answer.header("retry-after") ?? "";
   const seconds = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) : undefined;
-  const sentAt = Date.parse(header("date") ?? "") || receivedAt;
   const until = HTTP_DATE.test(named) ? Date.parse(named) : Number.NaN;
-  const ms = seconds === undefined ? until - sentAt : seconds * 1000;
+  const ms = seconds === undefined ? until - sentAt(answer) : seconds * 1000;
   return ms > 0 ? ms : undefined;
+}
+
+function sentAt({ header, receivedAt }: UpstreamAnswer): number {
+  return Date.parse(header("date") ?? "") || receivedAt;
 }
 
 function wordsOf(error: JsonObject): string {

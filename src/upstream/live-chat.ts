@@ -45,6 +45,8 @@ export interface Batch extends CallTimes {
   timeoutMs: number | undefined;
   /** How many raw actions the answer held. */
   actionCount: number;
+  /** As of `ChatAnswer`. */
+  sentAt: number;
 }
 
 /** A chat before a client and an endpoint that read it are known. */
@@ -179,6 +181,7 @@ export class LiveChat {
       position: { ...position, continuation: answer.continuation ?? null, panels },
       timeoutMs: answer.timeoutMs,
       actionCount: answer.actions.length,
+      sentAt: answer.sentAt,
     };
   }
 
