@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type Clock, systemClock } from "../src/clock.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { session } from "./support/api.ts";
 import { failAlways, openStream } from "./support/opening.ts";
@@ -123,8 +124,19 @@ describe("a page and the answer that follows it", () => {
     assert.deepEqual(viewer.ids.map(Number), numbers(1, 9));
   });
 
-  it("leave what the page of a late answer shows beyond it to the next answer", async () => {
-    await using relay = await startRelay({ windowMs: 500, settings: { RELAY_COOLDOWN_MS: "900" } });
+  for (const hours of [-1, 1]) {
+    it(`leave it to the next answer also where the service's clock is wrong by ${hours} h`, () =>
+      late({ ...systemClock, now: () => Date.now() + hours * 3_600_000 }));
+  }
+
+  it("leave what the page of a late answer shows beyond it to the next answer", () => late(systemClock));
+
+  async function late(clock: Clock): Promise<void> {
+    await using relay = await startRelay({
+      clock,
+      windowMs: 500,
+      settings: { RELAY_COOLDOWN_MS: "900" },
+    });
     const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, page: 5 });
     chat.say(saidFrom(1, 2));
     await using viewer = await openStream(relay, { videoId: VIDEO });
@@ -140,7 +152,7 @@ describe("a page and the answer that follows it", () => {
     );
     assert.deepEqual(words, [1, 2, "gap", ...numbers(3, 29), "poll", "poll", 30, 31]);
     assert.equal(popouts(relay).length, 2);
-  });
+  }
 });
 
 describe("what is history to the viewer that opens a room", () => {
