@@ -7,6 +7,7 @@ import { Line } from "../chaos/line.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import type { ObservedStore } from "../src/store/observed.ts";
 import { openStore, SHARED_DEFAULTS } from "../src/store/open.ts";
+import { SQL } from "../src/store/postgres/tables.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ownSchema, testPostgres } from "./support/postgres-server.ts";
@@ -98,6 +99,17 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.equal(await store.moveCursors(), 1);
     assert.deepEqual(await places(), before);
     assert.deepEqual((await store.read(ROOM, 0, 1))[0]?.cursor, 1 + ((await store.getRoom(ROOM))?.base ?? 0));
+  });
+
+  it("are read page by page in the order of an index, however many messages they hold", async (t) => {
+    const url = await setUp(t);
+    const store = await open(t, url);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, messages([...Array(5000).keys()]), "one");
+    await run(url, "analyze");
+    const plan = await run(url, `explain ${SQL.read}`, [ROOM, 0, 100]);
+    assert.match(JSON.stringify(plan), /Index Scan using message_pkey/);
+    assert.doesNotMatch(JSON.stringify(plan), /Sort/);
   });
 
   it("are all found by one look, where their owner is gone", async (t) => {

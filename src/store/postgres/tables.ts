@@ -10,9 +10,10 @@ const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${colum
 const ROOM = `r.video_id, r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as read_ago_ms,
   r.detail, ${ago("r.final_at")} as ended_ago_ms`;
 
-const MESSAGE = "m.cursor + r.shift as cursor, m.id, m.body, m.details";
-const KEPT = `from message m join room r on r.video_id = m.video_id
-  where m.video_id = $1 and m.cursor > r.floor - r.shift`;
+/** Of the room $1; found once for a statement, so that messages are read in the order of their index. */
+const ofRoom = (value: string) => `(select ${value} from room where video_id = $1)`;
+const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
+const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
 export const SQL = {
   // A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room of that name that was
@@ -50,11 +51,12 @@ export const SQL = {
     )
     select * from done`,
   finish: "select * from relay_finish_2($1, $2, $3, $4)",
-  read: `select ${MESSAGE} ${KEPT} and m.cursor > $2 - r.shift order by m.cursor limit $3`,
-  messagesById: `select ${MESSAGE} ${KEPT} and m.id = any($2)`,
-  byIdPrefix: `select ${MESSAGE} ${KEPT} and m.id >= $2 and m.id < $2 || chr(1114111)`,
+  read: `select ${MESSAGE} from message
+    where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
+  messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
+  byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
   // All messages of the room are looked at: an index by authors would cost every append.
-  byText: `select ${MESSAGE} ${KEPT} and strpos(m.details, $2) > 0`,
+  byText: `select ${MESSAGE} ${KEPT} and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   listRooms: `select r.video_id, r.floor, r.head, r.detail, ${ago("r.checkpoint_at")} as read_ago_ms,
       (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as first_at,

@@ -1,0 +1,157 @@
+/**
+ * Two instances on one PostgreSQL, with many rooms whose viewers are all on the one that goes: how long each room is not
+ * read when it is stopped, and when it is killed. Then a room with very many messages whose database turns out to be
+ * another one: how soon an instance serves, and that all of it comes back from cursor 0.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
+import { freePorts, Service } from "../chaos/service.ts";
+import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { percentile } from "./cluster-restarts.ts";
+import { type Figures, report, settings } from "./rounds.ts";
+
+const { rooms, messages } = settings({ rooms: 200, messages: 3_000_000 });
+const IDS = Array.from({ length: rooms }, (_, n) => `manyrooms${n}`.padEnd(11, "-").slice(0, 11));
+const projectDir = fileURLToPath(new URL("..", import.meta.url));
+const INTERVAL_MS = 3000;
+const WARM_MS = 10_000;
+/** Long enough for the lease and a look. */
+const AFTER_MS = 15_000;
+
+const installed = installedPostgres();
+if (typeof installed === "string") throw new Error(installed);
+const postgres = await startPostgres(installed);
+try {
+  report("cluster-rooms", [await silence("stopped"), await silence("killed")]);
+  report("cluster-history", [await history()]);
+} finally {
+  await postgres.remove();
+}
+
+async function ownSchema(name: string): Promise<string> {
+  await run(postgres.url, `create schema ${name}`);
+  return `${postgres.url}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
+}
+
+/** Instances at the default lease, at a pace that lets two carry all rooms. */
+async function instances(url: string, upstream: Simulator, stack: AsyncDisposableStack): Promise<Service[]> {
+  const { main, music, mobile } = upstream.urls;
+  const given = {
+    RELAY_STORE: url,
+    RELAY_UPSTREAM_URL: main,
+    RELAY_UPSTREAM_MUSIC_URL: music,
+    RELAY_UPSTREAM_MOBILE_URL: mobile,
+    RELAY_GATE_SPACING_MS: "1",
+    RELAY_GATE_CONCURRENCY: "32",
+    RELAY_MAX_LATENESS_MS: "60000",
+    RELAY_DRAIN_MS: "500",
+  };
+  const ports = await freePorts(2);
+  return ports.map((port) => stack.use(new Service({ projectDir, port, settings: given })));
+}
+
+/** For how long the rooms were not read beyond the interval, their viewers staying away, and what gaps they tell. */
+async function silence(how: "stopped" | "killed"): Promise<Figures> {
+  await using stack = new AsyncDisposableStack();
+  const upstream = stack.use(await startSimulator());
+  const url = await ownSchema(how);
+  const [going, staying] = await instances(url, upstream, stack);
+  if (!going || !staying) throw new Error("there are two");
+  await Promise.all([going.start(), staying.start()]);
+  const chats = IDS.map((videoId) =>
+    upstream.chat(videoId, {
+      kinds: ["text"],
+      timeoutMs: INTERVAL_MS,
+      holdsMs: 10_000,
+      holdsMessages: 200,
+      page: 50,
+    }),
+  );
+  for (const chat of chats) chat.say(2);
+  const gone = new AbortController();
+  for (const videoId of IDS) {
+    const { status, body } = await fetch(`${going.url}/v1/stream?videoId=${videoId}`, {
+      signal: gone.signal,
+    });
+    if (status !== 200) throw new Error(`${videoId}: ${status}`);
+    body?.pipeTo(new WritableStream()).catch(() => {}); // it ends with its instance
+  }
+  const talks = chats.map((chat) => chat.speak(1));
+  await pause(WARM_MS);
+  const from = performance.now();
+  if (how === "stopped") {
+    going.signal("SIGTERM");
+    await going.exited;
+  } else await going.close();
+  await pause(AFTER_MS);
+  for (const talk of talks) talk.stop();
+  const silences = IDS.map((videoId) => {
+    const polls = upstream.requests.filter(
+      (call) => call.videoId === videoId && call.kind === "get_live_chat",
+    );
+    const starts = polls.map(({ at }) => at).filter((at) => at > from - 2 * INTERVAL_MS);
+    return Math.max(...starts.slice(1).map((at, n) => at - (starts[n] ?? at))) - INTERVAL_MS;
+  });
+  gone.abort();
+  const [told] = await run<{ gaps: number }>(
+    url,
+    "select count(*)::int as gaps from message where id like 'gap:%'",
+  );
+  return {
+    rooms: `${rooms} ${how}`,
+    silenceP50Ms: percentile(silences, 0.5),
+    silenceMaxMs: Math.max(...silences),
+    gaps: told?.gaps ?? Number.NaN,
+  };
+}
+
+/** From the start of an instance on a database that is another one until it serves, and all that it holds is read. */
+async function history(): Promise<Figures> {
+  await using stack = new AsyncDisposableStack();
+  const upstream = stack.use(await startSimulator());
+  const url = await ownSchema("history");
+  const [before, after] = await instances(url, upstream, stack);
+  if (!before || !after) throw new Error("there are two");
+  const videoId = IDS[0] ?? "";
+  const chat = upstream.chat(videoId, { kinds: ["text"], timeoutMs: INTERVAL_MS });
+  chat.say(1);
+  await before.start();
+  const opened = await fetch(`${before.url}/v1/stream?videoId=${videoId}`);
+  await opened.body?.getReader().read();
+  before.signal("SIGTERM");
+  await before.exited;
+  await run(
+    url,
+    `insert into message (video_id, cursor, id, body, details, at)
+     select video_id, head + n, 'made-' || n, '{"type":"chat","id":"made-' || n || '","timestamp":"","author":"a",'
+       || '"message":"' || repeat('some words ', 10) || '","amount":"","color":"","parts":[]}', '{}', clock_timestamp()
+     from room, generate_series(1, ${messages}) n`,
+  );
+  await run(url, `update room set head = head + ${messages}`);
+  await run(url, "update store set lineage = 'another'");
+  const from = performance.now();
+  await after.start();
+  while ((await fetch(`${after.url}/readyz`)).status !== 200) await pause(20);
+  const servesAfterMs = performance.now() - from;
+  const readFrom = performance.now();
+  const reader = await fetch(`${after.url}/v1/stream?videoId=${videoId}`, {
+    headers: { "last-event-id": "0" },
+  });
+  let read = 0;
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of reader.body ?? []) {
+    const text = rest + decoder.decode(bytes, { stream: true });
+    read += text.split("\nid: ").length - 1;
+    rest = text.slice(-5);
+    if (rest.includes("\nid: ")) read -= 1; // it is counted with what follows
+    if (read > messages) break;
+  }
+  return {
+    messages,
+    servesAfterS: servesAfterMs / 1000,
+    readFromCursor0: read,
+    readAfterS: (performance.now() - readFrom) / 1000,
+  };
+}
