@@ -7,7 +7,7 @@ import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isUnavailable, StoreError } from "../store/port.ts";
 import { Entry } from "./entry.ts";
-import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
+import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
 
 /** Most time between two looks at viewers that may have stalled. */
@@ -146,7 +146,7 @@ export class Rooms {
         for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
           await egresses.reachable(signal);
           if (this.#isDraining) continue;
-          for (const videoId of videoIds) this.#entry(videoId).adopt();
+          for (const videoId of videoIds) if (!this.#isLeftToOthers(videoId)) this.#entry(videoId).adopt();
         }
         return;
       } catch (error) {
@@ -190,6 +190,12 @@ export class Rooms {
     const tooMany = await store.ownership.oneTooMany();
     if (tooMany !== undefined) this.#handedOn.set(tooMany, now);
     return tooMany;
+  }
+
+  /** Whether it was handed on so lately that others have it to themselves. */
+  #isLeftToOthers(videoId: string): boolean {
+    const at = this.#handedOn.get(videoId) ?? Number.NEGATIVE_INFINITY;
+    return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
   }
 
   async #wantedElsewhere(entries: readonly Entry[]): Promise<string[]> {
