@@ -21,7 +21,7 @@ const SWEEP_MS = 1500;
 const SWEEPS_PER_LEASE = 3;
 /** While notifications are not heard. */
 const FAST_SWEEP_MS = 250;
-/** A lease that has run out is claimed so much later: the owner may just be renewing it. */
+/** A room whose lease has run out is taken so much later: the owner may just be renewing it. */
 const AFTER_LEASE_MS = 100;
 /** Between two looks for rooms that nobody owns. */
 const ORPHANS_MS = 700;
