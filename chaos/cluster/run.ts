@@ -87,7 +87,7 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
     visitors,
     requests: upstream.requests,
     lossy: new Set(rooms.of("lossy").map(({ videoId }) => videoId)),
-    isScarce: cluster.setup.sharedSpacingMs !== undefined,
+    spareGaps: cluster.failovers.length, // one in each act, which has an outage longer than the upstream's window
     failovers: cluster.failovers,
   };
   await judge(evidence, facts);
