@@ -43,7 +43,7 @@ interface Player {
 }
 
 /** What of the project is copied. */
-const COPIED = ["bin", "chaos", "client", "simulation", "src", "test", "web", "package.json"];
+const COPIED = ["bin", "chaos", "client", "harness", "simulation", "src", "test", "web", "package.json"];
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 

@@ -2,8 +2,8 @@
  * Judges one viewer over all its connections: every connection begins where it must, cursors follow each other by
  * one, each brings the message that was said, and a terminal frame comes only where the room is over.
  */
-import type { ClientOptions, Observer } from "./clients/observer.ts";
-import { Sequence } from "./clients/sequence.ts";
+import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
+import { Sequence } from "../harness/clients/sequence.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
 

@@ -2,12 +2,13 @@
  * Everything that a run consists of: the service in its process, its disk and its injector, the upstream with its
  * chats, the viewers, and the judges of both sides. What happens to them is in `events/`.
  */
+
+import { Client, type ClientKind } from "../harness/clients/client.ts";
+import type { ClientOptions } from "../harness/clients/observer.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type EndShape, type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import { Cast, LONG_HISTORY, LONG_ROOM } from "./cast.ts";
-import { Client, type ClientKind } from "./clients/client.ts";
-import type { ClientOptions } from "./clients/observer.ts";
 import { Disk } from "./disk.ts";
 import { Door } from "./door.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";

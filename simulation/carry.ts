@@ -3,12 +3,13 @@
  * and counts calls by address: which rooms are refused, how late polls are, and what is lost, also where an address is
  * throttled or dies.
  */
+
+import { missing, VirtualRelay } from "../harness/virtual-relay.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { missing, VirtualRelay } from "./virtual-relay.ts";
 
 export interface CarryOptions {
   seed: number;

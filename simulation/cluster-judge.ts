@@ -3,14 +3,15 @@
  * instance that is well, it is read, by one that can, and not released; and in calm no instance reads far more than
  * another that has viewers of its rooms.
  */
+
+import type { Journal } from "../harness/journal.ts";
+import type { Network } from "../harness/network.ts";
+import type { Scheduler } from "../harness/scheduler.ts";
+import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { DEADLINES } from "../src/upstream/calls.ts";
 import type { Instance } from "./instance.ts";
-import type { Journal } from "./journal.ts";
-import type { Network } from "./network.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import type { Scheduler } from "./scheduler.ts";
 import type { SharedRoom, SharedStore } from "./shared-store.ts";
-import type { UpstreamJudge } from "./upstream-judge.ts";
 import type { Viewer } from "./viewer.ts";
 
 const LOOK_MS = 250;

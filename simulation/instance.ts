@@ -1,16 +1,17 @@
 /** One instance of the service: its lives, one after the other, and what of the world is its own. */
+
+import type { Journal } from "../harness/journal.ts";
+import type { Network } from "../harness/network.ts";
+import type { Scheduler } from "../harness/scheduler.ts";
+import type { SimulatedSink } from "../harness/sink.ts";
+import type { UpstreamJudge } from "../harness/upstream-judge.ts";
+import { addressOf } from "../harness/way.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Logger } from "../src/telemetry/log.ts";
-import type { Journal } from "./journal.ts";
 import { Life } from "./life.ts";
-import type { Network } from "./network.ts";
 import type { Peek } from "./peek.ts";
-import type { Scheduler } from "./scheduler.ts";
-import type { SimulatedSink } from "./sink.ts";
 import type { Storage } from "./storage.ts";
 import type { StoreLine } from "./store-line.ts";
-import type { UpstreamJudge } from "./upstream-judge.ts";
-import { addressOf } from "./way.ts";
 
 const SUPERVISOR_MS = 1000;
 /** How long a stop may take, beside the time for which the service stays unready. */

@@ -4,12 +4,13 @@
  *
  *     npm run neighbours
  */
+
+import { missing, VirtualRelay } from "../harness/virtual-relay.ts";
 import type { FaultOrder } from "../src/simulator/faults.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { probe } from "../src/upstream/probe.ts";
-import { missing, VirtualRelay } from "./virtual-relay.ts";
 
 const OTHERS = 20;
 /** What the upstream asks for, in milliseconds, in turn. */

@@ -2,10 +2,11 @@
  * Holds one room's log, as the store has it, to what its chat has said: consecutive cursors, each id once, the order
  * of saying, no gap that is not reported by a `gap`, and nothing lost that an answer brought.
  */
+
+import type { Journal } from "../harness/journal.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import type { Says } from "../src/simulator/says.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
-import type { Journal } from "./journal.ts";
 import type { Peek } from "./peek.ts";
 
 /** Types of messages that are said once: no ticker repeats them. */

@@ -1,9 +1,10 @@
 /** One run: a seed's world, some minutes of trouble, then calm, in which everybody must get everything. */
+
+import type { Violation } from "../harness/journal.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { troubleAddresses } from "./addresses.ts";
 import { CLUSTER_EVENTS } from "./cluster-events.ts";
 import { EVENTS, type Event } from "./events.ts";
-import type { Violation } from "./journal.ts";
 import { drawInstances } from "./settings.ts";
 import { World } from "./world.ts";
 

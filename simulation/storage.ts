@@ -1,13 +1,14 @@
 /** What a life of the service stores in, and how a judge sees it. */
+
+import { type Disk, SimulatedThread } from "../harness/disk.ts";
+import type { MortalClock } from "../harness/scheduler.ts";
 import type { StoreHealth } from "../src/store/health.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import type { StoreEngine } from "../src/store/observed.ts";
 import { type PostgresSettings, PostgresStore } from "../src/store/postgres/postgres.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
-import { type Disk, SimulatedThread } from "./disk.ts";
 import type { Peek } from "./peek.ts";
-import type { MortalClock } from "./scheduler.ts";
 import type { SharedStore } from "./shared-store.ts";
 import type { StoreLine } from "./store-line.ts";
 

@@ -5,12 +5,12 @@
  */
 import { EventEmitter } from "node:events";
 import type { Client } from "pg";
+import type { Journal } from "../harness/journal.ts";
+import type { MortalClock, Scheduler } from "../harness/scheduler.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { StoreError } from "../src/store/port.ts";
 import type { Database } from "../src/store/postgres/connections.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
-import type { Journal } from "./journal.ts";
-import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 /** Milliseconds of a statement, there and back: at least the first, at most both together. */

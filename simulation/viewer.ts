@@ -2,17 +2,18 @@
  * One viewer and its judge: comes, stalls, leaves, comes back by its cursor or by one that it made up. Whatever it is
  * sent must be its room's log, from where its connection began, without a gap.
  */
+
+import type { Frame, FrameReader } from "../harness/frames.ts";
+import type { Journal } from "../harness/journal.ts";
+import type { Scheduler } from "../harness/scheduler.ts";
+import { SimulatedSink } from "../harness/sink.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import { FORMS, type Form } from "../src/serving/form.ts";
 import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
-import type { Frame, FrameReader } from "./frames.ts";
 import type { Instance } from "./instance.ts";
-import type { Journal } from "./journal.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import type { Scheduler } from "./scheduler.ts";
-import { SimulatedSink } from "./sink.ts";
 
 /** As a browser waits. */
 const RETRY_MS = 3000;

@@ -3,24 +3,24 @@
  * What happens to them is in `events.ts`.
  */
 import { pino } from "pino";
+import { Disk } from "../harness/disk.ts";
+import { FrameReader } from "../harness/frames.ts";
+import { Journal } from "../harness/journal.ts";
+import { Network } from "../harness/network.ts";
+import { Scheduler } from "../harness/scheduler.ts";
+import { visit } from "../harness/sink.ts";
+import { UpstreamJudge } from "../harness/upstream-judge.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { Cluster } from "./cluster.ts";
-import { Disk } from "./disk.ts";
-import { FrameReader } from "./frames.ts";
 import { Instance } from "./instance.ts";
-import { Journal } from "./journal.ts";
-import { Network } from "./network.ts";
 import type { Peek } from "./peek.ts";
 import { RoomJudge } from "./room-judge.ts";
-import { Scheduler } from "./scheduler.ts";
 import { drawConfig } from "./settings.ts";
-import { visit } from "./sink.ts";
 import { inMemory, onDisk } from "./storage.ts";
-import { UpstreamJudge } from "./upstream-judge.ts";
 import { Viewer } from "./viewer.ts";
 
 export interface WorldOptions {

@@ -1,8 +1,8 @@
 /** Chaos's clients against a server that says byte by byte what is written here: what is heard, and what is sent. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import type { ClientKind } from "../chaos/clients/client.ts";
-import type { ClientOptions } from "../chaos/clients/observer.ts";
+import type { ClientKind } from "../harness/clients/client.ts";
+import type { ClientOptions } from "../harness/clients/observer.ts";
 import {
   assertAway,
   assertNothingLeft,

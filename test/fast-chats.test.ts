@@ -1,7 +1,7 @@
 /** Lively chats whose pages show little: where tokens expire, pages are walls and the upstream is away, each gap is told. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../simulation/virtual-relay.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 

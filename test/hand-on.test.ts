@@ -1,8 +1,8 @@
 /** Rooms go to the instance that can read them, and has less to do: two instances on a shared store, in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { visit } from "../harness/sink.ts";
 import type { Instance } from "../simulation/instance.ts";
-import { visit } from "../simulation/sink.ts";
 import { World } from "../simulation/world.ts";
 
 function twoInstances() {

@@ -1,8 +1,8 @@
 /** One's trouble is nobody else's: what chats, viewers and callers in trouble do to live chats that are read beside them. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { beside, NEIGHBOURS } from "../simulation/neighbours.ts";
-import { VirtualRelay } from "../simulation/virtual-relay.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 
 const ALONE = "nobody in trouble";

@@ -1,7 +1,7 @@
 /** Ten minutes in which the upstream answers nothing of use, in virtual time: what 20 rooms and their viewers see of it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../simulation/virtual-relay.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { World } from "../simulation/world.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 

@@ -1,7 +1,7 @@
 /** Rooms on several egresses, in virtual time: none stays where it cannot be read while another works. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../simulation/virtual-relay.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 

@@ -3,7 +3,7 @@
  * of each room can be had from cursor 0.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Client } from "../clients/client.ts";
+import { Client } from "../../harness/clients/client.ts";
 import type { Audience } from "./audience.ts";
 import type { Cluster } from "./cluster.ts";
 import { run } from "./postgres.ts";

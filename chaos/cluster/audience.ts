@@ -4,8 +4,8 @@
  * released, opened again, and asked for where there is none.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "../../harness/clients/client.ts";
 import { Random } from "../../src/simulator/random.ts";
-import { Client } from "../clients/client.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
 import { type Room, Rooms, videoIdOf } from "./rooms.ts";

@@ -1,6 +1,6 @@
 /** All that one viewer was sent, over all its connections, and where it was told that it missed something. */
-import type { Observer } from "../clients/observer.ts";
-import { Sequence } from "../clients/sequence.ts";
+import type { Observer } from "../../harness/clients/observer.ts";
+import { Sequence } from "../../harness/clients/sequence.ts";
 
 /** What a viewer may be refused with while instances come and go; it tries again. */
 const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED"]);

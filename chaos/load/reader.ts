@@ -2,8 +2,8 @@
  * One viewer of a load: its owner connects and cuts it; it keeps its cursor, asks for what follows when it comes back,
  * and judges that each message comes once and in order. A stuck one asks for the same and takes nothing.
  */
-import { Sequence } from "../clients/sequence.ts";
-import { SseConnection, type SseFrame } from "../clients/sse.ts";
+import { Sequence } from "../../harness/clients/sequence.ts";
+import { SseConnection, type SseFrame } from "../../harness/clients/sse.ts";
 import type { Tally } from "./tally.ts";
 
 export interface ReaderOptions {

@@ -3,9 +3,9 @@
  * hears, and a client that calls a scripted server for as long as a test lasts.
  */
 import assert from "node:assert/strict";
-import { Client, type ClientKind } from "../../chaos/clients/client.ts";
-import { hasCurl } from "../../chaos/clients/curl-connection.ts";
-import type { ClientOptions, Observer } from "../../chaos/clients/observer.ts";
+import { Client, type ClientKind } from "../../harness/clients/client.ts";
+import { hasCurl } from "../../harness/clients/curl-connection.ts";
+import type { ClientOptions, Observer } from "../../harness/clients/observer.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { type Answer, ScriptedServer } from "./scripted-server.ts";
 import { Changes } from "./viewers.ts";

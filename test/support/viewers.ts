@@ -3,9 +3,9 @@
  * when the test says so. What they are sent is judged as it comes.
  */
 import assert from "node:assert/strict";
-import { Client, type ClientKind } from "../../chaos/clients/client.ts";
-import type { ClientOptions, Observer } from "../../chaos/clients/observer.ts";
-import { Sequence } from "../../chaos/clients/sequence.ts";
+import { Client, type ClientKind } from "../../harness/clients/client.ts";
+import type { ClientOptions, Observer } from "../../harness/clients/observer.ts";
+import { Sequence } from "../../harness/clients/sequence.ts";
 import { Random } from "../../src/simulator/random.ts";
 
 /** How long a test waits for anything. */
