@@ -1,14 +1,13 @@
 /**
- * Collects what comes and hands it on together, so that a busy chat costs one layout for many messages, but not so
- * many at once that a click has to wait. It waits by a timer and not for an animation frame, which a hidden page
- * never gets.
+ * Collects messages and delivers them in batches: a busy chat costs one layout per batch, and a batch is small enough
+ * not to delay a click. It uses a timer instead of an animation frame because a hidden page gets no animation frames.
  */
 
-/** Short enough to look immediate. */
+/** Looks immediate to a reader. */
 const WAIT_MS = 100;
-/** At once: some milliseconds' work. */
+/** Maximum messages per batch: a few milliseconds of work. */
 const MAX_AT_ONCE = 40;
-/** What waits is bounded, too, where timers are throttled. */
+/** Maximum messages waiting, for pages whose timers the browser throttles. */
 const MAX_WAITING = 500;
 
 export class Batch<Item> {
@@ -26,7 +25,7 @@ export class Batch<Item> {
     else this.#timer ??= setTimeout(() => this.#handOn(MAX_AT_ONCE), WAIT_MS);
   }
 
-  /** Hands on all that waits. */
+  /** Delivers everything that waits. */
   flush(): void {
     this.#handOn(MAX_WAITING);
   }

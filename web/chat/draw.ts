@@ -1,6 +1,6 @@
 /**
- * Draws one message into its element: attributes for stylesheets and scripts, and one `data-field` for each thing
- * that is shown. Whatever the message lacks is left out.
+ * Draws one message into its element: attributes for stylesheets and scripts, and one `data-field` for each visible
+ * part. Parts that the message lacks are left out.
  */
 import { GROUPS } from "../../client/index.ts";
 import type { Badge } from "../../src/protocol/kinds.ts";
@@ -11,10 +11,10 @@ import { drawParts } from "./parts.ts";
 import { drawPicture } from "./pictures.ts";
 import { drawPoll } from "./poll.ts";
 
-/** What stands in place of words that were taken down. */
+/** Replaces the text of a deleted message. */
 const TAKEN_DOWN = { message: "Message deleted", author: "Author’s messages deleted" } as const;
 
-/** What happened, where a moderation log shows as rows what changes others. */
+/** Text of a row in the moderation log, for messages that change other messages. */
 export const EVENT_WORDS: Readonly<Record<string, string>> = {
   deleted: "A message was deleted.",
   author_deleted: "An author’s messages were deleted.",
@@ -22,7 +22,7 @@ export const EVENT_WORDS: Readonly<Record<string, string>> = {
   banner_removed: "What was pinned was taken down.",
 };
 
-/** How the stylesheets draw a type that is not drawn as words of a viewer. */
+/** The stylesheets' variant of each type that is not drawn as an ordinary chat message. */
 const MANNERS: ReadonlyMap<string, string> = new Map([
   ...GROUPS.paid.map((type) => [type, "card"] as const),
   ...(["membership", "milestone", "gift"] as const).map((type) => [type, "card"] as const),
@@ -30,7 +30,7 @@ const MANNERS: ReadonlyMap<string, string> = new Map([
   ...Object.keys(EVENT_WORDS).map((type) => [type, "event"] as const),
 ]);
 
-/** Draws the message, or draws it anew after something became of it. */
+/** Draws the message, or redraws it after a deletion or replacement. */
 export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, look: Look): void {
   const { details, amount, type } = message;
   const isHidden = fate.deleted !== undefined && look.deleted !== "strike";
@@ -62,7 +62,7 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   element.replaceChildren(...(face ? [face, body] : [body]));
 }
 
-/** Of a poll's message id the part that all its states share. */
+/** The part of a poll's message id that all its states share. */
 export function pollIdOf(messageId: string): string {
   const end = messageId.lastIndexOf(":");
   return end > messageId.indexOf(":") ? messageId.slice(0, end) : messageId;
@@ -72,7 +72,7 @@ function takenDown(by: Fate["deleted"]): HTMLElement {
   return make("span", { class: "taken-down" }, TAKEN_DOWN[by ?? "message"]);
 }
 
-/** The picture of the author over the first letter of the name, which is left where the picture cannot be shown. */
+/** The author's picture on top of the name's first letter, which stays visible if the picture does not load. */
 function drawFace({ author, details }: ShownMessage, look: Look): HTMLElement | undefined {
   if (!look.avatars || author === "") return undefined;
   const attributes = { "data-field": "avatar", alt: "" };
@@ -83,14 +83,14 @@ function drawFace({ author, details }: ShownMessage, look: Look): HTMLElement | 
   return face;
 }
 
-/** The same for the same text, spread over the circle. */
+/** A hue derived from the text: equal texts get equal hues, and hues spread over the circle. */
 function hueOf(text: string): number {
   let hash = 0;
   for (const character of text) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 360;
   return hash;
 }
 
-/** Who said it, when, and what it is: one line above or before the words. */
+/** Author, time, badges and amount: one line above or before the text. */
 function drawHead(
   { type, timestamp, author, amount, details }: ShownMessage,
   look: Look,
@@ -111,7 +111,7 @@ function drawHead(
   );
 }
 
-/** The words, the sticker and the poll, as far as the message has them. */
+/** The text, the sticker and the poll that the message has. */
 function drawSaid(message: ShownMessage, { images }: Look): Node[] {
   const { details, type } = message;
   const said: Node[] = [];
@@ -129,7 +129,7 @@ function drawSticker({ label, url }: { label: string; url?: string }, images: bo
   return drawPicture(url, { "data-field": "sticker", alt: label, title: label }, asText) ?? asText();
 }
 
-/** A badge without a picture of its own has its kind's, by the stylesheet. */
+/** The stylesheet draws a badge without a picture by its kind. */
 function drawBadge({ kind, label, url }: Badge, images: boolean): Node {
   const own = { "data-field": "badge", "data-kind": kind, title: label };
   const asText = () => make("span", { ...own, role: "img", "aria-label": label || kind }, label || kind);

@@ -1,9 +1,9 @@
-/** Makes elements by DOM methods alone: text stays text, whatever it says. */
+/** Builds elements with DOM methods only, so text is never parsed as HTML. */
 
 type Attributes = Record<string, string | number | undefined>;
 type Child = Node | string | undefined;
 
-/** An attribute whose value is undefined or empty is left out, and so is a child that is undefined. */
+/** Skips attributes that are undefined or empty, and children that are undefined. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -15,7 +15,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Sets the attributes; takes away those whose value is undefined or empty. */
+/** Sets the attributes; removes those that are undefined or empty. */
 export function setAttributes(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === "") element.removeAttribute(name);
@@ -23,7 +23,7 @@ export function setAttributes(element: Element, attributes: Attributes): void {
   }
 }
 
-/** The element that the page's own HTML holds under this selector. Throws where it holds none of this class. */
+/** The element of the page's HTML under this selector. Throws if there is none of this class. */
 export function find<E extends Element>(selector: string, type: new () => E): E {
   const element = document.querySelector(selector);
   if (!(element instanceof type)) throw new Error(`the page has no ${selector}`);

@@ -1,4 +1,4 @@
-/** A message as the pages draw it. Types and fields that this version does not know must not matter, so little is assumed. */
+/** A message as the pages draw it. It tolerates types and fields that this version does not know. */
 import type { Details } from "../../src/protocol/kinds.ts";
 import type { Part } from "../../src/protocol/message.ts";
 
@@ -15,19 +15,19 @@ export interface ShownMessage {
   cursor: number;
 }
 
-/** With nothing where another version of the service leaves a field out. */
+/** Fills in empty values for fields that another version of the service leaves out. */
 export function completed(message: Partial<ShownMessage> & { type: string; cursor: number }): ShownMessage {
   const empty = { id: `${message.cursor}`, timestamp: "", author: "", message: "", amount: "", color: "" };
   return { ...empty, parts: [], details: {}, ...message };
 }
 
-/** What became of a message after it was said. */
+/** Later changes to a message: its deletion, its replacement. */
 export interface Fate {
   deleted?: "message" | "author";
   replaced?: true;
 }
 
-/** What the user wants to see of messages. */
+/** Display settings of messages. */
 export interface Look {
   images: boolean;
   avatars: boolean;

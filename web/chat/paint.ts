@@ -1,14 +1,14 @@
 /**
- * Colours of paid rows: the upstream's as background, with black or white text, whichever contrasts more. They are
- * handed to the stylesheet as custom properties, so that any rule of a user's stylesheet wins.
+ * Colours of paid rows: the upstream's colour as background, with the text colour (black or white) that contrasts
+ * more. They are custom properties, so that any rule of a user's stylesheet overrides them.
  */
 import type { ShownMessage } from "./message.ts";
 
 const HEX = /^#[0-9a-f]{6}$/i;
 
 /**
- * Sets `--paid-body`, `--paid-header` and their texts' colours, or removes them where the message has no colour.
- * Returns whether it has one.
+ * Sets `--paid-body`, `--paid-header` and their text colours, or removes them if the message has no colour.
+ * Returns whether the message has a colour.
  */
 export function paint(element: HTMLElement, { color, details }: ShownMessage): boolean {
   const { colors = {} } = details;
@@ -32,7 +32,7 @@ function isColor(value: string | undefined): value is string {
   return value !== undefined && HEX.test(value);
 }
 
-/** Black or white, by the contrast of WCAG 2. */
+/** Black or white: the one with the higher WCAG 2 contrast. */
 function contrastingText(background: string): "#000000" | "#ffffff" {
   const light = luminance(background);
   return (light + 0.05) / 0.05 > 1.05 / (light + 0.05) ? "#000000" : "#ffffff";

@@ -1,4 +1,4 @@
-/** Reads a page's query: a value that cannot be used counts as absent, and the console names it. */
+/** Reads a page's query. An invalid value counts as absent and is reported on the console. */
 import { GROUPS } from "../../client/index.ts";
 
 export class Parameters {
@@ -28,7 +28,7 @@ export class Parameters {
     return otherwise;
   }
 
-  /** The types that are named, by themselves or by their group; undefined where none is. */
+  /** The types that the parameter names, each by itself or by its group; undefined if it names none. */
   types(name = "types"): ReadonlySet<string> | undefined {
     const names = this.list(name);
     const chosen = new Set<string>();
@@ -50,7 +50,7 @@ export class Parameters {
 
 const BY_GROUP: Readonly<Record<string, readonly string[]>> = GROUPS;
 
-/** The types of a group, or the type itself; `gap` is in no group. */
+/** The types of a group, or the type itself. `gap` belongs to no group. */
 export function typesOf(name: string): readonly string[] {
   if (Object.hasOwn(BY_GROUP, name)) return BY_GROUP[name] ?? [];
   return [["gap"], ...Object.values(BY_GROUP)].some((types) => types.includes(name)) ? [name] : [];

@@ -1,6 +1,6 @@
 /**
- * The words of a message: texts, links, custom emoji. The text content of what is drawn, with each picture as its
- * `alt`, is exactly the message.
+ * Draws a message's text, links and custom emoji. The text content of the result, with each picture's `alt`, equals
+ * the message.
  */
 import type { Part } from "../../src/protocol/message.ts";
 import { make } from "./element.ts";

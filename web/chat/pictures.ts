@@ -1,10 +1,10 @@
-/** Pictures from the upstream's hosts, each with a text that takes its place where it cannot be shown. */
+/** Pictures from the upstream's hosts, each with a replacement for when it cannot be shown. */
 import { make } from "./element.ts";
 
-/** What stands for a picture: a node, or nothing. */
+/** The replacement of a picture: a node, or nothing. */
 type Fallback = () => Node | undefined;
 
-/** The picture, or what stands for it where its URL is not https. */
+/** The picture, or its replacement if the URL is not https. */
 export function drawPicture(
   url: string | undefined,
   attributes: Record<string, string | undefined>,

@@ -1,4 +1,4 @@
-/** A poll: its question, and each choice with its share as text and as a bar where it is known. */
+/** A poll: its question and its choices, each with its share as text and bar if the share is known. */
 import type { Details } from "../../src/protocol/kinds.ts";
 import { make } from "./element.ts";
 

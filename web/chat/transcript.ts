@@ -1,34 +1,34 @@
 /**
- * What was said and what became of it: each message once, deletions and replacements applied to those that are kept,
- * one row for a poll, and what is pinned. Where rows stand in the document, its pages decide.
+ * The chat's rows: each message once, with deletions and replacements applied, one row per poll, and the pinned
+ * message. The pages decide where rows stand in the document.
  */
 import { GROUPS } from "../../client/index.ts";
 import { draw, EVENT_WORDS, pollIdOf } from "./draw.ts";
 import { make } from "./element.ts";
 import type { Fate, Look, ShownMessage } from "./message.ts";
 
-/** These change other rows; they are rows themselves only where someone asks for their type. */
+/** Types that change other rows. They are rows themselves only if the filter asks for their type. */
 export const EVENTS: ReadonlySet<string> = new Set(Object.keys(EVENT_WORDS));
 
-/** Of a room that was lost and read again, messages come again under new cursors. */
+/** Message ids to remember: a room that is bootstrapped again repeats messages under new cursors. */
 const MAX_SEEN_IDS = 5000;
-/** Nobody pins as much; the oldest goes. */
+/** Maximum pinned messages, far above real use; the oldest is dropped. */
 const MAX_PINNED = 20;
 
-/** One element of the log. A gap that no message tells has no message. */
+/** One row of the log. A gap that the SDK detected itself has no message. */
 export interface Row {
   message: ShownMessage | undefined;
   fate: Fate;
-  /** Made when it is first shown. */
+  /** Created when the row is first shown. */
   element?: HTMLElement;
 }
 
 interface Changes {
-  /** A message that was not there before. */
+  /** A new row. */
   taken?(message: ShownMessage): void;
-  /** A row whose element has to be drawn anew. */
+  /** A row whose element must be redrawn. */
   changed(row: Row): void;
-  /** A row that is to leave the page. */
+  /** A row that must leave the page. */
   removed(row: Row): void;
 }
 
@@ -45,7 +45,7 @@ export class Transcript {
     this.#changes = changes;
   }
 
-  /** Applies the message; returns its row if it is to stand in the log, whatever the filters say. */
+  /** Applies the message. Returns its row if it belongs in the log, before any filter. */
   take(message: ShownMessage): Row | undefined {
     if (this.#seen.has(message.id)) return undefined;
     this.#remember(message.id);
@@ -63,7 +63,7 @@ export class Transcript {
     return row;
   }
 
-  /** Forgets a row that left the page, or is not shown on it. */
+  /** Forgets a row that left the page or was never shown. */
   drop({ message }: Row): void {
     if (!message) return;
     this.#rows.delete(message.id);
@@ -120,7 +120,7 @@ export class Transcript {
     this.#changes.changed(row);
   }
 
-  /** Whether the poll has a row already, which now shows the new state. */
+  /** Updates the poll's row with its new state. Returns whether there was a row. */
   #updatePoll(message: ShownMessage): boolean {
     const row = this.#polls.get(pollIdOf(message.id));
     if (!row?.message) return false;
@@ -146,20 +146,20 @@ export class Transcript {
   }
 }
 
-/** Of these somebody is the author. */
+/** Types that have an author. */
 const SAID: ReadonlySet<string> = new Set([...GROUPS.chat, ...GROUPS.paid, ...GROUPS.members, "banner"]);
 
-/** Whether the service has taken its words out of the store: its deletion may be long past. */
+/** Whether the service has blanked the stored message; its deletion may be older than the backfill. */
 function isBlank({ type, author, message, amount }: ShownMessage): boolean {
   return SAID.has(type) && author === "" && message === "" && amount === "";
 }
 
-/** What is pinned, and what a log of replacements shows, are the words of another message. */
+/** A pinned message and a row of the moderation log show the text of another message. */
 function showsAgain({ type, details }: ShownMessage, target: string): boolean {
   return (type === "banner" || type === "replaced") && details.target?.messageId === target;
 }
 
-/** The row's element, drawn if it is new. */
+/** The row's element, drawn on first use. */
 export function elementOf(row: Row, look: Look): HTMLElement {
   if (row.element) return row.element;
   row.element = make("div", { class: "row" });
@@ -167,7 +167,7 @@ export function elementOf(row: Row, look: Look): HTMLElement {
   return row.element;
 }
 
-/** Draws a row anew that has an element. */
+/** Redraws a row if it has an element. */
 export function redraw({ element, message, fate }: Row, look: Look): void {
   if (!element) return;
   if (message) draw(element, message, fate, look);

@@ -1,6 +1,6 @@
 /**
- * The overlay, for hours and unattended: shows the chat, reconnects for ever, and lets viewers see nothing of it. Only
- * a video that is missing or no video at all is told in words, to whoever sets the source up.
+ * The overlay runs unattended for hours: it shows the chat, reconnects for ever, and hides connection trouble from the
+ * stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it up.
  */
 import { type ChatError, chat } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
@@ -11,7 +11,7 @@ import { playSamples } from "./samples.ts";
 import { Stage } from "./stage.ts";
 
 const SERVICE = new URL(".", location.href).href;
-/** The source is often open before the stream begins. */
+/** Delay before another look for the chat: the source is often open before the stream begins. */
 const NO_CHAT_MS = 30_000;
 const FAILED_MS = 30_000;
 const MAX_FAILED_MS = 5 * 60_000;
@@ -32,7 +32,7 @@ function start(options: Options): void {
   else follow({ videoId, backfill }, stage);
 }
 
-/** What the parameters say of the design; in the overlay's layer, so that the user's stylesheet wins. */
+/** Applies the design parameters in the overlay's cascade layer, so that the user's stylesheet overrides them. */
 function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
   ROOT.dataset.theme = theme;
   for (const element of [ROOT, chatElement]) Object.assign(element.dataset, { direction, align });
@@ -41,14 +41,14 @@ function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLEl
   document.adoptedStyleSheets.push(size);
 }
 
-/** `cursor`: where to go on, if something was shown already. */
+/** `cursor`: the last message shown, if any; the stream resumes after it. */
 function follow(options: Pick<Options, "videoId" | "backfill">, stage: Stage, cursor?: number): void {
   const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
   const room = chat(SERVICE, { ...options, cursor, details: true, retry: waitAfter });
   room.on("state", (state) => {
     if (state !== "closed") ROOT.dataset.state = state;
   });
-  room.on("gap", ({ details }) => details || batch.add("gap")); // one with details comes as a message, too
+  room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
   room.on("end", ({ reason }) => {
     batch.flush();
     if (reason === "no more continuations") ROOT.dataset.state = "ended";
@@ -61,7 +61,7 @@ function follow(options: Pick<Options, "videoId" | "backfill">, stage: Stage, cu
   room.on("message", (message) => batch.add(completed(message)));
 }
 
-/** Only what is no video ends it. The SDK knows best how to wait for what is not a refusal. */
+/** Stops only for an invalid or unknown video; the SDK handles every other wait. */
 function waitAfter({ code, status }: ChatError, attempt: number): number | false | undefined {
   if (code === "INVALID_VIDEO_ID" || code === "INVALID_REQUEST") return false;
   if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;

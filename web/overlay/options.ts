@@ -1,4 +1,4 @@
-/** What an overlay is asked to show, by the parameters of its URL. */
+/** The overlay's options, read from its URL's parameters. */
 import type { Look } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
 
@@ -8,11 +8,11 @@ const MAX_FADE_S = 24 * 60 * 60;
 
 export interface Options {
   videoId: string;
-  /** Undefined: every row. */
+  /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
-  /** The most messages in the document. */
+  /** Maximum messages in the document. */
   max: number;
-  /** 0: rows stay. */
+  /** 0: rows do not fade. */
   fadeMs: number;
   backfill: number;
   direction: "up" | "down";
@@ -20,7 +20,7 @@ export interface Options {
   sizePx: number;
   theme: "dark" | "light" | "none";
   look: Look;
-  /** Names of authors that are not shown, in lower case and without `@`. */
+  /** Names of hidden authors, in lower case and without `@`. */
   hide: ReadonlySet<string>;
   commands: boolean;
   demo: boolean;

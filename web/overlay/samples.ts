@@ -1,4 +1,4 @@
-/** `demo=on`: one sample of each kind, again and again, to place the source before the stream begins. Asks for nothing. */
+/** `demo=on`: repeats one sample of each kind, to place the source before the stream begins. Makes no request. */
 import type { Details } from "../../src/protocol/kinds.ts";
 import type { ShownMessage } from "../chat/message.ts";
 
@@ -23,7 +23,7 @@ const pollOf = (state: "open" | "updated" | "closed", ...percents: number[]): De
   },
 });
 
-/** In the round `n`; what belongs together shares an id. */
+/** The samples of round `n`; related messages share an id. */
 const samplesOf = (n: number): Sample[] => [
   { type: "chat", author: "@mia", message: "hello everyone 👋" },
   {

@@ -1,10 +1,10 @@
-/** The rows of an overlay: the newest in the order of cursors, each faded out after its time, where one is set. */
+/** The overlay's rows: the newest messages in cursor order, each faded out after the fade time, if one is set. */
 
 import type { ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import { bareName, type Options } from "./options.ts";
 
-/** A hidden page's timers run once a second: with the fading itself it stays within a second and a half. */
+/** A hidden page's timers run once a second, so a row is gone at most 1.5 s late, the fading included. */
 const CHECK_MS = 200;
 const FADING_MS = 1000;
 
@@ -13,7 +13,7 @@ export class Stage {
   readonly #chat: HTMLElement;
   readonly #pinned: HTMLElement;
   readonly #transcript: Transcript;
-  /** When each row was shown. */
+  /** The time at which each row was shown. */
   readonly #rows = new Map<Row, number>();
 
   constructor(options: Options, chat: HTMLElement, pinned: HTMLElement) {
@@ -51,7 +51,7 @@ export class Stage {
     return !hide.has(bareName(message.author));
   }
 
-  /** What is pinned counts, too; the newest row is shown in any case. */
+  /** Pinned messages count as rows, too; the newest row is always shown. */
   #limit(): void {
     const most = Math.max(1, this.#options.max - this.#pinned.childElementCount);
     for (const row of this.#rows.keys()) {

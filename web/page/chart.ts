@@ -1,13 +1,13 @@
-/** Messages a minute as bars, in an SVG whose name tells the figures, between the lines that tell the scale. */
+/** Messages per minute as bars, in an SVG whose accessible name states the figures, with a labelled scale. */
 import { make } from "../chat/element.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
 const HEIGHT = 120;
-/** A chat that has just begun is not drawn as one broad bar. */
+/** Minimum bars, so that a chat that has just begun is not one broad bar. */
 const MIN_BARS = 20;
 
-/** `counts`: oldest minute first; the last one is not over. */
+/** `counts`: oldest minute first; the last minute is still running. */
 export function drawChart(counts: readonly number[]): Element[] {
   const most = Math.max(1, ...counts);
   const bars = Math.max(MIN_BARS, counts.length);
@@ -24,7 +24,7 @@ export function drawChart(counts: readonly number[]): Element[] {
   return [axis(`${most} a minute`), chart, axis(`${bars} minutes ago`, "now")];
 }
 
-/** Words at the ends of one side of the chart; whoever hears the page has the chart's name. */
+/** Labels at both ends of one side of the chart. Screen readers use the chart's name instead. */
 function axis(...words: string[]): HTMLElement {
   return make("p", { class: "axis", "aria-hidden": "true" }, ...words.map((word) => make("span", {}, word)));
 }

@@ -1,4 +1,4 @@
-/** The controls: what they show follows from the settings, and what the user changes goes into the URL. */
+/** The controls show the settings, and write the user's changes into the URL. */
 import { find, make } from "../chat/element.ts";
 import { typesOf } from "../chat/parameters.ts";
 import { FILTERS, listTypes, readSettings, type Settings, USUAL, writeUrl } from "./settings.ts";
@@ -13,7 +13,7 @@ const LABELS: Readonly<Record<(typeof FILTERS)[number], string>> = {
   moderation: "Moderation",
 };
 
-/** Calls `changed` with the settings now and after each change, the browser's back and forward included. */
+/** Calls `changed` with the current settings, and after each change, the browser's back and forward included. */
 export function startControls(changed: (settings: Settings) => void): void {
   const form = find("#open", HTMLFormElement);
   const video = find("#open input[name=videoId]", HTMLInputElement);
@@ -29,7 +29,7 @@ export function startControls(changed: (settings: Settings) => void): void {
     video.value = settings.videoId;
     images.checked = settings.images;
     theme.value = settings.theme;
-    // Whoever takes away the last one sees everything, and the boxes as they are.
+    // Without any checked box, everything is shown.
     if (settings.types || boxes.some(({ checked }) => checked)) {
       for (const box of boxes) showFilter(box, settings.types);
     }

@@ -1,9 +1,9 @@
 /**
- * Keeps the newest row in view until the reader scrolls up, and then what is being read in its place, whatever
- * changes above it.
+ * Keeps the newest row in view until the reader scrolls up; from then on keeps the rows in view at their place while
+ * rows above them change.
  */
 
-/** Fractions of a pixel, and what a zoomed page rounds. */
+/** Tolerance for fractions of a pixel and for rounding on a zoomed page. */
 const AT_BOTTOM_PX = 4;
 
 export class Follower {
@@ -34,9 +34,9 @@ export class Follower {
     this.#settle();
   }
 
-  /** Changes the rows; what is being read stays where it is. */
+  /** Changes the rows without moving the rows in view. */
   keep(change: () => void): void {
-    this.#scrolled(); // a scroll that is not reported yet
+    this.#scrolled(); // a scroll whose event has not fired yet
     change();
     this.#settle();
   }
@@ -71,7 +71,7 @@ export class Follower {
     this.#lastTop = this.#chat.scrollTop;
   }
 
-  /** Remembers where the rows stand that are in view. */
+  /** Remembers the places of the rows in view. */
   #note(): void {
     const { top, bottom } = this.#chat.getBoundingClientRect();
     const rows = this.#content.children;

@@ -1,4 +1,4 @@
-/** Lets a screen reader speak new rows only while they come slowly enough to be listened to. */
+/** Lets a screen reader announce new rows only while they arrive slowly enough to be heard. */
 
 const WINDOW_MS = 3000;
 const MAX_PER_SECOND = 2;
@@ -13,7 +13,7 @@ export class LiveRegion {
     setInterval(() => this.#update(), 500);
   }
 
-  /** A backfill comes now: nothing of it is spoken. */
+  /** A backfill begins: its rows are not announced. */
   opened(): void {
     this.#quietFrom = performance.now() + WINDOW_MS;
     this.#update();

@@ -1,6 +1,6 @@
 /**
- * The rows of the chat in order, bounded: what the filters show, and once more what they hide. While the reader looks
- * at older rows nothing is taken from under them: newer rows are added up to a bound, and wait in memory beyond it.
+ * The rows of the chat in order, bounded: those that the filters show, and up to as many hidden ones. While the reader
+ * looks at older rows, none of them is removed: newer rows are added up to a bound, and beyond it wait in memory.
  */
 import type { Look } from "../chat/message.ts";
 import { elementOf, type Row } from "../chat/transcript.ts";
@@ -13,24 +13,24 @@ interface LogOptions {
   content: HTMLElement;
   look: Look;
   isShown(row: Row): boolean;
-  /** A row has left for good. */
+  /** Called when a row was dropped for good. */
   dropped(row: Row): void;
 }
 
 export class Log {
-  /** How many rows came since the reader stopped following. */
+  /** The number of rows that arrived since the reader stopped following. */
   news = 0;
   readonly #options: LogOptions;
-  /** Every row that is kept, and the number that it came as. */
+  /** Every kept row with its sequence number. */
   readonly #rows = new Map<Row, number>();
   readonly #drawn = new Set<Row>();
   readonly #hidden = new Set<Row>();
   readonly #waiting = new Set<Row>();
   #following = true;
-  /** Whether rows between the drawn and the waiting ones are lost. */
+  /** Whether rows between the drawn and the waiting ones were dropped. */
   #torn = false;
   #came = 0;
-  /** The number of the newest row that was dropped because there were too many. */
+  /** The sequence number of the newest row that was dropped at the bound. */
   #dropped = 0;
 
   constructor(options: LogOptions) {
@@ -69,7 +69,7 @@ export class Log {
     this.news = 0;
   }
 
-  /** The reader is at the newest row from now on, or no longer. */
+  /** Sets whether the reader follows the newest row. */
   follow(following: boolean): void {
     this.#following = following;
     this.news = 0;
@@ -84,8 +84,8 @@ export class Log {
   }
 
   /**
-   * Asks anew which rows are shown. Unless the new filter only hides more, it may let through what was dropped already:
-   * rows from before that go, for others are missing between them and the newest.
+   * Applies a new filter. Unless it only hides more, it may show rows that were dropped already: then the rows older
+   * than the newest dropped one go, because rows between them and the newest are missing.
    */
   filter(isNarrower: boolean): void {
     for (const [row, number] of isNarrower ? [] : this.#rows) if (number < this.#dropped) this.#drop(row);
@@ -104,7 +104,7 @@ export class Log {
     content.replaceChildren(...[...this.#drawn].map((row) => elementOf(row, look)));
   }
 
-  /** Every row that is kept. */
+  /** All kept rows. */
   get rows(): Iterable<Row> {
     return this.#rows.keys();
   }

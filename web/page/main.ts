@@ -1,4 +1,4 @@
-/** The viewer page: opens the chat that its URL names, and shows it as the controls say. */
+/** The viewer page: opens the chat that its URL names, and shows it according to the controls. */
 import { type Chat, type ChatError, type ChatOptions, chat } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/element.ts";
@@ -23,7 +23,7 @@ class Page {
   readonly #pinned = find("#pinned", HTMLElement);
   readonly #latest = find("#latest", HTMLButtonElement);
   readonly #live = new LiveRegion(this.#chat);
-  /** Rows of the batch at hand. */
+  /** Rows of the current batch. */
   readonly #fresh = new Set<Row>();
   readonly #follower: Follower;
   readonly #log: Log;
@@ -51,11 +51,11 @@ class Page {
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
     this.#latest.addEventListener("click", () => {
-      this.#chat.focus({ preventScroll: true }); // the button goes, and the focus with it
+      this.#chat.focus({ preventScroll: true }); // the button is removed and would take the focus with it
       this.#follower.follow();
     });
     find("#retry", HTMLButtonElement).addEventListener("click", () => this.#goOn());
-    // The same video again, once it has ended or failed, goes on where it was.
+    // The same video again, after its end or a failure, resumes where it stopped.
     find("#open", HTMLFormElement).addEventListener("submit", () => {
       const { value } = find("#open input[name=videoId]", HTMLInputElement);
       const isOver = this.#status.state === "failed" || this.#status.state === "ended";
@@ -86,7 +86,7 @@ class Page {
     if (before?.videoId !== settings.videoId || before.backfill !== settings.backfill) this.#open();
   }
 
-  /** Shows another chat, from its backfill on. */
+  /** Shows another chat, beginning with its backfill. */
   #open(): void {
     this.#room?.close();
     this.#room = undefined;
@@ -99,7 +99,7 @@ class Page {
     this.#goOn();
   }
 
-  /** Connects behind what was shown last, if anything was. */
+  /** Connects, and resumes after the last message shown, if any. */
   #goOn(): void {
     const { videoId = "", backfill } = this.#settings ?? {};
     this.#status.show(videoId === "" ? "idle" : "connecting");
@@ -120,7 +120,7 @@ class Page {
       this.#status.show("open", chatType);
       this.#live.opened();
     });
-    room.on("gap", ({ details }) => details || batch.add("gap")); // one with details comes as a message, too
+    room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
     room.on("end", ({ reason }) => {
       batch.flush();
       this.#status.show("ended", reason);
@@ -188,7 +188,7 @@ class Page {
     this.#latest.textContent = count === 1 ? "1 new message" : `${count} new messages`;
   }
 
-  /** What is being read does not move because a row above it, or in view, gets shorter. */
+  /** Keeps the rows in view at their place when a row above them, or among them, becomes shorter. */
   #redraw(row: Row): void {
     if (row.element?.isConnected && !this.#follower.following) {
       row.element.style.minHeight = `${row.element.getBoundingClientRect().height}px`;
@@ -207,7 +207,7 @@ function letsThrough(types: Settings["types"], type: string): boolean {
   return types ? types.has(type) : !EVENTS.has(type);
 }
 
-/** Whether everything that the filters let through now they did before. */
+/** Whether the new filters show nothing that the old ones hid. */
 function isNarrower(now: Settings, before: Settings): boolean {
   const types = now.types ?? (before.types ? ["a type that is not known"] : []);
   return [...types].every((type) => letsThrough(before.types, type)) && now.q.includes(before.q);

@@ -1,8 +1,8 @@
-/** The probe tab: asks the service which upstream clients work for the video, and shows what came of each attempt. */
+/** The probe tab: asks the service which upstream clients work for the video, and shows each attempt's outcome. */
 import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
 import { find, make, setAttributes } from "../chat/element.ts";
 
-/** What a probe tries, in its order. */
+/** The attempts of a probe, in order. */
 const LABELS = [
   "MWEB",
   "WEB",

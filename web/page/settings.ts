@@ -1,4 +1,4 @@
-/** What the page shows, as its URL says it. The controls change the URL too, so a link shows the same. */
+/** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
 import { Parameters, typesOf } from "../chat/parameters.ts";
 
 const THEMES = ["auto", "light", "dark"] as const;
@@ -8,7 +8,7 @@ type Tab = (typeof TABS)[number];
 
 export interface Settings {
   videoId: string;
-  /** Undefined: every row. */
+  /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   q: string;
   theme: (typeof THEMES)[number];
@@ -18,12 +18,12 @@ export interface Settings {
   tab: Tab;
 }
 
-/** What is remembered in this browser; the URL wins. */
+/** Settings remembered in this browser; the URL overrides them. */
 const REMEMBERED = ["theme", "images"] as const;
 
-/** The values of the filter's checkboxes. */
+/** The values of the filter checkboxes. */
 export const FILTERS = ["chat", "paid", "members", "polls", "pinned", "notices", "moderation"] as const;
-/** The filters that are on where the URL names no types. */
+/** The filters that are on if the URL names no types. */
 export const USUAL: readonly string[] = FILTERS.filter((name) => name !== "moderation");
 
 export function readSettings(search: string): Settings {
@@ -45,7 +45,7 @@ function remembered<T extends string>(name: string, allowed: readonly T[]): T | 
   return allowed.find((each) => each === value);
 }
 
-/** None where the browser forbids it. */
+/** Undefined if the browser forbids storage. */
 function storage(): Storage | undefined {
   try {
     return localStorage;
@@ -54,7 +54,7 @@ function storage(): Storage | undefined {
   }
 }
 
-/** Writes parameters into the URL; an empty value takes one away. */
+/** Writes parameters into the URL; an empty value removes one. */
 export function writeUrl(changes: Record<string, string>, how: "push" | "replace"): void {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {
@@ -67,7 +67,7 @@ export function writeUrl(changes: Record<string, string>, how: "push" | "replace
   else history.replaceState(null, "", url);
 }
 
-/** The list of types for the URL: groups where all of a group is chosen; empty where it is the usual choice. */
+/** The URL's list of types: a group's name if all its types are chosen; empty for the default choice. */
 export function listTypes(chosen: ReadonlySet<string>): string {
   const isWhole = (name: string): boolean => typesOf(name).every((type) => chosen.has(type));
   const whole = FILTERS.filter(isWhole);

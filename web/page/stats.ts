@@ -1,6 +1,6 @@
 /**
- * Figures from the stream alone, since the chat was opened: messages a minute, what was paid by currency, members and
- * gifts, the most active authors. Drawn at most once a second, and only while they are looked at.
+ * Figures of the stream since the chat was opened: messages per minute, amounts by currency, members and gifts, the
+ * most active authors. Drawn at most once a second, and only while visible.
  */
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
@@ -9,16 +9,16 @@ import { drawChart } from "./chart.ts";
 
 const DRAW_MS = 1000;
 const MINUTE_MS = 60_000;
-/** How many minutes the chart shows. */
+/** Minutes in the chart. */
 const MINUTES = 60;
-/** Authors are counted up to here; then those who said least are forgotten. */
+/** Maximum authors counted; beyond it those with the fewest messages are forgotten. */
 const MAX_AUTHORS = 5000;
 const TOP_AUTHORS = 10;
-/** No currency has more decimals; whole numbers add up exactly. */
+/** Amounts are summed as integers in the smallest unit: no currency has more decimals. */
 const UNITS = 1000;
 const PAID: ReadonlySet<string> = new Set(["superchat", "supersticker"]);
 
-/** The counts beside the messages, by the type that they count. */
+/** Further counts, by the message type that they count. */
 const COUNTS = {
   membership: "New members",
   milestone: "Milestones",
@@ -119,7 +119,7 @@ export class Stats {
     );
   }
 
-  /** Messages in each of the last minutes, from the first that has any. */
+  /** Messages of each of the last minutes, from the first minute that has any. */
   #lastMinutes(): number[] {
     const newest = Math.max(...this.#perMinute.keys(), Math.floor(Date.now() / MINUTE_MS));
     for (const minute of this.#perMinute.keys()) {

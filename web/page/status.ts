@@ -1,4 +1,4 @@
-/** Says in words how the connection stands, and what to do next where something is wrong. */
+/** States the connection's condition, and what to do next if something is wrong. */
 import { find } from "../chat/element.ts";
 
 export type PageState = "idle" | "connecting" | "open" | "reconnecting" | "ended" | "failed";
@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "room released":
     "The service has stopped reading this chat (room released). Open the video again to go on.",
 };
-/** When a connection takes longer, the browser may be waiting for itself. */
+/** A connection that takes longer may be queued by the browser, which limits connections per host. */
 const SLOW_MS = 10_000;
 const SLOW =
   "Still connecting. A browser opens at most six streams to one host: if other tabs show chats from here, close one of them.";
@@ -27,7 +27,7 @@ export class Status {
   #slow: ReturnType<typeof setTimeout> | undefined;
   state: PageState = "idle";
 
-  /** `detail` is what the service says of it. */
+  /** `detail`: the service's own message. */
   show(state: PageState, detail = "", code?: string): void {
     clearTimeout(this.#slow);
     this.state = state;
