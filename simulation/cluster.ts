@@ -1,10 +1,10 @@
 /** What several instances share, and each one's line to it: the store, who is where, and the judge of them all. */
+import type { Storage } from "../harness/storage.ts";
 import { Random } from "../src/simulator/random.ts";
-import type { PostgresSettings } from "../src/store/postgres/postgres.ts";
+import { type PostgresSettings, PostgresStore } from "../src/store/postgres/postgres.ts";
 import { ClusterJudge, type ClusterWorld } from "./cluster-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { SharedStore } from "./shared-store.ts";
-import { type Storage, shared } from "./storage.ts";
 import { StoreLine } from "./store-line.ts";
 
 /** By how much an instance's wall clock may be wrong. */
@@ -93,4 +93,12 @@ export class Cluster {
   overloaded(): { room: RoomJudge; what: string } | undefined {
     return this.#judge.overloaded();
   }
+}
+
+/** The real store for PostgreSQL, on tables of the simulation. */
+export function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
+  return ({ clock, telemetry, health }) => ({
+    engine: new PostgresStore({ connections: line.connections(clock), clock, telemetry, health, settings }),
+    peek: store,
+  });
 }

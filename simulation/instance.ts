@@ -1,16 +1,16 @@
 /** One instance of the service: its lives, one after the other, and what of the world is its own. */
 
 import type { Journal } from "../harness/journal.ts";
+import { Life } from "../harness/life.ts";
 import type { Network } from "../harness/network.ts";
+import type { Peek } from "../harness/peek.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
+import type { Storage } from "../harness/storage.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { addressOf } from "../harness/way.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Logger } from "../src/telemetry/log.ts";
-import { Life } from "./life.ts";
-import type { Peek } from "./peek.ts";
-import type { Storage } from "./storage.ts";
 import type { StoreLine } from "./store-line.ts";
 
 const SUPERVISOR_MS = 1000;

@@ -4,10 +4,10 @@
  */
 
 import type { Journal } from "../harness/journal.ts";
+import type { Peek } from "../harness/peek.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import type { Says } from "../src/simulator/says.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
-import type { Peek } from "./peek.ts";
 
 /** Types of messages that are said once: no ticker repeats them. */
 const PLAIN = new Set(["chat", "donation"]);

@@ -3,6 +3,7 @@
  * at once and for good. They say what the statements' SQL says; that it does is for tests on a real server.
  */
 
+import type { Peek } from "../harness/peek.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/interest.ts";
@@ -10,7 +11,6 @@ import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
 import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/sweep.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/tables.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
-import type { Peek } from "./peek.ts";
 
 /** A row of the table `room`, with those of `message` that are its own. Times are virtual milliseconds. */
 export interface SharedRoom {

@@ -7,8 +7,10 @@ import { Disk } from "../harness/disk.ts";
 import { FrameReader } from "../harness/frames.ts";
 import { Journal } from "../harness/journal.ts";
 import { Network } from "../harness/network.ts";
+import type { Peek } from "../harness/peek.ts";
 import { Scheduler } from "../harness/scheduler.ts";
 import { visit } from "../harness/sink.ts";
+import { inMemory, onDisk } from "../harness/storage.ts";
 import { UpstreamJudge } from "../harness/upstream-judge.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
@@ -17,10 +19,8 @@ import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { Cluster } from "./cluster.ts";
 import { Instance } from "./instance.ts";
-import type { Peek } from "./peek.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { drawConfig } from "./settings.ts";
-import { inMemory, onDisk } from "./storage.ts";
 import { Viewer } from "./viewer.ts";
 
 export interface WorldOptions {

@@ -3,8 +3,6 @@
  * connections of the simulation. A kill leaves it as it is, cut off from all of them.
  */
 
-import type { Network } from "../harness/network.ts";
-import { MortalClock, type Scheduler } from "../harness/scheduler.ts";
 import type { Config } from "../src/cli/config.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { StoreHealth } from "../src/store/health.ts";
@@ -14,7 +12,9 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { EgressPool } from "../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../src/upstream/egress/spec.ts";
 import { probe } from "../src/upstream/probe.ts";
+import type { Network } from "./network.ts";
 import type { Peek } from "./peek.ts";
+import { MortalClock, type Scheduler } from "./scheduler.ts";
 import type { Storage } from "./storage.ts";
 
 interface LifeParts {

@@ -1,16 +1,13 @@
 /** What a life of the service stores in, and how a judge sees it. */
 
-import { type Disk, SimulatedThread } from "../harness/disk.ts";
-import type { MortalClock } from "../harness/scheduler.ts";
 import type { StoreHealth } from "../src/store/health.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import type { StoreEngine } from "../src/store/observed.ts";
-import { type PostgresSettings, PostgresStore } from "../src/store/postgres/postgres.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
+import { type Disk, SimulatedThread } from "./disk.ts";
 import type { Peek } from "./peek.ts";
-import type { SharedStore } from "./shared-store.ts";
-import type { StoreLine } from "./store-line.ts";
+import type { MortalClock } from "./scheduler.ts";
 
 interface StorageParts {
   clock: MortalClock;
@@ -41,12 +38,4 @@ export function inMemory(): Storage {
     };
     return { engine, peek };
   };
-}
-
-/** The real store for PostgreSQL, on tables of the simulation. */
-export function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
-  return ({ clock, telemetry, health }) => ({
-    engine: new PostgresStore({ connections: line.connections(clock), clock, telemetry, health, settings }),
-    peek: store,
-  });
 }
