@@ -7,8 +7,7 @@ import type { Config } from "../src/cli/config.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { ObservedStore } from "../src/store/observed.ts";
-import type { Logger } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
+import type { Telemetry } from "../src/telemetry/telemetry.ts";
 import { EgressPool } from "../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../src/upstream/egress/spec.ts";
 import { probe } from "../src/upstream/probe.ts";
@@ -22,7 +21,7 @@ interface LifeParts {
   scheduler: Scheduler;
   network: Network;
   storage: Storage;
-  log: Logger;
+  telemetry: Telemetry;
   /** Of several instances the one that it is of; "" where there is one. */
   instance?: string;
   /** By how much its wall clock is wrong. */
@@ -33,15 +32,15 @@ export class Life {
   readonly rooms: Rooms;
   readonly peek: Peek;
   readonly egresses: EgressPool;
-  readonly #clock: MortalClock;
-  readonly #store: ObservedStore;
+  readonly clock: MortalClock;
+  readonly store: ObservedStore;
   readonly #drainMs: number;
 
   /** Rejects where the store does not work: then there is no service, until the next try. */
   static async begin(parts: LifeParts): Promise<Life> {
     const life = new Life(parts);
     try {
-      await life.#store.probeWrite();
+      await life.store.probeWrite();
       return life;
     } catch (error) {
       life.kill();
@@ -49,9 +48,8 @@ export class Life {
     }
   }
 
-  private constructor({ config, scheduler, network, storage, log, instance = "", aheadMs }: LifeParts) {
+  constructor({ config, scheduler, network, storage, telemetry, instance = "", aheadMs }: LifeParts) {
     const clock = new MortalClock(scheduler, aheadMs);
-    const telemetry = new Telemetry(log);
     const connectionsOf = ({ name }: EgressSpec) => network.connectionsOf(clock, name, instance);
     this.egresses = new EgressPool({ ...config.upstream, clock, telemetry, connectionsOf });
     const health = new StoreHealth(clock, telemetry);
@@ -60,14 +58,14 @@ export class Life {
     const parts = { store, egresses: this.egresses, clock, telemetry };
     this.rooms = new Rooms({ ...parts, settings: config.rooms });
     this.peek = peek;
-    this.#clock = clock;
-    this.#store = store;
+    this.clock = clock;
+    this.store = store;
     this.#drainMs = instance === "" ? 0 : config.drainMs;
   }
 
   /** A probe of a video, by the egress that is best. Resolves when it is over, whatever came of it. */
   async probe(videoId: string): Promise<void> {
-    await this.#clock
+    await this.clock
       .untilDeath(probe(this.egresses.best, videoId, new AbortController().signal))
       .catch(() => {});
   }
@@ -77,13 +75,13 @@ export class Life {
     if (this.#drainMs > 0) await this.rooms.drain(this.#drainMs);
     await this.rooms.stop();
     await this.egresses.close();
-    await this.#clock.sleep(1); // in the service the listener closes here
-    await this.#store.close();
-    this.#clock.isDead = true;
+    await this.clock.sleep(1); // in the service the listener closes here
+    await this.store.close();
+    this.clock.isDead = true;
   }
 
   /** Nothing of it goes on, and nothing is said to anybody. */
   kill(): void {
-    this.#clock.isDead = true;
+    this.clock.isDead = true;
   }
 }

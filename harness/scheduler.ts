@@ -25,6 +25,7 @@ export class Scheduler implements Clock {
   readonly #random: Random;
   readonly #timers = new Heap();
   #elapsedMs = 0;
+  #isPlaying = false;
 
   constructor(random: Random) {
     this.#random = random;
@@ -69,13 +70,41 @@ export class Scheduler implements Clock {
   async run(goesOn: () => boolean, afterEach: () => Promise<void>): Promise<void> {
     await rest();
     while (goesOn()) {
-      const timer = this.#timers.pop();
-      if (!timer) throw new Error("nothing is left that could ever happen");
-      if (timer.isCancelled) continue;
-      this.#elapsedMs = Math.max(this.#elapsedMs, timer.at);
-      timer.fire();
+      if (!this.#fireNext(Number.POSITIVE_INFINITY))
+        throw new Error("nothing is left that could ever happen");
       await rest();
       await afterEach();
+    }
+  }
+
+  /** Lets time pass. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsedMs + ms;
+    await this.until(() => false, ms);
+    this.#elapsedMs = end;
+  }
+
+  /** Lets time pass until the condition holds; gives whether it did within the time. */
+  async until(holds: () => boolean, withinMs: number): Promise<boolean> {
+    if (this.#isPlaying) throw new Error("time passes already: nobody else can play it");
+    this.#isPlaying = true;
+    const end = this.#elapsedMs + withinMs;
+    await rest();
+    while (!holds() && this.#fireNext(end)) await rest();
+    this.#isPlaying = false;
+    return holds();
+  }
+
+  /** Fires the next timer that is due by then; gives whether there was one. */
+  #fireNext(until: number): boolean {
+    for (;;) {
+      const next = this.#timers.top;
+      if (!next || next.at > until) return false;
+      this.#timers.pop();
+      if (next.isCancelled) continue;
+      this.#elapsedMs = Math.max(this.#elapsedMs, next.at);
+      next.fire();
+      return true;
     }
   }
 }
@@ -83,17 +112,19 @@ export class Scheduler implements Clock {
 /** The clock of a process that can be killed: what sleeps by it then never wakes. */
 export class MortalClock implements Clock {
   readonly #scheduler: Scheduler;
-  readonly #aheadMs: number;
   isDead = false;
+  /** By how much its wall clock is wrong. */
+  aheadMs: number;
+  /** For how long its computer has slept: neither timers nor the monotonic clock have noticed. */
+  sleptMs = 0;
 
-  /** `aheadMs`: by how much its wall clock is wrong. */
   constructor(scheduler: Scheduler, aheadMs = 0) {
     this.#scheduler = scheduler;
-    this.#aheadMs = aheadMs;
+    this.aheadMs = aheadMs;
   }
 
   now(): number {
-    return this.#scheduler.now() + this.#aheadMs;
+    return this.#scheduler.now() + this.aheadMs + this.sleptMs;
   }
 
   monotonic(): number {
@@ -101,7 +132,7 @@ export class MortalClock implements Clock {
   }
 
   uptime(): number {
-    return this.#scheduler.uptime();
+    return this.#scheduler.uptime() + this.sleptMs;
   }
 
   random(): number {
@@ -135,6 +166,10 @@ function rest(): Promise<void> {
 /** The timer that is due first, on top. */
 class Heap {
   readonly #timers: Timer[] = [];
+
+  get top(): Timer | undefined {
+    return this.#timers[0];
+  }
 
   push(timer: Timer): void {
     const timers = this.#timers;

@@ -1,50 +1,79 @@
 /**
- * A relay without faults of its own, in virtual time: the real rooms on a store in memory, and a simulated upstream that
- * counts calls by address. What is put beside the rooms, and what is measured, is its user's.
+ * A relay without faults of its own, in virtual time: the real rooms on a store in memory or on a simulated disk, and a
+ * simulated upstream that counts calls by address and holds them to the gate's promises. Time passes while a test waits,
+ * and only then:
+ *
+ *     const relay = new VirtualRelay();
+ *     const chat = relay.upstream.chat("some-video1", { kinds: ["text"] });
+ *     const viewer = await relay.enter({ videoId: "some-video1" });
+ *     chat.say(3);
+ *     await relay.advance(10_000);
+ *     assert.equal(viewer.ids.length, 3);
  */
+import { pino } from "pino";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
-import { Rooms } from "../src/rooms/rooms.ts";
-import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
+import { RelayError } from "../src/protocol/errors.ts";
+import type { Rooms } from "../src/rooms/rooms.ts";
+import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
-import { MemoryStore } from "../src/store/memory.ts";
-import { ObservedStore } from "../src/store/observed.ts";
-import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { EgressPool } from "../src/upstream/egress/pool.ts";
-import type { EgressSpec } from "../src/upstream/egress/spec.ts";
+import type { EgressPool } from "../src/upstream/egress/pool.ts";
+import { Disk } from "./disk.ts";
+import { FrameReader } from "./frames.ts";
 import { Journal } from "./journal.ts";
+import { Life } from "./life.ts";
 import { Network } from "./network.ts";
-import { MortalClock, Scheduler } from "./scheduler.ts";
-import { type SimulatedSink, visit } from "./sink.ts";
+import { Scheduler } from "./scheduler.ts";
+import { inMemory, onDisk } from "./storage.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
+import { VirtualViewer, type Visit } from "./virtual-viewer.ts";
+
+/** Longer than anything takes that comes at all, in virtual milliseconds. */
+const LIMIT_MS = 600_000;
 
 export interface VirtualRelayOptions {
-  seed: number;
+  /** 1 by default. */
+  seed?: number;
   settings?: Partial<Record<SettingName, string>>;
+  simulator?: SimulatorOptions;
+  /** Of all lives; by default each life has its own. */
   telemetry?: Telemetry;
+  /** Whether the store is on `disk`, and outlives the service; else it is in memory. */
+  hasDisk?: boolean;
+}
+
+export interface LogLine {
+  level: number;
+  msg: string;
+  [field: string]: unknown;
 }
 
 export class VirtualRelay {
-  readonly scheduler: Scheduler;
+  readonly clock: Scheduler;
   readonly upstream: InProcessSimulator;
   readonly network: Network;
+  /** What may fail under the store; not used where the store is in memory. */
+  readonly disk: Disk;
   readonly config: Config;
-  readonly rooms: Rooms;
-  readonly egresses: EgressPool;
   /** When the upstream gave each chat a good answer, in virtual milliseconds. */
   readonly answers = new Map<string, number[]>();
+  telemetry: Telemetry;
+  #life: Life;
+  readonly #written: string[] = [];
+  readonly #options: VirtualRelayOptions;
   readonly #journal: Journal;
-  readonly #clock: MortalClock;
-  readonly #store: MemoryStore;
+  readonly #judge: UpstreamJudge;
+  readonly #frames = new FrameReader();
 
-  constructor({ seed, settings, telemetry = new Telemetry(silentLog) }: VirtualRelayOptions) {
-    const scheduler = new Scheduler(new Random(seed, "time"));
+  constructor(options: VirtualRelayOptions = {}) {
+    const { seed = 1, settings, simulator } = options;
+    const clock = new Scheduler(new Random(seed, "time"));
     const spacingMs = Number(settings?.RELAY_GATE_SPACING_MS ?? SETTINGS.RELAY_GATE_SPACING_MS.default);
     // One more than an address asks for that keeps to the gate.
     const perAddress = { requests: Math.floor(1000 / spacingMs) + 1, everyMs: 1000 };
-    this.scheduler = scheduler;
-    this.upstream = simulateInProcess({ seed, clock: scheduler, keepRequests: 1, perAddress });
+    this.clock = clock;
+    this.upstream = simulateInProcess({ seed, clock, perAddress, ...simulator });
     const { main, music, mobile } = this.upstream.urls;
     const texts = {
       RELAY_UPSTREAM_URL: main,
@@ -52,46 +81,129 @@ export class VirtualRelay {
       RELAY_UPSTREAM_MOBILE_URL: mobile,
     };
     this.config = toConfig(readFlags(SETTINGS, [], { ...texts, ...settings }).values);
-    this.#journal = new Journal(() => scheduler.monotonic());
-    const judge = new UpstreamJudge(this.config.upstream.gate, scheduler, this.#journal, {
+    this.#options = options;
+    this.#journal = new Journal(() => clock.monotonic());
+    this.#judge = new UpstreamJudge(this.config.upstream.gate, clock, this.#journal, {
       chatCalled() {},
       pageCame() {},
       isRoom: (videoId) => !videoId.startsWith("caller") && !videoId.startsWith("probed"),
-      answered: (videoId) => this.answers.getOrInsert(videoId, []).push(scheduler.monotonic()),
+      answered: (videoId) => this.answers.getOrInsert(videoId, []).push(clock.monotonic()),
     });
-    const network = new Network(this.upstream, scheduler, new Random(seed, "network"), judge);
-    const clock = new MortalClock(scheduler);
-    this.network = network;
-    this.#clock = clock;
-    this.#store = new MemoryStore(clock);
-    const store = new ObservedStore(this.#store, clock, telemetry);
-    const connectionsOf = ({ name }: EgressSpec) => network.connectionsOf(clock, name);
-    this.egresses = new EgressPool({ ...this.config.upstream, clock, telemetry, connectionsOf });
-    this.rooms = new Rooms({ store, egresses: this.egresses, clock, telemetry, settings: this.config.rooms });
+    this.network = new Network(this.upstream, clock, new Random(seed, "network"), this.#judge);
+    this.disk = new Disk(clock, new Random(seed, "disk"), this.#journal);
+    [this.#life, this.telemetry] = this.#begin();
   }
 
-  /** Takes a viewer into a room, as `Rooms.enter` does. Its connection takes all that is written, unless told otherwise. */
-  async enter(videoId: string, address: string): Promise<SimulatedSink> {
-    const { request, sink } = visit(videoId, address);
-    await this.rooms.enter(request, new AbortController().signal);
-    return sink;
+  get rooms(): Rooms {
+    return this.#life.rooms;
   }
 
-  /** Lets virtual time pass until then, and ends the relay. Throws where a promise of the gate was broken. */
-  async run(untilMs: number): Promise<void> {
-    await this.scheduler.run(
-      () => this.scheduler.monotonic() < untilMs,
-      async () => {},
+  get egresses(): EgressPool {
+    return this.#life.egresses;
+  }
+
+  /** The clock of the computer that the service runs on: its wall clock may be set, and it may sleep. */
+  get computer(): Life["clock"] {
+    return this.#life.clock;
+  }
+
+  /** Lets time pass. */
+  async advance(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+    this.#assertPromises();
+  }
+
+  /** Lets time pass until the promise settles, and gives its outcome. */
+  async when<T>(promise: Promise<T>, what = "the promise settles"): Promise<T> {
+    let isSettled = false;
+    const settled = () => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    await this.until(() => isSettled, what);
+    return promise;
+  }
+
+  /** Lets time pass until the condition holds; rejects where it does not in time. */
+  async until(condition: () => boolean, what = condition.toString()): Promise<void> {
+    const holds = await this.clock.until(condition, LIMIT_MS);
+    this.#assertPromises();
+    if (!holds) throw new Error(`not within ${LIMIT_MS} ms: ${what}`);
+  }
+
+  /** A viewer that is on its way into a room. */
+  visit(visit: Visit): VirtualViewer {
+    return new VirtualViewer(this.rooms, visit, this.#frames, (condition, what) =>
+      this.until(condition, what),
     );
-    this.#clock.isDead = true;
-    const { violation } = this.#journal;
-    if (violation) throw new Error(`a promise of the gate is broken: ${JSON.stringify(violation)}`);
+  }
+
+  /** Takes a viewer into a room, in as much time as that takes; rejects as `/v1/stream` answers. */
+  async enter(visit: Visit): Promise<VirtualViewer> {
+    const viewer = this.visit(visit);
+    await this.when(viewer.entered, `a stream of ${visit.videoId}`);
+    return viewer;
+  }
+
+  /** What a viewer is refused with. */
+  async refusal(visit: Visit): Promise<RelayError> {
+    const error = await this.enter(visit).catch((reason: unknown) => reason);
+    if (error instanceof RelayError) return error;
+    throw new Error(`a stream of ${visit.videoId} was not refused`, { cause: error });
+  }
+
+  /** Stops the service as a signal does. */
+  stop(): Promise<void> {
+    return this.when(this.#life.stop(), "the service stops");
+  }
+
+  /** The process is gone, between two steps; nobody is told. */
+  kill(): void {
+    this.#life.kill();
+  }
+
+  /** Starts the service again, after `stop` or `kill`. */
+  start(): void {
+    this.#judge.lifeEnds("");
+    [this.#life, this.telemetry] = this.#begin();
+  }
+
+  /** Stops the service, and starts it after a while. */
+  async restart(downMs = 0): Promise<void> {
+    await this.stop();
+    await this.advance(downMs);
+    this.start();
   }
 
   /** The messages of a room as they are stored, id and type. */
   async stored(videoId: string): Promise<{ id: string; type: string }[]> {
-    const rows = await this.#store.read(videoId, 0, Number.POSITIVE_INFINITY);
+    const rows = await this.#life.peek.after(videoId, 0);
     return rows.map(({ body }) => JSON.parse(body));
+  }
+
+  /** The log of all lives, as `RELAY_LOG_LEVEL` has it. */
+  get log(): LogLine[] {
+    return this.#written.map((line) => JSON.parse(line));
+  }
+
+  /** The value of one metric by its name with labels; undefined where it has none yet. */
+  async metric(name: string): Promise<number | undefined> {
+    const lines = (await this.telemetry.registry.metrics()).split("\n");
+    const line = lines.find((candidate) => candidate.startsWith(`${name} `));
+    return line === undefined ? undefined : Number(line.slice(name.length));
+  }
+
+  #begin(): [Life, Telemetry] {
+    const { config, clock: scheduler, network } = this;
+    const log = pino({ level: config.logLevel, base: null }, { write: (line) => this.#written.push(line) });
+    const telemetry = this.#options.telemetry ?? new Telemetry(log);
+    const storage = this.#options.hasDisk ? onDisk(this.disk) : inMemory();
+    return [new Life({ config, scheduler, network, storage, telemetry }), telemetry];
+  }
+
+  #assertPromises(): void {
+    const { violation } = this.#journal;
+    if (violation) throw new Error(`a promise of the gate is broken: ${JSON.stringify(violation)}`);
   }
 }
 

@@ -65,7 +65,7 @@ export async function carry(options: CarryOptions): Promise<Carried> {
   const telemetry = new MeasuredPolls(silentLog);
   const RELAY_EGRESS = Array.from({ length: egresses }, (_, i) => `address-${i}=direct`).join();
   const relay = new VirtualRelay({ seed, settings: { RELAY_EGRESS, ...options.settings }, telemetry });
-  const { scheduler, upstream, network, answers } = relay;
+  const { clock, upstream, network, answers } = relay;
 
   const refusals: RelayError[] = [];
   const chats = Array.from({ length: count }, (_, i) => {
@@ -76,13 +76,13 @@ export async function carry(options: CarryOptions): Promise<Carried> {
   for (let i = 0; i < replays; i++) {
     const videoId = `replay${String(i).padStart(5, "0")}`;
     upstream.chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" }).say(REPLAY_MESSAGES);
-    void relay.enter(videoId, "reader");
+    relay.visit({ videoId, address: "reader" });
   }
   for (const [i, chat] of chats.entries()) {
     void (async () => {
-      await scheduler.sleep((i * arrivalMs) / count);
+      await clock.sleep((i * arrivalMs) / count);
       const talk = chat.speak(TALK);
-      await relay.enter(chat.videoId, `viewer ${i}`).catch((error) => {
+      await relay.visit({ videoId: chat.videoId, address: `viewer ${i}` }).entered.catch((error) => {
         talk.stop();
         if (!(error instanceof RelayError && error.code === "CAPACITY")) throw error;
         refusals.push(error);
@@ -92,12 +92,12 @@ export async function carry(options: CarryOptions): Promise<Carried> {
   const troubled = new Set<string>();
   void (async () => {
     if (!trouble) return;
-    await scheduler.sleep(trouble.atMs);
+    await clock.sleep(trouble.atMs);
     for (const { videoId, egress } of await relay.rooms.list()) if (egress === FIRST) troubled.add(videoId);
     if (trouble.as === "dead") network.lost.add(FIRST);
     else upstream.fault({ on: "get_live_chat", from: FIRST, times: Number.POSITIVE_INFINITY, as: THROTTLES });
   })();
-  await relay.run(forMs);
+  await relay.advance(forMs);
   const listed = await relay.rooms.list();
 
   const found = await Promise.all(chats.map((chat) => missing(relay, chat)));

@@ -11,6 +11,7 @@ import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { addressOf } from "../harness/way.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Logger } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { StoreLine } from "./store-line.ts";
 
 const SUPERVISOR_MS = 1000;
@@ -67,7 +68,8 @@ export class Instance {
       upstreamJudge.lifeEnds(instance);
       try {
         this.life = await Life.begin({
-          ...{ config, scheduler, network, storage, log, instance },
+          ...{ config, scheduler, network, storage, instance },
+          telemetry: new Telemetry(log),
           ...(aheadMs === undefined ? {} : { aheadMs }),
         });
         this.peek = this.life.peek;

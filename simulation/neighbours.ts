@@ -39,8 +39,8 @@ async function ownChats(relay: VirtualRelay, count: number, intervalMs = 5000) {
     chat.speak(TALK);
     return chat;
   });
-  for (const { videoId } of chats) await relay.enter(videoId, "neighbour");
-  await relay.scheduler.sleep(OPENED_MS - relay.scheduler.monotonic());
+  for (const { videoId } of chats) await relay.visit({ videoId, address: "neighbour" }).entered;
+  await relay.clock.sleep(OPENED_MS - relay.clock.monotonic());
   return chats;
 }
 
@@ -56,11 +56,11 @@ function failing(on: readonly RequestKind[], as: FaultOrder["as"], count = 3): N
 
 function replays(count: number): Neighbour {
   return async (relay) => {
-    await relay.scheduler.sleep(OPENED_MS);
+    await relay.clock.sleep(OPENED_MS);
     for (let i = 0; i < count; i++) {
       const videoId = `replay-${i}`.padEnd(11, "-");
       relay.upstream.chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" }).say(20_000);
-      relay.enter(videoId, "neighbour").catch(() => {}); // those that wait for too long come no more
+      relay.visit({ videoId, address: "neighbour" }); // those that wait for too long come no more
     }
   };
 }
@@ -75,18 +75,18 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
     const chats = await ownChats(relay, 3);
     for (;;) {
       for (const chat of chats) chat.expireTokens();
-      await relay.scheduler.sleep(3000);
+      await relay.clock.sleep(3000);
     }
   },
   "pages throttled for 120 s": failing(PAGES, { status: 429, headers: { "retry-after": "120" } }),
   "two replays": replays(2),
   "twenty replays": replays(20),
   "100 made-up ids every 20 s": async (relay) => {
-    await relay.scheduler.sleep(OPENED_MS);
+    await relay.clock.sleep(OPENED_MS);
     for (let round = 0; ; round++) {
       for (let i = 0; i < 100; i++)
-        relay.enter(`dead-${round}-${i}`.padEnd(11, "-"), "neighbour").catch(() => {});
-      await relay.scheduler.sleep(20_000);
+        relay.visit({ videoId: `dead-${round}-${i}`.padEnd(11, "-"), address: "neighbour" });
+      await relay.clock.sleep(20_000);
     }
   },
   "30 probes": async (relay) => {
@@ -97,7 +97,7 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
     await Promise.all(probes);
   },
   "100 callers that poll by themselves": async (relay) => {
-    await relay.scheduler.sleep(OPENED_MS);
+    await relay.clock.sleep(OPENED_MS);
     const signal = new AbortController().signal;
     const callers = Array.from({ length: 100 }, async (_, i) => {
       const videoId = `caller-${i}`.padEnd(11, "-");
@@ -115,8 +115,9 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
   "a viewer that does not read": async (relay) => {
     const [chat] = await ownChats(relay, 1);
     chat?.speak(50);
-    const sink = await relay.enter("neighbour-0", "neighbour");
-    sink.stall();
+    const viewer = relay.visit({ videoId: "neighbour-0", address: "neighbour" });
+    await viewer.entered;
+    viewer.sink.stall();
   },
   "5,000 deletions in one answer": async (relay) => {
     const [chat] = await ownChats(relay, 1);
@@ -137,14 +138,14 @@ export interface Beside {
 
 export async function beside(neighbour: Neighbour, seed = 1): Promise<Beside> {
   const relay = new VirtualRelay({ seed, settings: { RELAY_DELETED: "blank" } });
-  const { scheduler, upstream, answers } = relay;
+  const { clock, upstream, answers } = relay;
   const others = Array.from({ length: OTHERS }, (_, i) => {
     const timeoutMs = INTERVALS_MS[i % INTERVALS_MS.length] ?? 10_000;
     return upstream.chat(`other-${i}`.padEnd(11, "-"), { ...realisticHold, kinds: ["text"], timeoutMs });
   });
   for (const chat of others) {
     chat.speak(TALK);
-    void relay.enter(chat.videoId, chat.videoId);
+    relay.visit({ videoId: chat.videoId, address: chat.videoId });
   }
   const giveUp = (error: unknown) => {
     throw error;
@@ -153,13 +154,13 @@ export async function beside(neighbour: Neighbour, seed = 1): Promise<Beside> {
   let newcomer: number | string = "not opened";
   upstream.chat("newcomer---", { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 }).say(1);
   void (async () => {
-    await scheduler.sleep(NEWCOMER_AT_MS);
-    newcomer = await relay.enter("newcomer---", "neighbour").then(
-      () => Math.round(scheduler.monotonic() - NEWCOMER_AT_MS),
-      (error) => String(error.code ?? error.fault ?? error),
+    await clock.sleep(NEWCOMER_AT_MS);
+    newcomer = await relay.visit({ videoId: "newcomer---", address: "neighbour" }).entered.then(
+      () => Math.round(clock.monotonic() - NEWCOMER_AT_MS),
+      (error) => String(error.code ?? error),
     );
   })();
-  await relay.run(OPENED_MS + TROUBLE_MS);
+  await relay.advance(OPENED_MS + TROUBLE_MS);
   const found = await Promise.all(others.map((chat) => missing(relay, chat)));
   const spans = others.flatMap(({ videoId }) => {
     const times = (answers.get(videoId) ?? []).filter((at) => at > OPENED_MS - 10_000);

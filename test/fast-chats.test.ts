@@ -42,24 +42,24 @@ describe("a chat's gaps are told, and of what is whole at most one for each trou
       it(`${perSecond} messages a second, pages of ${page}`, async () => {
         const random = new Random(page, `fast ${perSecond}`);
         const relay = new VirtualRelay({ seed: page + perSecond });
-        const { scheduler, upstream } = relay;
+        const { clock, upstream } = relay;
         const scenario = { ...realisticHold, kinds: ["text" as const], page, timeoutMs: 5000 };
         const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
         chat.speak(perSecond);
-        void relay.enter(VIDEO, "viewer");
+        relay.visit({ videoId: VIDEO });
         let troubles = 0;
         void (async () => {
           for (;;) {
-            await scheduler.sleep(10_000 + random.next() * 20_000);
+            await clock.sleep(10_000 + random.next() * 20_000);
             const { on, as, forMs } = random.pick(Object.values(TROUBLES));
             chat.expireTokens();
             troubles += 1;
             const fault = upstream.fault({ on, videoId: VIDEO, times: Number.POSITIVE_INFINITY, as });
-            await scheduler.sleep(forMs);
+            await clock.sleep(forMs);
             fault.cancel();
           }
         })();
-        await relay.run(MINUTES * 60_000);
+        await relay.advance(MINUTES * 60_000);
         const found = await gapsIn(relay, chat.ledger);
         assert.equal(found.untold, 0);
         assert.ok(found.needless <= troubles, `${found.needless} needless gaps in ${troubles} troubles`);
@@ -71,20 +71,20 @@ describe("a chat's gaps are told, and of what is whole at most one for each trou
 
 it("a token that a quiet chat loses makes no gap, though its page shows nothing that was read before", async () => {
   const relay = new VirtualRelay({ seed: 1 });
-  const { scheduler, upstream } = relay;
+  const { clock, upstream } = relay;
   const scenario = { ...realisticHold, kinds: ["text" as const], page: 0, timeoutMs: 5000 };
   const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
   chat.say(1);
-  void relay.enter(VIDEO, "viewer");
+  relay.visit({ videoId: VIDEO });
   void (async () => {
     for (;;) {
-      await scheduler.sleep(120_000);
+      await clock.sleep(120_000);
       chat.expireTokens();
-      await scheduler.sleep(20_000);
+      await clock.sleep(20_000);
       chat.say(1);
     }
   })();
-  await relay.run(MINUTES * 60_000);
+  await relay.advance(MINUTES * 60_000);
   assert.deepEqual(await gapsIn(relay, chat.ledger), { untold: 0, told: 0, needless: 0 });
   assert.ok((await relay.stored(VIDEO)).length >= 3);
 });

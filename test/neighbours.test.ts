@@ -9,7 +9,7 @@ const ALONE = "nobody in trouble";
 /** How much longer than alone a newcomer may wait, in milliseconds. */
 const MAX_EXTRA_MS = 10_000;
 /** Where the upstream refuses every page, no new chat can be found. */
-const REFUSED: Record<string, string> = { "pages throttled for 120 s": "throttled" };
+const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIMITED" };
 
 describe("twenty live chats lose nothing, and a newcomer waits 10 s longer at most, beside", () => {
   let aloneMs: number;
@@ -31,13 +31,13 @@ describe("twenty live chats lose nothing, and a newcomer waits 10 s longer at mo
 
 it("a page that a late answer asks for, and that is never answered, holds up no poll of its room", async () => {
   const relay = new VirtualRelay({ seed: 1 });
-  const { scheduler, upstream, answers } = relay;
+  const { clock, upstream, answers } = relay;
   const videoId = "late-answer";
   const chat = upstream.chat(videoId, { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 });
   chat.speak(1);
-  void relay.enter(videoId, "viewer");
+  relay.visit({ videoId });
   void (async () => {
-    await scheduler.sleep(30_000);
+    await clock.sleep(30_000);
     const away = upstream.fault({
       on: "get_live_chat",
       videoId,
@@ -45,10 +45,10 @@ it("a page that a late answer asks for, and that is never answered, holds up no 
       as: { status: 503 },
     });
     upstream.fault({ on: "popout", videoId, times: Number.POSITIVE_INFINITY, as: "silent" });
-    await scheduler.sleep(20_000);
+    await clock.sleep(20_000);
     away.cancel();
   })();
-  await relay.run(120_000);
+  await relay.advance(120_000);
   const times = (answers.get(videoId) ?? []).filter((at) => at > 50_000);
   const apartMs = times.slice(1).map((at, i) => at - (times[i] ?? at));
   assert.ok(apartMs.length >= 6 && Math.max(...apartMs) < 9500, apartMs.join());

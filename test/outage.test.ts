@@ -103,7 +103,7 @@ describe("after ten minutes of outage 25 rooms at default settings are read agai
       it(`${outage}, and ${which}`, async () => {
         for (const seed of [1, 2]) {
           const relay = new VirtualRelay({ seed });
-          const { scheduler, upstream, answers } = relay;
+          const { clock, upstream, answers } = relay;
           const chats = Array.from({ length: 25 }, (_, i) => {
             const videoId = `outage-${i}`.padEnd(11, "-");
             return upstream.chat(videoId, {
@@ -114,18 +114,18 @@ describe("after ten minutes of outage 25 rooms at default settings are read agai
           });
           for (const chat of chats) {
             chat.speak(0.5);
-            void relay.enter(chat.videoId, chat.videoId);
+            relay.visit({ videoId: chat.videoId, address: chat.videoId });
           }
           const plan = async () => {
-            await scheduler.sleep(OPENED_MS);
+            await clock.sleep(OPENED_MS);
             const end = begin(relay);
-            await scheduler.sleep(OUTAGE_MS);
+            await clock.sleep(OUTAGE_MS);
             for (const [i, chat] of chats.entries()) if (expired(i)) chat.expireTokens();
             end();
           };
           void plan();
           const backAt = OPENED_MS + OUTAGE_MS;
-          await relay.run(backAt + BACK_MS);
+          await relay.advance(backAt + BACK_MS);
           const dark = chats.filter(({ videoId }) => (answers.get(videoId)?.at(-1) ?? 0) < backAt);
           assert.deepEqual(
             dark.map(({ videoId }) => videoId),

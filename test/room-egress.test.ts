@@ -10,21 +10,21 @@ const FOR_EVER = Number.POSITIVE_INFINITY;
 
 function twoEgresses() {
   const relay = new VirtualRelay({ seed: 1, settings: { RELAY_EGRESS: "a=direct,b=http://127.0.0.1:9" } });
-  const { scheduler, upstream } = relay;
+  const { clock, upstream } = relay;
   const fails = async (
     from: string,
     as: { status: number; headers?: Record<string, string> },
     forMs: number,
   ) => {
     const fault = upstream.fault({ on: ALL, from, times: FOR_EVER, as });
-    await scheduler.sleep(forMs);
+    await clock.sleep(forMs);
     fault.cancel();
   };
   const room = (name: string) => {
     const videoId = name.padEnd(11, "-");
     const scenario = { ...realisticHold, kinds: ["text" as const], timeoutMs: 10_000 };
     upstream.chat(videoId, { ...scenario, tokens: "reusable" }).speak(1);
-    return relay.enter(videoId, name);
+    return relay.visit({ videoId, address: name });
   };
   const read = async (egress: string) =>
     (await relay.rooms.list()).filter((listed) => listed.egress === egress).length;
@@ -36,38 +36,38 @@ const throttled = (seconds: number) => ({ status: 429, headers: { "retry-after":
 describe("two egresses", () => {
   it("an egress whose rooms all left it in an outage is tried without rooms, and used again", async () => {
     const { relay, fails, room, read } = twoEgresses();
-    const { scheduler } = relay;
+    const { clock } = relay;
     for (let i = 0; i < 8; i++) void room(`early-${i}`);
     void (async () => {
-      await scheduler.sleep(60_000);
+      await clock.sleep(60_000);
       await fails("a", { status: 503 }, 30_000);
       await fails("a", throttled(30), 30_000);
-      await scheduler.sleep(300_000);
+      await clock.sleep(300_000);
       for (let i = 0; i < 6; i++) void room(`late-${i}`);
     })();
-    await relay.run(500_000);
+    await relay.advance(500_000);
     assert.equal(relay.egresses.named("a")?.isUp, true);
     assert.ok((await read("a")) >= 3, `${await read("a")} rooms`);
   });
 
   it("a room that two egresses throttled goes on by the other, where one of them does so for a day", async () => {
     const { relay, room } = twoEgresses();
-    const { scheduler, answers, upstream, egresses } = relay;
+    const { clock, answers, upstream, egresses } = relay;
     const pauseMs = (name: string) => egresses.named(name)?.cooldownLeftMs(true) ?? Number.NaN;
     /** Throttles one call, and waits until the egress knows. */
     const throttle = async (from: string, seconds: number) => {
       upstream.fault({ on: ALL, from, times: 1, as: throttled(seconds) });
-      while (pauseMs(from) === 0) await scheduler.sleep(10);
+      while (pauseMs(from) === 0) await clock.sleep(10);
     };
     void room("moves");
     void (async () => {
-      await scheduler.sleep(60_000);
+      await clock.sleep(60_000);
       await throttle("a", 5);
       await throttle("b", 20);
-      while (pauseMs("a") > 0) await scheduler.sleep(10);
+      while (pauseMs("a") > 0) await clock.sleep(10);
       await throttle("a", 86_400);
     })();
-    await relay.run(1_200_000);
+    await relay.advance(1_200_000);
     assert.ok(pauseMs("a") > 80_000_000, `a pauses for ${pauseMs("a")} ms`);
     const last = answers.get("moves------")?.at(-1) ?? 0;
     assert.ok(last > 1_150_000, `last read after ${Math.round(last / 1000)} s`);
@@ -75,15 +75,15 @@ describe("two egresses", () => {
 
   it("an outage that begins with errors and becomes silence is left at once, by all of its rooms", async () => {
     const { relay, fails, room, read } = twoEgresses();
-    const { scheduler, network } = relay;
+    const { clock, network } = relay;
     for (let i = 0; i < 10; i++) void room(`room-${i}`);
     void (async () => {
-      await scheduler.sleep(60_000);
+      await clock.sleep(60_000);
       void fails("a", { status: 503 }, 20_000);
-      await scheduler.sleep(20_000);
+      await clock.sleep(20_000);
       network.lost.add("a");
     })();
-    await relay.run(120_000);
+    await relay.advance(120_000);
     assert.equal(await read("a"), 0);
   });
 
@@ -93,7 +93,7 @@ describe("two egresses", () => {
     for (let i = 0; i < 26; i++) full?.setDemand(`other-${i}`, { intervalMs: 9000, windowMs: 10_000 });
     const opened = Array.from({ length: 6 }, (_, i) => room(`new-${i}`));
     const outcome = Promise.allSettled(opened);
-    await relay.run(30_000);
+    await relay.advance(30_000);
     const failed = (await outcome).filter(({ status }) => status === "rejected");
     assert.deepEqual(failed, []);
   });
@@ -102,18 +102,18 @@ describe("two egresses", () => {
 it("one poll that fails makes no gap: it is made again before the upstream forgets", async () => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const relay = new VirtualRelay({ seed });
-    const { scheduler, upstream } = relay;
+    const { clock, upstream } = relay;
     const scenario = { ...realisticHold, kinds: ["text" as const], timeoutMs: 10_000 };
     const chat = upstream.chat("one-failure", { ...scenario, tokens: "reusable" });
     chat.speak(8);
-    void relay.enter(chat.videoId, "viewer");
+    relay.visit({ videoId: chat.videoId });
     void (async () => {
       for (;;) {
-        await scheduler.sleep(40_000);
+        await clock.sleep(40_000);
         upstream.fault({ on: "get_live_chat", videoId: chat.videoId, times: 1, as: { status: 503 } });
       }
     })();
-    await relay.run(300_000);
+    await relay.advance(300_000);
     const rows = await relay.stored(chat.videoId);
     assert.equal(rows.filter(({ type }) => type === "gap").length, 0, `seed ${seed}`);
   }

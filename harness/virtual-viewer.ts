@@ -1,0 +1,124 @@
+/** A viewer of a virtual relay: what it was sent, its place and its end, and what it does with its connection. */
+import { FAULT_CODES, ofFault } from "../src/http/fault-codes.ts";
+import type { Init } from "../src/protocol/chat.ts";
+import type { Message } from "../src/protocol/message.ts";
+import type { Rooms } from "../src/rooms/rooms.ts";
+import { FORMS } from "../src/serving/form.ts";
+import { UpstreamError } from "../src/upstream/errors.ts";
+import type { FrameReader } from "./frames.ts";
+import { SimulatedSink } from "./sink.ts";
+
+export interface Visit {
+  videoId: string;
+  lastEventId?: number;
+  backfill?: number;
+  details?: boolean;
+  /** Openings take turns by it. */
+  address?: string;
+}
+
+export interface SentFrame {
+  event: string;
+  data: unknown;
+}
+
+export interface SentMessage {
+  cursor: number;
+  message: Omit<Message, "details"> & { details?: Message["details"] };
+}
+
+/** Lets time pass until the condition holds; rejects where it does not in time. */
+type Until = (condition: () => boolean, what: string) => Promise<void>;
+
+export class VirtualViewer {
+  /** Resolves once its stream has begun; rejects as `/v1/stream` answers. */
+  readonly entered: Promise<void>;
+  readonly sink: SimulatedSink;
+  readonly #gone = new AbortController();
+  readonly #until: Until;
+  readonly #reader: FrameReader;
+  readonly #unread: Buffer[] = [];
+  readonly #frames: SentFrame[] = [];
+  readonly #messages: SentMessage[] = [];
+
+  constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
+    const { videoId, lastEventId, backfill, details = false, address = "viewer" } = visit;
+    this.#until = until;
+    this.#reader = reader;
+    const form = FORMS[details ? "detailed" : "plain"].bare;
+    this.sink = new SimulatedSink(form, (bytes) => this.#unread.push(bytes));
+    const { signal } = this.#gone;
+    const open = () => {
+      signal.throwIfAborted();
+      return this.sink;
+    };
+    const request = { videoId, lastEventId, backfill, address: () => address, open };
+    this.entered = rooms.enter(request, signal).catch((error) => {
+      throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;
+    });
+    this.entered.catch(() => {}); // it is seen by those who wait for it
+  }
+
+  /** All frames so far, in order. */
+  get frames(): readonly SentFrame[] {
+    this.#read();
+    return this.#frames;
+  }
+
+  get messages(): readonly SentMessage[] {
+    this.#read();
+    return this.#messages;
+  }
+
+  get init(): Init {
+    const frame = this.frames.find(({ event }) => event === "init");
+    if (!frame) throw new Error("no init frame yet");
+    return frame.data as Init;
+  }
+
+  get ids(): string[] {
+    return this.messages.map(({ message }) => message.id);
+  }
+
+  get cursors(): number[] {
+    return this.messages.map(({ cursor }) => cursor);
+  }
+
+  /** The terminal frame; undefined where none has come. */
+  get end(): SentFrame | undefined {
+    const last = this.frames.at(-1);
+    return last?.event === "end" || last?.event === "error" ? last : undefined;
+  }
+
+  /** Lets time pass until the condition holds; rejects where the connection ends before. */
+  async until(condition: () => boolean, what = condition.toString()): Promise<void> {
+    await this.#until(() => condition() || this.sink.closedBy !== undefined, what);
+    if (!condition()) throw new Error(`the stream ended before: ${what}`);
+  }
+
+  async untilMessages(count: number): Promise<readonly SentMessage[]> {
+    await this.until(() => this.messages.length >= count, `${count} messages`);
+    return this.messages;
+  }
+
+  /** Waits for the connection's end, and gives the terminal frame if there was one. */
+  async ended(): Promise<SentFrame | undefined> {
+    await this.#until(() => this.sink.closedBy !== undefined, "the end of the stream");
+    return this.end;
+  }
+
+  leave(): void {
+    this.#gone.abort(new Error("the viewer left"));
+    this.sink.leave();
+  }
+
+  #read(): void {
+    for (const bytes of this.#unread.splice(0)) {
+      for (const { event, cursor, data } of this.#reader.read(bytes)) {
+        const frame = { event, data: JSON.parse(data) };
+        this.#frames.push(frame);
+        if (cursor !== undefined) this.#messages.push({ cursor, message: frame.data });
+      }
+    }
+  }
+}
