@@ -4,7 +4,7 @@
  *     npm run chaos:mutants [-- --only NAME,NAME] [--draw N] [--seed N]
  */
 import { fileURLToPath } from "node:url";
-import { playMutants } from "./play-mutants.ts";
+import { playMutants } from "../mutants/play.ts";
 
 const LIMIT_MINUTES = 2;
 const VIEWERS = 60;
@@ -12,7 +12,7 @@ const VIEWERS = 60;
 const SLACK_MS = 90_000;
 
 playMutants({
-  table: new URL("mutants.json", import.meta.url),
+  table: new URL("../mutants/chaos.json", import.meta.url),
   args: (copy, mutant, seed) => [
     fileURLToPath(new URL("main.ts", import.meta.url)),
     ...["--seed", seed, "--minutes", String(LIMIT_MINUTES), "--viewers", String(VIEWERS)],

@@ -4,10 +4,10 @@
  *     npm run simulate:mutants [-- --only NAME,NAME] [--draw N] [--seed N]
  */
 import { join } from "node:path";
-import { playMutants } from "../chaos/play-mutants.ts";
+import { playMutants } from "../mutants/play.ts";
 
 playMutants({
-  table: new URL("mutants.json", import.meta.url),
+  table: new URL("../mutants/simulation.json", import.meta.url),
   args: (copy, mutant, seed) => [
     join(copy, "simulation/main.ts"),
     ...["--seeds", "24", "--from", String(mutant?.from ?? seed), "--until-failure"],

@@ -4,7 +4,7 @@
  *     npm run chaos:cluster:mutants [-- --only NAME,NAME] [--draw N] [--seed N]
  */
 import { fileURLToPath } from "node:url";
-import { playMutants } from "../play-mutants.ts";
+import { playMutants } from "../../mutants/play.ts";
 
 const LIMIT_MINUTES = 0.7;
 const VIEWERS = 24;
@@ -12,7 +12,7 @@ const VIEWERS = 24;
 const SLACK_MS = 200_000;
 
 playMutants({
-  table: new URL("mutants.json", import.meta.url),
+  table: new URL("../../mutants/cluster.json", import.meta.url),
   args: (copy, _mutant, seed) => [
     fileURLToPath(new URL("main.ts", import.meta.url)),
     ...["--seed", seed, "--minutes", String(LIMIT_MINUTES), "--viewers", String(VIEWERS)],

@@ -12,7 +12,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { commandLine } from "./command-line.ts";
+import { commandLine } from "../chaos/command-line.ts";
 
 interface Mutant {
   name: string;
