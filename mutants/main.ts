@@ -1,0 +1,87 @@
+/**
+ * Judges judged: each row of a table breaks one promise of the service in a copy of the project, and the check that the
+ * row names must see it. Where a whole table is played, a copy without a mutant comes first, in which nothing must be
+ * seen. `caught.json` remembers how each row was caught; with that seed its next play begins.
+ *
+ *     npm run mutants [-- --table NAME] [--only NAME,NAME] [--draw N] [--seed N] [--record]
+ *
+ * `--draw N` plays N rows, chosen by the commit's hash. That every row applies and has a record is checked in any case.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { commandLine } from "../chaos/command-line.ts";
+import { audit, completed, type Memories, readMemories, writeMemories } from "./memory.ts";
+import { judge, playRow, playWhole } from "./play.ts";
+import { allRows, mutated, PROJECT, type Row, TABLES } from "./tables.ts";
+
+const { values } = commandLine({
+  options: {
+    table: { type: "string" },
+    only: { type: "string", default: "" },
+    draw: { type: "string" },
+    seed: { type: "string" },
+    record: { type: "boolean", default: false },
+  },
+});
+
+const names = values.only.split(",").filter(Boolean);
+const isWhole = names.length === 0 && values.draw === undefined;
+const all = allRows();
+const rows = chosen();
+let memories = readMemories();
+if (values.record) record(completed(memories, all));
+const { failures, unplayed } = audit(all, memories);
+
+process.stdout.write("| mutant | what it breaks | caught by | seed | s |\n|---|---|---|---|---|\n");
+for (const [name, table] of Object.entries(TABLES)) {
+  const own = rows.filter((row) => row.table === table && mutated(row) !== undefined);
+  if (isWhole && own.length > 0) {
+    const seed = Number(values.seed ?? 1);
+    const { violations, seconds } = playWhole(table, seed);
+    print(`${name}/none`, "nothing", violations[0] ?? "nothing", seed, seconds);
+    failures.push(...violations.map((violation) => `${name}/none: ${violation}`));
+  }
+  for (const row of own) play(row);
+}
+for (const [key, why] of unplayed) process.stdout.write(`\n${key}: ${why}`);
+for (const failure of failures) process.stdout.write(`\nFAILED ${failure}`);
+process.stdout.write(failures.length > 0 ? "\n" : "\nall as they should be\n");
+process.exit(failures.length > 0 ? 1 : 0);
+
+function play(row: Row): void {
+  const memory = memories[row.key];
+  const seed = Number(values.seed ?? memory?.seed ?? 1);
+  const seen = playRow(row, seed);
+  const played = judge(row, seen, seed, memory);
+  if ("failure" in played) {
+    failures.push(`${row.key}: ${played.failure}`);
+    print(row.key, row.breaks, played.failure, seed, seen.seconds);
+    return;
+  }
+  print(row.key, row.breaks, played.caught.by, played.seed ?? seed, seen.seconds);
+  unplayed.delete(row.key);
+  if (values.record) record({ ...memories, [row.key]: played });
+}
+
+function record(changed: Memories): void {
+  memories = changed;
+  writeMemories(changed);
+}
+
+function print(...cells: readonly (string | number)[]): void {
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+}
+
+function chosen(): readonly Row[] {
+  const { table, draw } = values;
+  if (table !== undefined && !Object.hasOwn(TABLES, table))
+    throw new Error(`--table: "${table}" is none of ${Object.keys(TABLES).join(", ")}`);
+  const open = all.filter((row) => table === undefined || row.table === TABLES[table]);
+  const unknown = names.find((name) => !open.some((row) => row.name === name));
+  if (unknown !== undefined) throw new Error(`--only: there is no mutant "${unknown}"`);
+  if (names.length > 0) return open.filter(({ name }) => names.includes(name));
+  if (draw === undefined) return open;
+  const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
+  const ticket = ({ key }: Row) => createHash("sha256").update(`${commit}${key}`).digest("hex");
+  return open.toSorted((one, other) => (ticket(one) < ticket(other) ? -1 : 1)).slice(0, Number(draw));
+}

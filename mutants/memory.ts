@@ -1,0 +1,63 @@
+/** What is remembered of each row, in `caught.json`: how it was caught last. A row that has changed since is stale. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { mutated, type Row, versionOf } from "./tables.ts";
+
+export interface Memory {
+  /** The run that caught it, with which the next play begins; of a row with a test there is none. */
+  seed?: number;
+  caught: Catch | "never";
+}
+
+export interface Catch {
+  version: string;
+  /** The violation, or the test that failed. */
+  by: string;
+  /** After how much of the simulation's time. */
+  virtualSeconds?: number;
+  seconds: number;
+}
+
+export type Memories = Readonly<Record<string, Memory>>;
+
+const FILE = new URL("caught.json", import.meta.url);
+
+export function readMemories(): Memories {
+  return JSON.parse(readFileSync(FILE, "utf8"));
+}
+
+export function writeMemories(memories: Memories): void {
+  const sorted = Object.entries(memories).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
+}
+
+/** With a memory of each row, and of nothing else. */
+export function completed(memories: Memories, rows: readonly Row[]): Memories {
+  return Object.fromEntries(rows.map(({ key }) => [key, memories[key] ?? { caught: "never" }]));
+}
+
+interface Audit {
+  failures: string[];
+  /** The rows of whose present version nothing is known, and why. */
+  unplayed: Map<string, string>;
+}
+
+/** What is wrong with the rows of all tables and with their memories, before any row is played. */
+export function audit(rows: readonly Row[], memories: Memories): Audit {
+  const failures: string[] = [];
+  const unplayed = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const { key, file } = row;
+    const memory = memories[key];
+    if (seen.has(key)) failures.push(`${key}: there are two such rows`);
+    seen.add(key);
+    if (mutated(row) === undefined)
+      failures.push(`${key}: what it replaces does not stand exactly once in ${file}`);
+    if (!memory) failures.push(`${key}: caught.json has no record of it; --record makes one`);
+    else if (memory.caught === "never") unplayed.set(key, "has never been caught");
+    else if (memory.caught.version !== versionOf(row)) unplayed.set(key, "has changed since it was caught");
+  }
+  const strays = Object.keys(memories).filter((key) => !seen.has(key));
+  failures.push(...strays.map((key) => `${key}: caught.json has a record of it, and no table has the row`));
+  return { failures, unplayed };
+}
