@@ -1,8 +1,10 @@
 /**
  * Minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, those that ever failed
- * come first, then seeds from 1 on. A seed draws how many instances there are, one to three, unless told.
+ * come first, then seeds from 1 on. A seed draws how many instances there are, one to three, unless told, and which kinds
+ * of events it has and how often; with `--even` each has its usual share.
  *
- *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N] [--until-failure]
+ *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N] [--even]
+ *         [--until-failure]
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -22,6 +24,7 @@ const { values } = commandLine({
     minutes: { type: "string", default: "10" },
     rooms: { type: "string", default: "20" },
     instances: { type: "string" },
+    even: { type: "boolean", default: false },
     "until-failure": { type: "boolean", default: false },
   },
 });
@@ -58,7 +61,10 @@ type Turn = Pick<RunOptions, "seed" | "instances"> & Partial<RunOptions>;
 const failedBefore: Turn[] = JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
 const isAsked = (turn: Turn) => instances === undefined || turn.instances === instances;
 const kept = values.from === undefined ? failedBefore.filter(isAsked) : [];
-const inTurn = Array.from({ length: seeds }, (_, index): Turn => ({ seed: from + index, instances }));
+const inTurn = Array.from(
+  { length: seeds },
+  (_, index): Turn => ({ seed: from + index, instances, isEven: values.even }),
+);
 const queue = [...kept, ...inTurn].slice(0, seeds);
 
 const inCluster = ({ seed, instances = drawInstances(seed) }: Turn) => instances > 1;
@@ -114,11 +120,12 @@ async function work(): Promise<void> {
   }
 }
 
-function show({ seed, instances, violation, last }: Report): void {
+function show({ violation, last, ...played }: Report): void {
+  const { seed, minutes, rooms, instances, isEven } = played;
   const { atMs = 0, videoId = "", what = "" } = violation ?? {};
   process.stdout.write(
     `\nVIOLATION seed ${seed}, after ${(atMs / 1000).toFixed(3)} s, ${videoId || "all rooms"}: ${what}\n` +
       `${last.map((line) => `  ${line.slice(0, 300)}\n`).join("")}` +
-      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms} --instances ${instances}\n`,
+      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms} --instances ${instances}${isEven ? " --even" : ""}\n`,
   );
 }

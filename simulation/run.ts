@@ -5,6 +5,7 @@ import type { Random } from "../src/simulator/random.ts";
 import { troubleAddresses } from "./addresses.ts";
 import { CLUSTER_EVENTS } from "./cluster-events.ts";
 import { EVENTS, type Event } from "./events.ts";
+import { drawMix } from "./mix.ts";
 import { drawInstances } from "./settings.ts";
 import { World } from "./world.ts";
 
@@ -14,6 +15,8 @@ export interface RunOptions {
   rooms: number;
   /** Drawn where it is absent. */
   instances?: number | undefined;
+  /** Whether each kind of event has its usual share; drawn where it is absent. */
+  isEven?: boolean;
 }
 
 export interface Outcome {
@@ -40,7 +43,7 @@ const SETTLE_STEP_MS = 1000;
 const LAST_LINES = 60;
 
 export async function run(options: RunOptions): Promise<Outcome> {
-  const { seed, minutes, rooms, instances = drawInstances(seed) } = options;
+  const { seed, minutes, rooms, instances = drawInstances(seed), isEven = false } = options;
   const world = new World({ seed, rooms, instances });
   const { scheduler, journal } = world;
   const calmAt = Math.max(60_000, minutes * 60_000 - CALM_MS);
@@ -52,7 +55,11 @@ export async function run(options: RunOptions): Promise<Outcome> {
   };
   process.on("unhandledRejection", onRejection);
   const addresses = world.isNeighbourly ? [] : [troubleAddresses(world, world.addresses, calmAt)];
-  const actors = [trouble(world, calmAt), ...addresses, ...world.viewers.map((viewer) => viewer.live())];
+  const actors = [
+    trouble(world, calmAt, isEven),
+    ...addresses,
+    ...world.viewers.map((viewer) => viewer.live()),
+  ];
   for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));
   const settle = async () => {
     await world.judge();
@@ -100,11 +107,12 @@ export async function run(options: RunOptions): Promise<Outcome> {
 }
 
 /** Starts the service, and lets events happen until it is time for calm; none is cut short by another. */
-async function trouble(world: World, calmAt: number): Promise<void> {
+async function trouble(world: World, calmAt: number, isEven: boolean): Promise<void> {
   const { scheduler, random, journal } = world;
   await world.start();
   const possible = world.cluster ? { ...EVENTS, ...CLUSTER_EVENTS } : EVENTS;
-  const events = Object.values(possible).filter(({ isShared }) => !(isShared && world.isNeighbourly));
+  const mix = isEven ? possible : drawMix(world.seed, possible);
+  const events = Object.values(mix).filter(({ isShared }) => !(isShared && world.isNeighbourly));
   while (scheduler.monotonic() < calmAt) {
     draw(random, events)
       .play(world)
