@@ -23,8 +23,6 @@ interface Reading {
   rooms: number;
   /** Further header lines, each with its end. */
   headers: string;
-  /** All call in one turn, and are awaited until each has so many messages. */
-  stormOf: number;
 }
 
 /** Of all connections together. */
@@ -34,8 +32,6 @@ export interface Received {
   messages: number;
   /** When each piece came since this was last asked for, in milliseconds on the system's monotonic clock. */
   arrivals: number[];
-  /** From the first call until each connection had been sent what it was waited for, in milliseconds. */
-  readyMs: number;
 }
 
 export interface Readers extends Disposable {
@@ -56,14 +52,14 @@ export function roomNumber(room: number): string {
   return String(room).padStart(4, "0");
 }
 
-/** Resolves once all have been sent something, or as many messages as a storm is awaited for. */
+/** Resolves once all have been sent something. */
 export async function startReaders(
   port: number,
   path: string,
   count: number,
   options: Partial<Reading> = {},
 ): Promise<Readers> {
-  const reading: Reading = { port, path, count, rooms: 1, headers: "", stormOf: 0, ...options };
+  const reading: Reading = { port, path, count, rooms: 1, headers: "", ...options };
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(reading)]);
   const died = once(child, "exit").then(() => Promise.reject(new Error("the readers lost a connection")));
   died.catch(() => {});
@@ -88,11 +84,10 @@ export async function startReaders(
   };
 }
 
-async function read({ port, path, count, rooms, headers, stormOf }: Reading): Promise<void> {
-  const received: Received = { bytes: 0, messages: 0, arrivals: [], readyMs: 0 };
+async function read({ port, path, count, rooms, headers }: Reading): Promise<void> {
+  const received: Received = { bytes: 0, messages: 0, arrivals: [] };
   const ends = `HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n${headers}\r\n`;
   const begun: Promise<void>[] = [];
-  const beganAt = systemMs();
   for (let i = 0; i < count; i++) {
     const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
     const socket = connect({ port, host: "127.0.0.1", localAddress });
@@ -102,22 +97,18 @@ async function read({ port, path, count, rooms, headers, stormOf }: Reading): Pr
     socket.once("close", () => {
       throw new Error(`connection ${i} was closed`);
     });
-    let messages = 0;
     let last = ""; // a frame's beginning may be cut
     socket.on("data", (chunk: Buffer) => {
       received.arrivals.push(systemMs());
       received.bytes += chunk.length;
       const text = last + chunk.toString("latin1");
-      const found = text.split(MESSAGE).length - 1;
+      received.messages += text.split(MESSAGE).length - 1;
       last = text.slice(1 - MESSAGE.length);
-      messages += found;
-      received.messages += found;
-      if (messages >= stormOf) resolve();
+      resolve();
     });
-    if (stormOf === 0 && i % 200 === 0) await pause(10);
+    if (i % 200 === 0) await pause(10);
   }
   await Promise.all(begun);
-  received.readyMs = systemMs() - beganAt;
   process.on("message", () => {
     process.send?.(received);
     received.arrivals = [];

@@ -1,9 +1,10 @@
 /**
- * A thousand rooms with a viewer each, read through a gate without spacing: how late polls start (one interval after
- * the last one is due), of the rooms the median and the latest; what a poll costs, and what a room holds in memory. No
- * message may be lost.
+ * Many rooms with a viewer each, or few with very many viewers, and a message in each interval, read through a gate
+ * without spacing: how late polls start (one interval after the last one is due), of the rooms the median and the
+ * latest; what a poll and a viewer cost, and what a room holds in memory. No message may be lost.
  *
  *     npm run bench:rooms [-- --rooms 1000 --every 2000 --seconds 10]
+ *     npm run bench:crowd [-- --viewers 10000 --rooms 100 --every 1000 --seconds 5 --compressed 1]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +14,10 @@ import { type Readers, roomNumber, startReaders } from "./readers.ts";
 import { cpuMs, type Figures, median, ROUNDS, report, residentBytes, settings } from "./rounds.ts";
 import { type RelayServed, serveRelay } from "./servers.ts";
 
-const { rooms, every, seconds } = settings({ rooms: 1000, every: 2000, seconds: 10 });
+const given = settings({ rooms: 1000, viewers: 0, every: 2000, seconds: 10, compressed: 0 });
+const { rooms, every, seconds } = given;
+const viewers = given.viewers || rooms;
+const headers = given.compressed ? "Accept-Encoding: gzip\r\n" : "";
 /** There before: what any rooms bring along once, as a heap's young generation at its full size, is not counted. */
 const WARM_UP_ROOMS = rooms / 5;
 
@@ -29,11 +33,11 @@ function latenessOfRooms({ upstream }: RelayServed, since: number): number[] {
   return [...rooms.values()].map(({ lateMs }) => lateMs).filter(Number.isFinite);
 }
 
-/** Messages that viewers have not been sent. */
+/** Messages that viewers have not been sent; compressed ones are not counted. */
 async function missing(chats: readonly { ledger: readonly unknown[] }[], readers: Readers): Promise<number> {
   await pause(2 * every);
   const said = chats.reduce((sum, { ledger }) => sum + ledger.length, 0);
-  return said - (await readers.received()).messages;
+  return (said * viewers) / rooms - (await readers.received()).messages;
 }
 
 const folder = await mkdtemp(join(tmpdir(), "bench-rooms-"));
@@ -46,39 +50,46 @@ const rows: Figures[] = [];
     RELAY_MAX_ROOMS: String(2 * rooms),
   });
   const { upstream } = relay;
-  const open = async (prefix: string, rooms: number) => {
+  const open = async (prefix: string, rooms: number, viewers: number) => {
     const chats = Array.from({ length: rooms }, (_, i) =>
       upstream.chat(prefix + roomNumber(i), { kinds: ["text"], timeoutMs: every }),
     );
     const path = `/v1/stream?videoId=${prefix}#&backfill=0`;
-    return { chats, readers: await startReaders(relay.port, path, rooms, { rooms }) };
+    return { chats, readers: await startReaders(relay.port, path, viewers, { rooms, headers }) };
   };
-  using _warm = (await open("bench-w", WARM_UP_ROOMS)).readers;
+  using _warm = (await open("bench-w", WARM_UP_ROOMS, WARM_UP_ROOMS)).readers;
   await pause(3000);
   const before = residentBytes(relay.pid);
-  const { chats, readers: opened } = await open("bench-r", rooms);
+  const { chats, readers: opened } = await open("bench-r", rooms, viewers);
   using readers = opened;
-  const talk = chats.map((chat) => chat.speak(0.5));
+  const talk = chats.map((chat) => chat.speak(1000 / every));
   for (let round = 0; round < ROUNDS; round++) {
     const since = performance.now();
+    const bytes = await readers.bytes();
     const cpu = cpuMs(relay.pid);
     await pause(seconds * 1000);
+    const spentMs = cpuMs(relay.pid) - cpu;
     const polls = upstream.requests.filter(({ kind, at }) => kind === "get_live_chat" && at >= since).length;
     const lateness = latenessOfRooms(relay, since);
     rows.push({
       rooms: lateness.length,
+      viewers,
       pollsPerSecond: polls / seconds,
       medianLateMs: median(lateness),
       latestRoomMs: Math.max(...lateness),
-      cpuMsPerPoll: (cpuMs(relay.pid) - cpu) / polls,
+      cpuMsPerPoll: spentMs / polls,
       kbPerRoom: (residentBytes(relay.pid) - before) / 1024 / rooms,
+      cpuMsPerSecond: spentMs / seconds,
+      viewersPerCore: (viewers * seconds * 1000) / spentMs,
+      bytesPerViewer: ((await readers.bytes()) - bytes) / seconds / viewers,
+      residentMb: residentBytes(relay.pid) / 2 ** 20,
     });
   }
   for (const each of talk) each.stop();
   const lost = await missing(chats, readers);
-  for (const row of rows) row.lost = lost;
+  if (!given.compressed) for (const row of rows) row.lost = lost;
 }
 await rm(folder, { recursive: true });
 const names = Object.keys(rows[0] ?? {});
 const middle = Object.fromEntries(names.map((name) => [name, median(rows.map((row) => Number(row[name])))]));
-report("rooms", [middle]);
+report(viewers > rooms ? "crowd" : "rooms", [middle]);

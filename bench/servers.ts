@@ -104,8 +104,8 @@ export async function serveBare(synced: readonly string[] = []): Promise<BareSer
 }
 
 export interface NchanServed extends Served {
-  /** To the subscribers of `/sub`, or of `/sub/<channel>`. */
-  publish(text: string, channel?: string): Promise<void>;
+  /** To the subscribers of `/sub`. */
+  publish(text: string): Promise<void>;
 }
 
 /** nginx with Nchan, one worker; undefined where it is not installed (`apt-get install libnginx-mod-nchan`). */
@@ -127,10 +127,9 @@ http {
   nchan_shared_memory_size 256M; nchan_message_buffer_length 500; nchan_message_timeout 1h;
   server {
     listen 127.0.0.1:${port} backlog=4096;
-    location ~ /pub(.*)$ { nchan_publisher; nchan_channel_id room$1; }
-    location ~ /sub(.*)$ { nchan_subscriber eventsource; nchan_channel_id room$1; nchan_eventsource_ping_interval 15;
-                           nchan_subscriber_first_message newest; }
-    location = /all { nchan_subscriber eventsource; nchan_channel_id room; nchan_subscriber_first_message oldest; }
+    location = /pub { nchan_publisher; nchan_channel_id room; }
+    location = /sub { nchan_subscriber eventsource; nchan_channel_id room; nchan_eventsource_ping_interval 15;
+                      nchan_subscriber_first_message newest; }
     location = /ready { return 204; }
   }
 }
@@ -145,9 +144,8 @@ http {
   return {
     pid: Number(worker),
     port,
-    publish: async (text, channel) => {
-      const path = channel === undefined ? "/pub" : `/pub/${channel}`;
-      const asked = request({ agent, port, host: "127.0.0.1", path, method: "POST" }).end(text);
+    publish: async (text) => {
+      const asked = request({ agent, port, host: "127.0.0.1", path: "/pub", method: "POST" }).end(text);
       const [answer] = await once(asked, "response");
       answer.resume();
       await once(answer, "end");
