@@ -1,6 +1,6 @@
 /**
- * The way to a server on this machine: it can be cut, go silent so that both sides wait for nothing, be long, or lead to
- * another server; and it shows the heads of the HTTP requests that went over it.
+ * The way to a server on this machine: it can be cut, refuse connections, go silent so that both sides wait for nothing,
+ * be long, or lead to another server; and it shows the heads of the first HTTP requests that went over it.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -8,6 +8,8 @@ import { Transform } from "node:stream";
 
 export const portOf = (server: { address(): AddressInfo | string | null }): number =>
   (server.address() as AddressInfo).port;
+
+const REQUESTS_KEPT = 1000;
 
 export class Line implements AsyncDisposable {
   readonly requests: string[] = [];
@@ -18,13 +20,13 @@ export class Line implements AsyncDisposable {
   readonly #server = createServer((socket) => this.#join(socket));
   readonly #sockets = new Set<Socket>();
   readonly #from: string | undefined;
+  #port = 0;
   #isSilent = false;
 
   /** `from`: the address that the server sees, any of 127.0.0.0/8. */
   static async to(port: number, from?: string): Promise<Line> {
     const line = new Line(port, from);
-    line.#server.listen(0, "127.0.0.1");
-    await once(line.#server, "listening");
+    await line.open();
     return line;
   }
 
@@ -34,7 +36,7 @@ export class Line implements AsyncDisposable {
   }
 
   get port(): number {
-    return portOf(this.#server);
+    return this.#port;
   }
 
   get url(): string {
@@ -44,6 +46,19 @@ export class Line implements AsyncDisposable {
   /** Breaks all connections; new ones can be made. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Breaks all connections, and refuses new ones until `open`. */
+  shut(): void {
+    this.#server.close();
+    this.cut();
+  }
+
+  /** Takes connections; does nothing where it does already. */
+  async open(): Promise<void> {
+    if (this.#server.listening) return;
+    await once(this.#server.listen(this.#port, "127.0.0.1"), "listening");
+    this.#port = portOf(this.#server);
   }
 
   /** Passes nothing on, in either direction, until `speak`; connections are taken and hang. */
@@ -59,8 +74,7 @@ export class Line implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.close();
-    this.cut();
+    this.shut();
   }
 
   #join(client: Socket): void {
@@ -68,7 +82,7 @@ export class Line implements AsyncDisposable {
     const server = connect(this.#from ? { ...way, localAddress: this.#from } : way);
     client.on("data", (bytes) => {
       const head = String(bytes);
-      if (/^[A-Z]+ \//.test(head)) this.requests.push(head);
+      if (this.requests.length < REQUESTS_KEPT && /^[A-Z]+ \//.test(head)) this.requests.push(head);
     });
     for (const [from, to] of [
       [client, server],

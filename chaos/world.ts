@@ -10,9 +10,9 @@ import { type EndShape, type Simulator, startSimulator } from "../src/simulator/
 import { Random } from "../src/simulator/random.ts";
 import { Cast, LONG_HISTORY, LONG_ROOM } from "./cast.ts";
 import { Disk } from "./disk.ts";
-import { Door } from "./door.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
 import { GapJudge } from "./gap-judge.ts";
+import { Line } from "./line.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import { freePorts, Service } from "./service.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
@@ -74,7 +74,7 @@ export class World implements AsyncDisposable {
   readonly verdict: Verdict;
   readonly upstream: Simulator;
   /** To the upstream's main host. */
-  readonly door: Door;
+  readonly line: Line;
   readonly disk: Disk;
   readonly injector: FaultInjector;
   readonly service: Service;
@@ -94,7 +94,7 @@ export class World implements AsyncDisposable {
     const upstream = await startSimulator({ seed });
     const injector = new FaultInjector(without.includes("hand-over") ? ["./no-hand-over.preload.ts"] : []);
     const disk = new Disk(DISK_BYTES);
-    const door = await Door.to(upstream.urls.main);
+    const line = await Line.to(Number(new URL(upstream.urls.main).port));
     const [port = 0] = await freePorts(1);
     const service = new Service({
       projectDir,
@@ -102,7 +102,7 @@ export class World implements AsyncDisposable {
       injector,
       settings: {
         RELAY_STORE: store === "memory" ? "memory:" : disk.storeUrl,
-        RELAY_UPSTREAM_URL: door.url,
+        RELAY_UPSTREAM_URL: line.url,
         RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
         RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
         RELAY_GATE_SPACING_MS: String(LIMITS.spacingMs),
@@ -117,7 +117,7 @@ export class World implements AsyncDisposable {
         RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
       },
     });
-    const world = new World(new Random(seed, "chaos"), verdict, upstream, door, injector, disk, service);
+    const world = new World(new Random(seed, "chaos"), verdict, upstream, line, injector, disk, service);
     world.settleMs = settleMs;
     return world;
   }
@@ -126,7 +126,7 @@ export class World implements AsyncDisposable {
     random: Random,
     verdict: Verdict,
     upstream: Simulator,
-    door: Door,
+    line: Line,
     injector: FaultInjector,
     disk: Disk,
     service: Service,
@@ -134,7 +134,7 @@ export class World implements AsyncDisposable {
     this.random = random;
     this.verdict = verdict;
     this.upstream = upstream;
-    this.door = door;
+    this.line = line;
     this.injector = injector;
     this.disk = disk;
     this.service = service;
@@ -258,7 +258,7 @@ export class World implements AsyncDisposable {
 
   /** Whatever is wrong with the store ends; then everybody must have everything that was said up to now, in good time. */
   async settle(): Promise<void> {
-    await this.door.open();
+    await this.line.open();
     this.disk.free();
     this.disk.unlock();
     this.disk.unseal();
@@ -334,7 +334,7 @@ export class World implements AsyncDisposable {
     await Promise.all([...this.viewers].map((viewer) => this.leave(viewer)));
     this.#upstreamJudge.close();
     await this.service.close();
-    await this.door[Symbol.asyncDispose]();
+    await this.line[Symbol.asyncDispose]();
     await this.upstream.close();
     this.injector.close();
     this.disk.close();

@@ -122,7 +122,7 @@ export const WALL_EVENTS: Record<string, Event> = {
       const seconds = 5 + random.below(25);
       const what = `an outage of ${seconds} s, ${isRefused ? "refused" : "503"}`;
       await behindWall(world, what, async () => {
-        if (isRefused) world.door.shut();
+        if (isRefused) world.line.shut();
         else world.order({ on: EVERYTHING, as: { status: 503 }, times: Number.POSITIVE_INFINITY });
         const from = performance.now();
         await world.pause(seconds * 1000);
@@ -131,7 +131,7 @@ export const WALL_EVENTS: Record<string, Event> = {
         if (ready.status !== 200) verdict.violate(`${what}: readiness ${ready.status}`);
         const calls = upstream.requests.filter(({ at }) => at >= from).length;
         if (calls > MAX_CALLS_INTO_OUTAGE + seconds) verdict.violate(`${what}: ${calls} calls`);
-        await world.door.open();
+        await world.line.open();
       });
     },
   },
