@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Postgres, run } from "../chaos/cluster/postgres.ts";
+import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { SCHEMA_VERSION } from "../src/store/postgres/schema.ts";
 import { assertSame, CHAT, setUpInstances, VIDEO } from "./support/instances.ts";
 import { noPooler, poolerTo } from "./support/pooler.ts";
-import { testPostgres } from "./support/postgres-server.ts";
+import { noOwnPostgres, ownPostgres, testPostgres } from "./support/postgres-server.ts";
 import { metric, type TestRelay } from "./support/relay.ts";
 import { startProcess } from "./support/relay-process.ts";
 
@@ -102,13 +102,13 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
   });
 
   it("work through a pooler in transaction mode, with LISTEN by the server itself and without", {
-    skip: noPooler || !server?.stop,
+    skip: noPooler,
   }, async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
     const schema = new URL(url).searchParams.get("options")?.replace("-c search_path=", "") ?? "";
-    const RELAY_STORE = await poolerTo(t, (server as Postgres).port, schema);
+    const RELAY_STORE = await poolerTo(t, url, schema);
     const direct = { RELAY_STORE, RELAY_STORE_LISTEN_URL: url };
     const relays = [await start(direct), await start(direct), await start({ RELAY_STORE })];
     const streams = await Promise.all(relays.map((relay) => watch(relay)));
@@ -126,15 +126,16 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
   });
 
   it("keep viewers while PostgreSQL is away, ask the upstream nothing, and go on when it is back", {
-    skip: !server?.stop,
+    skip: noOwnPostgres(),
   }, async (t) => {
-    const { upstream, start, watch } = await setUp(t);
+    const own = await ownPostgres(t);
+    const { upstream, start, watch } = await setUpInstances(t, own);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
     const relays = [await start(), await start()];
     const streams = await Promise.all(relays.map((relay) => watch(relay)));
     await assertSame(streams, 3);
-    await server?.stop?.();
+    await own.stop();
     const wentAt = performance.now();
     for (const relay of relays) await readiness(relay, 503);
     assert.ok(performance.now() - wentAt < 8000, "red too late");
@@ -143,7 +144,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     chat.say(4);
     await delay(500);
     assert.equal(upstream.requests.length, asked);
-    await server?.start?.();
+    await own.start();
     const backAt = performance.now();
     for (const relay of relays) await readiness(relay, 200);
     assert.ok(performance.now() - backAt < 10_000, "green too late");

@@ -26,7 +26,7 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
     const primary = stack.adopt(await startPostgres(installed), (server) => server.remove());
     const standby = stack.adopt(await startPostgres(installed, { primary }), (server) => server.remove());
     const line = stack.use(await Line.to(primary.port));
-    const url = await poolerTo(t, line.port, "public");
+    const url = await poolerTo(t, primary.url.replace(`:${primary.port}/`, `:${line.port}/`), "public");
     const upstream = stack.use(await startSimulator());
     const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, tokens: "reusable" });
     const settings = {

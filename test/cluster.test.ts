@@ -106,7 +106,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     await held.query("begin; select from room for update");
     const coming = watch(relay, { lastEventId: seen.cursors.at(-1) ?? 0 });
     const waiting =
-      "select from pg_locks where not granted and pid in (select pid from pg_stat_activity where query like 'with here as (%')";
+      "select from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database() and query like 'with here as (%')";
     for (const limit = AbortSignal.timeout(5000); (await run(url, waiting)).length === 0; await delay(10))
       assert.ok(!limit.aborted, "nobody waits");
     await delay(350);

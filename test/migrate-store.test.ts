@@ -167,7 +167,8 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     "a database that an idle service uses": async (t) => {
       const url = await ownSchema(t, server as PostgresServer);
       await openFor(t, url);
-      const seen = "select from pg_stat_activity where application_name = 'livechat-relay'";
+      const seen =
+        "select from pg_stat_activity where application_name = 'livechat-relay' and datname = current_database()";
       while ((await run(url, seen)).length === 0) await delay(10);
       return [`sqlite:${await filledFile(t)}`, url, /is in use: stop all services on this database/];
     },

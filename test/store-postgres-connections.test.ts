@@ -28,7 +28,8 @@ async function busy(t: TestContext, lane: Lane, count: number) {
   await holder.query(`select pg_advisory_lock(${LOCK})`);
   const text = `select pg_advisory_xact_lock_shared(${LOCK})`;
   const busy = Array.from({ length: count }, () => connections.query(lane, text));
-  const waiting = "select from pg_stat_activity where wait_event = 'advisory'";
+  const waiting =
+    "select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()";
   while ((await run(server.url, waiting)).length < count);
   const free = () => holder.query(`select pg_advisory_unlock(${LOCK})`);
   return { clock, connections, busy, free };

@@ -13,7 +13,13 @@ import { openStore, StoreOpenError } from "../src/store/open.ts";
 import { Connections } from "../src/store/postgres/connections.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { ownSchema, testPostgres, withSearchPath } from "./support/postgres-server.ts";
+import {
+  noOwnPostgres,
+  ownPostgres,
+  ownSchema,
+  testPostgres,
+  withSearchPath,
+} from "./support/postgres-server.ts";
 import { messages, own } from "./support/store-reading.ts";
 import { openFor, ROOM } from "./support/store-subject.ts";
 
@@ -93,9 +99,9 @@ describe("a start that is stopped while it waits for PostgreSQL", () => {
 });
 
 describe("a PostgreSQL server", { skip }, () => {
-  it("refuses a wrong password and a missing database at once", { skip: !server?.start }, async () => {
-    assert.ok(server);
-    await server.demandPassword?.("guarded", "another password");
+  it("refuses a wrong password and a missing database at once", { skip: noOwnPostgres() }, async (t) => {
+    const server = await ownPostgres(t);
+    await server.demandPassword("guarded", "another password");
     const beganAt = performance.now();
     const url = withPassword(server.url, "guarded");
     assert.match(await refusal(url), /refuses the user or the password.*password authentication failed/);

@@ -2,9 +2,9 @@
  * A throw-away PostgreSQL server on a free port, started from the programs that are installed, as a user that may run
  * it. It can be killed as by a power cut, and started again on what it has stored.
  */
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { atExit } from "../at-exit.ts";
 import { freePorts } from "../service.ts";
 
 const OLDEST = 15;
-const PROGRAMS = ["initdb", "postgres", "pg_basebackup", "pg_dump", "psql"];
+const PROGRAMS = ["initdb", "postgres", "pg_ctl", "pg_basebackup", "pg_dump", "psql"];
 const START_LIMIT_MS = 30_000;
 const execute = promisify(execFile);
 
@@ -142,7 +142,10 @@ export async function startPostgres(
     stopping.kill(signal);
     await exited;
   };
-  const cancelExit = atExit(() => child?.kill("SIGQUIT"));
+  const cancelExit = atExit(() => {
+    spawnSync(join(bin, "pg_ctl"), ["stop", "-D", data, "-m", "immediate"], asUser); // waits for its end
+    rmSync(folder, { recursive: true, force: true });
+  });
   const remove = async () => {
     await stop();
     cancelExit();

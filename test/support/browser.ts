@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserServer, chromium, type Page } from "playwright-core";
 
 const CHROMIUM = "/usr/bin/chromium";
 const FLAGS = [
@@ -18,8 +18,14 @@ const FLAGS = [
 /** Why tests of a browser are skipped, or false. */
 export const NO_CHROMIUM = existsSync(CHROMIUM) ? false : "chromium is not installed";
 
+/** A browser of the caller's own: on the Chromium of the run, or else on one that goes with it. */
 export function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  const { RELAY_TEST_CHROMIUM: shared } = process.env;
+  return shared ? chromium.connect(shared) : chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+export function launchChromiumServer(): Promise<BrowserServer> {
+  return chromium.launchServer({ executablePath: CHROMIUM, args: FLAGS, host: "127.0.0.1" });
 }
 
 /** What is wrong with a page: exceptions, and what the policy refused but for pictures. */

@@ -1,4 +1,4 @@
-/** pgbouncer in transaction mode in front of a throw-away server: each statement may get another connection. */
+/** pgbouncer in transaction mode in front of a server: each statement may get another connection. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, writeFileSync } from "node:fs";
@@ -16,19 +16,20 @@ const START_LIMIT_MS = 10_000;
 /** Why there is no pooler; false where there is one. */
 export const noPooler = existsSync(PROGRAM) ? false : "pgbouncer is not installed";
 
-/** The URL of `schema` by a pooler of the server on that port; the pooler goes with the test. */
-export async function poolerTo(t: TestContext, port: number, schema: string): Promise<string> {
+/** The URL of `schema` by a pooler of that server, which asks for no password; the pooler goes with the test. */
+export async function poolerTo(t: TestContext, server: string, schema: string): Promise<string> {
   const installed = installedPostgres();
   const user = typeof installed === "string" ? {} : installed.user;
   const folder = await mkdtemp(join(tmpdir(), "relay-pooler-"));
   const [ownPort = 0] = await freePorts(1);
+  const { hostname, port, pathname, username } = new URL(server);
   const ini = join(folder, "pgbouncer.ini");
   const users = join(folder, "users.txt");
-  writeFileSync(users, '"relay" ""\n');
+  writeFileSync(users, `"${username}" ""\n`);
   writeFileSync(
     ini,
     `[databases]
-pooled = host=127.0.0.1 port=${port} dbname=postgres user=relay connect_query='set search_path = ${schema}'
+pooled = host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} connect_query='set search_path = ${schema}'
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${ownPort}
@@ -49,7 +50,7 @@ server_login_retry = 1
     await exited;
     await rm(folder, { recursive: true, force: true });
   });
-  const pooled = `postgres://relay@127.0.0.1:${ownPort}/pooled`;
+  const pooled = `postgres://${username}@127.0.0.1:${ownPort}/pooled`;
   for (const limit = Date.now() + START_LIMIT_MS; ; await delay(50)) {
     try {
       await run(pooled, "select 1");

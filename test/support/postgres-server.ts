@@ -1,32 +1,65 @@
 /**
- * A PostgreSQL server for tests: the one that RELAY_TEST_POSTGRES names, or a throw-away one. Where there is neither,
- * `skip` says so.
+ * PostgreSQL for tests: a database on the server that RELAY_TEST_POSTGRES names, which is that of the run where there is
+ * none of the user's, or else on a throw-away one.
  */
 import { randomBytes } from "node:crypto";
 import { after, type TestContext } from "node:test";
 import { installedPostgres, type Postgres, run, startPostgres } from "../../chaos/cluster/postgres.ts";
 
-/** A server whose URL names a database that tests may fill; only what is ours can be stopped. */
-export type PostgresServer = Pick<Postgres, "url"> & Partial<Postgres>;
+export type PostgresServer = Pick<Postgres, "url">;
 
 type Found = { skip: string; server?: undefined } | { skip: false; server: PostgresServer };
 
-/** To be called at the top of a test file; the server goes with the file's tests. */
+/** To be called at the top of a test file, whose database goes with its tests. */
 export async function testPostgres(): Promise<Found> {
-  const url = process.env.RELAY_TEST_POSTGRES;
-  if (url) return { skip: false, server: { url } };
-  const installed = installedPostgres();
-  if (typeof installed === "string") return { skip: `${installed}, and RELAY_TEST_POSTGRES is not set` };
-  const server = await startPostgres(installed);
+  const { RELAY_TEST_POSTGRES: shared } = process.env;
+  if (shared) return { skip: false, server: { url: await ownDatabase(shared) } };
+  const skip = noOwnPostgres();
+  if (skip) return { skip: `${skip}, and RELAY_TEST_POSTGRES is not set` };
+  const server = await startInstalled();
   after(() => server.remove());
   return { skip: false, server };
+}
+
+/** Why a test cannot have a server of its own; false where it can. */
+export function noOwnPostgres(): string | false {
+  const installed = installedPostgres();
+  return typeof installed === "string" && installed;
+}
+
+/** A server that a test may stop, and that goes with it. */
+export async function ownPostgres(t: TestContext): Promise<Postgres> {
+  const server = await startInstalled();
+  t.after(() => server.remove());
+  return server;
+}
+
+/** Rejects where none is installed. */
+export async function startInstalled(): Promise<Postgres> {
+  const installed = installedPostgres();
+  if (typeof installed === "string") throw new Error(installed);
+  return startPostgres(installed);
+}
+
+/** So that files that run at once do not hear each other's notifications, or wait for each other's locks. */
+async function ownDatabase(shared: string): Promise<string> {
+  const name = uniqueName();
+  await run(shared, `create database ${name}`);
+  after(() => run(shared, `drop database ${name} with (force)`));
+  const url = new URL(shared);
+  url.pathname = name;
+  return url.href;
+}
+
+function uniqueName(): string {
+  return `relay_${randomBytes(6).toString("hex")}`;
 }
 
 /** The URL of a schema of its own, which goes with the test. `schema`: its name as SQL writes it. */
 export async function ownSchema(
   t: TestContext,
   { url }: PostgresServer,
-  schema = `relay_${randomBytes(6).toString("hex")}`,
+  schema = uniqueName(),
 ): Promise<string> {
   await run(url, `create schema ${schema}`);
   t.after(() => run(url, `drop schema ${schema} cascade`).catch(() => {}));
@@ -35,7 +68,7 @@ export async function ownSchema(
 
 /** A schema of its own whose time stands where the test sets it, in wall milliseconds. */
 export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
-  const schema = `relay_${randomBytes(6).toString("hex")}`;
+  const schema = uniqueName();
   await ownSchema(t, server, schema);
   // The schema comes first: so its clock is found before PostgreSQL's.
   const url = withSearchPath(server.url, `${schema},pg_catalog`);
