@@ -29,7 +29,7 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
   });
 }
 
-/** Refuses what no route serves before its body is looked at. To be called after CORS, which answers preflights. */
+/** Refuses what no route serves before its body is looked at. To be called after the hook that answers preflights. */
 export function refuseUnserved(app: FastifyInstance): void {
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404) return;
@@ -45,7 +45,7 @@ export function refuseUnserved(app: FastifyInstance): void {
   });
 }
 
-/** For requests that Fastify refuses before any hook, the CORS one included, has run. */
+/** For requests that Fastify refuses before any hook has run. */
 export function answerUnroutable(error: FastifyError, reply: FastifyReply, telemetry: Telemetry): void {
   answer(toRelayError(error), reply.header("access-control-allow-origin", "*"), telemetry);
 }

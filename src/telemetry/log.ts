@@ -1,4 +1,5 @@
 /** The log: pino, JSON lines on stdout, readable on a terminal. Never a token, a key or a viewer's address. */
+import { styleText } from "node:util";
 import { type Logger, pino } from "pino";
 
 export type { Logger } from "pino";
@@ -7,12 +8,35 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export function createLog(level: LogLevel): Logger {
-  const base = null; // no pid and host name on each line
-  if (!process.stdout.isTTY) {
-    const destination = pino.destination({ sync: false, minLength: 1 }); // with 0 a flush would not wait
-    return pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  }
-  return pino({ level, base, transport: { target: "pino-pretty", options: { translateTime: "HH:MM:ss" } } });
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }; // no pid and host name on each line
+  if (process.stdout.isTTY) return pino(options, { write: (line) => process.stdout.write(readable(line)) });
+  return pino(options, pino.destination({ sync: false, minLength: 1 })); // with 0 a flush would not wait
 }
 
 export const silentLog: Logger = pino({ level: "silent" });
+
+interface Line {
+  level: number;
+  time: string;
+  msg?: string;
+}
+
+const COLORS = { info: "green", warn: "yellow", error: "red", fatal: "bgRed" } as const;
+
+/** A JSON line for people: time, level and message, and each field on a line of its own. */
+function readable(json: string): string {
+  const { level, time, msg = "", ...fields }: Line = JSON.parse(json);
+  const name = pino.levels.labels[level] ?? "";
+  const color = COLORS[name as keyof typeof COLORS] ?? "blue";
+  const lines = [
+    `[${time.slice(11, 19)}] ${styleText(color, name.toUpperCase())}: ${styleText("cyan", msg)}`,
+    ...Object.entries(fields).map(([field, value]) => `    ${styleText("magenta", field)}: ${shown(value)}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** An error's stack, of which each line is indented; anything else as JSON. */
+function shown(value: unknown): string {
+  const { stack } = (value ?? {}) as { stack?: unknown };
+  return typeof stack === "string" ? stack.replaceAll("\n", "\n    ") : JSON.stringify(value);
+}
