@@ -96,7 +96,7 @@ export class Cluster {
 }
 
 /** The real store for PostgreSQL, on tables of the simulation. */
-export function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
+function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
   return ({ clock, telemetry, health }) => ({
     engine: new PostgresStore({ connections: line.connections(clock), clock, telemetry, health, settings }),
     peek: store,
