@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { outcome } from "./support/command.ts";
+import { outcome, outcomeOfProcess } from "./support/command.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
 import { assertConsecutive, Stream } from "./support/stream.ts";
@@ -29,7 +29,7 @@ describe("livechat-relay backup", () => {
     await viewer.untilMessages(50);
     for (let count = 0; count < COUNT; count++) {
       const seen = viewer.messages.length;
-      const { code, error } = await outcome(["backup", target, "--store", store]);
+      const { code, error } = await outcomeOfProcess(["backup", target, "--store", store]);
       assert.equal(code, 0, error);
       assert.match(error, /^livechat-relay: .*backup\.db: \d+ bytes\n$/);
       assertSound(target, viewer, seen);

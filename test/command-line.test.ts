@@ -13,7 +13,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { freePorts } from "../chaos/service.ts";
 import { SETTINGS } from "../src/cli/config.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { Command, outcome, ROOT } from "./support/command.ts";
+import { Command, outcome, outcomeOfProcess, ROOT, Run } from "./support/command.ts";
 import { noRecordings } from "./support/recorded.ts";
 import { testEnvironment } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -68,8 +68,10 @@ describe("a start that cannot succeed ends with one line that says what to do", 
   }
 
   for (const command of ["serve", "demo"]) {
-    it(`${command} with a proxy that cannot be used`, async () => {
-      const { code, error } = await outcome([command, "--port", "0"], { env: { HTTPS_PROXY: "notaurl" } });
+    it(`${command} with a proxy that cannot be used`, async (t) => {
+      process.env.HTTPS_PROXY = "notaurl";
+      t.after(() => delete process.env.HTTPS_PROXY);
+      const { code, error } = await outcome([command, "--port", "0", "--store", "memory:"]);
       assert.equal(code, 1);
       assert.match(error, /^livechat-relay: HTTPS_PROXY, HTTP_PROXY: must be a URL such as [^\n]+\n$/);
     });
@@ -106,7 +108,7 @@ describe("a Node.js that is too old", () => {
     it(`is reported in one line by ${[main.slice(ROOT.length + 1), ...args].join(" ")}`, {
       skip,
     }, async () => {
-      const { code, out, error } = await outcome([...args], { node, main });
+      const { code, out, error } = await outcomeOfProcess([...args], { node, main });
       assert.equal(code, 1);
       assert.equal(out, "");
       assert.match(error, /^livechat-relay: Node\.js \d[\d.]+ is too old: 24 or newer is needed[^\n]*\n$/);
@@ -163,7 +165,7 @@ describe("help", () => {
   });
 
   it("loads neither the HTTP server nor a store", async () => {
-    const { error } = await outcome(["--help"], { env: REPORTING_LOADS });
+    const { error } = await outcomeOfProcess(["--help"], { env: REPORTING_LOADS });
     assert.match(error, /src\/cli\/main\.ts/);
     assert.doesNotMatch(error, /fastify|sqlite/);
   });
@@ -171,53 +173,53 @@ describe("help", () => {
 
 describe("the demo", () => {
   it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
-    const demo = new Command(["demo", "--port", "0", "--rate", "100", "--log-level", "warn"]);
+    const demo = new Run(["demo", "--port", "0", "--rate", "100", "--log-level", "warn"]);
     const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
     const stream = await Stream.open(url, { videoId: "demo-stream" });
     await stream.untilMessages(300);
-    demo.child.kill("SIGINT");
+    demo.signal("SIGINT");
     assert.equal(await stream.ended(), undefined);
-    assert.deepEqual(await demo.exited, [0, null]);
+    assert.equal(await demo.exited, 0);
     assert.equal(demo.out.match(/^\{.*/gm)?.length, 1, "it logs more than where it listens");
   });
 
   it("says which settings it does not use", async (t) => {
     const store = await temporaryStore(t);
-    const demo = new Command(["demo", "--port", "0", "--store", store]);
+    const demo = new Run(["demo", "--port", "0", "--store", store]);
     await demo.printed(/RELAY_STORE is not used: the demo has a store/);
-    demo.child.kill("SIGTERM");
-    assert.deepEqual(await demo.exited, [0, null]);
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
     assert.equal(existsSync(store.replace("sqlite:", "")), false);
   });
 
   it("plays a recording", { skip: noRecordings }, async () => {
     const recorded = join(ROOT, "../shared/recorded/replay");
-    const demo = new Command(["demo", "--port", "0", "--recording", recorded]);
+    const demo = new Run(["demo", "--port", "0", "--recording", recorded]);
     const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
     await using stream = await Stream.open(url, { videoId: "demo-stream" });
     await stream.untilMessages(100);
-    demo.child.kill("SIGTERM");
-    assert.deepEqual(await demo.exited, [0, null]);
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
   });
 });
 
 describe("serve", () => {
   it("prints where it listens, whatever the log's level", async (t) => {
     const store = await temporaryStore(t);
-    const serve = new Command(["--port", "0", "--store", store, "--log-level", "silent"]);
+    const serve = new Run(["--port", "0", "--store", store, "--log-level", "silent"]);
     const url = await serve.printed(LISTENING);
     assert.equal((await fetch(`${url}/readyz`)).status, 200);
-    serve.child.kill("SIGTERM");
-    assert.deepEqual(await serve.exited, [0, null]);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 0);
   });
 
   it("says that a store was not there before it, so that a slip in its name is seen", async (t) => {
     const store = await temporaryStore(t);
     for (const isNew of [true, false]) {
-      const serve = new Command(["--port", "0", "--store", store]);
+      const serve = new Run(["--port", "0", "--store", store]);
       await serve.printed(LISTENING);
       assert.equal(serve.out.includes('"made a new store"'), isNew);
-      serve.child.kill("SIGTERM");
+      serve.signal("SIGTERM");
       await serve.exited;
     }
   });
@@ -229,9 +231,9 @@ describe("serve", () => {
   ];
   for (const [what, env, expected] of rows) {
     it(`warns of ${what}`, async () => {
-      const serve = new Command(["--port", "0", "--store", "memory:"], { env });
+      const serve = new Run(["--port", "0", "--store", "memory:"], { env });
       await serve.printed(LISTENING);
-      serve.child.kill("SIGTERM");
+      serve.signal("SIGTERM");
       await serve.exited;
       const lines = serve.out
         .trim()
@@ -246,19 +248,19 @@ describe("serve", () => {
 
 describe("a signal", () => {
   it("before the service listens stops it, too", async () => {
-    const serve = new Command(["--port", "0", "--store", "memory:"], { env: REPORTING_LOADS });
-    await serve.printed(/src\/cli\/serve\.ts/);
-    serve.child.kill("SIGTERM");
-    assert.deepEqual(await serve.exited, [0, null]);
+    const serve = new Run(["--port", "0", "--store", "memory:"]);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 0);
+    assert.doesNotMatch(serve.out, LISTENING);
   });
 
   it("while the start waits for its store stops it, too", async () => {
     const [port = 0] = await freePorts(1);
-    const serve = new Command(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);
+    const serve = new Run(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);
     await serve.printed(/the start waits for it/);
     const from = performance.now();
-    serve.child.kill("SIGINT");
-    assert.deepEqual(await serve.exited, [0, null]);
+    serve.signal("SIGINT");
+    assert.equal(await serve.exited, 0);
     assert.ok(performance.now() - from < 5000, "within 5 s");
   });
 
@@ -273,15 +275,15 @@ describe("a signal", () => {
   it("that comes a second time more than a second later ends it at once", async () => {
     await using upstream = await startSimulator();
     upstream.chat(VIDEO);
-    const serve = new Command([], { env: testEnvironment(upstream) });
+    const serve = new Run([], { env: testEnvironment(upstream) });
     await using _viewer = await Stream.open(await serve.printed(LISTENING), { videoId: VIDEO });
     const unanswered = upstream.fault({ on: "get_live_chat", times: 1, as: "silent" });
     while (unanswered.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
-    serve.child.kill("SIGTERM");
+    serve.signal("SIGTERM");
     await serve.printed(/"stopping"/);
     await pause(1100);
-    serve.child.kill("SIGTERM");
-    assert.deepEqual(await serve.exited, [1, null]);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 1);
     assert.doesNotMatch(serve.out, /"stopped"/);
   });
 
@@ -295,7 +297,7 @@ describe("a signal", () => {
     assert.match(npm.out, /"stopped"/);
   });
 
-  it("to the whole process group of npm start, which gets there twice, stops it gracefully 4 times of 4", async (t) => {
+  it("to the whole process group of npm start, which gets there twice, stops it gracefully", async (t) => {
     const upstream = await startSimulator();
     t.after(() => upstream.close());
     upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 }).speak(100);
@@ -324,6 +326,6 @@ describe("a signal", () => {
       database.close();
       assert.ok(head >= lastSeen, "what was sent is not stored");
     };
-    await Promise.all((["SIGINT", "SIGTERM", "SIGINT", "SIGTERM"] as const).map(stopOnce));
+    await Promise.all((["SIGINT", "SIGTERM"] as const).map(stopOnce));
   });
 });

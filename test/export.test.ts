@@ -1,13 +1,15 @@
 /** `export`: complete up to its moment, or not there at all; files that are gone on with; pipes that are left. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { CSV_HEADER } from "../src/cli/reader/csv.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { AnsweringServer, cuts, END, init, message, messages, streams } from "./support/answering-server.ts";
-import { Command, outcome, outcomeInShell, outcomeOnTerminal } from "./support/command.ts";
+import { outcome, Run } from "./support/command.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
@@ -74,21 +76,20 @@ describe("export from a running service", () => {
   });
 
   it("leaves quietly with the reader of its pipe", async () => {
-    const { code, out, error } = await outcomeInShell(
-      `relay export ${VIDEO} --server ${relay.url} | head -1`,
-    );
-    assert.equal(code, 0);
-    assert.equal(records(out).length, 1);
-    assert.doesNotMatch(error, /\n {4}at |EPIPE/);
+    const { stdin, stdout } = spawn("head", ["-1"]);
+    const [{ code, error }, line] = await Promise.all([
+      outcome(["export", VIDEO, "--server", relay.url], { stdout: stdin }),
+      text(stdout),
+    ]);
+    assert.deepEqual([code, error], [0, ""]);
+    assert.equal(records(line).length, 1);
   });
 
-  for (const target of ["> /dev/full", "--output /dev/full"]) {
-    it(`says one line where the disk is full (${target})`, async () => {
-      const { code, error } = await outcomeInShell(`relay export ${VIDEO} --server ${relay.url} ${target}`);
-      assert.equal(code, 1);
-      assert.match(error, /^livechat-relay: .* cannot be written: ENOSPC[^\n]*\n$/);
-    });
-  }
+  it("says one line where the disk is full", async () => {
+    const { code, error } = await outcome(["export", VIDEO, "--server", relay.url, "--output", "/dev/full"]);
+    assert.equal(code, 1);
+    assert.match(error, /^livechat-relay: \/dev\/full cannot be written: ENOSPC[^\n]*\n$/);
+  });
 });
 
 describe("the file of an export", () => {
@@ -101,10 +102,10 @@ describe("the file of an export", () => {
       streams(init(0), messages(1, 9)),
     );
     const args = ["export", VIDEO, "--server", server.url, "--output", path];
-    const cut = new Command(args);
+    const cut = new Run(args);
     await server.changes.until(() => server.calls.length === 2, "the second call");
-    cut.child.kill("SIGTERM");
-    assert.deepEqual(await cut.exited, [143, null]);
+    cut.signal("SIGTERM");
+    assert.equal(await cut.exited, 143);
     assert.deepEqual(await readdir(dirname(path)), []);
     await writeFile(path, "mine");
     const refused = await outcome(args);
@@ -224,9 +225,10 @@ it("shows its progress on a terminal, where the data goes to a file", async (t) 
   const path = await temporaryFile(t);
   await using server = await withHead(2, (response, call) => {
     streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
-    setTimeout(() => response.write(messages(2, 2)), 700);
+    setTimeout(() => response.write(messages(2, 2)), 400);
   });
-  const { code, out } = await outcomeOnTerminal(["export", VIDEO, "--server", server.url, "--output", path]);
+  const args = ["export", VIDEO, "--server", server.url, "--output", path];
+  const { code, error } = await outcome(args, { isTerminal: true });
   assert.equal(code, 0);
-  assert.match(out, /\[2K1 messages, \d+ a second, 1:02:03 into the video/);
+  assert.match(error, /\[2K1 messages, \d+ a second, 1:02:03 into the video/);
 });

@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { AnsweringServer, END, init, messages, refuses, streams } from "./support/answering-server.ts";
-import { Command, outcome, ROOT } from "./support/command.ts";
+import { Command, outcomeOfProcess, ROOT } from "./support/command.ts";
 
 const run = promisify(execFile);
 const MAX_GZIPPED_BYTES = 5000;
@@ -167,7 +167,7 @@ describe("the installed package", () => {
 
   it("says in one line that something is not installed", async () => {
     await rm(join(folder, "node_modules/undici"));
-    const { code, error } = await outcome(["serve", "--port", "0", "--store", "memory:"], { main });
+    const { code, error } = await outcomeOfProcess(["serve", "--port", "0", "--store", "memory:"], { main });
     assert.equal(code, 1);
     assert.match(
       error,

@@ -3,12 +3,16 @@ import { stat } from "node:fs/promises";
 import { backupStore } from "../store/open.ts";
 import type { SETTINGS } from "./config.ts";
 import type { Input } from "./flags.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 export type BackupFlags = Pick<typeof SETTINGS, "RELAY_STORE">;
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
-export async function backup({ values, arguments: [file = ""] }: Input<BackupFlags>): Promise<number> {
+export async function backup(
+  { values, arguments: [file = ""] }: Input<BackupFlags>,
+  { stderr }: Surroundings,
+): Promise<number> {
   await backupStore(values.RELAY_STORE, file);
-  process.stderr.write(`livechat-relay: ${file}: ${(await stat(file)).size} bytes\n`);
+  stderr.write(`livechat-relay: ${file}: ${(await stat(file)).size} bytes\n`);
   return 0;
 }

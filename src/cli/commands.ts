@@ -14,6 +14,7 @@ import {
 } from "./flags.ts";
 import { EXPORT_FLAGS, PROBE_FLAGS, ROOMS_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 export interface Command {
   name: string;
@@ -23,7 +24,7 @@ export interface Command {
   examples: readonly string[];
   flags: FlagTable;
   /** Resolves to the exit code. Rejects with what stops it; an error's `exitCode`, else 1, is that of the process. */
-  run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number>;
+  run(args: readonly string[], surroundings: Surroundings): Promise<number>;
 }
 
 const MAX_RATE = 1000;
@@ -53,14 +54,20 @@ export const COMMANDS = [
     usage: "run the relay (the default command)",
     examples: ["livechat-relay", "livechat-relay serve --port 8081 --store sqlite:/var/lib/relay.db"],
     flags: SETTINGS,
-    run: (input) => runUntilSignal(async (stopped) => (await import("./serve.ts")).serve(input, stopped)),
+    run: (input, surroundings) =>
+      runUntilSignal(surroundings, async (stopped) =>
+        (await import("./serve.ts")).serve(input, surroundings, stopped),
+      ),
   }),
   command({
     name: "demo",
     usage: "run the relay against a simulated upstream, in memory, without internet",
     examples: ["livechat-relay demo --rate 50", "livechat-relay demo --recording video.live_chat.json"],
     flags: DEMO_FLAGS,
-    run: (input) => runUntilSignal(async (stopped) => (await import("./demo.ts")).demo(input, stopped)),
+    run: (input, surroundings) =>
+      runUntilSignal(surroundings, async (stopped) =>
+        (await import("./demo.ts")).demo(input, surroundings, stopped),
+      ),
   }),
   command({
     name: "watch",
@@ -72,7 +79,7 @@ export const COMMANDS = [
       "livechat-relay watch dQw4w9WgXcQ --post https://example.org/hook --wait",
     ],
     flags: WATCH_FLAGS,
-    run: async (input) => (await import("./reader/watch.ts")).watch(input),
+    run: async (input, surroundings) => (await import("./reader/watch.ts")).watch(input, surroundings),
   }),
   command({
     name: "export",
@@ -84,7 +91,7 @@ export const COMMANDS = [
       "livechat-relay export dQw4w9WgXcQ --types superchat | jq .details.amount",
     ],
     flags: EXPORT_FLAGS,
-    run: async (input) => (await import("./reader/export.ts")).exportChat(input),
+    run: async (input, surroundings) => (await import("./reader/export.ts")).exportChat(input, surroundings),
   }),
   command({
     name: "probe",
@@ -92,14 +99,14 @@ export const COMMANDS = [
     arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: PROBE_FLAGS,
-    run: async (input) => (await import("./reader/probe.ts")).probeVideo(input),
+    run: async (input, surroundings) => (await import("./reader/probe.ts")).probeVideo(input, surroundings),
   }),
   command({
     name: "rooms",
     usage: "list what a service has stored and currently reads",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ROOMS_FLAGS,
-    run: async (input) => (await import("./reader/rooms.ts")).listRooms(input),
+    run: async (input, surroundings) => (await import("./reader/rooms.ts")).listRooms(input, surroundings),
   }),
   command({
     name: "backup",
@@ -110,7 +117,7 @@ export const COMMANDS = [
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
     ],
     flags: { RELAY_STORE: SETTINGS.RELAY_STORE },
-    run: async (input) => (await import("./backup.ts")).backup(input),
+    run: async (input, surroundings) => (await import("./backup.ts")).backup(input, surroundings),
   }),
   command({
     name: "migrate-store",
@@ -124,7 +131,7 @@ export const COMMANDS = [
       "livechat-relay migrate-store postgres://relay@db.example/relay sqlite:./data/relay.db",
     ],
     flags: {},
-    run: async (input) => (await import("./migrate-store.ts")).migrate(input),
+    run: async (input, surroundings) => (await import("./migrate-store.ts")).migrate(input, surroundings),
   }),
 ] as const satisfies Command[];
 
@@ -140,6 +147,11 @@ export function commandNamed(name: string): Command {
 function command<Table extends FlagTable>({
   run,
   ...row
-}: Omit<Command, "run"> & { flags: Table; run(input: Input<Table>): Promise<number> }): Command {
-  return { ...row, run: (args, env) => run(readFlags(row.flags, args, env, row.arguments)) };
+}: Omit<Command, "run"> & {
+  flags: Table;
+  run(input: Input<Table>, surroundings: Surroundings): Promise<number>;
+}): Command {
+  const read = (args: readonly string[], { env }: Surroundings) =>
+    readFlags(row.flags, args, env, row.arguments);
+  return { ...row, run: (args, surroundings) => run(read(args, surroundings), surroundings) };
 }

@@ -4,6 +4,7 @@ import { type SettingName, toConfig } from "./config.ts";
 import { UsageError } from "./flags.ts";
 import { type ServeInput, startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 const VIDEO_ID = "demo-stream";
 const MESSAGES_BEFORE = 60;
@@ -21,7 +22,11 @@ const UNUSED: readonly SettingName[] = [
 type DemoInput = ServeInput & { values: { recording: string; rate: number } };
 
 /** Rejects as `startService` does, and with `UsageError` for a recording that cannot be played. */
-export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick<Service, "stop" | "lost">> {
+export async function demo(
+  input: DemoInput,
+  surroundings: Surroundings,
+  stopped: AbortSignal,
+): Promise<Pick<Service, "stop" | "lost">> {
   const upstream = await startSimulator();
   try {
     if (input.given.has("recording")) await playRecording(upstream, input.values.recording);
@@ -30,10 +35,10 @@ export async function demo(input: DemoInput, stopped: AbortSignal): Promise<Pick
     const http = { ...own.http, demoVideo: VIDEO_ID };
     const hosts = { ...own.upstream, hosts: upstream.urls };
     const config = { ...own, http, storeUrl: "memory:", upstream: hosts };
-    const service = await startConfigured(config, input, stopped);
-    process.stdout.write(welcome(service.url));
+    const service = await startConfigured(config, input, surroundings, stopped);
+    surroundings.stdout.write(welcome(service.url));
     for (const name of UNUSED.filter((name) => input.given.has(name)))
-      process.stderr.write(
+      surroundings.stderr.write(
         `livechat-relay: ${name} is not used: the demo has a store and an upstream of its own\n`,
       );
     const stop = async () => {

@@ -2,12 +2,14 @@
 import { systemClock } from "../clock.ts";
 import { migrateStore } from "../store/open.ts";
 import type { Input } from "./flags.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
-export async function migrate({
-  arguments: [from = "", to = ""],
-}: Input<Record<never, never>>): Promise<number> {
-  const say = (text: string) => process.stderr.write(`livechat-relay: ${text}\n`);
+export async function migrate(
+  { arguments: [from = "", to = ""] }: Input<Record<never, never>>,
+  { stderr }: Surroundings,
+): Promise<number> {
+  const say = (text: string) => stderr.write(`livechat-relay: ${text}\n`);
   const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>
     say(`${messages} of ${total} messages`),
   );

@@ -7,6 +7,7 @@ import { type Config, SETTINGS, toConfig } from "./config.ts";
 import { type Input, unknownVariables } from "./flags.ts";
 import { WATCH_FLAGS } from "./reader/flags.ts";
 import { type Service, startService } from "./service.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 export type ServeInput = Input<typeof SETTINGS>;
 
@@ -14,17 +15,18 @@ export type ServeInput = Input<typeof SETTINGS>;
 const RESERVED_FILES = 200;
 
 /** Rejects as `startService` does. */
-export function serve(input: ServeInput, stopped: AbortSignal): Promise<Service> {
-  return startConfigured(toConfig(input.values), input, stopped);
+export function serve(input: ServeInput, surroundings: Surroundings, stopped: AbortSignal): Promise<Service> {
+  return startConfigured(toConfig(input.values), input, surroundings, stopped);
 }
 
 /** Starts the service, and logs where it listens, then what is odd about its settings. Rejects as `startService` does. */
 export async function startConfigured(
   config: Config,
   { given }: Pick<ServeInput, "given">,
+  { env, stdout }: Surroundings,
   stopped: AbortSignal,
 ): Promise<Service> {
-  const log = createLog(config.logLevel);
+  const log = createLog(config.logLevel, stdout);
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
   const wanted = config.rooms.maxViewers;
@@ -45,7 +47,7 @@ export async function startConfigured(
       "recorded messages are deleted after RELAY_RETENTION_DAYS, as all others: 0 keeps everything",
     );
   // What only another command knows is no mistake.
-  for (const line of unknownVariables({ ...SETTINGS, ...WATCH_FLAGS }, process.env)) log.warn(line);
+  for (const line of unknownVariables({ ...SETTINGS, ...WATCH_FLAGS }, env)) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();

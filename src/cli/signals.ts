@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { systemClock } from "../clock.ts";
 import type { Service } from "./service.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 /**
  * One request to stop can arrive twice: where a terminal or a supervisor signals the whole process group, npm passes
@@ -10,24 +11,26 @@ import type { Service } from "./service.ts";
 const SAME_REQUEST_MS = 1000;
 
 /** Windows sends no SIGTERM: there Ctrl-Break and a closed window come as these. */
-const SIGNALS = process.platform === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+const SIGNALS: readonly NodeJS.Signals[] =
+  process.platform === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
 
 /**
- * Starts a service, and stops it and exits with 0 at the first signal, which may come before the start is done: then
+ * Starts a service, and stops it and ends the process with 0 at the first signal, which may come before the start is done: then
  * `start` may reject with the reason of the signal that it is handed. Rejects as `start` and `stop` do, and, once the
  * service has stopped, with the error by which its store was lost.
  */
 export async function runUntilSignal(
+  surroundings: Surroundings,
   start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
-): Promise<never> {
+): Promise<number> {
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (name: NodeJS.Signals) => {
     firstAt ??= systemClock.monotonic();
-    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) process.exit(1);
+    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(1);
     stopping.abort(name);
   };
-  for (const name of SIGNALS) process.on(name, onSignal);
+  for (const name of SIGNALS) surroundings.on(name, onSignal);
   try {
     const service = await start(stopping.signal);
     const signalled = stopping.signal.aborted
@@ -38,6 +41,9 @@ export async function runUntilSignal(
     if (lost) throw lost;
   } catch (error) {
     if (!stopping.signal.aborted || error !== stopping.signal.reason) throw error;
+  } finally {
+    for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
-  process.exit(0);
+  surroundings.exit(0);
+  return 0;
 }

@@ -1,4 +1,5 @@
 /** The log: pino, JSON lines on stdout, readable on a terminal. Never a token, a key or a viewer's address. */
+import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { type Logger, pino } from "pino";
 
@@ -7,10 +8,13 @@ export type { Logger } from "pino";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export function createLog(level: LogLevel): Logger {
+/** `stdout` is that of the process, or any stream. */
+export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean; fd?: number }): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }; // no pid and host name on each line
-  if (process.stdout.isTTY) return pino(options, { write: (line) => process.stdout.write(readable(line)) });
-  return pino(options, pino.destination({ sync: false, minLength: 1 })); // with 0 a flush would not wait
+  if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line)) });
+  const { fd } = stdout;
+  if (fd === undefined) return pino(options, stdout);
+  return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 })); // with 0 a flush would not wait
 }
 
 export const silentLog: Logger = pino({ level: "silent" });

@@ -1,12 +1,98 @@
-/** The command line as a process, killed if it takes very long: its output, its end, and both through a terminal. */
+/**
+ * The command line, in this process or in one of its own, through a shell or a terminal: what it prints, and how it
+ * ends. One that takes very long is given up.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
+import { Writable } from "node:stream";
+import { run } from "../../src/cli/run.ts";
+import { Changes } from "./viewers.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 /** As users start it: what another process has compiled is not compiled again. */
 const MAIN = join(ROOT, "bin/livechat-relay.js");
+const LIMIT_MS = 30_000;
+
+abstract class Printing {
+  out = "";
+  error = "";
+  readonly #changes = new Changes();
+  protected abstract isOver: boolean;
+
+  get lines(): string[] {
+    return this.out.split("\n").slice(0, -1);
+  }
+
+  /** Resolves with the first match in what it prints. */
+  async printed(pattern: RegExp): Promise<string> {
+    const found = () => pattern.exec(`${this.out}${this.error}`);
+    await this.#changes.until(() => found() !== null || this.isOver, `what prints ${pattern}`);
+    const [all, part = all] = found() ?? assert.fail(`it ended after: ${this.out}${this.error}`);
+    return part;
+  }
+
+  protected changed(): void {
+    this.#changes.announce();
+  }
+}
+
+interface RunOptions {
+  env?: NodeJS.ProcessEnv;
+  /** Takes the place of what collects `out`. */
+  stdout?: Writable;
+  /** Whether standard error is a terminal. */
+  isTerminal?: boolean;
+}
+
+/** The command line in this process. */
+export class Run extends Printing {
+  /** With the exit code. */
+  readonly exited: Promise<number>;
+  protected isOver = false;
+  readonly #signals = new EventEmitter();
+
+  constructor(args: readonly string[], { env = {}, stdout, isTerminal = false }: RunOptions = {}) {
+    super();
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const limit = setTimeout(() => reject(new Error(`not over: ${this.out}${this.error}`)), LIMIT_MS);
+    this.exited = promise.finally(() => {
+      clearTimeout(limit);
+      this.isOver = true;
+      this.changed();
+    });
+    const signals = this.#signals;
+    run(args, {
+      env,
+      stdout: stdout ?? this.#collector("out"),
+      stderr: Object.assign(this.#collector("error"), { isTTY: isTerminal, columns: 80 }),
+      on: (name, listener) => signals.on(name, listener),
+      off: (name, listener) => signals.off(name, listener),
+      exit: resolve,
+    }).then(resolve, reject);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    assert.ok(this.#signals.emit(name, name), `nothing listens for ${name}`);
+  }
+
+  #collector(name: "out" | "error"): Writable {
+    return new Writable({
+      decodeStrings: false,
+      write: (text, _encoding, done) => {
+        this[name] += text;
+        this.changed();
+        done();
+      },
+    });
+  }
+}
+
+export async function outcome(args: readonly string[], options: RunOptions = {}) {
+  const command = new Run(args, options);
+  return { code: await command.exited, out: command.out, error: command.error };
+}
 
 interface StartOptions {
   env?: NodeJS.ProcessEnv;
@@ -17,14 +103,13 @@ interface StartOptions {
   cwd?: string;
 }
 
-export class Command {
+/** The command line as a process. */
+export class Command extends Printing {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown[]>;
-  out = "";
-  error = "";
-  #wake = () => {};
 
   constructor(args: readonly string[], options: StartOptions = {}) {
+    super();
     const { env = {}, node = process.execPath, main = MAIN, detached = false, cwd = ROOT } = options;
     const stdio = ["ignore", "pipe", "pipe"] as const;
     this.child = spawn(node, [main, ...args], {
@@ -32,38 +117,26 @@ export class Command {
       stdio: [...stdio],
       env,
       detached,
-      timeout: 30_000,
+      timeout: LIMIT_MS,
       killSignal: "SIGKILL",
     });
     this.child.stdout?.setEncoding("utf8").on("data", (text) => {
       this.out += text;
-      this.#wake();
+      this.changed();
     });
     this.child.stderr?.setEncoding("utf8").on("data", (text) => {
       this.error += text;
-      this.#wake();
+      this.changed();
     });
-    this.exited = once(this.child, "close").finally(() => this.#wake());
+    this.exited = once(this.child, "close").finally(() => this.changed());
   }
 
-  get lines(): string[] {
-    return this.out.split("\n").slice(0, -1);
-  }
-
-  /** Resolves with the first match in what it prints. */
-  async printed(pattern: RegExp): Promise<string> {
-    for (;;) {
-      const [all, found = all] = pattern.exec(`${this.out}${this.error}`) ?? [];
-      if (found !== undefined) return found;
-      assert.equal(this.child.exitCode, null, `it ended after: ${this.out}${this.error}`);
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  protected get isOver(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 }
 
-export async function outcome(args: readonly string[], options: StartOptions = {}) {
+export async function outcomeOfProcess(args: readonly string[], options: StartOptions = {}) {
   const command = new Command(args, options);
   const [code] = await command.exited;
   return { code, out: command.out, error: command.error };
@@ -72,7 +145,7 @@ export async function outcome(args: readonly string[], options: StartOptions = {
 /** A line of shell with the command line as `relay`, its result the exit code of `relay`. */
 export function outcomeInShell(line: string, options: StartOptions = {}) {
   const script = `set -o pipefail; relay() { '${process.execPath}' '${MAIN}' "$@"; }; ${line}`;
-  return outcome([script], {
+  return outcomeOfProcess([script], {
     ...options,
     env: { PATH: process.env.PATH, ...options.env },
     node: "bash",
@@ -81,12 +154,11 @@ export function outcomeInShell(line: string, options: StartOptions = {}) {
 }
 
 /** The same on a pseudo-terminal of its own, 80 columns wide. */
-export function outcomeOnTerminal(args: readonly string[], { env = {}, cwd = ROOT }: StartOptions = {}) {
+export function outcomeOnTerminal(args: readonly string[]) {
   const quoted = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
-  return outcome(["-c", `stty cols 80; exec ${quoted}`, "/dev/null"], {
-    env: { PATH: process.env.PATH, TERM: "xterm", SHELL: "/bin/sh", ...env },
+  return outcomeOfProcess(["-c", `stty cols 80; exec ${quoted}`, "/dev/null"], {
+    env: { PATH: process.env.PATH, TERM: "xterm", SHELL: "/bin/sh" },
     node: "script",
     main: "-qe",
-    cwd,
   });
 }

@@ -1,45 +1,48 @@
 /** `export`: all that the service keeps of a chat, as JSON lines or CSV, on standard output or in a file. */
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import { type Chat, ChatError, chat, type Init } from "../../../client/index.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
 import { type ExportFile, openExportFile } from "./export-file.ts";
 import type { EXPORT_FLAGS } from "./flags.ts";
 import { type Format, formatFor } from "./formats.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
-import { notice, openRoom, runSession } from "./session.ts";
+import { openRoom, runSession, type Session } from "./session.ts";
 import { cleanText } from "./text.ts";
 
 type ExportInput = Input<typeof EXPORT_FLAGS>;
 type Room = Chat<ReceivedMessage>;
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
-export function exportChat(input: ExportInput): Promise<number> {
+export function exportChat(input: ExportInput, surroundings: Surroundings): Promise<number> {
   const { values, given } = input;
   const { output: path, append, force } = values;
   if (!path && (append || force)) throw new UsageError("--append and --force need --output; see --help");
   if (append && (force || given.has("since")))
     throw new UsageError("--append goes on where the file ends: it goes with neither --force nor --since");
-  return runSession(values.RELAY_URL, (signal) => run(input, signal));
+  return runSession(values.RELAY_URL, surroundings, (session) => run(input, session));
 }
 
-async function run(
-  { values, arguments: [videoId = ""] }: ExportInput,
-  stopped: AbortSignal,
-): Promise<number> {
-  const { RELAY_URL: server, output: path = "", append, follow, force, raw } = values;
+async function run({ values, arguments: [videoId = ""] }: ExportInput, session: Session): Promise<number> {
+  const { server, stopped, notice, surroundings } = session;
+  const { output: path = "", append, follow, force, raw } = values;
   const format = formatFor(values.format, path);
   const mode = append ? "append" : follow ? "growing" : "whole";
-  const file = path === "" ? standardOutput(format) : await openExportFile(path, format, mode, force);
+  const file =
+    path === ""
+      ? standardOutput(surroundings.stdout, format)
+      : await openExportFile(path, format, mode, force);
   const signal = AbortSignal.any([stopped, file.output.failed]);
   let room: Room | undefined;
   let isComplete = false;
   try {
     const head = follow ? undefined : await headOf(server, videoId, signal);
-    room = openRoom(server, { videoId, cursor: file.cursor ?? values.since ?? 0, signal, details: true });
-    const written = await copy(room, file.output, { format, raw, types: values.types, head });
+    room = openRoom(session, { videoId, cursor: file.cursor ?? values.since ?? 0, signal, details: true });
+    const written = await copy(session, room, file.output, { format, raw, types: values.types, head });
     isComplete = true;
     await file.close(true);
     notice(`${written} messages${room.cursor === undefined ? "" : `, up to cursor ${room.cursor}`}`);
@@ -60,12 +63,17 @@ interface CopyOptions {
 }
 
 /** Resolves to the number of messages written. */
-async function copy(room: Room, output: Output, { format, raw, types, head }: CopyOptions): Promise<number> {
+async function copy(
+  { notice, surroundings }: Session,
+  room: Room,
+  output: Output,
+  { format, raw, types, head }: CopyOptions,
+): Promise<number> {
   const isShown = output.isTerminal;
   const wanted = types && new Set([...types, "gap"]);
   const startedAt = performance.now();
   let [read, written, offsetMs] = [0, 0, Number.NaN];
-  const hideProgress = isShown ? () => {} : showProgress(() => progressText());
+  const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText());
   const progressText = () => {
     const rate = Math.round((read / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
@@ -116,8 +124,8 @@ async function headOf(server: string, videoId: string, signal: AbortSignal): Pro
   }
 }
 
-function standardOutput(format: Format): ExportFile {
-  const output = new Output(process.stdout, "standard output");
+function standardOutput(stdout: Writable, format: Format): ExportFile {
+  const output = new Output(stdout);
   if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line tells
   return { output, cursor: undefined, close: () => output.finish() };
 }

@@ -17,15 +17,15 @@ export class ReaderLeft extends Error {
 
 export class Output {
   readonly #stream: Writable;
-  readonly #name: string;
+  readonly #path: string | undefined;
   readonly #failed = new AbortController();
   #waiting = "";
   #isFlushDue = false;
 
-  /** `name` is for errors. */
-  constructor(stream: Writable, name: string) {
+  /** `path`: that of a file; undefined for standard output, which stays open. */
+  constructor(stream: Writable, path?: string) {
     this.#stream = stream;
-    this.#name = name;
+    this.#path = path;
     stream.on("error", (error) => this.#fail(error));
   }
 
@@ -52,10 +52,10 @@ export class Output {
     });
   }
 
-  /** Writes what is left; standard output stays open. Rejects with the reason of `failed`. */
+  /** Writes what is left, and closes a file. Rejects with the reason of `failed`. */
   async finish(): Promise<void> {
     await this.#flush();
-    if (this.#stream === process.stdout) {
+    if (this.#path === undefined) {
       const written = new Promise<void>((resolve) => this.#stream.write("", () => resolve()));
       await Promise.race([
         written,
@@ -86,7 +86,10 @@ export class Output {
   #fail(error: unknown): void {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "EPIPE" || code === "EOF") this.#failed.abort(new ReaderLeft());
-    else this.#failed.abort(new Error(`${this.#name} cannot be written: ${message}`, { cause: error }));
+    else
+      this.#failed.abort(
+        new Error(`${this.#path ?? "standard output"} cannot be written: ${message}`, { cause: error }),
+      );
   }
 }
 

@@ -1,25 +1,29 @@
 /** `probe`: which upstream clients work for a video today, as a table or as the service's answer. */
 import { type ProbeRow, probe } from "../../../client/index.ts";
 import type { Input } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
 import type { PROBE_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
-import { notice, runSession } from "./session.ts";
+import { runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
 import { jsonLine } from "./text.ts";
 
 /** Resolves to the exit code: 1 where no client works. Rejects with `CommandError`. */
-export function probeVideo({
-  values,
-  arguments: [videoId = ""],
-}: Input<typeof PROBE_FLAGS>): Promise<number> {
+export function probeVideo(
+  { values, arguments: [videoId = ""] }: Input<typeof PROBE_FLAGS>,
+  surroundings: Surroundings,
+): Promise<number> {
   const { RELAY_URL: server, json } = values;
-  return runSession(server, async (stopped) => {
-    const output = new Output(process.stdout, "standard output");
+  return runSession(server, surroundings, async ({ stopped, notice }) => {
+    const output = new Output(surroundings.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
     const startedAt = performance.now();
     const seconds = () => Math.round((performance.now() - startedAt) / 1000);
-    const hideProgress = showProgress(() => `24 attempts, one after another: ${seconds()} s so far`);
+    const hideProgress = showProgress(
+      surroundings,
+      () => `24 attempts, one after another: ${seconds()} s so far`,
+    );
     const answer = await probe(server, { videoId, signal }).finally(hideProgress);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rows));
     await output.finish();

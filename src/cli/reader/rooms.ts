@@ -3,9 +3,10 @@ import { ChatError } from "../../../client/index.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
 import type { Input } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
 import type { ROOMS_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
-import { notice, runSession } from "./session.ts";
+import { runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
 import { jsonLine } from "./text.ts";
 
@@ -33,11 +34,14 @@ const COLUMNS = {
 };
 
 /** Resolves to the exit code. Rejects with `CommandError`. */
-export function listRooms({ values }: Input<typeof ROOMS_FLAGS>): Promise<number> {
+export function listRooms(
+  { values }: Input<typeof ROOMS_FLAGS>,
+  surroundings: Surroundings,
+): Promise<number> {
   const { RELAY_URL: server, json } = values;
-  return runSession(server, async (signal) => {
-    const output = new Output(process.stdout, "standard output");
-    const answer = await ask(server, AbortSignal.any([signal, output.failed]));
+  return runSession(server, surroundings, async ({ stopped, notice }) => {
+    const output = new Output(surroundings.stdout);
+    const answer = await ask(server, AbortSignal.any([stopped, output.failed]));
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms));
     await output.finish();
     if (answer.retentionDays > 0)

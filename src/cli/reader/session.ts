@@ -4,12 +4,14 @@
  */
 import { constants } from "node:os";
 import { type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
+import type { Surroundings } from "../surroundings.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { ReaderLeft } from "./output.ts";
 import { cleanText } from "./text.ts";
 
 const REFUSED = 1;
 const NO_SERVICE = 3;
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /** The longest wait for a chat that has not begun, or a service that does not run. */
 const MAX_WAIT_MS = 30_000;
@@ -27,37 +29,47 @@ export class CommandError extends Error {
 }
 
 /** Tells the user something beside the data: one line on standard error. */
-export function notice(text: string): void {
-  process.stderr.write(`livechat-relay: ${cleanText(text)}\n`);
+export type Notice = (text: string) => void;
+
+/** A command that speaks to a service. */
+export interface Session {
+  server: string;
+  surroundings: Surroundings;
+  /** Aborts at SIGINT or SIGTERM, with the signal's name. */
+  stopped: AbortSignal;
+  notice: Notice;
 }
 
 /**
- * Runs a command and resolves to its exit code; its signal aborts at SIGINT or SIGTERM, with the signal's name, and a
- * second one ends the process at once. Rejects with `CommandError`, and as the work does.
+ * Runs a command and resolves to its exit code; a second signal ends the process at once. Rejects with
+ * `CommandError`, and as the work does.
  */
 export async function runSession(
   server: string,
-  work: (signal: AbortSignal) => Promise<number>,
+  surroundings: Surroundings,
+  work: (session: Session) => Promise<number>,
 ): Promise<number> {
+  const { stderr } = surroundings;
   const stopping = new AbortController();
-  const onSignal = (name: "SIGINT" | "SIGTERM") => {
-    if (stopping.signal.aborted) process.exit(exitCodeOf(name));
+  const onSignal = (name: NodeJS.Signals) => {
+    if (stopping.signal.aborted) surroundings.exit(exitCodeOf(name));
     stopping.abort(name);
   };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  process.stderr.on("error", () => {}); // whoever read the notices has left
+  for (const name of SIGNALS) surroundings.on(name, onSignal);
+  stderr.on("error", () => {}); // whoever read the notices has left
+  const notice = (text: string) => void stderr.write(`livechat-relay: ${cleanText(text)}\n`);
   try {
-    return await work(stopping.signal);
+    return await work({ server, surroundings, stopped: stopping.signal, notice });
   } catch (error) {
     if (stopping.signal.aborted) return exitCodeOf(stopping.signal.reason);
     if (error instanceof ReaderLeft) return 0;
     throw error instanceof ChatError ? explained(error, server) : error;
   } finally {
-    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
 }
 
-function exitCodeOf(name: "SIGINT" | "SIGTERM"): number {
+function exitCodeOf(name: NodeJS.Signals): number {
   return 128 + constants.signals[name];
 }
 
@@ -89,7 +101,7 @@ export interface RoomOptions
  * `wait` the lack of a chat or of a service is not. Once it was open it reconnects for ever.
  */
 export function openRoom(
-  server: string,
+  { server, notice }: Pick<Session, "server" | "notice">,
   { wait = false, ...options }: RoomOptions & { wait?: boolean },
 ): Chat<ReceivedMessage> {
   let wasOpen = false;

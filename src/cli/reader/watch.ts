@@ -2,12 +2,13 @@
 import type { Chat } from "../../../client/index.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
 import { CursorFile } from "./cursor-file.ts";
 import type { WATCH_FLAGS } from "./flags.ts";
 import { colored, LinePrinter, plain, usesColor } from "./lines.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { Output } from "./output.ts";
-import { notice, openRoom, runSession } from "./session.ts";
+import { type Notice, openRoom, runSession, type Session } from "./session.ts";
 import { jsonLine } from "./text.ts";
 import { Webhook } from "./webhook.ts";
 
@@ -17,35 +18,35 @@ const KEEP_MS = 2000;
 type WatchInput = Input<typeof WATCH_FLAGS>;
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
-export function watch(input: WatchInput): Promise<number> {
+export function watch(input: WatchInput, surroundings: Surroundings): Promise<number> {
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
     throw new UsageError("--cursor-file is of use with --post alone; see --help");
-  return runSession(values.RELAY_URL, (signal) =>
-    values.post ? send(input, values.post, signal) : print(input, signal),
+  return runSession(values.RELAY_URL, surroundings, (session) =>
+    values.post ? send(input, values.post, session) : print(input, session),
   );
 }
 
-async function print(
-  { values, arguments: [videoId = ""] }: WatchInput,
-  stopped: AbortSignal,
-): Promise<number> {
+async function print({ values, arguments: [videoId = ""] }: WatchInput, session: Session): Promise<number> {
+  const { stopped, notice, surroundings } = session;
   const { json } = values;
-  const output = new Output(process.stdout, "standard output");
+  const output = new Output(surroundings.stdout);
   const signal = AbortSignal.any([stopped, output.failed]);
-  const room = openRoom(values.RELAY_URL, {
+  const room = openRoom(session, {
     ...roomOptions(values),
     videoId,
     signal,
     details: !json || values.details,
   });
-  const lines = new LinePrinter(usesColor(values.color, output.isTerminal, process.env) ? colored : plain);
+  const lines = new LinePrinter(
+    usesColor(values.color, output.isTerminal, surroundings.env) ? colored : plain,
+  );
   room.on("gap", ({ after, details }) => {
     if (!details || json) notice(`messages may be missing after cursor ${after}`);
   });
   try {
     for await (const message of room) await output.add(json ? jsonLine(message) : lines.line(message));
-    return over(room);
+    return over(room, notice);
   } finally {
     await output.finish().catch(() => {}); // what the signal tells is thrown already
     const isUnread = output.failed.aborted; // then the last ones were not taken
@@ -57,15 +58,16 @@ async function print(
 async function send(
   { values, arguments: [videoId = ""] }: WatchInput,
   url: URL,
-  stopped: AbortSignal,
+  session: Session,
 ): Promise<number> {
+  const { stopped, notice } = session;
   const cursorFile = new CursorFile(values["cursor-file"], videoId);
   let kept = await cursorFile.read();
   const cursor = kept ?? values.since;
   const ending = new AbortController();
   const signal = AbortSignal.any([stopped, ending.signal]);
-  const room = openRoom(values.RELAY_URL, { ...roomOptions(values), cursor, videoId, signal, details: true });
-  const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoId);
+  const room = openRoom(session, { ...roomOptions(values), cursor, videoId, signal, details: true });
+  const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoId, notice);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
   let isTaken = true; // whether the receiver has all that was handed out
   room.on("message", () => {
@@ -86,7 +88,7 @@ async function send(
       await keep();
     }
     await keep();
-    return over(room);
+    return over(room, notice);
   } finally {
     clearInterval(timer);
   }
@@ -96,7 +98,7 @@ function roomOptions({ since, backfill, types, wait }: WatchInput["values"]) {
   return { cursor: since, backfill, types, wait };
 }
 
-function over(room: Chat<ReceivedMessage>): number {
+function over(room: Chat<ReceivedMessage>, notice: Notice): number {
   notice(`the chat is over: ${room.end?.reason}`);
   return 0;
 }

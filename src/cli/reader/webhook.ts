@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { systemClock } from "../../clock.ts";
 import { retry } from "../../retry.ts";
 import type { ReceivedMessage } from "./message.ts";
-import { CommandError, notice } from "./session.ts";
+import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;
 const WAITS = { firstMs: 1000, maxMs: 60_000 };
@@ -18,12 +18,14 @@ export class Webhook {
   readonly #url: URL;
   readonly #key: Buffer | undefined;
   readonly #videoId: string;
+  readonly #notice: Notice;
 
   /** `secret`: `whsec_` and the key in base64, or any text, which is the key itself. */
-  constructor(url: URL, secret: string | undefined, videoId: string) {
+  constructor(url: URL, secret: string | undefined, videoId: string, notice: Notice) {
     this.#url = url;
     this.#key = secret === undefined ? undefined : keyOf(secret);
     this.#videoId = videoId;
+    this.#notice = notice;
   }
 
   /**
@@ -44,14 +46,14 @@ export class Webhook {
           await this.#attempt(id, body, signal);
         } catch (error) {
           if (error instanceof NotTaken && !hasFailed)
-            notice(`${error.message}; trying again until it is taken`);
+            this.#notice(`${error.message}; trying again until it is taken`);
           hasFailed = true;
           if (error instanceof NotTaken) await systemClock.sleep(error.retryAfterMs, signal);
           throw error;
         }
       },
     );
-    if (hasFailed) notice("the webhook takes messages again");
+    if (hasFailed) this.#notice("the webhook takes messages again");
   }
 
   async #attempt(id: string, body: string, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,41 @@
+/** The command line: finds the command and runs it. A failure is reported in one line. */
+import { readFileSync } from "node:fs";
+import { PACKAGE_ROOT } from "../package-root.ts";
+import { commandNamed } from "./commands.ts";
+import { commandHelp, help } from "./help.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** Resolves to the exit code. Rejects only where a package is not installed, and the launcher says what to do. */
+export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  try {
+    return await dispatch(args, surroundings);
+  } catch (error) {
+    if (isMissingPackage(error)) throw error;
+    const { message, exitCode = 1 }: Error & { exitCode?: number } =
+      error instanceof Error ? error : new Error(String(error));
+    surroundings.stderr.write(`livechat-relay: ${message}\n`);
+    return exitCode;
+  }
+}
+
+async function dispatch(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const print = (text: string): number => {
+    surroundings.stdout.write(text);
+    return 0;
+  };
+  const [first = "", second] = args;
+  if (first === "--version" || first === "-v")
+    return print(`${JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version}\n`);
+  if (first === "help") return print(second === undefined ? help() : commandHelp(commandNamed(second)));
+  const isNamed = first !== "" && !first.startsWith("-");
+  const command = commandNamed(isNamed ? first : "serve");
+  const flags = isNamed ? args.slice(1) : args;
+  if (flags.some((flag) => flag === "--help" || flag === "-h")) {
+    return print(isNamed ? commandHelp(command) : help());
+  }
+  return command.run(flags, surroundings);
+}
+
+function isMissingPackage(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+}
