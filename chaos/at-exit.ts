@@ -6,14 +6,24 @@
 /** Each would end the driver without its exit handlers. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
+const undos = new Set<() => void>();
+
 /** `undo` must be done when it returns. The function returned takes it back. */
 export function atExit(undo: () => void): () => void {
-  process.on("exit", undo);
-  for (const signal of SIGNALS) process.on(signal, exit);
+  if (undos.size === 0) {
+    process.on("exit", undoAll);
+    for (const signal of SIGNALS) process.on(signal, exit);
+  }
+  undos.add(undo);
   return () => {
-    process.off("exit", undo);
+    if (!undos.delete(undo) || undos.size > 0) return;
+    process.off("exit", undoAll);
     for (const signal of SIGNALS) process.off(signal, exit);
   };
+}
+
+function undoAll(): void {
+  for (const undo of undos) undo();
 }
 
 function exit(): void {

@@ -63,10 +63,10 @@ export class FaultInjector {
     writeFileSync(join(this.#folder, JOURNAL), "");
   }
 
-  /** What takes a injector into a service that is begun by npm with this environment. */
+  /** What takes an injector into a service that is begun with this environment. */
   get environment(): Record<string, string> {
     const imports = this.#preloads.map((name) => `--import=${new URL(name, import.meta.url).href}`);
-    return { npm_config_node_options: imports.join(" "), [FOLDER_VARIABLE]: this.#folder };
+    return { NODE_OPTIONS: imports.join(" "), [FOLDER_VARIABLE]: this.#folder };
   }
 
   /** Orders a fault, to be carried out once, the next time that the service comes to its place. */

@@ -1,7 +1,8 @@
 /**
- * Minutes of kills, faults and storms against the real service, judged from outside.
+ * Minutes of kills, faults and storms against the real service, judged from outside; without `--minutes` one round, in
+ * which each event happens.
  *
- *     npm run chaos -- --seed 7 --minutes 5 [--viewers 200] [--events "storm,kill -9"] [--project DIR]
+ *     npm run chaos -- --seed 7 [--minutes 5] [--viewers 200] [--events "storm,kill -9"] [--project DIR]
  *         [--without compression,hand-over] [--json FILE]
  */
 
@@ -16,7 +17,7 @@ import { SHORT_CUTS, type ShortCut } from "./world.ts";
 const { values } = commandLine({
   options: {
     seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
-    minutes: { type: "string", default: "1" },
+    minutes: { type: "string" },
     viewers: { type: "string", default: "200" },
     events: { type: "string", default: "" },
     project: { type: "string", default: fileURLToPath(new URL("..", import.meta.url)) },
@@ -48,7 +49,7 @@ if (unknown !== undefined) {
 const without = values.without.split(",").filter(Boolean).map(shortCut);
 const options = {
   seed: numberOf("seed", 0),
-  minutes: numberOf("minutes", 0.1),
+  ...(values.minutes !== undefined && { minutes: numberOf("minutes", 0.1) }),
   viewers: numberOf("viewers", 5),
   projectDir: resolve(values.project),
   events,
@@ -62,10 +63,12 @@ if (violations.length > 0) {
   process.stdout.write(`\n${violations.map((violation) => `VIOLATION ${violation}\n`).join("")}`);
   process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.log.join("\n")}\n`);
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
-  const replay = ["--seed", options.seed, "--minutes", options.minutes, "--viewers", options.viewers];
+  const minutes = values.minutes === undefined ? "" : ` --minutes ${values.minutes}`;
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
   const less = without.length > 0 ? ` --without ${without.join(",")}` : "";
-  process.stdout.write(`\nTo play it again: npm run chaos -- ${replay.join(" ")}${only}${less}\n`);
+  process.stdout.write(
+    `\nTo play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${only}${less}\n`,
+  );
 }
 process.exit(violations.length > 0 ? 1 : 0);
 

@@ -1,6 +1,6 @@
 /**
- * The service as its operator has it: begun by `npm start` in a project's folder, in a process group of its own, and
- * begun again after each end. What it logs is read and counted; nothing that was started is left behind, even
+ * The service as its operator has it: begun by the `start` script in a project's folder, in a process group of its own,
+ * and begun again after each end. npm, which would take longer than the service to start, is left out. What it logs is read and counted; nothing that was started is left behind, even
  * where the driver itself breaks.
  */
 import assert from "node:assert/strict";
@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { atExit } from "./at-exit.ts";
@@ -63,8 +64,7 @@ export class Service implements AsyncDisposable {
   /** The end of the present life, or of the last one. Resolves when all its output is read. */
   exited: Promise<Exit> = Promise.resolve({ code: null, signal: null });
   readonly #options: ServiceOptions;
-  /** npm, the leader of the group; it ends as the service does. */
-  #npm: ChildProcess | undefined;
+  #child: ChildProcess | undefined;
   /** The newest messages of the present life. */
   #messages: string[] = [];
   #waiting: (() => void)[] = [];
@@ -74,11 +74,10 @@ export class Service implements AsyncDisposable {
     this.url = `http://127.0.0.1:${options.port}`;
   }
 
-  /** The service's own process, npm's only child, as the start script gives way to it; undefined where it is not running. */
+  /** Undefined where it is not running. */
   get pid(): number | undefined {
-    const npm = this.#npm?.pid;
-    const children = unlessGone(() => readFileSync(`/proc/${npm}/task/${npm}/children`, "utf8"));
-    return children ? Number.parseInt(children, 10) : undefined;
+    const child = this.#child;
+    return child?.exitCode === null && child.signalCode === null ? child.pid : undefined;
   }
 
   /**
@@ -86,7 +85,7 @@ export class Service implements AsyncDisposable {
    * rejects where it ends before.
    */
   async start(extra: Readonly<Record<string, string>> = {}): Promise<number> {
-    assert.ok(!this.#npm, "the service is running");
+    assert.ok(!this.#child, "the service is running");
     const began = performance.now();
     this.#spawn(extra);
     const limit = setTimeout(() => this.#killGroup(), START_LIMIT_MS);
@@ -100,12 +99,12 @@ export class Service implements AsyncDisposable {
       const found = this.#messages.find((message) => message.startsWith(beginning));
       if (found !== undefined) return found;
       const last = this.lastLines.slice(-20).join("\n");
-      if (!this.#npm) throw new Error(`the service ended before it logged "${beginning}":\n${last}`);
+      if (!this.#child) throw new Error(`the service ended before it logged "${beginning}":\n${last}`);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 
-  /** To the service alone, not to npm. Tells whether it was there to take it. */
+  /** Tells whether it was there to take it. */
   signal(name: NodeJS.Signals): boolean {
     const { pid } = this;
     return pid !== undefined && unlessGone(() => process.kill(pid, name)) === true;
@@ -136,23 +135,32 @@ export class Service implements AsyncDisposable {
   #spawn(extra: Readonly<Record<string, string>>): void {
     const { projectDir, port, settings, injector } = this.#options;
     const { PATH, HOME } = process.env;
-    const npm = spawn("npm", ["start"], {
+    const manifest = readFileSync(join(projectDir, "package.json"), "utf8");
+    const { scripts }: { scripts: { start: string } } = JSON.parse(manifest);
+    const child = spawn("sh", ["-c", scripts.start], {
       cwd: projectDir,
-      env: { PATH, HOME, ...settings, ...extra, RELAY_PORT: String(port), ...injector?.environment },
+      env: {
+        PATH: `${join(projectDir, "node_modules/.bin")}:${PATH}`,
+        HOME,
+        ...settings,
+        ...extra,
+        RELAY_PORT: String(port),
+        ...injector?.environment,
+      },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });
     const cancelExit = atExit(() => this.#killGroup());
-    this.#npm = npm;
+    this.#child = child;
     this.#messages = [];
-    this.exited = once(npm, "close").then(([code, signal]) => {
+    this.exited = once(child, "close").then(([code, signal]) => {
       cancelExit();
-      this.#npm = undefined;
+      this.#child = undefined;
       this.#wake();
       return { code, signal };
     });
-    this.#read(npm.stdout, (line) => this.#takeLog(line));
-    this.#read(npm.stderr, () => {});
+    this.#read(child.stdout, (line) => this.#takeLog(line));
+    this.#read(child.stderr, () => {});
   }
 
   #read(output: Readable, take: (line: string) => void): void {
@@ -165,7 +173,7 @@ export class Service implements AsyncDisposable {
 
   #takeLog(line: string): void {
     const { level, msg, why, err } = parseLine(line);
-    if (level === undefined) return; // npm's own
+    if (level === undefined) return; // not of the log
     count(this.linesByLevel, LEVELS[level] ?? String(level));
     if (level >= ERROR_LEVEL) {
       const text = [msg, why ?? err?.message].filter(Boolean).join(": ");
@@ -181,7 +189,7 @@ export class Service implements AsyncDisposable {
   }
 
   #killGroup(): void {
-    const group = this.#npm?.pid;
+    const group = this.#child?.pid;
     if (group !== undefined) unlessGone(() => process.kill(-group, "SIGKILL"));
   }
 }

@@ -25,20 +25,30 @@ const LOOKS: [path: string, scheme: "dark" | "light"][] = [
   ["/overlay?demo=on&theme=light", "light"],
 ];
 
-/** In the page: draws a message and gives the colours of its link and of what is behind it. */
-const DRAW = `async (message) => {
+interface Drawn {
+  color: string;
+  text: string;
+  line: string;
+  ground: string;
+  isOnCard: boolean;
+}
+
+/** In the page: draws messages and gives the colours of each one's link and of what is behind it. */
+const DRAW = `async (messages) => {
   const { draw } = await import("/web/chat/draw.js");
-  const row = document.createElement("div");
-  row.className = "row";
-  draw(row, message, {}, { images: true, avatars: true, badges: true, timestamps: true, deleted: "hide" });
-  document.querySelector("#chat, #rows").append(row);
-  const link = row.querySelector("a");
-  const { color, textDecorationLine: line } = getComputedStyle(link);
-  let behind = link;
-  while (getComputedStyle(behind).backgroundColor === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
-  const isOnCard = row.contains(behind) && row.matches(".card");
-  const text = getComputedStyle(link.parentElement).color;
-  return { color, text, line, ground: getComputedStyle(behind).backgroundColor, isOnCard };
+  return messages.map((message) => {
+    const row = document.createElement("div");
+    row.className = "row";
+    draw(row, message, {}, { images: true, avatars: true, badges: true, timestamps: true, deleted: "hide" });
+    document.querySelector("#chat, #rows").append(row);
+    const link = row.querySelector("a");
+    const { color, textDecorationLine: line } = getComputedStyle(link);
+    let behind = link;
+    while (getComputedStyle(behind).backgroundColor === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
+    const isOnCard = row.contains(behind) && row.matches(".card");
+    const text = getComputedStyle(link.parentElement).color;
+    return { color, text, line, ground: getComputedStyle(behind).backgroundColor, isOnCard };
+  });
 }`;
 
 function messageOn(header: string, body: string) {
@@ -66,19 +76,20 @@ describe("a link on a card can be read", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 });
 
   for (const [path, scheme] of LOOKS) {
-    for (const [name, header, body] of CARDS) {
-      it(`${name} on ${path}, ${scheme}`, async () => {
-        const { page, relay } = pages;
-        await page.emulateMedia({ colorScheme: scheme });
-        await page.goto(relay.url + path);
-        const { color, text, line, ground, isOnCard } = await pages.evaluate<Record<string, string>>(
-          `(${DRAW})(${JSON.stringify(messageOn(header, body))})`,
-        );
-        assert.ok(isOnCard);
-        assert.deepEqual([color, line], [text, "underline"]);
-        const found = contrast(color ?? "", ground ?? "");
-        assert.ok(found >= LEAST_CONTRAST, `${color} on ${ground}: ${found.toFixed(2)}`);
-      });
-    }
+    it(`on ${path}, ${scheme}`, async () => {
+      const { page, relay } = pages;
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.goto(relay.url + path);
+      const messages = CARDS.map(([, header, body]) => messageOn(header, body));
+      const drawn = await pages.evaluate<Drawn[]>(`(${DRAW})(${JSON.stringify(messages)})`);
+      assert.equal(drawn.length, CARDS.length);
+      for (const [index, { color, text, line, ground, isOnCard }] of drawn.entries()) {
+        const [name = ""] = CARDS[index] ?? [];
+        assert.ok(isOnCard, name);
+        assert.deepEqual([color, line], [text, "underline"], name);
+        const found = contrast(color, ground);
+        assert.ok(found >= LEAST_CONTRAST, `${name}: ${color} on ${ground}: ${found.toFixed(2)}`);
+      }
+    });
   }
 });

@@ -1,4 +1,4 @@
-/** The service as a process of its own, begun by `npm start`, on a port of its own. */
+/** The service as a process of its own, begun as `npm start` does, on a port of its own. */
 import { fileURLToPath } from "node:url";
 import { freePorts, Service } from "../../chaos/service.ts";
 import type { SettingName } from "../../src/cli/config.ts";
