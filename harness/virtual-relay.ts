@@ -17,6 +17,7 @@ import { RelayError } from "../src/protocol/errors.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
+import type { Awaited, RequestKind, RequestRecord } from "../src/simulator/requests.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { EgressPool } from "../src/upstream/egress/pool.ts";
 import { Disk } from "./disk.ts";
@@ -31,6 +32,9 @@ import { VirtualViewer, type Visit } from "./virtual-viewer.ts";
 
 /** Longer than anything takes that comes at all, in virtual milliseconds. */
 const LIMIT_MS = 600_000;
+
+/** What the upstream is asked at the very moment from which a test waits is past: less than any timer takes. */
+const AT_ONCE_MS = 0.001;
 
 export interface VirtualRelayOptions {
   /** 1 by default. */
@@ -129,6 +133,12 @@ export class VirtualRelay {
     const holds = await this.clock.until(condition, LIMIT_MS);
     this.#assertPromises();
     if (!holds) throw new Error(`not within ${LIMIT_MS} ms: ${what}`);
+  }
+
+  /** Lets time pass until the upstream has been asked: from now on, where `since` does not say otherwise. */
+  requested(kind: RequestKind, awaited: Awaited = {}): Promise<RequestRecord[]> {
+    const since = this.clock.monotonic() + AT_ONCE_MS;
+    return this.when(this.upstream.requested(kind, { since, ...awaited }), `a request of ${kind}`);
   }
 
   /** A viewer that is on its way into a room. */

@@ -1,16 +1,15 @@
 /** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { waitAfter } from "../src/reading/interval.ts";
 import { Lateness, WINDOW_MS } from "../src/reading/lateness.ts";
-import { startSimulator } from "../src/simulator/index.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { failAlways, openStream } from "./support/opening.ts";
+import { failAlways } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
-import { startRelay } from "./support/relay.ts";
-import { temporaryFile } from "./support/store-subject.ts";
-import { assertConsecutive, Stream } from "./support/stream.ts";
+import { assertConsecutive } from "./support/stream.ts";
+import { intervals, requestsOf, virtualRoom } from "./support/virtual-room.ts";
 
 const VIDEO = "keeping-up-";
 
@@ -59,109 +58,93 @@ describe("the wait until the next poll", () => {
   }
 
   it("runs from the start of one poll to the start of the next, however long answer and page take", async () => {
-    await using relay = await startRelay({ windowMs: -1000, settings: { RELAY_POLL_MAX_MS: "15000" } });
-    relay.upstream.chat(VIDEO, { timeoutMs: 400 });
-    failAlways(relay, "get_live_chat", { delayMs: 250 });
-    failAlways(relay, "popout", { delayMs: 100 }); // the second answer is late, and asks for the page
-    await using _viewer = await openStream(relay, { videoId: VIDEO });
-    const polls = await relay.upstream.requested("get_live_chat", { count: 6, since: 0 });
-    const intervals = polls.slice(1).map(({ at }, i) => at - (polls[i]?.at ?? 0));
-    const median = intervals.toSorted((a, b) => a - b)[2] ?? Number.NaN;
-    assert.ok(median > 390 && median < 550, `${intervals}`);
-    assert.ok((intervals[1] ?? 0) < 600, `${intervals}`);
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO, { timeoutMs: 9000 });
+    failAlways(relay, "get_live_chat", { delayMs: 3000 });
+    failAlways(relay, "popout", { delayMs: 4000 });
+    await relay.enter({ videoId: VIDEO });
+    await relay.advance(40_000);
+    relay.computer.sleptMs = 60_000; // the next answer is late, and asks for the page
+    await relay.advance(40_000);
+    assert.equal(requestsOf(relay, "popout").length, 2);
+    assert.deepEqual(new Set(intervals(relay, "get_live_chat")), new Set([8100]));
   });
 });
 
 describe("a chat too fast for the interval that its upstream asks for", () => {
-  /** Says so many actions right after each poll; gives the times between polls and what was lost. */
-  async function polled(perPoll: number, holdsMessages: number) {
-    await using relay = await startRelay({ settings: { RELAY_POLL_MAX_MS: "15000" } });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 300, holdsMessages });
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-    await viewer.until(() => viewer.frames.length > 0);
-    const times: number[] = [];
+  /** Says so many actions right after each poll; gives the times between polls, and what was lost. */
+  async function polled(perPoll: number) {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 4000, holdsMessages: 200 });
+    const viewer = await relay.enter({ videoId: VIDEO });
     for (let poll = 0; poll < 6; poll++) {
       chat.say(perPoll);
-      const [request] = await relay.upstream.requested("get_live_chat", { finished: true });
-      times.push(request?.at ?? Number.NaN);
+      await relay.requested("get_live_chat", { finished: true });
     }
     const newest = chat.ledger.at(-1)?.id;
     await viewer.until(() => viewer.ids.at(-1) === newest);
     assertConsecutive(viewer.cursors, viewer.init.cursor);
-    const intervals = times.slice(2).map((at, i) => at - (times[i + 1] ?? 0));
-    return {
-      median: intervals.toSorted((a, b) => a - b)[2] ?? Number.NaN,
-      lost: 6 * perPoll - viewer.messages.length,
-    };
+    const afterThese = intervals(relay, "get_live_chat").slice(1);
+    return { intervals: [...new Set(afterThese)], lost: 6 * perPoll - viewer.messages.length };
   }
 
-  it("is polled sooner", async () => {
-    const quiet = await polled(10, 200);
-    const full = await polled(150, 200);
-    assert.ok(quiet.median > 290, `a quiet chat was polled every ${quiet.median} ms`);
-    assert.ok(full.median < 0.85 * quiet.median, `${full.median} ms, and ${quiet.median} ms if quiet`);
-    assert.deepEqual([quiet.lost, full.lost], [0, 0]);
+  it("is polled as soon as may be where its messages are said at once", async () => {
+    assert.deepEqual(await polled(10), { intervals: [4000], lost: 0 });
+    assert.deepEqual(await polled(150), { intervals: [500], lost: 0 });
   });
 
   it("loses what the upstream no longer holds, and only that", async () => {
-    assert.equal((await polled(250, 200)).lost, 6 * 50);
+    assert.equal((await polled(250)).lost, 6 * 50);
   });
 });
 
 describe("an answer that comes so late that the upstream may no longer hold all that was said", () => {
   const SAID = 30;
+  const LATE_MS = 20_000;
 
   /** Says much while the room may not call; `holds` and `page`: how much the upstream still gives, and shows. */
-  async function afterCooldown(holds: number, page: number, windowMs = 200) {
-    await using relay = await startRelay({ windowMs, settings: { RELAY_COOLDOWN_MS: "500" } });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: holds, page });
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-    chat.say(1);
-    await viewer.untilMessages(1);
+  async function afterCooldown(holds: number, page: number, cooldownMs = LATE_MS) {
+    const settings = { RELAY_COOLDOWN_MS: String(cooldownMs) };
+    const { relay, chat, viewer } = await virtualRoom(1, settings, { holdsMessages: holds, page });
     const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-    while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
+    await relay.until(() => throttled.fired === 1);
     const said = chat.say(SAID);
-    await viewer.until(() => viewer.ids.at(-1) === said.at(-1));
-    await relay.upstream.requested("get_live_chat", { count: 3 });
+    await relay.advance(2 * LATE_MS);
     assertConsecutive(viewer.cursors, viewer.init.cursor);
-    const pages = relay.upstream.requests.filter(({ kind }) => kind === "popout").length;
+    const pages = requestsOf(relay, "popout").length;
     const ids = viewer.messages.slice(1).map(({ message }) => (message.type === "gap" ? "gap" : message.id));
     return { ids, said, pages };
   }
 
-  const rows: [what: string, holds: number, page: number, given: number, pages: number, windowMs?: number][] =
+  const rows: [what: string, holds: number, page: number, given: number, pages: number, pauseMs?: number][] =
     [
       ["is completed from the chat's page, in the order in which it was said", 5, 50, SAID, 2],
       ["is completed as far as the page reaches back, behind a gap", 5, 20, 20, 2],
       ["stands first where it reaches further back than the page, behind a gap", 20, 5, 20, 2],
-      ["is left alone where it is not that late", 5, 50, 5, 1, 60_000],
+      ["is left alone where it is not that late", 5, 50, 5, 1, 8000],
     ];
-  for (const [what, holds, page, given, pages, windowMs] of rows) {
+  for (const [what, holds, page, given, pages, pauseMs] of rows) {
     it(what, async () => {
-      const seen = await afterCooldown(holds, page, windowMs);
+      const seen = await afterCooldown(holds, page, pauseMs);
       const gap = what.endsWith("a gap") ? ["gap"] : [];
       assert.deepEqual(seen.ids, [...gap, ...seen.said.slice(-given)]);
       assert.equal(seen.pages, pages);
     });
   }
 
-  it("is completed after a restart too: a checkpoint tells how old it is", async (t) => {
-    await using upstream = await startSimulator();
-    const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, holdsMessages: 5, page: 50 });
-    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
-    let lastEventId: number;
-    {
-      await using relay = await startRelay({ upstream, settings });
-      await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-      chat.say(1);
-      lastEventId = (await viewer.untilMessages(1))[0]?.cursor ?? Number.NaN;
-    }
+  it("is completed after a restart too: a checkpoint tells how old it is", async () => {
+    const scenario = { holdsMessages: 5, page: 50 };
+    const { relay, chat, viewer, open } = await virtualRoom(1, {}, scenario, { hasDisk: true });
+    const [lastEventId] = viewer.cursors;
+    assert.ok(lastEventId);
+    await relay.stop();
     const said = chat.say(SAID);
-    await using relay = await startRelay({ upstream, settings, windowMs: 1 });
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId });
-    await viewer.untilMessages(SAID);
-    assert.deepEqual(viewer.ids, said);
-    assertConsecutive(viewer.cursors, lastEventId);
+    await relay.advance(LATE_MS);
+    relay.start();
+    const again = await open({ lastEventId });
+    await again.untilMessages(SAID);
+    assert.deepEqual(again.ids, said);
+    assertConsecutive(again.cursors, lastEventId);
   });
 
   it("counts the time in which the computer slept, and not a wall clock that is set", () => {

@@ -7,6 +7,9 @@ import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts
 import { startRelay, type TestRelay, type TestRelayOptions } from "./relay.ts";
 import { Stream, type StreamOptions, streamUrl } from "./stream.ts";
 
+/** A relay whose upstream is simulated, over sockets or in virtual time. */
+type Upstreamed = Pick<TestRelay, "upstream">;
+
 /** Longer than anything takes that comes at all. */
 const LIMIT_MS = 20_000;
 
@@ -27,7 +30,7 @@ export const PLACES = ["popout", "watch", "next"] as const;
 
 /** Orders a fault for all requests of a kind; gives what ends it. */
 export function failAlways(
-  { upstream }: TestRelay,
+  { upstream }: Upstreamed,
   on: RequestKind | readonly RequestKind[],
   as: Failure,
 ): () => void {
@@ -36,17 +39,17 @@ export function failAlways(
 }
 
 /** The kinds of all requests so far, in order. */
-export function asked({ upstream }: TestRelay): RequestKind[] {
+export function asked({ upstream }: Upstreamed): RequestKind[] {
   return upstream.requests.map(({ kind }) => kind);
 }
 
 /** The calls to the chat endpoints so far, in order. */
-export function chatCalls({ upstream }: TestRelay): RequestRecord[] {
+export function chatCalls({ upstream }: Upstreamed): RequestRecord[] {
   return upstream.requests.filter(({ client }) => client !== undefined);
 }
 
 /** The client and endpoint of each of them. */
-export function tried(relay: TestRelay): string[] {
+export function tried(relay: Upstreamed): string[] {
   return chatCalls(relay).map(({ client, kind }) => `${client} ${kind}`);
 }
 

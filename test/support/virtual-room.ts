@@ -1,0 +1,43 @@
+/** A virtual relay with one room, of a chat of plain text, and a viewer in it who has been sent all that was said so far. */
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import type { Visit } from "../../harness/virtual-viewer.ts";
+import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
+import type { Scenario } from "../../src/simulator/scenario.ts";
+
+export const VIDEO = "watched-one";
+
+export async function virtualRoom(
+  said: number,
+  settings: VirtualRelayOptions["settings"] = {},
+  scenario: Partial<Scenario> = {},
+  options: VirtualRelayOptions = {},
+) {
+  const relay = new VirtualRelay({ settings, ...options });
+  const { upstream } = relay;
+  const chat = upstream.chat(VIDEO, { kinds: ["text"], ...scenario });
+  chat.say(said);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await viewer.untilMessages(said);
+  return {
+    relay,
+    upstream,
+    chat,
+    viewer,
+    /** Opens another stream of the room. */
+    open: (visit: Partial<Visit> = {}) => relay.enter({ videoId: VIDEO, ...visit }),
+    /** The ids of all that the chat said, in order. */
+    ids: () => chat.ledger.map(({ id }) => id),
+    /** How often the room, or a room before it, was bootstrapped. */
+    bootstraps: () => requestsOf(relay, "popout").filter(({ videoId }) => videoId === VIDEO).length,
+  };
+}
+
+export function requestsOf({ upstream }: Pick<VirtualRelay, "upstream">, on: RequestKind): RequestRecord[] {
+  return upstream.requests.filter(({ kind }) => kind === on);
+}
+
+/** The times between calls of a kind, in milliseconds. */
+export function intervals(relay: VirtualRelay, on: RequestKind): number[] {
+  const calls = requestsOf(relay, on);
+  return calls.slice(1).map(({ at }, i) => Math.round(at - (calls[i]?.at ?? 0)));
+}
