@@ -1,19 +1,22 @@
 /** A chat that the caller polls by itself, through `/v1/sessions` and `/v1/poll`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { ChatError } from "./error.ts";
 import { selectTypes } from "./selection.ts";
 import { Service } from "./service.ts";
 import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
-import { Retries, sleep } from "./waiting.ts";
+import { Retries } from "./waiting.ts";
 
 const MAX_FAILURES = 5;
 /** A new session repeats the messages that are still in the chat: some hundreds at the maximum. */
 const KEPT_IDS = 1000;
 
+type BareMessage = BareMessageOf<MessageType>;
+
 interface Batch {
   token: string | null;
   timeoutMs: number;
-  messages: { id: string; type: MessageType }[];
+  messages: BareMessage[];
 }
 
 interface Session extends Batch {
@@ -31,21 +34,30 @@ export function poll<D extends boolean = false, T extends TypeOrGroup = MessageT
   url: string | URL,
   options: PollOptions<D, T>,
 ): AsyncGenerator<BareMessageOf<TypesIn<T> | "gap", D>, void, void> {
-  return messages(new Service(url, options), options) as AsyncGenerator<never, void, void>;
+  return pollBy(systemClock, url, options) as AsyncGenerator<never, void, void>;
 }
 
-async function* messages(service: Service, options: PollOptions): AsyncGenerator<unknown, void, void> {
+/** `poll` by a clock that is handed in. */
+export function pollBy(clock: Clock, url: string | URL, options: PollOptions): AsyncGenerator<BareMessage> {
+  return messages(new Service(url, options, clock), options, clock);
+}
+
+async function* messages(
+  service: Service,
+  options: PollOptions,
+  clock: Clock,
+): AsyncGenerator<BareMessage, void, void> {
   const { includeInitial = true, details = false, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
   const { videoId } = service;
   const isWanted = selectTypes(options.types);
-  const retries = new Retries(options, MAX_FAILURES);
+  const retries = new Retries(options, clock, MAX_FAILURES);
   const known = new Set<string>();
   let expiries = 0;
   let isFirst = true;
   let session: Session | undefined;
   let token: string | null = "";
   for (let delayMs = 0; token !== null; ) {
-    await sleep(delayMs, signal);
+    await clock.sleep(delayMs, signal);
     let batch: Batch;
     try {
       if (session) {

@@ -1,3 +1,4 @@
+import { systemClock } from "./clock.ts";
 import { Service } from "./service.ts";
 import type { ProbeOptions, ProbeResult } from "./types.ts";
 
@@ -6,6 +7,6 @@ import type { ProbeOptions, ProbeResult } from "./types.ts";
  * unusable URL or a missing `videoId`; rejects with `ChatError` at the first failure, or with the signal's reason.
  */
 export function probe(url: string | URL, options: ProbeOptions): Promise<ProbeResult> {
-  const service = new Service(url, options);
+  const service = new Service(url, options, systemClock);
   return service.post("v1/probe", { videoId: service.videoId });
 }

@@ -3,6 +3,7 @@
  * handed out from there in the order of the stream: to the loop when it asks, or to listeners at once where no loop is.
  */
 import type { MessageType } from "../src/protocol/kinds.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { ChatError } from "./error.ts";
 import { selectTypes } from "./selection.ts";
 import { chunksOf, orNetworkError, Service } from "./service.ts";
@@ -20,7 +21,7 @@ import type {
   TypeOrGroup,
   TypesIn,
 } from "./types.ts";
-import { after, Retries, sleep } from "./waiting.ts";
+import { Retries } from "./waiting.ts";
 
 const READ_AHEAD = 1000;
 const DEFAULT_IDLE_MS = 45_000;
@@ -35,7 +36,12 @@ export function chat<D extends boolean = false, T extends TypeOrGroup = MessageT
   url: string | URL,
   options: ChatOptions<D, T>,
 ): Chat<MessageOf<TypesIn<T> | "gap", D>> {
-  return new Room(new Service(url, options), options) as Chat<never>;
+  return chatBy(systemClock, url, options) as Chat<never>;
+}
+
+/** `chat` by a clock that is handed in. */
+export function chatBy(clock: Clock, url: string | URL, options: ChatOptions): Chat {
+  return new Room(new Service(url, options, clock), options, clock);
 }
 
 type Listeners = { [E in keyof ChatEvents]: Set<(value: ChatEvents[E]) => void> };
@@ -49,6 +55,7 @@ class Room implements Chat {
   end: End | undefined;
   readonly #service: Service;
   readonly #options: ChatOptions;
+  readonly #clock: Clock;
   readonly #retries: Retries;
   readonly #isWanted: (type: string) => boolean;
   readonly #listeners: Listeners = {
@@ -76,10 +83,11 @@ class Room implements Chat {
   /** What loops throw at the end. */
   #failure: { error: unknown } | undefined;
 
-  constructor(service: Service, options: ChatOptions) {
+  constructor(service: Service, options: ChatOptions, clock: Clock) {
     this.#service = service;
     this.#options = options;
-    this.#retries = new Retries(options);
+    this.#clock = clock;
+    this.#retries = new Retries(options, clock);
     this.#isWanted = selectTypes(options.types);
     if (Number.isSafeInteger(options.cursor)) this.cursor = this.#received = options.cursor;
   }
@@ -151,7 +159,7 @@ class Room implements Chat {
       if (this.#isClosed()) return;
       this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
       this.#connection = new AbortController();
-      await sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
+      await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
     }
   }
 
@@ -169,12 +177,16 @@ class Room implements Chat {
     };
     const idle = new ChatError("NETWORK", `No byte has come for ${idleMs} ms.`);
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
-      const cancel = after(idleMs, () => connection.abort(idle));
-      return orNetworkError(() => work, signal, "The connection was cut.").finally(cancel);
+      const read = new AbortController();
+      this.#clock.sleep(idleMs, read.signal).then(
+        () => connection.abort(idle),
+        () => {},
+      );
+      return orNetworkError(() => work, signal, "The connection was cut.").finally(() => read.abort("done"));
     };
 
     const response = await whileNotIdle(this.#service.request(`v1/stream?${query}`, { headers }, signal));
-    const openedAt = performance.now();
+    const openedAt = this.#clock.monotonic();
     const frames = new FrameReader();
     try {
       if (!/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? ""))
@@ -191,7 +203,7 @@ class Room implements Chat {
     } finally {
       connection.abort();
       this.#retryMs = frames.retryMs ?? this.#retryMs;
-      if (this.#wasOpen && performance.now() - openedAt >= STABLE_MS) this.#retries.succeed();
+      if (this.#wasOpen && this.#clock.monotonic() - openedAt >= STABLE_MS) this.#retries.succeed();
     }
     throw new ChatError("NETWORK", "The connection was cut.");
   }

@@ -1,4 +1,5 @@
 /** The service at a URL: its endpoints by path, and every failure of a call as a `ChatError`. */
+import type { Clock } from "./clock.ts";
 import { ChatError } from "./error.ts";
 import type { ProbeOptions } from "./types.ts";
 import { unlessAborted } from "./waiting.ts";
@@ -10,9 +11,10 @@ export class Service {
   readonly videoId: string;
   readonly #base: URL;
   readonly #options: ProbeOptions;
+  readonly #clock: Clock;
 
   /** Throws `TypeError` where the URL is unusable or there is no `videoId`. */
-  constructor(url: string | URL, options: ProbeOptions) {
+  constructor(url: string | URL, options: ProbeOptions, clock: Clock) {
     this.#base = new URL(url);
     this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
     const { protocol, username, password } = this.#base;
@@ -22,6 +24,7 @@ export class Service {
     if (typeof this.videoId !== "string" || !this.videoId.trim())
       throw new TypeError("videoId: is required.");
     this.#options = options;
+    this.#clock = clock;
   }
 
   /** Resolves to an answer of 200. Rejects with `ChatError`, or with the signal's reason. */
@@ -39,7 +42,7 @@ export class Service {
     );
     if (response.status === 200) return response;
     const words = await orNetworkError(() => beginningOf(response, signal), signal, "The answer broke off.");
-    throw refusal(response, words);
+    throw refusal(response, words, this.#clock.now());
   }
 
   /** Sends JSON and resolves to the JSON that is answered. */
@@ -99,8 +102,8 @@ async function beginningOf(response: Response, signal: AbortSignal | undefined):
   return text;
 }
 
-function refusal({ status, statusText, headers }: Response, text: string): ChatError {
-  const options = { status, retryAfterMs: parseRetryAfter(headers.get("retry-after")) };
+function refusal({ status, statusText, headers }: Response, text: string, now: number): ChatError {
+  const options = { status, retryAfterMs: parseRetryAfter(headers.get("retry-after"), now) };
   try {
     const { code, message } = JSON.parse(text);
     if (typeof code === "string" && typeof message === "string")
@@ -112,7 +115,7 @@ function refusal({ status, statusText, headers }: Response, text: string): ChatE
 }
 
 /** Of seconds or a date; undefined where it is neither, or past. */
-function parseRetryAfter(value: string | null): number | undefined {
-  const ms = /^\d+$/.test(value ?? "") ? Number(value) * 1000 : Date.parse(value ?? "") - Date.now();
+function parseRetryAfter(value: string | null, now: number): number | undefined {
+  const ms = /^\d+$/.test(value ?? "") ? Number(value) * 1000 : Date.parse(value ?? "") - now;
   return ms >= 0 ? ms : undefined;
 }

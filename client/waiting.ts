@@ -1,9 +1,8 @@
-/** Waits that a signal ends, and how long to wait before the next try. No timer or listener outlives its wait. */
+/** Work that a signal ends, and how long to wait before the next try. No listener outlives its work. */
+import type { Clock } from "./clock.ts";
 import { type ChatError, isFinal } from "./error.ts";
 import type { RetryOptions } from "./types.ts";
 
-/** The longest that a timer can be set to. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const DEFAULT_BASE_MS = 3000;
 const DEFAULT_MAX_MS = 30_000;
 
@@ -18,34 +17,17 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
 }
 
-/** Calls back after `ms`, however long that is, unless the returned function is called first. */
-export function after(ms: number, callback: () => void): () => void {
-  const next = Math.min(ms, MAX_TIMER_MS);
-  let cancel = () => clearTimeout(timer);
-  const timer = setTimeout(() => {
-    if (next < ms) cancel = after(ms - next, callback);
-    else callback();
-  }, next);
-  return () => cancel();
-}
-
-export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  let cancel = () => {};
-  const slept = new Promise<void>((resolve) => {
-    cancel = after(ms, resolve);
-  });
-  await unlessAborted(slept, signal).finally(cancel);
-}
-
 /** Decides after each failure in a row whether and when to try again. */
 export class Retries {
   readonly #options: RetryOptions;
+  readonly #clock: Clock;
   readonly #maxFailures: number;
   #failures = 0;
 
   /** The last of `maxFailures` in a row is final. */
-  constructor(options: RetryOptions, maxFailures = Number.POSITIVE_INFINITY) {
+  constructor(options: RetryOptions, clock: Clock, maxFailures = Number.POSITIVE_INFINITY) {
     this.#options = options;
+    this.#clock = clock;
     this.#maxFailures = maxFailures;
   }
 
@@ -64,7 +46,7 @@ export class Retries {
       if (isFinal(error) || this.#failures >= this.#maxFailures) return undefined;
       // Jitter: many that were cut off together must not come back together.
       const fullMs = (backoff.baseMs ?? baseMs) * 2 ** Math.min(attempt, 30);
-      waitMs = Math.min(fullMs, backoff.maxMs ?? DEFAULT_MAX_MS) * (1 - Math.random() / 2);
+      waitMs = Math.min(fullMs, backoff.maxMs ?? DEFAULT_MAX_MS) * (1 - this.#clock.random() / 2);
     }
     return Math.max(waitMs, error.retryAfterMs ?? 0);
   }

@@ -2,13 +2,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ChatError, type PollOptions, poll, probe } from "../client/index.ts";
+import { pollBy } from "../client/poll.ts";
+import { AnsweringFetch, silent } from "./support/answering-fetch.ts";
 import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
+import { FakeClock } from "./support/fake-clock.ts";
 import { startRelay } from "./support/relay.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: "v", minDelayMs: 0, backoff: { baseMs: 1 } };
 const CREDENTIALS = { client: "WEB", endpoint: "get_live_chat", apiKey: "key", webVersion: "2.0" };
 
+const session = { ...CREDENTIALS, token: "t", messages: [] };
 const batch = (token: string | null, ids: string[], timeoutMs = 0) => {
   const messages = ids.map((id) => ({ type: "chat", id }));
   return refuses(200, { ...CREDENTIALS, token, timeoutMs, messages });
@@ -25,7 +29,7 @@ async function idsOf(answers: Answer[], options: Partial<PollOptions> = {}) {
   } catch (thrown) {
     error = thrown;
   }
-  return { ids, error, calls: server.calls, waits: server.waits };
+  return { ids, error, calls: server.calls };
 }
 
 describe("poll() of the SDK", () => {
@@ -44,14 +48,19 @@ describe("poll() of the SDK", () => {
     );
   });
 
-  it("waits timeoutMs before each poll, clamped", async () => {
-    const answers = [batch("t1", [], 50), batch("t2", [], 1), batch(null, [])];
-    const { waits } = await idsOf(answers, { minDelayMs: 30, maxDelayMs: 40 });
-    for (const [index, minMs] of [40, 30].entries()) {
-      const waited = waits[index] ?? 0;
-      assert.ok(waited >= minMs - 1 && waited < minMs + 500, `${waited} of ${minMs} ms`);
-    }
-  });
+  for (const [clamps, options, times] of [
+    ["500 ms and 15 s", {}, [0, 15_000, 15_500, 20_500]],
+    ["what it is told", { minDelayMs: 2000, maxDelayMs: 4000 }, [0, 4000, 6000, 10_000]],
+  ] as const) {
+    it(`waits timeoutMs before each poll, clamped to ${clamps}`, async () => {
+      const clock = new FakeClock();
+      const waits = [60_000, 1, 5000, 0].map((timeoutMs) => () => Response.json({ ...session, timeoutMs }));
+      const { fetch, calls } = new AnsweringFetch(clock, ...waits, silent);
+      void pollBy(clock, "http://relay", { videoId: "v", fetch, ...options }).next();
+      await clock.advance(times[3]);
+      assert.deepEqual(calls, times);
+    });
+  }
 
   it("makes a new session for an expired token, and hands out nothing twice", async () => {
     const { ids, calls } = await idsOf([
@@ -101,12 +110,13 @@ describe("poll() of the SDK", () => {
     assert.throws(() => poll("nowhere", FAST), TypeError);
     assert.throws(() => poll("http://relay", { videoId: "" }), TypeError);
     const abort = new AbortController();
-    setTimeout(() => abort.abort("enough"), 300);
-    const { error, calls } = await idsOf([batch("t1", [], 60_000)], {
-      signal: abort.signal,
-      maxDelayMs: 60_000,
-    });
-    assert.deepEqual([error, calls.length], ["enough", 1]);
+    const clock = new FakeClock();
+    const { fetch, calls } = new AnsweringFetch(clock, () => Response.json({ ...session, timeoutMs: 5000 }));
+    const polling = pollBy(clock, "http://relay", { videoId: "v", fetch, signal: abort.signal }).next();
+    await clock.advance(4999);
+    abort.abort("enough");
+    await assert.rejects(polling, (reason) => reason === "enough");
+    assert.deepEqual(calls, [0]);
     assert.deepEqual(
       (await idsOf([batch(null, [])], { signal: AbortSignal.abort("before") })).error,
       "before",
@@ -148,8 +158,11 @@ describe("probe() of the SDK", () => {
     await assert.rejects(probe(server.url, FAST), limited);
     await assert.rejects(probe(server.url, FAST), { code: "HTTP", status: 200 });
     await assert.rejects(probe(server.url, FAST), { code: "NETWORK" });
-    const signal = AbortSignal.timeout(50);
-    await assert.rejects(probe(server.url, { ...FAST, signal }), { name: "TimeoutError" });
+    const abort = new AbortController();
+    const probing = probe(server.url, { ...FAST, signal: abort.signal });
+    await server.changes.until(() => server.calls.length === 4, "the fourth call");
+    abort.abort("enough");
+    await assert.rejects(probing, (reason) => reason === "enough");
     assert.throws(() => probe(server.url, { videoId: "" }), TypeError);
     await server.untilClosed();
   });

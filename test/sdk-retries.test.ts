@@ -1,8 +1,17 @@
 /** What a chat of the SDK does after each kind of failure, and when. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type Clock, systemClock } from "../client/clock.ts";
 import { type ChatError, type ChatOptions, chat } from "../client/index.ts";
+import { chatBy } from "../client/room.ts";
 import { Retries } from "../client/waiting.ts";
+import {
+  AnsweringFetch,
+  busy,
+  silent,
+  streamed,
+  type Answer as VirtualAnswer,
+} from "./support/answering-fetch.ts";
 import {
   type Answer,
   AnsweringServer,
@@ -14,16 +23,17 @@ import {
   refuses,
   streams,
 } from "./support/answering-server.ts";
+import { FakeClock } from "./support/fake-clock.ts";
 
 const FAST = { videoId: "v", backoff: { baseMs: 1 } };
 const WHOLE = streams(init(0), messages(1, 3), END);
 
 /** What the loop was given, with each failure that was asked about. */
-async function follow(url: string, options: Partial<ChatOptions> = {}) {
+async function follow(url: string, options: Partial<ChatOptions> = {}, clock: Clock = systemClock) {
   const failures: ChatError[] = [];
   const retry = (error: ChatError) => void failures.push(error);
   const cursors: number[] = [];
-  for await (const { cursor } of chat(url, { ...FAST, retry, ...options })) cursors.push(cursor);
+  for await (const { cursor } of chatBy(clock, url, { ...FAST, retry, ...options })) cursors.push(cursor);
   return { cursors, failures, codes: failures.map(({ code, status }) => [code, status]) };
 }
 
@@ -108,25 +118,6 @@ describe("a chat of the SDK that fails for a while", () => {
     assert.equal(server.calls[1]?.lastEventId, "10");
   });
 
-  it("gives up a connection that brings no byte for idleMs, but not one that brings keepalives", async () => {
-    const keepsAlive: Answer = async (response, call) => {
-      streams(init(0))(response, call);
-      for (let sent = 0; sent < 8; sent++) {
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        response.write(": keepalive\n\n");
-      }
-      response.write(message(1));
-    };
-    await using server = await AnsweringServer.start(() => {}, keepsAlive, streams(init(1), END));
-    const { cursors, failures } = await follow(server.url, { idleMs: 150 });
-    assert.deepEqual(cursors, [1]);
-    assert.deepEqual(
-      failures.map(({ code, message }) => [code, message]),
-      Array(2).fill(["NETWORK", "No byte has come for 150 ms."]),
-    );
-    await server.untilClosed();
-  });
-
   it("asks retry on every failure, and does as it says", async () => {
     const refusal = refuses(404, { code: "NO_LIVE_CHAT", message: "none" });
     await using server = await AnsweringServer.start(
@@ -147,44 +138,6 @@ describe("a chat of the SDK that fails for a while", () => {
       ["NETWORK", 0],
       ["HTTP", 1],
     ]);
-  });
-
-  it("counts anew after 5 s of an open stream that brings nothing", async () => {
-    const opensFor5s: Answer = (response, call) => {
-      streams(init(0))(response, call);
-      setTimeout(() => response.destroy(), 5100);
-    };
-    await using server = await AnsweringServer.start(refuses(503, ""), cuts(init(0)), opensFor5s, WHOLE);
-    const attempts: number[] = [];
-    await follow(server.url, { retry: (_, attempt) => attempts.push(attempt) });
-    assert.deepEqual(attempts, [0, 1, 0]);
-  });
-
-  it("never comes back before Retry-After, whatever retry says", async () => {
-    await using server = await AnsweringServer.start(refuses(429, "", { "retry-after": "1" }), WHOLE);
-    await follow(server.url, { retry: () => 0 });
-    assert.ok((server.waits[0] ?? 0) >= 1000);
-  });
-
-  it("reads Retry-After in seconds and as a date", async () => {
-    const date = new Date(Date.now() + 60_000).toUTCString();
-    for (const [header, minMs, maxMs] of [
-      ["7", 7000, 7000],
-      [date, 50_000, 60_000],
-    ] as const) {
-      await using server = await AnsweringServer.start(refuses(503, "", { "retry-after": header }));
-      await assert.rejects(
-        follow(server.url, { retry: () => false }),
-        ({ retryAfterMs = 0 }: ChatError) => retryAfterMs >= minMs && retryAfterMs <= maxMs,
-      );
-    }
-  });
-
-  it("waits as the stream asks, unless it is given a base of its own", async () => {
-    await using server = await AnsweringServer.start(cuts("retry: 100\n\n", init(0)), WHOLE);
-    await follow(server.url, { backoff: {} });
-    const [wait = 0] = server.waits;
-    assert.ok(wait >= 50 && wait < 1000, `${wait} ms`);
   });
 
   it("shows its states", async () => {
@@ -213,6 +166,73 @@ describe("a chat of the SDK that fails for a while", () => {
   });
 });
 
+describe("a chat of the SDK, in time", () => {
+  const RETRY_MS = 2250; // three quarters of 3 s: the chance is a half
+
+  /** Follows the answers for so long, and at their default waits. */
+  async function play(
+    forMs: number,
+    answersBy: (clock: FakeClock) => VirtualAnswer[],
+    options: Partial<ChatOptions> = {},
+  ) {
+    const clock = new FakeClock();
+    const { fetch, calls } = new AnsweringFetch(clock, ...answersBy(clock), streamed(clock, init(0), END));
+    const following = follow("http://relay", { backoff: {}, fetch, ...options }, clock);
+    await clock.advance(forMs);
+    return { ...(await following), calls };
+  }
+
+  it("gives up a connection that brings no byte for 45 s, whether it has opened or not", async () => {
+    const { calls, failures } = await play(100_000, (clock) => [silent, streamed(clock, init(0), 90_000)]);
+    assert.deepEqual(calls, [0, 45_000 + RETRY_MS, 2 * (45_000 + RETRY_MS)]);
+    assert.deepEqual(
+      failures.map(({ code, message }) => [code, message]),
+      Array(2).fill(["NETWORK", "No byte has come for 45000 ms."]),
+    );
+  });
+
+  it("keeps a connection that brings keepalives alone", async () => {
+    const keepalives = Array<(string | number)[]>(10).fill([44_999, ": keepalive\n\n"]).flat();
+    const { calls, codes } = await play(500_000, (clock) => [streamed(clock, ...keepalives, END)]);
+    assert.deepEqual([calls, codes], [[0], []]);
+  });
+
+  for (const [openMs, thirdAttempt] of [
+    [4999, 2],
+    [5000, 0],
+  ] as const) {
+    it(`counts ${openMs} ms of an open stream that brings nothing as attempt ${thirdAttempt}`, async () => {
+      const attempts: number[] = [];
+      await play(30_000, (clock) => [busy(), streamed(clock, init(0)), streamed(clock, init(0), openMs)], {
+        retry: (_, attempt) => void attempts.push(attempt),
+      });
+      assert.deepEqual(attempts, [0, 1, thirdAttempt]);
+    });
+  }
+
+  it("never comes back before Retry-After, in seconds or as a date, whatever retry says", async () => {
+    const asked: unknown[] = [];
+    const { calls } = await play(
+      100_000,
+      (clock) => [busy("7"), () => busy(new Date(clock.now() + 60_000).toUTCString())()],
+      { retry: ({ retryAfterMs }) => asked.push(retryAfterMs) * 0 },
+    );
+    assert.deepEqual(
+      [calls, asked],
+      [
+        [0, 7000, 67_000],
+        [7000, 60_000],
+      ],
+    );
+  });
+
+  it("waits as the stream asks, unless it is given a base of its own", async () => {
+    const cut = (clock: FakeClock) => [streamed(clock, "retry: 100\n\n", init(0))];
+    assert.deepEqual((await play(1000, cut)).calls, [0, 75]);
+    assert.deepEqual((await play(1000, cut, { backoff: { baseMs: 40 } })).calls, [0, 30]);
+  });
+});
+
 describe("the waits between tries", () => {
   const failure = { code: "NETWORK" } as ChatError;
   const waitsOf = (retries: Retries, count: number) =>
@@ -223,7 +243,7 @@ describe("the waits between tries", () => {
       [{}, 3000, 30_000],
       [{ baseMs: 10, maxMs: 50 }, 10, 50],
     ] as const) {
-      const retries = new Retries({ backoff });
+      const retries = new Retries({ backoff }, systemClock);
       for (let round = 0; round < 50; round++) {
         for (const [n, wait] of waitsOf(retries, 6).entries()) {
           const full = Math.min(maxMs, baseMs * 2 ** n);
@@ -235,7 +255,18 @@ describe("the waits between tries", () => {
   });
 
   it("stay finite after thousands of failures, and where retry gives no number", () => {
-    const retries = new Retries({ retry: () => Number.NaN, backoff: { baseMs: 0 } });
+    const retries = new Retries({ retry: () => Number.NaN, backoff: { baseMs: 0 } }, systemClock);
     assert.deepEqual(new Set(waitsOf(retries, 2000)), new Set([0]));
+  });
+
+  it("are as long as they are asked for, and leave no timer where they are cut short", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = timers();
+    const abort = new AbortController();
+    const longest = systemClock.sleep(2 ** 40, abort.signal);
+    await Promise.race([systemClock.sleep(5), longest.then(() => assert.fail("it did not wait"))]);
+    abort.abort("enough");
+    await assert.rejects(longest, (reason) => reason === "enough");
+    assert.equal(timers(), before);
   });
 });

@@ -1,12 +1,13 @@
 /** A chat of the SDK on the service itself: nothing is lost and nothing comes twice, whatever happens in between. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { Line } from "../chaos/line.ts";
 import { chat } from "../client/index.ts";
+import { chatBy } from "../client/room.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { AnsweringServer, END, init, message } from "./support/answering-server.ts";
+import { AnsweringFetch } from "./support/answering-fetch.ts";
+import { END, init, messages } from "./support/answering-server.ts";
+import { FakeClock } from "./support/fake-clock.ts";
 import { startRelay } from "./support/relay.ts";
 import { startProcess } from "./support/relay-process.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -70,53 +71,72 @@ describe("a chat of the SDK on the service", () => {
   });
 });
 
-/** 100,000 messages, cut off wherever the reader takes none for 100 ms. */
-async function startFlood(count: number): Promise<AnsweringServer> {
-  return AnsweringServer.start(async (response, { lastEventId = "0" }) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.write(init(Number(lastEventId)));
-    for (let cursor = Number(lastEventId) + 1; cursor <= count && !response.destroyed; cursor++) {
-      if (response.write(message(cursor, { padding: "x".repeat(200) }))) continue;
-      const signal = AbortSignal.timeout(100);
-      await once(response, "drain", { signal }).catch(() => response.socket?.resetAndDestroy());
-    }
-    response.end(END);
-  });
+/** A stream without sockets: `next` makes each piece when it is asked for, and ends it with `undefined`. */
+function pulled(next: (asked: number) => string | undefined): Response {
+  let asked = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const text = next(asked++);
+    if (text === undefined) controller.close();
+    else controller.enqueue(new TextEncoder().encode(text));
+  };
+  const headers = { "content-type": "text/event-stream" };
+  return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers });
 }
 
 describe("a loop that is slower than the chat", () => {
-  it("is cut off, resumes, and is handed out 100,000 messages once each", { timeout: 60_000 }, async () => {
-    await using server = await startFlood(100_000);
-    let expected = 1;
-    for await (const { cursor } of chat(server.url, { ...FAST, idleMs: 3000 })) {
-      assert.equal(cursor, expected++);
-      if (cursor % 25_000 === 0) await pause(400);
-    }
-    assert.equal(expected, 100_001);
-    assert.ok(server.calls.length > 1, "it was never cut off");
+  it("is cut off, resumes, and is handed out 100,000 messages once each", async () => {
+    const clock = new FakeClock();
+    const opened: number[] = [];
+    let tookAt = 0;
+    /** Is cut off where nothing was taken for 100 ms. */
+    const fetch: typeof globalThis.fetch = async (_, options) => {
+      let sent = Number(new Headers(options?.headers).get("last-event-id") ?? 0);
+      opened.push(sent);
+      tookAt = clock.monotonic();
+      return pulled((asked) => {
+        if (asked === 0) return init(sent);
+        if (sent === 100_000) return END;
+        if (clock.monotonic() - tookAt > 100) return undefined;
+        tookAt = clock.monotonic();
+        sent += 100;
+        return messages(sent - 99, sent);
+      });
+    };
+    const read = async () => {
+      let expected = 1;
+      for await (const { cursor } of chatBy(clock, "http://relay", { ...FAST, fetch })) {
+        assert.equal(cursor, expected++);
+        if (cursor % 25_000 === 0) await clock.sleep(400);
+      }
+      assert.equal(expected, 100_001);
+    };
+    const reading = read();
+    await clock.advance(5000);
+    await reading;
+    assert.equal(opened.length, 4, `connections began after ${opened}`);
   });
 
   it("is read ahead of by some 1,000 messages, and its connection is not idle meanwhile", async () => {
+    const clock = new FakeClock();
     let sent = 0;
-    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-      const text = sent === 0 ? init(0) : Array.from({ length: 10 }, (_, n) => message(sent + n)).join("");
-      sent += sent === 0 ? 1 : 10;
-      controller.enqueue(new TextEncoder().encode(text));
+    const stream = pulled((asked) => {
+      if (asked === 0) return init(0);
+      sent += 10;
+      return messages(sent - 9, sent);
+    });
+    const { fetch, calls } = new AnsweringFetch(clock, () => stream);
+    const read = async () => {
+      let received = 0;
+      for await (const _ of chatBy(clock, "http://relay", { ...FAST, fetch })) {
+        received += 1;
+        await clock.sleep(60_000); // longer than a connection may be idle
+        assert.ok(sent < received + 1100, `${sent} sent, ${received} handed out`);
+        if (received === 20) break;
+      }
     };
-    let opened = 0;
-    const fetch: typeof globalThis.fetch = async () => {
-      opened += 1;
-      const headers = { "content-type": "text/event-stream" };
-      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers });
-    };
-    const room = chat("http://relay.example", { videoId: "v", fetch, idleMs: 20 });
-    let received = 0;
-    for await (const _ of room) {
-      received += 1;
-      if (received > 5) await pause(5);
-      if (received === 20) break;
-      assert.ok(sent < received + 1100, `${sent} sent, ${received} handed out`);
-    }
-    assert.deepEqual([opened, sent > 900], [1, true]);
+    const reading = read();
+    await clock.advance(20 * 60_000);
+    await reading;
+    assert.deepEqual([calls, sent > 900], [[0], true]);
   });
 });

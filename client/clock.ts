@@ -1,0 +1,40 @@
+/** Time and chance as the SDK sees them: handed in, so that a test can own both. */
+
+export interface Clock {
+  /** Wall time in milliseconds since 1970: what a date in an answer is compared with. */
+  now(): number;
+  /** Milliseconds on a clock that never jumps. */
+  monotonic(): number;
+  /** Resolves after `ms`, however long that is; rejects with the signal's reason when it aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Uniform in [0, 1). */
+  random(): number;
+}
+
+/** The longest that a timer can be set to. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout>;
+      const abort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const wait = (leftMs: number) => {
+        const nextMs = Math.min(leftMs, MAX_TIMER_MS);
+        timer = setTimeout(() => {
+          if (nextMs < leftMs) return wait(leftMs - nextMs);
+          signal?.removeEventListener("abort", abort);
+          resolve();
+        }, nextMs);
+      };
+      if (signal?.aborted) return reject(signal.reason);
+      signal?.addEventListener("abort", abort, { once: true });
+      wait(ms);
+    }),
+  random: () => Math.random(),
+};
