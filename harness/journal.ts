@@ -27,6 +27,12 @@ export class Journal {
     this.counts.set(name, (this.counts.get(name) ?? 0) + times);
   }
 
+  /** A branch was taken. */
+  mark(mark: string): undefined {
+    this.note(`mark ${mark}`);
+    this.count(mark);
+  }
+
   /** The first one stands: what follows it may follow from it. */
   violate(videoId: string, what: string): void {
     if (this.violation) return;

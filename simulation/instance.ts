@@ -67,9 +67,10 @@ export class Instance {
       this.pausedUntil = 0;
       upstreamJudge.lifeEnds(instance);
       try {
+        const telemetry = new Telemetry(log);
+        telemetry.mark = (mark) => journal.mark(mark);
         this.life = await Life.begin({
-          ...{ config, scheduler, network, storage, instance },
-          telemetry: new Telemetry(log),
+          ...{ config, scheduler, network, storage, instance, telemetry },
           ...(aheadMs === undefined ? {} : { aheadMs }),
         });
         this.peek = this.life.peek;

@@ -11,6 +11,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { commandLine } from "../chaos/command-line.ts";
+import { MARKS } from "../src/telemetry/marks.ts";
 import type { Report } from "./child.ts";
 import { CLUSTER_FAULT_KINDS } from "./cluster-events.ts";
 import { FAULT_KINDS } from "./events.ts";
@@ -31,6 +32,8 @@ const { values } = commandLine({
 
 /** From so many seeds on every kind of fault must have fired. */
 const SEEDS_FOR_ALL_KINDS = 20;
+/** From so many seeds on every mark must have been reached, where seeds draw how many instances there are. */
+const SEEDS_FOR_ALL_MARKS = 1000;
 /** What is left over of a run goes with its process: some fifty megabytes, which slow those down that follow. */
 const SEEDS_PER_PROCESS = 10;
 /** A run makes much that soon goes: with little collecting of it, by the one thread, it takes a twelfth less CPU time. */
@@ -72,7 +75,7 @@ const kinds = [
   ...(queue.every(inCluster) ? [] : FAULT_KINDS),
   ...(queue.some(inCluster) ? CLUSTER_FAULT_KINDS : []),
 ];
-const counts = new Map(kinds.map((kind) => [kind, 0]));
+const counts = new Map([...kinds, ...MARKS].map((kind) => [kind, 0]));
 let failures = 0;
 const beganAt = performance.now();
 const total = queue.length;
@@ -88,10 +91,16 @@ for (const [name, count] of counts) process.stdout.write(`${String(count).padSta
 process.stdout.write(
   `${total} seeds of ${minutes} minutes in ${seconds.toFixed(1)} s: ${(total / seconds).toFixed(2)} a second\n`,
 );
+const isForMarks = total >= SEEDS_FOR_ALL_MARKS && instances === undefined;
+const unmarked = MARKS.filter((mark) => counts.get(mark) === 0);
+if (unmarked.length > 0)
+  process.stdout.write(
+    `\n${isForMarks ? "FAILED " : ""}these marks were never reached: ${unmarked.join(", ")}\n`,
+  );
 const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : kinds.filter((kind) => counts.get(kind) === 0);
 if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: ${unseen.join(", ")}\n`);
 process.stdout.write(`\n${failures} of ${total} seeds failed\n`);
-process.exit(failures + unseen.length > 0 ? 1 : 0);
+process.exit(failures + unseen.length > 0 || (isForMarks && unmarked.length > 0) ? 1 : 0);
 
 /** Plays seeds of the queue in a process of their own, and in another after some, until there is none left. */
 async function work(): Promise<void> {

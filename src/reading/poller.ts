@@ -75,7 +75,11 @@ export class Poller {
     this.#parts = parts;
     this.#quiet = new QuietChat(settings.quietMs, clock.monotonic());
     this.#position = start.position;
-    this.#unread = new Unread(settings.windowMs, this.#isReplay, start, start.intervalMs > 0, clock);
+    this.#unread = new Unread(start, start.intervalMs > 0, {
+      ...parts,
+      ...settings,
+      isReplay: this.#isReplay,
+    });
     this.#pace = new Pace(videoId, this.#isReplay, start.intervalMs, parts);
     this.#startedAt = start.startedAt;
     this.#progressedAt = start.answeredAt;
@@ -141,7 +145,10 @@ export class Poller {
       if (refreshed) return refreshed;
       return await this.#poll(options);
     } catch (error) {
-      if (isUnavailable(error)) return { delayMs: this.#parts.settings.pollMinMs }; // the lease cannot be proved
+      if (isUnavailable(error)) {
+        this.#parts.telemetry.mark("poll: lease not proved");
+        return { delayMs: this.#parts.settings.pollMinMs };
+      }
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
@@ -202,6 +209,7 @@ export class Poller {
         egress.liveChat.backlog(this.#videoId, batch.position, own),
       ),
     );
+    telemetry.mark(page ? "late: completed from its page" : "late: page not given");
     if (!page) return batch; // better some of it than none
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
     // Anything inside the upstream's window is in the answer, so any cut-off inside the window works. The answer may have
@@ -223,13 +231,13 @@ export class Poller {
     const page = await this.#optional(options, (own) =>
       egress.liveChat.reopen(this.#videoId, this.#position, own),
     );
-    if (page?.position.chatType !== this.#position.chatType) return undefined;
-    if (await appender.holdsAll(page.items, options.signal)) return undefined;
+    if (page?.position.chatType !== this.#position.chatType) return telemetry.mark("quiet: page not given");
+    if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
     telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
     this.#unread.reason = "unreachable";
     this.#unread.keepPage(page, true);
     const answer = await this.#optional(options, (own) => egress.liveChat.poll(page.position, own));
-    return answer?.kind === "batch" ? this.#take(answer, options) : undefined;
+    return answer?.kind === "batch" ? this.#take(answer, options) : telemetry.mark("quiet: no answer");
   }
 
   /** What the upstream gives soon enough: a room that waits longer loses what is said meanwhile. */
@@ -241,6 +249,7 @@ export class Poller {
   #beginAnew(why: MoveReason): void {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
+    this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
     if (!this.#isReplay) this.#lostBecause = `another egress is used (${why})`;
     this.#unread.reason = why;
   }
@@ -269,6 +278,7 @@ export class Poller {
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
     const { lastPage } = this.#unread;
     if (!lastPage) return;
+    this.#parts.telemetry.mark("pages: stored alone");
     this.#startedAt = lastPage.startedAt; // later calls have brought nothing
     await this.#append(this.#unread.pagesAlone(), this.#position, signal);
   }
@@ -276,6 +286,7 @@ export class Poller {
   /** An answer without chat ends a replay; of a live chat a page decides. */
   async #onNoChat(signal: AbortSignal): Promise<Next> {
     if (this.#isReplay) return this.#end(signal);
+    this.#parts.telemetry.mark("poll: answer without chat");
     return this.#onTokenRefused(new UpstreamError("expired", "an answer without chat"), signal);
   }
 
@@ -284,7 +295,10 @@ export class Poller {
     this.#parts.egress.answered();
     this.#lostBecause = why.message;
     this.#unread.reason = "unreachable";
-    if (!this.#hasProgressed) return this.#countFailure(why, signal);
+    if (!this.#hasProgressed) {
+      this.#parts.telemetry.mark("poll: token lost twice");
+      return this.#countFailure(why, signal);
+    }
     this.#hasProgressed = false;
     return { delayMs: 0 };
   }
@@ -308,6 +322,7 @@ export class Poller {
     telemetry.pollFailed(this.#videoId, this.#failures, why.message);
     const failingForMs = clock.monotonic() - this.#progressedAt;
     if (this.#failures >= settings.maxFailures && failingForMs >= settings.failingMs) {
+      telemetry.mark("poll: room given up");
       await this.#appendPendingPages(signal);
       const code = why instanceof RelayError ? why.code : "UPSTREAM_ERROR";
       const message = `${why.message} (the chat could not be read ${this.#failures} times in a row)`;

@@ -3,6 +3,8 @@
  * the fresh pages that stand for a lost token, until the answer that follows them comes.
  */
 import type { CallTimes, Clock } from "../clock.ts";
+import type { Marker } from "../telemetry/marks.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Batch, Page } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
@@ -18,6 +20,13 @@ interface Read {
   batches(items: readonly Item[]): readonly ReadBatch[];
 }
 
+interface UnreadParts {
+  windowMs: number;
+  isReplay: boolean;
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
 export class Unread {
   /** Why nobody reads just now, if the next answer comes late. */
   reason: Gap["reason"] = "down";
@@ -25,12 +34,14 @@ export class Unread {
   readonly #isReplay: boolean;
   readonly #lateness: Lateness;
   readonly #rate: RecentRate;
+  readonly #mark: Marker;
   /** What fresh pages showed, until the answer that follows them comes: it and the last page are one list. */
   #pages: readonly FreshPage[] = [];
 
   /** `last`: the times of the answer that the reading goes on from; `isFresh`: whether it was read just now. */
-  constructor(windowMs: number, isReplay: boolean, last: CallTimes, isFresh: boolean, clock: Clock) {
+  constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: UnreadParts) {
     this.#windowMs = windowMs;
+    this.#mark = telemetry.mark;
     this.#isReplay = isReplay;
     this.#lateness = new Lateness(windowMs, clock, last);
     this.#rate = new RecentRate(isFresh, clock.monotonic());
@@ -48,11 +59,8 @@ export class Unread {
   /** A fresh page was loaded. `wasMute`: whether its old token brought nothing for long, so that nothing tells of the rate. */
   keepPage(page: Page, wasMute = false): void {
     const { gap, unreadMs } = this.#before(page);
-    this.#pages = withPage(this.#pages, {
-      ...page,
-      gap,
-      unreadMs: wasMute ? Number.POSITIVE_INFINITY : unreadMs,
-    });
+    const fresh = { ...page, gap, unreadMs: wasMute ? Number.POSITIVE_INFINITY : unreadMs };
+    this.#pages = withPage(this.#pages, fresh, this.#mark);
   }
 
   /** An answer came. `intervalMs`: how long after the last one it was to come. */
@@ -61,7 +69,8 @@ export class Unread {
     const before = this.#before(answer);
     const late = this.#lateness.observe(answer, intervalMs);
     if (pages.length > 0) {
-      return { late: undefined, batches: (items) => withAnswer(pages, items, before, this.#mayMiss) };
+      const batches = (items: readonly Item[]) => withAnswer(pages, items, before, this.#mayMiss, this.#mark);
+      return { late: undefined, batches };
     }
     const after = late && this.#gapSince(late.sinceMs);
     return { late, batches: (items) => [{ items, after }] };

@@ -264,8 +264,12 @@ export class Entry {
     owned.over().then(
       () => this.#afterEnd(owned),
       (error) => {
-        if (this.owned === owned && isFenced(error)) return this.#giveWay(owned);
-        if (this.#handedOn === owned && isFenced(error)) return; // it is followed already
+        const { mark } = this.#parts.telemetry;
+        if (this.owned === owned && isFenced(error)) {
+          mark("room: fenced while it is read");
+          return this.#giveWay(owned);
+        }
+        if (this.#handedOn === owned && isFenced(error)) return mark("room: fenced after it was handed on");
         owned.room.broken(error);
         if (this.owned === owned) this.#vacate();
         owned.abandon();

@@ -45,7 +45,7 @@ export class FollowedRoom {
    * `UnreadablePosition`.
    */
   async takenOver(host: Pick<EntryHost, "roomsRead" | "stopped">): Promise<OwnedRoom | undefined> {
-    const { clock, egresses, store } = this.#parts;
+    const { clock, egresses, store, telemetry } = this.#parts;
     const { videoId } = this.room;
     const over = AbortSignal.any([this.#left.signal, host.stopped]);
     await clock.sleep(this.#restMs, over).catch(() => {});
@@ -56,9 +56,11 @@ export class FollowedRoom {
         await clock.sleep(clock.random() * SPREAD_MS + host.roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.takeUp(videoId, this.#parts, this.room);
         if (owned) return owned;
+        telemetry.mark("take-over: another one was first");
       } catch (error) {
         if (over.aborted) return undefined;
         if (!isUnavailable(error)) throw error;
+        telemetry.mark("take-over: store fails");
         await clock.sleep(RETRY_MS, over).catch(() => {});
       }
     }

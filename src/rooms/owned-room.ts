@@ -18,6 +18,7 @@ import { backfillCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "../serving/room.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
+import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Opening } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
@@ -50,6 +51,7 @@ export class OwnedRoom {
   readonly #hold: Hold;
   readonly #appender: Appender;
   readonly #clock: Clock;
+  readonly #mark: Marker;
   readonly #windDown = new AbortController();
   readonly #stop = new AbortController();
   readonly #reading: Promise<void>;
@@ -80,8 +82,15 @@ export class OwnedRoom {
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
     // Another instance had it while this one waited, and left it.
-    if (isGoingOn(hold.room, parts)) return { owned: OwnedRoom.#resume(hold, hold.room, parts) };
-    if (hold.room && !isReadable(hold.room)) parts.telemetry.checkpointUnreadable(videoId);
+    const { telemetry } = parts;
+    if (isGoingOn(hold.room, parts)) {
+      telemetry.mark("room: read by another one meanwhile");
+      return { owned: OwnedRoom.#resume(hold, hold.room, parts) };
+    }
+    if (hold.room && !isReadable(hold.room)) {
+      telemetry.mark("room: checkpoint unreadable");
+      telemetry.checkpointUnreadable(videoId);
+    }
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
       return await OwnedRoom.#bootstrap(hold, assertPlace, egress, parts, signal);
@@ -124,7 +133,7 @@ export class OwnedRoom {
     const unread = { ...page, gap: gap(readAt, reasonFor(hold.room?.end)), unreadMs };
     const isShort = unreadBetween(page, first) <= settings.windowMs;
     const after = { gap: gap(page.wallAt, "unreachable"), isShort };
-    const batches = withAnswer([unread], first.items, after, () => true);
+    const batches = withAnswer([unread], first.items, after, () => true, telemetry.mark);
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.name });
     const history = new Set(
@@ -176,6 +185,7 @@ export class OwnedRoom {
     this.#hold = hold;
     this.#appender = appender;
     this.#clock = parts.clock;
+    this.#mark = parts.telemetry.mark;
     this.egress = egress;
     const isRecorded = parts.settings.recorded.has(hold.videoId);
     const rankedMs = (isQuiet: boolean) =>
@@ -203,6 +213,7 @@ export class OwnedRoom {
       await this.#appender.finish(end, limit.signal);
     } catch (error) {
       if (!limit.signal.aborted && !isFenced(error)) throw error;
+      this.#mark("release: not stored");
     }
   }
 

@@ -7,6 +7,7 @@ import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import type { Logger } from "./log.ts";
+import type { Marker } from "./marks.ts";
 import { createMetrics, createSharedMetrics, type MetricSources, type StoreOperation } from "./metrics.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
@@ -30,6 +31,8 @@ export interface ReaderBug {
 
 export class Telemetry {
   readonly log: Logger;
+  /** Called where a rare branch is taken. */
+  mark: Marker = () => {};
   /** What gauges read; each part of the service sets its own. */
   readonly sources: MetricSources = { egresses: new Map() };
   readonly #metrics = createMetrics(this.sources);

@@ -96,7 +96,8 @@ export class Appender {
 
   /** Closes the room in the store, where it is not closed yet. Rejects as `append` does. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    if (this.#isFinished) return; // its chat was over just when it was let go of
+    // Its chat was over just when it was let go of.
+    if (this.#isFinished) return this.#parts.telemetry.mark("finish: finished already");
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
     this.#isFinished = true;
   }
@@ -105,7 +106,7 @@ export class Appender {
     const memory = this.#memory;
     const items = batches.flatMap((batch) => batch.items);
     const isSuspect = memory.gap !== undefined || batches.some(({ after }) => after);
-    const { clock, settings } = this.#parts;
+    const { clock, settings, telemetry } = this.#parts;
     const ids = new Set([
       ...idsToLookUp(items, memory),
       ...(isSuspect ? items.flatMap(formsOf) : []),
@@ -121,6 +122,9 @@ export class Appender {
       ...showGaps(batches, resolved.messages, held, memory.gap, at),
       overwriting: [],
     };
+    if (entries.shown.length > 0) telemetry.mark("gap: shown");
+    else if (entries.gap) telemetry.mark("gap: waits for a message");
+    else if (isSuspect) telemetry.mark("gap: in vain");
     if (!settings.isBlanking) return entries;
     return { ...entries, ...(await blankDeleted(entries.messages, held, (by) => this.#find(by), clock)) };
   }
@@ -144,6 +148,7 @@ export class Appender {
     const encoded = messages.map(encodeMessage);
     const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;
+    if (added.length < messages.length) telemetry.mark("append: holds some of it already");
     const types = new Map(messages.map(({ id, type }) => [id, type]));
     telemetry.appended(added.map(({ id }) => types.get(id) ?? ""));
     return added;
@@ -170,14 +175,18 @@ export class Appender {
    * what it had acknowledged: cursors would be given out twice.
    */
   async #foundFinished(): Promise<boolean> {
+    const { store, telemetry } = this.#parts;
     const { videoId } = this.#claim;
-    const record = await this.#parts.store.getRoom(videoId);
+    telemetry.mark("append: outcome unknown");
+    const record = await store.getRoom(videoId);
     if (!record) return false;
     if (record.head < this.#head)
       throw new StoreError(
         "fenced",
         `room ${videoId}: the store ends at ${record.head}, before ${this.#head}`,
       );
+    if (record.head > this.#head) telemetry.mark("append: had happened all the same");
+    if (record.end) telemetry.mark("append: room was finished all the same");
     this.#head = record.head;
     return record.end !== null;
   }

@@ -86,6 +86,7 @@ export function memoryOf(
   if (!room || !isReadable(room)) return { ...NO_MEMORY, gap: undefined };
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
   if (memory) return memory;
+  telemetry.mark("room: memory unreadable");
   telemetry.checkpointUnreadable(room.videoId);
   const sinceMs = clock.now() - lastReadAgoMs(room);
   return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" } };

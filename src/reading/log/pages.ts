@@ -4,6 +4,7 @@
  * be missing between the two.
  */
 import type { CallTimes } from "../../clock.ts";
+import type { Marker } from "../../telemetry/marks.ts";
 import { mergeInOrder } from "../../upstream/order.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
@@ -32,14 +33,21 @@ export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
 }
 
 /** The pages with one more. A page without chat messages proves nothing: it becomes one with the page after it. */
-export function withPage(pages: readonly FreshPage[], page: FreshPage): readonly FreshPage[] {
+export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Marker): readonly FreshPage[] {
   const last = pages.at(-1);
   if (!last) return [page];
   const before = pages.slice(0, -1);
   const merged = { ...page, items: mergeInOrder(last.items, page.items) };
-  if (!lastOf([last])) return withPage(before, merged);
+  if (!lastOf([last])) {
+    mark("pages: a mute one is a part of the next");
+    return withPage(before, merged, mark);
+  }
   const { gap, unreadMs } = last;
-  if (areJoined(last.items, page.items)) return [...before, { ...merged, gap, unreadMs }];
+  if (areJoined(last.items, page.items)) {
+    mark("pages: join");
+    return [...before, { ...merged, gap, unreadMs }];
+  }
+  mark("pages: do not join");
   return [...pages, page];
 }
 
@@ -52,16 +60,21 @@ export function withAnswer(
   answer: readonly Item[],
   { gap, isShort }: SpanBefore,
   mayMiss: MayMiss,
+  mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
   if (!last) return [{ items: answer, after: gap }];
   const before = pages.slice(0, -1);
   const merged = { ...last, items: mergeInOrder(last.items, answer) };
   if (!lastOf([last])) {
+    mark(isShort ? "answer: in time behind a mute page" : "answer: late behind a mute page");
     const page = isShort ? merged : { ...merged, gap: merged.gap ?? gap, unreadMs: Number.POSITIVE_INFINITY };
-    return toBatches(withPage(before, page), mayMiss);
+    return toBatches(withPage(before, page, mark), mayMiss);
   }
-  if (isShort || areJoined(last.items, answer)) return toBatches([...before, merged], mayMiss);
+  const isJoined = isShort || areJoined(last.items, answer);
+  if (!isShort)
+    mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
+  if (isJoined) return toBatches([...before, merged], mayMiss);
   return [...toBatches(pages, mayMiss), { items: answer, after: gap }];
 }
 

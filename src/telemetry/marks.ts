@@ -1,0 +1,46 @@
+/**
+ * Rare branches of reading and owning a room, each named where it is taken. A run of the service counts none of them; of
+ * the simulation's seeds some must take each, as a branch that none takes is held to nothing.
+ */
+export const MARKS = [
+  "append: outcome unknown",
+  "append: had happened all the same",
+  "append: room was finished all the same",
+  "append: holds some of it already",
+  "finish: finished already",
+  "gap: shown",
+  "gap: in vain",
+  "gap: waits for a message",
+  "pages: a mute one is a part of the next",
+  "pages: join",
+  "pages: do not join",
+  "answer: in time behind a mute page",
+  "answer: late behind a mute page",
+  "answer: late, and joins its page",
+  "answer: late, and does not join its page",
+  "poll: lease not proved",
+  "poll: token lost twice",
+  "poll: answer without chat",
+  "poll: room given up",
+  "late: completed from its page",
+  "late: page not given",
+  "quiet: page not given",
+  "quiet: nothing new",
+  "quiet: no answer",
+  "move: live chat needs a page",
+  "move: replay goes on",
+  "pages: stored alone",
+  "room: checkpoint unreadable",
+  "room: memory unreadable",
+  "room: read by another one meanwhile",
+  "room: fenced while it is read",
+  "room: fenced after it was handed on",
+  "release: not stored",
+  "take-over: store fails",
+  "take-over: another one was first",
+] as const;
+
+export type Mark = (typeof MARKS)[number];
+
+/** Is called where a branch is taken. */
+export type Marker = (mark: Mark) => undefined;
