@@ -218,6 +218,22 @@ export const EVENTS: Record<string, Event> = {
     world.journal.count("kills");
     await instance.kill(world.random.next() ** 2 * 30_000);
   }),
+  // Of a position that cannot be read an instance that follows the room says that it broke: it was to be upgraded first.
+  "another version": shared(0.5, async (world) => {
+    const { disk, cluster, random, journal } = world;
+    const instance = world.pickInstance();
+    if (!instance.life || !(disk || cluster)) return;
+    const isBack = instance.kill(random.next() * 10_000);
+    for (const { videoId } of world.rooms.filter(() => random.chance(0.5))) {
+      const part = cluster ? "gifts" : random.pick(["position", "gifts"]);
+      const change = (checkpoint: string) =>
+        JSON.stringify({ ...JSON.parse(checkpoint), [part]: "of another version" });
+      disk?.rewrite(videoId, change);
+      cluster?.store.rewrite(videoId, change);
+    }
+    journal.count("checkpoints of another version");
+    await isBack;
+  }),
   stop: shared(1, async (world) => {
     const instance = world.pickInstance();
     if (!instance.life) return;
@@ -253,6 +269,7 @@ export const FAULT_KINDS: readonly string[] = [
   "disk gone",
   "slow disk",
   "kills",
+  "checkpoints of another version",
   "stops",
   "viewers stalled",
   "viewers left",

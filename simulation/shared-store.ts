@@ -67,6 +67,12 @@ export class SharedStore implements Peek {
     return this.#rooms.get(videoId);
   }
 
+  /** Changes a room's checkpoint, whoever wrote it. */
+  rewrite(videoId: string, change: (checkpoint: string) => string): void {
+    const room = this.#rooms.get(videoId);
+    if (room?.checkpoint) room.checkpoint = change(room.checkpoint);
+  }
+
   async room(videoId: string) {
     const [row] = this.#room(videoId);
     return row && toRecord(row);
