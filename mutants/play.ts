@@ -40,20 +40,21 @@ export function judge(
   memory: Memory | undefined,
 ): Played {
   const { expects, test } = row;
-  const by = violations.find((violation) => new RegExp(expects).test(violation));
+  const expected = new RegExp(expects);
+  const by = violations.find((violation) => expected.test(violation));
   if (by === undefined) {
     const [other] = violations;
-    const seen = other ? `not by /${expects}/, but: ${shortened(other)}` : "by nothing";
+    const seen = other ? `not by /${expects}/, but: ${other.slice(0, MAX_CHARACTERS)}` : "by nothing";
     const before =
       memory && memory.caught !== "never" ? `; before it was caught by: ${memory.caught.by}` : "";
     return { failure: `caught ${seen}${before}` };
   }
   const version = versionOf(row);
-  if (test) return { caught: { version, by: shortened(by), seconds } };
+  if (test) return { caught: { version, by: shortened(by, expected), seconds } };
   // The simulation plays several seeds, and says which of them it was.
   const [, own, virtual, what = by] = /^seed (\d+), after ([\d.]+) s, (.*)$/.exec(by) ?? [];
   const virtualSeconds = virtual === undefined ? {} : { virtualSeconds: Number(virtual) };
-  const caught = { version, by: shortened(what), ...virtualSeconds, seconds };
+  const caught = { version, by: shortened(what, expected), ...virtualSeconds, seconds };
   return { seed: Number(own ?? seed), caught };
 }
 
@@ -80,6 +81,9 @@ function testArgs(file: string, name: string): readonly string[] {
   return ["--test", "--test-reporter=spec", `--test-name-pattern=${name}`, file];
 }
 
-function shortened(text: string): string {
-  return text.slice(0, MAX_CHARACTERS);
+/** With what was expected in it, wherever that stands. */
+function shortened(text: string, expected: RegExp): string {
+  const { index } = expected.exec(text) ?? { index: 0 };
+  const from = Math.max(0, index - MAX_CHARACTERS / 2);
+  return text.slice(from, from + MAX_CHARACTERS);
 }
