@@ -1,6 +1,7 @@
 /** What happens in a run, and how often: the faults of the upstream, of the way to it, of the disk and of the process. */
 import type { Failure } from "../src/simulator/faults.ts";
 import { WALLS } from "../src/simulator/pages.ts";
+import type { RoomJudge } from "./room-judge.ts";
 import { HOLD, PROBED, type World } from "./world.ts";
 
 /** Answers of a chat call that are not what they should be. */
@@ -24,6 +25,9 @@ const CHAT_FAILURES: Record<string, Failure> = {
   slow: { delayMs: 5000 },
   "in pieces": { drip: { bytes: 400, everyMs: 30 } },
 };
+
+/** What all chat calls of a room come to for a while. */
+const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
 
 const THROTTLINGS: Record<string, Failure> = {
   "429": { status: 429 },
@@ -80,6 +84,15 @@ function room(world: World) {
   return world.random.pick(world.liveRooms);
 }
 
+/** One at a time: of more than 200 messages in one interval some are gone before anybody could know. */
+function burst({ scheduler, random, journal }: World, judge: RoomJudge): void {
+  const now = scheduler.monotonic();
+  if (now < judge.burstHeldUntil) return;
+  judge.burstHeldUntil = now + 2 * HOLD.holdsMs;
+  judge.chat.say(20 + random.below(100));
+  journal.count("bursts");
+}
+
 /** Several rooms, whose tokens expire while their pages fail so. */
 async function withoutPages(world: World, name: string, as: Failure): Promise<void> {
   const rooms = new Set(Array.from({ length: 3 + world.random.below(4) }, () => room(world)));
@@ -95,6 +108,21 @@ export const EVENTS: Record<string, Event> = {
     const [name, as] = entry(world, CHAT_FAILURES);
     const times = 1 + world.random.below(3);
     await world.order(`chat ${name}`, { on: "get_live_chat", videoId: room(world).videoId, times, as });
+  }),
+  // Its pages are given, with more on them each time, and no answer follows them for long.
+  "dead chat": event(3, async (world) => {
+    const judge = room(world);
+    const as = world.random.pick(DEAD);
+    judge.chat.expireTokens();
+    const isOver = world.order("dead chats", {
+      on: "get_live_chat",
+      videoId: judge.videoId,
+      times: 1000,
+      as,
+    });
+    await world.scheduler.sleep(15_000);
+    burst(world, judge);
+    await isOver;
   }),
   throttling: shared(6, async (world) => {
     const [name, as] = entry(world, THROTTLINGS);
@@ -160,19 +188,19 @@ export const EVENTS: Record<string, Event> = {
     judge.chat.change({ holdsMs: 0 });
     journal.note(`silent ${judge.videoId}`);
     journal.count("tokens silent");
-    await scheduler.sleep(60_000 + world.random.next() * 60_000);
+    // A page is asked for after a minute, and twenty polls.
+    const until = scheduler.monotonic() + 60_000 + world.random.next() * 240_000;
+    const wall = world.random.pick(WALLS);
+    const isWalled = world.random.chance(0.3);
+    while (scheduler.monotonic() < until && !world.isCalm) {
+      if (isWalled)
+        await world.order(`wall ${wall}`, { on: PAGES, videoId: judge.videoId, times: 1000, as: wall });
+      else await scheduler.sleep(10_000);
+    }
     silence.to = scheduler.monotonic();
     judge.chat.change(HOLD);
   }),
-  // One at a time: of more than 200 messages in one interval some are gone before anybody could know.
-  burst: event(5, async (world) => {
-    const judge = room(world);
-    const now = world.scheduler.monotonic();
-    if (now < judge.burstHeldUntil) return;
-    judge.burstHeldUntil = now + 2 * HOLD.holdsMs;
-    judge.chat.say(20 + world.random.below(100));
-    world.journal.count("bursts");
-  }),
+  burst: event(5, async (world) => burst(world, room(world))),
   "chat over": event(0.6, async (world) => {
     if (world.liveRooms.length < 10) return;
     const judge = room(world);
@@ -252,6 +280,7 @@ export const FAULT_KINDS: readonly string[] = [
   ...OVER_SHAPES.map((shape) => `chats over ${shape}`),
   "address throttled",
   "address lost",
+  "dead chats",
   "tokens expired",
   "all tokens expired",
   "walls together",

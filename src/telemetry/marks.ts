@@ -7,7 +7,6 @@ export const MARKS = [
   "append: had happened all the same",
   "append: room was finished all the same",
   "append: holds some of it already",
-  "finish: finished already",
   "gap: shown",
   "gap: in vain",
   "gap: waits for a message",
@@ -40,7 +39,7 @@ export const MARKS = [
   "take-over: another one was first",
 ] as const;
 
-export type Mark = (typeof MARKS)[number];
+type Mark = (typeof MARKS)[number];
 
 /** Is called where a branch is taken. */
 export type Marker = (mark: Mark) => undefined;

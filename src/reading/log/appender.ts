@@ -96,8 +96,7 @@ export class Appender {
 
   /** Closes the room in the store, where it is not closed yet. Rejects as `append` does. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    // Its chat was over just when it was let go of.
-    if (this.#isFinished) return this.#parts.telemetry.mark("finish: finished already");
+    if (this.#isFinished) return; // its chat was over just when it was let go of
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
     this.#isFinished = true;
   }
