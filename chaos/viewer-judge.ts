@@ -3,7 +3,7 @@
  * one, each brings the message that was said, and a terminal frame comes only where the room is over.
  */
 import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
-import { Sequence } from "../harness/clients/sequence.ts";
+import { Sequence } from "../harness/sequence.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
 

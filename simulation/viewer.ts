@@ -6,6 +6,7 @@
 import type { Frame, FrameReader } from "../harness/frames.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
+import { Sequence } from "../harness/sequence.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import { FORMS, type Form } from "../src/serving/form.ts";
@@ -35,8 +36,6 @@ export interface ViewerParts {
 export class Viewer {
   readonly name: string;
   readonly room: RoomJudge;
-  /** The cursor of the last message that it has; undefined before the first connection. */
-  cursor: number | undefined;
   /** Comes and does not go any more. */
   isCalm = false;
   /** Why it is not connected. */
@@ -50,13 +49,18 @@ export class Viewer {
   #asked: number | undefined;
   #headWhenAsked = 0;
   #hasBegun = false;
-  #hasEnded = false;
+  readonly #sequence = new Sequence();
 
   constructor(name: string, parts: ViewerParts) {
     this.name = name;
     this.room = parts.room;
     this.#parts = parts;
     this.#form = FORMS[parts.random.chance(0.2) ? "detailed" : "plain"].bare;
+  }
+
+  /** Of the last message that it has; undefined before the first connection. */
+  get cursor(): number | undefined {
+    return this.#sequence.cursor;
   }
 
   /** Whether it watches its room just now. */
@@ -72,7 +76,8 @@ export class Viewer {
       await this.#watch();
       this.sink = undefined;
       const isOver = this.room.overSince < Number.POSITIVE_INFINITY;
-      const isPatient = this.isCalm ? this.#hasEnded && isOver : this.#hasEnded || random.chance(0.15);
+      const { hasEnded } = this.#sequence;
+      const isPatient = this.isCalm ? hasEnded && isOver : hasEnded || random.chance(0.15);
       await scheduler.sleep(isPatient ? random.next() * 120_000 : RETRY_MS * (0.5 + random.next()));
     }
   }
@@ -188,30 +193,24 @@ export class Viewer {
   /** Judges what was taken since the last time; the room's judge knows all that is durable by now. */
   judge(): void {
     for (const frame of this.#taken.splice(0)) {
-      if (frame.event === "init") this.#begin(parseObject(frame.data)?.cursor);
+      if (frame.event === "init") this.#begin(Number(parseObject(frame.data)?.cursor));
       else if (frame.event === "message") this.#message(frame);
       else this.#terminal(frame);
     }
   }
 
-  #begin(start: unknown): void {
-    const { base, head } = this.room;
-    const asked = this.#asked;
-    this.cursor = Number(start);
-    this.#hasEnded = false;
-    if (base === undefined || head === undefined) return;
-    if (!(this.cursor >= base && this.cursor <= head))
-      this.#violate(`begins after ${start}, in a room from ${base} to ${head}`);
-    const expected = asked === 0 ? base : asked;
+  #begin(start: number): void {
+    const { base = Number.NaN, head = Number.NaN } = this.room;
+    const expected = this.#asked === 0 ? base : this.#asked;
     const isOurs = expected !== undefined && expected >= base && expected <= this.#headWhenAsked;
-    if (isOurs && start !== expected) this.#violate(`asked for what follows ${asked}, begins after ${start}`);
+    this.#violate(this.#sequence.begin(start, isOurs ? expected : undefined));
+    if (start < base || start > head || Number.isNaN(start))
+      this.#violate(`begins after ${start}, in a room from ${base} to ${head}`);
   }
 
   #message({ cursor = Number.NaN, data }: Frame): void {
     const row = this.room.at(cursor);
-    if (this.#hasEnded) this.#violate(`is sent ${cursor} after its end`);
-    if (cursor !== (this.cursor ?? 0) + 1) this.#violate(`is sent ${cursor} after ${this.cursor}`);
-    this.cursor = cursor;
+    this.#violate(this.#sequence.next(cursor));
     if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
     const { body = "", details = "" } = row ?? {};
     const text = this.#form.shows === "plain" ? body : `${body.slice(0, -1)},"details":${details}}`;
@@ -223,8 +222,7 @@ export class Viewer {
 
   #terminal({ event, data }: Frame): void {
     const { journal, scheduler } = this.#parts;
-    if (this.#hasEnded) this.#violate(`is sent ${event} after its end`);
-    this.#hasEnded = true;
+    this.#violate(this.#sequence.end(event));
     journal.count(`frames ${event}`);
     const { head, overSince } = this.room;
     // A room that failed may have been opened again since, and hold more than what its last life's viewers are sent.
@@ -237,7 +235,7 @@ export class Viewer {
     }
   }
 
-  #violate(what: string): void {
-    this.#parts.journal.violate(this.room.videoId, `viewer ${this.name} ${what}`);
+  #violate(what: string | undefined): void {
+    if (what) this.#parts.journal.violate(this.room.videoId, `viewer ${this.name} ${what}`);
   }
 }

@@ -1,6 +1,6 @@
 /** All that one viewer was sent, over all its connections, and where it was told that it missed something. */
 import type { Observer } from "../../harness/clients/observer.ts";
-import { Sequence } from "../../harness/clients/sequence.ts";
+import { Sequence } from "../../harness/sequence.ts";
 
 /** What a viewer may be refused with while instances come and go; it tries again. */
 const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED"]);
@@ -31,7 +31,7 @@ export class ViewerLog implements Observer {
   /** Its chat is over, and it was told so. */
   hasEnded = false;
   readonly #isOver: () => boolean;
-  #sequence = new Sequence();
+  readonly #sequence = new Sequence();
   #lastAt = Number.NEGATIVE_INFINITY;
 
   /** `isOver`: whether the chat has really ended. */
@@ -54,19 +54,10 @@ export class ViewerLog implements Observer {
 
   opened({ cursor }: { cursor: number }, lastEventId: number | undefined): void {
     this.openedAt = performance.now();
-    if (!lastEventId || cursor === lastEventId) {
-      this.#note(this.#sequence.begin(cursor, lastEventId));
-      return;
-    }
-    this.breaks.push({
-      after: this.messages.length,
-      lastAt: this.#lastAt,
-      openedAt: this.openedAt,
-      asked: lastEventId,
-      begins: cursor,
-    });
-    this.#sequence = new Sequence();
-    this.#sequence.begin(cursor, undefined);
+    const isElsewhere = this.#sequence.begin(cursor, lastEventId) !== undefined;
+    if (!isElsewhere || lastEventId === undefined) return;
+    const [after, lastAt, openedAt] = [this.messages.length, this.#lastAt, this.openedAt];
+    this.breaks.push({ after, lastAt, openedAt, asked: lastEventId, begins: cursor });
   }
 
   message(cursor: number, data: string): void {

@@ -2,8 +2,8 @@
  * One viewer of a load: its owner connects and cuts it; it keeps its cursor, asks for what follows when it comes back,
  * and judges that each message comes once and in order. A stuck one asks for the same and takes nothing.
  */
-import { Sequence } from "../../harness/clients/sequence.ts";
 import { SseConnection, type SseFrame } from "../../harness/clients/sse.ts";
+import { Sequence } from "../../harness/sequence.ts";
 import type { Tally } from "./tally.ts";
 
 export interface ReaderOptions {
@@ -30,7 +30,7 @@ export class Reader {
   /** The last end of a stream that the reader itself did not want. */
   closing: Closing | undefined;
   readonly #tally: Tally;
-  #sequence = new Sequence();
+  readonly #sequence = new Sequence();
   #connection: SseConnection | undefined;
   #isOpen = false;
 
@@ -52,7 +52,6 @@ export class Reader {
     const from = performance.now();
     const asked = this.lastEventId;
     const url = new URL(`/v1/stream?videoId=${videoId}&backfill=0${details ? "&details=true" : ""}`, service);
-    this.#sequence = new Sequence();
     let status: number | undefined;
     const begun = () => {
       this.#isOpen = true;

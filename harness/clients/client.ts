@@ -96,13 +96,20 @@ export class Client {
     return this.#left.promise;
   }
 
+  /** What its next connection resumes from. */
+  get #lastEventId(): number | undefined {
+    return this.#stream?.lastEventId ?? this.#options.lastEventId;
+  }
+
   #connect(): void {
     clearTimeout(this.#wait);
     this.#isAway = false;
     this.#connection = CONNECTIONS[this.kind]({
       url: streamUrl(this.#base(), this.#options),
-      lastEventId: () => this.#stream?.lastEventId ?? this.#options.lastEventId,
+      lastEventId: () => this.#lastEventId,
       begin: (lastEventId) => {
+        if (lastEventId !== this.#lastEventId)
+          this.#observer.malformed(`its client came with ${lastEventId}, having seen ${this.#lastEventId}`);
         this.#stream = new CheckedStream(this.#observer, lastEventId);
         return this.#stream;
       },

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { Client, type ClientKind } from "../../harness/clients/client.ts";
 import type { ClientOptions, Observer } from "../../harness/clients/observer.ts";
-import { Sequence } from "../../harness/clients/sequence.ts";
+import { Sequence } from "../../harness/sequence.ts";
 import { Random } from "../../src/simulator/random.ts";
 
 /** How long a test waits for anything. */
