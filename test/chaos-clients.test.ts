@@ -15,6 +15,7 @@ import {
   refuses,
   streams,
 } from "./support/answering-server.ts";
+import { Stream } from "./support/stream.ts";
 import { Changes } from "./support/viewers.ts";
 
 /** An answer that may wait until its client has heard something. */
@@ -207,5 +208,21 @@ describe("a client", { concurrency: 200 }, () => {
   for (const [kind, skip] of Object.entries(SKIP) as [ClientKind, string | false][]) {
     for (const [title, found] of Object.entries(CASES))
       if (found.kinds?.includes(kind) ?? true) it(`${kind} ${title}`, { skip }, () => play(kind, found));
+  }
+});
+
+describe("a test's own stream fails where", () => {
+  for (const [what, frames, fault] of [
+    ["a cursor is left out", [message(101), message(103)], "is sent 103 after 101"],
+    ["a cursor comes twice", [message(101), message(101)], "is sent 101 after 101"],
+    ["a message follows the end", [END, message(101)], "is sent 101 after its end"],
+  ] as const) {
+    it(what, async () => {
+      await using server = await AnsweringServer.start(opening(100, ...frames));
+      const stream = await Stream.open(server.url, { videoId: "scripted-01" });
+      const read = stream.until(() => stream.frames.length === 3);
+      await assert.rejects(read, { actual: [fault] });
+      await assert.rejects(stream.close(), { actual: [fault] });
+    });
   }
 });

@@ -2,7 +2,7 @@
  * One viewer of a load: its owner connects and cuts it; it keeps its cursor, asks for what follows when it comes back,
  * and judges that each message comes once and in order. A stuck one asks for the same and takes nothing.
  */
-import { SseConnection, type SseFrame } from "../../harness/clients/sse.ts";
+import { SseConnection, type SseFrame, streamUrl } from "../../harness/clients/sse.ts";
 import { Sequence } from "../../harness/sequence.ts";
 import type { Tally } from "./tally.ts";
 
@@ -51,7 +51,7 @@ export class Reader {
     const { promise, resolve } = Promise.withResolvers<void>();
     const from = performance.now();
     const asked = this.lastEventId;
-    const url = new URL(`/v1/stream?videoId=${videoId}&backfill=0${details ? "&details=true" : ""}`, service);
+    const url = new URL(streamUrl(service, { videoId, backfill: 0, details }));
     let status: number | undefined;
     const begun = () => {
       this.#isOpen = true;

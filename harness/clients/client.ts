@@ -10,6 +10,7 @@ import { CurlConnection } from "./curl-connection.ts";
 import { EventSourceConnection } from "./eventsource-connection.ts";
 import { HttpConnection } from "./http-connection.ts";
 import type { ClientOptions, Observer } from "./observer.ts";
+import { streamUrl } from "./sse.ts";
 
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 1500;
@@ -105,7 +106,7 @@ export class Client {
     clearTimeout(this.#wait);
     this.#isAway = false;
     this.#connection = CONNECTIONS[this.kind]({
-      url: streamUrl(this.#base(), this.#options),
+      url: new URL(streamUrl(this.#base(), this.#options)),
       lastEventId: () => this.#lastEventId,
       begin: (lastEventId) => {
         if (lastEventId !== this.#lastEventId)
@@ -141,12 +142,4 @@ export class Client {
     const drawn = MIN_WAIT_MS + this.#random.below(MAX_WAIT_MS - MIN_WAIT_MS);
     return Math.min(this.#stream?.retryAfterMs ?? drawn, MAX_REFUSED_MS);
   }
-}
-
-function streamUrl(base: string, { videoId, backfill, details }: ClientOptions): URL {
-  const url = new URL("/v1/stream", base);
-  url.searchParams.set("videoId", videoId);
-  if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
-  if (details) url.searchParams.set("details", "true");
-  return url;
 }

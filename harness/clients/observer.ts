@@ -1,9 +1,9 @@
 /** What a client asks for, and who hears what it receives. */
 
-export interface ClientOptions {
-  videoId: string;
+import type { StreamQuery } from "./sse.ts";
+
+export interface ClientOptions extends StreamQuery {
   backfill?: number;
-  details?: boolean;
   /** Sent with the very first connection; 0 asks for everything that is kept. */
   lastEventId?: number;
 }

@@ -35,6 +35,24 @@ export function frameParser(listener: Omit<SseListener, "head" | "closed">): Eve
   });
 }
 
+/** What a request for a stream says in its URL. */
+export interface StreamQuery {
+  videoId: string;
+  backfill?: number | string;
+  details?: boolean;
+  /** `lastEventId`, which a header outranks. */
+  inQuery?: number;
+}
+
+export function streamUrl(base: string, { videoId, backfill, details, inQuery }: StreamQuery): string {
+  const url = new URL("/v1/stream", base);
+  url.searchParams.set("videoId", videoId);
+  if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
+  if (inQuery !== undefined) url.searchParams.set("lastEventId", String(inQuery));
+  if (details) url.searchParams.set("details", "true");
+  return url.href;
+}
+
 /** Whether an answer is the stream that was asked for. */
 export function isStream(status: number, headers: ReadonlyMap<string, string>): boolean {
   return status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");

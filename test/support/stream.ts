@@ -1,11 +1,16 @@
 /**
- * One connection to `/v1/stream`, read by a foreign parser. It never reconnects by itself: a connection that breaks
- * when a test did not expect it is a failure, not something to be hidden.
+ * One connection to `/v1/stream`, read by a foreign parser and judged as it is read: cursors grow by one, and nothing
+ * follows a terminal frame. It never reconnects by itself: a connection that breaks when a test did not expect it is a
+ * failure, not something to be hidden.
  */
 import assert from "node:assert/strict";
-import { createParser } from "eventsource-parser";
+import { frameParser, type SseFrame, type StreamQuery, streamUrl } from "../../harness/clients/sse.ts";
+import { Sequence } from "../../harness/sequence.ts";
 import type { Init } from "../../src/protocol/chat.ts";
 import type { Message } from "../../src/protocol/message.ts";
+import { Changes } from "./viewers.ts";
+
+export { streamUrl };
 
 export interface Frame {
   event: string;
@@ -19,13 +24,8 @@ export interface Received {
   message: Omit<Message, "details"> & { details?: Message["details"] };
 }
 
-export interface StreamOptions {
-  videoId: string;
-  backfill?: number | string;
+export interface StreamOptions extends StreamQuery {
   lastEventId?: number | string;
-  details?: boolean;
-  /** `lastEventId` of the query. */
-  inQuery?: number;
   /** By default what `fetch` accepts, which is gzip among others. */
   acceptEncoding?: string;
 }
@@ -38,7 +38,9 @@ export class Stream implements AsyncDisposable {
   retryMs: number | undefined;
   /** Everything received, as it came. */
   raw = "";
-  #waiters = new Set<() => void>();
+  readonly #changes = new Changes();
+  readonly #sequence = new Sequence();
+  readonly #faults: string[] = [];
   #over = false;
   #failure: unknown;
   readonly #abort: AbortController;
@@ -94,17 +96,11 @@ export class Stream implements AsyncDisposable {
     return this.#over;
   }
 
-  /** Resolves once the condition holds; fails when the connection ends before, or after ten seconds. */
+  /** Resolves once the condition holds; fails when the connection ends before, or after twenty seconds. */
   async until(condition: () => boolean, what = condition.toString()): Promise<void> {
-    const limit = AbortSignal.timeout(10_000);
-    while (!condition()) {
-      assert.ok(!this.#over, `the stream ended before: ${what}${this.#failure ? ` (${this.#failure})` : ""}`);
-      assert.ok(!limit.aborted, `not within ten seconds: ${what}; received ${this.frames.length} frames`);
-      await new Promise<void>((resolve) => {
-        this.#waiters.add(resolve);
-        limit.addEventListener("abort", () => resolve(), { once: true });
-      });
-    }
+    await this.#changes.until(() => condition() || this.#over, what);
+    assert.ok(condition(), `the stream ended before: ${what}${this.#failure ? ` (${this.#failure})` : ""}`);
+    assert.deepEqual(this.#faults, []);
   }
 
   async untilMessages(count: number): Promise<Received[]> {
@@ -115,6 +111,7 @@ export class Stream implements AsyncDisposable {
   /** Waits for the connection's end, and gives the terminal frame if there was one. */
   async ended(): Promise<Frame | undefined> {
     await this.#reading;
+    assert.deepEqual(this.#faults, []);
     const last = this.frames.at(-1);
     return last?.event === "end" || last?.event === "error" ? last : undefined;
   }
@@ -122,6 +119,7 @@ export class Stream implements AsyncDisposable {
   async close(): Promise<void> {
     this.#abort.abort();
     await this.#reading;
+    assert.deepEqual(this.#faults, []);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -129,12 +127,13 @@ export class Stream implements AsyncDisposable {
   }
 
   async #read(): Promise<void> {
-    const parser = createParser({
-      onEvent: ({ event = "message", id, data }) => this.frames.push({ event, id, data: JSON.parse(data) }),
-      onComment: (comment) => this.comments.push(comment),
-      onRetry: (retryMs) => {
+    const parser = frameParser({
+      frame: (frame) => this.#take(frame),
+      comment: (comment) => this.comments.push(comment),
+      retry: (retryMs) => {
         this.retryMs = retryMs;
       },
+      malformed: (what) => this.#faults.push(what),
     });
     const decoder = new TextDecoder();
     try {
@@ -142,29 +141,26 @@ export class Stream implements AsyncDisposable {
         const text = decoder.decode(chunk, { stream: true });
         this.raw += text;
         parser.feed(text);
-        this.#wake();
+        this.#changes.announce();
       }
     } catch (error) {
       if (!this.#abort.signal.aborted) this.#failure = error;
     }
     this.#over = true;
-    this.#wake();
+    this.#changes.announce();
   }
 
-  #wake(): void {
-    const waiters = this.#waiters;
-    this.#waiters = new Set();
-    for (const wake of waiters) wake();
+  #take({ event, id, data }: SseFrame): void {
+    const frame = { event, id, data: JSON.parse(data) };
+    this.frames.push(frame);
+    const fault =
+      event === "init"
+        ? this.#sequence.begin(frame.data.cursor, undefined)
+        : event === "message"
+          ? this.#sequence.next(Number(id))
+          : this.#sequence.end(event);
+    if (fault) this.#faults.push(fault);
   }
-}
-
-export function streamUrl(base: string, { videoId, backfill, details, inQuery }: StreamOptions): string {
-  const url = new URL("/v1/stream", base);
-  url.searchParams.set("videoId", videoId);
-  if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
-  if (inQuery !== undefined) url.searchParams.set("lastEventId", String(inQuery));
-  if (details) url.searchParams.set("details", "true");
-  return url.href;
 }
 
 /** Asserts that cursors follow each other without gap or repeat, starting right after `after`. */
