@@ -1,13 +1,12 @@
 /** What the pictures show: an evening's chat, in the upstream's shapes, and the background of a game. */
+import { adding, runs } from "../test/support/chat-items.ts";
+import { SENT } from "../test/support/every-kind.ts";
 
-interface Person {
-  name: string;
-  badge?: "OWNER" | "MODERATOR" | "VERIFIED" | "member";
-}
+type Badge = "OWNER" | "MODERATOR" | "VERIFIED" | "member";
 
 let said = 0;
 
-const badgeOf = (badge: NonNullable<Person["badge"]>) => ({
+const badgeOf = (badge: Badge) => ({
   liveChatAuthorBadgeRenderer: {
     tooltip: badge === "member" ? "Member (6 months)" : badge,
     ...(badge === "member"
@@ -16,7 +15,7 @@ const badgeOf = (badge: NonNullable<Person["badge"]>) => ({
   },
 });
 
-function common({ name, badge }: Person): object {
+function common(name: string, badge?: Badge): object {
   said += 1;
   return {
     id: `picture-${said}`,
@@ -27,48 +26,29 @@ function common({ name, badge }: Person): object {
   };
 }
 
-const runs = (text: string) => ({ runs: [{ text }] });
-const add = (key: string, renderer: object) => ({ addChatItemAction: { item: { [key]: renderer } } });
+const text = (name: string, words: string, badge?: Badge) =>
+  adding({ liveChatTextMessageRenderer: { ...common(name, badge), message: runs(words) } });
 
-const text = (who: Person, words: string) =>
-  add("liveChatTextMessageRenderer", { ...common(who), message: runs(words) });
-
-/** The upstream's colours of what is paid, header and body, by tier. */
-const TIERS: [header: number, body: number][] = [
-  [0x1565c0, 0x1e88e5],
-  [0x00b8d4, 0x00e5ff],
-  [0x00bfa5, 0x1de9b6],
-  [0xffb300, 0xffca28],
-  [0xe65100, 0xf57c00],
-  [0xc2185b, 0xe91e63],
-  [0xd00000, 0xe62117],
-];
-
-const paid = (who: Person, amount: string, tier: number, words: string) => {
-  const [header, body] = TIERS[tier - 1] ?? [0, 0];
-  return add("liveChatPaidMessageRenderer", {
-    ...common(who),
-    ...(words !== "" && { message: runs(words) }),
-    purchaseAmountText: { simpleText: amount },
-    headerBackgroundColor: 0xff000000 + header,
-    bodyBackgroundColor: 0xff000000 + body,
-  });
-};
-
-const member = (who: Person, header: string, words?: string) =>
-  add("liveChatMembershipItemRenderer", {
-    ...common({ ...who, badge: "member" }),
-    headerSubtext: runs(words === undefined ? header : "Crew"),
-    ...(words !== undefined && { headerPrimaryText: runs(header), message: runs(words) }),
+/** `colours`: of header and body. */
+const paid = (name: string, amount: string, colours: [number, number], words: string) =>
+  adding({
+    liveChatPaidMessageRenderer: {
+      ...common(name),
+      message: runs(words),
+      purchaseAmountText: { simpleText: amount },
+      headerBackgroundColor: 0xff000000 + colours[0],
+      bodyBackgroundColor: 0xff000000 + colours[1],
+    },
   });
 
-const host: Person = { name: "@harbourlights", badge: "OWNER" };
+const member = (name: string, header: object) =>
+  adding({ liveChatMembershipItemRenderer: { ...common(name, "member"), ...header } });
 
-const poll = (percents?: number[]) => ({
+const poll = (...percents: number[]) => ({
   liveChatPollId: "evening",
   choices: ["The lighthouse", "The old tunnel", "Straight to the boss"].map((choice, at) => ({
     text: runs(choice),
-    ...(percents && {
+    ...(percents.length > 0 && {
       voteRatio: (percents[at] ?? 0) / 100,
       votePercentage: { simpleText: `${percents[at]}%` },
     }),
@@ -76,21 +56,18 @@ const poll = (percents?: number[]) => ({
   header: { pollHeaderRenderer: { pollQuestion: runs("Where to next?"), metadataText: runs("1,972 votes") } },
 });
 
-const panel = (pollRenderer: object) => ({
-  panelToShow: {
-    liveChatActionPanelRenderer: { contents: { pollRenderer }, id: "p", targetId: "live-chat-action-panel" },
-  },
-});
+const PANEL = { contents: { pollRenderer: poll() }, id: "p", targetId: "live-chat-action-panel" };
+const HOST = "@harbourlights";
 
 export const pinned = {
   addBannerToLiveChatCommand: {
     bannerRenderer: {
       liveChatBannerRenderer: {
         actionId: "tonight",
-        header: { liveChatBannerHeaderRenderer: { text: runs("Pinned by @harbourlights") } },
+        header: { liveChatBannerHeaderRenderer: { text: runs(`Pinned by ${HOST}`) } },
         contents: {
           liveChatTextMessageRenderer: {
-            ...common(host),
+            ...common(HOST, "OWNER"),
             message: runs("Tonight: the last three levels, then your questions."),
           },
         },
@@ -99,108 +76,41 @@ export const pinned = {
   },
 };
 
-export const evening: object[] = [
-  text({ name: "@mia" }, "good evening from a very rainy Porto"),
-  text({ name: "@tomek", badge: "member" }, "that jump was 1 frame, I am not even joking"),
-  text({ name: "@omar" }, "0:42 was the best part"),
-  member({ name: "@zoe" }, "Welcome to Crew!"),
-  text({ name: "@ravi", badge: "MODERATOR" }, "no spoilers for the next level please 🙏"),
+export const evening: Record<string, unknown>[] = [
+  text("@mia", "good evening from a very rainy Porto"),
+  text("@tomek", "that jump was 1 frame, I am not even joking", "member"),
+  text("@omar", "0:42 was the best part"),
+  member("@zoe", { headerSubtext: runs("Welcome to Crew!") }),
+  text("@ravi", "no spoilers for the next level please 🙏", "MODERATOR"),
   paid(
-    { name: "@kaito" },
+    "@kaito",
     "€20.00",
-    5,
+    [0xe65100, 0xf57c00],
     "Been watching since the first stream. Thank you for the company through night shifts!",
   ),
-  text({ name: "@ines" }, "the soundtrack here is unreal"),
-  text({ name: "@noa", badge: "member" }, "can someone explain what just happened"),
-  paid({ name: "@bo" }, "$5.00", 3, "for the tea fund"),
-  text(host, "we do this without the map, right? RIGHT?"),
-  member({ name: "@sofia" }, "Member for 12 months", "one year of shouting at doors with you all"),
-  text({ name: "@emil" }, "left, LEFT, the other left"),
-  { showLiveChatActionPanelAction: panel(poll()) },
-  { updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll([47, 12, 41]) } } },
-  text({ name: "@luna" }, "lighthouse or we riot"),
-  text({ name: "@nuno", badge: "VERIFIED" }, "greetings from the other stream, we just finished"),
-  paid({ name: "@yuki" }, "¥10,000", 7, "You can do it! One more try."),
-  text({ name: "@piotr" }, "W"),
-  text({ name: "@mia" }, "W"),
+  text("@ines", "the soundtrack here is unreal"),
+  text("@noa", "can someone explain what just happened", "member"),
+  paid("@bo", "$5.00", [0x00bfa5, 0x1de9b6], "for the tea fund"),
+  text(HOST, "we do this without the map, right? RIGHT?", "OWNER"),
+  member("@sofia", {
+    headerSubtext: runs("Crew"),
+    headerPrimaryText: runs("Member for 12 months"),
+    message: runs("one year of shouting at doors with you all"),
+  }),
+  text("@emil", "left, LEFT, the other left"),
+  { showLiveChatActionPanelAction: { panelToShow: { liveChatActionPanelRenderer: PANEL } } },
+  { updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll(47, 12, 41) } } },
+  text("@luna", "lighthouse or we riot"),
+  text("@nuno", "greetings from the other stream, we just finished", "VERIFIED"),
+  paid("@yuki", "¥10,000", [0xd00000, 0xe62117], "You can do it! One more try."),
+  text("@piotr", "W"),
+  text("@mia", "W"),
 ];
 
-const target = text({ name: "@noisy" }, "buy my things");
-const typo = text({ name: "@luna" }, "helo");
-const idOf = ({ addChatItemAction: { item } }: ReturnType<typeof add>): string =>
-  Object.values(item as Record<string, { id: string }>)[0]?.id ?? "";
-
-/** One of everything that can happen, and words that try to leave their row. */
-export const everything: object[] = [
-  ...TIERS.map((_, at) =>
-    paid(
-      { name: `@tier${at + 1}` },
-      `$${at + 1}0.00`,
-      at + 1,
-      at % 3 === 2 ? "" : "Keep going, you are nearly there.",
-    ),
-  ),
-  add("liveChatPaidStickerRenderer", {
-    ...common({ name: "@ines", badge: "MODERATOR" }),
-    purchaseAmountText: { simpleText: "€10.00" },
-    sticker: { accessibility: { accessibilityData: { label: "Fox claps with both paws" } } },
-    backgroundColor: 0xffffb300,
-    moneyChipBackgroundColor: 0xffffca28,
-  }),
-  member({ name: "@zoe" }, "Welcome to Crew!"),
-  member({ name: "@ravi" }, "Member for 24 months", "still the best evening of the week"),
-  add("liveChatSponsorshipsGiftPurchaseAnnouncementRenderer", {
-    ...common({ name: "@sofia" }),
-    header: {
-      liveChatSponsorshipsHeaderRenderer: {
-        authorName: { simpleText: "@sofia" },
-        primaryText: runs("Sent 5 Harbour gift memberships"),
-      },
-    },
-  }),
-  add("liveChatSponsorshipsGiftRedemptionAnnouncementRenderer", {
-    ...common({ name: "@emil" }),
-    message: runs("received a gift membership by @sofia"),
-  }),
-  add("liveChatDonationAnnouncementRenderer", {
-    ...common({ name: "" }),
-    text: runs("@nuno donated $50.00"),
-    subtext: runs("to Clean Harbours"),
-  }),
-  add("liveChatModeChangeMessageRenderer", {
-    ...common({ name: "" }),
-    text: runs("Slow mode is on"),
-    subtext: runs("Send a message every 60 seconds"),
-  }),
-  add("liveChatViewerEngagementMessageRenderer", {
-    ...common({ name: "" }),
-    icon: { iconType: "YOUTUBE_ROUND" },
-    message: runs("Welcome to live chat! Remember to guard your privacy."),
-  }),
-  target,
-  { markChatItemAsDeletedAction: { targetItemId: idOf(target), deletedStateMessage: runs("[deleted]") } },
-  typo,
-  {
-    replaceChatItemAction: {
-      targetItemId: idOf(typo),
-      replacementItem: {
-        liveChatTextMessageRenderer: { ...common({ name: "@luna" }), message: runs("hello") },
-      },
-    },
-  },
-  text({ name: "@averylongnamethatneverendsandneverbreaksandgoesonandonandon" }, "hi"),
-  text({ name: "@مها" }, "مساء الخير من بيروت، هذا الفصل هو الأفضل"),
-  text({ name: "@rtl\u202egnp.exe" }, "\u202eoverride stays in its row"),
-  text({ name: "@long" }, `${"Donaudampfschifffahrt".repeat(9)} 🎉🎉🎉`),
-  text(
-    { name: "@zalgo" },
-    "h\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301e\u0323\u0323\u0323\u0323\u0323\u0323llo",
-  ),
-  { showLiveChatActionPanelAction: panel(poll([61, 8, 31])) },
-  { closeLiveChatActionPanelAction: { targetPanelId: "p", skipOnDismissCommand: true } },
-  text({ name: "@mia" }, "good night!"),
-];
+/** One of everything that can happen, each under an id of its own. */
+export const everything: Record<string, unknown>[] = Object.values(SENT)
+  .flat()
+  .map((action, at) => JSON.parse(JSON.stringify(action).replaceAll("made-up-id", `made-up-${at}`)));
 
 /** A night by the sea, drawn by gradients alone. */
 export const GAME = `html { background:
