@@ -107,10 +107,10 @@ export const evening: Record<string, unknown>[] = [
   text("@mia", "W"),
 ];
 
-/** One of everything that can happen, each under an id of its own. */
+/** One of everything that can happen, each under an id and of an author of its own. */
 export const everything: Record<string, unknown>[] = Object.values(SENT)
   .flat()
-  .map((action, at) => JSON.parse(JSON.stringify(action).replaceAll("made-up-id", `made-up-${at}`)));
+  .map((action, at) => JSON.parse(JSON.stringify(action).replaceAll(/(UC)?made-up(-id)?/g, `$&-${at}`)));
 
 /** A night by the sea, drawn by gradients alone. */
 export const GAME = `html { background:
