@@ -55,16 +55,20 @@ export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 }
 
-/** Prints the rows as a table, and writes them to `bench/results/` with the date and the machine. */
-export function report(bench: string, rows: readonly Figures[]): void {
-  console.table(rows.map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, rounded(v)]))));
+/** Prints the rows as a table, and writes them to `bench/results/`, a line each, with the date and the machine. */
+export function report(bench: string, measured: readonly Figures[]): void {
+  const rows = measured.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, rounded(value)])),
+  );
+  console.table(rows);
   const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryMb: Math.round(totalmem() / 2 ** 20) };
-  const result = { bench, date: new Date().toISOString(), node: process.version, machine, rows };
+  const head = JSON.stringify({ bench, date: new Date().toISOString(), node: process.version, machine });
+  const lines = rows.map((row) => `  ${JSON.stringify(row)}`).join(",\n");
   const folder = new URL("./results/", import.meta.url);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(new URL(`${bench}.json`, folder), `${JSON.stringify(result, null, 2)}\n`);
+  writeFileSync(new URL(`${bench}.json`, folder), `${head.slice(0, -1)}, "rows": [\n${lines}\n]}\n`);
 }
 
 function rounded(value: number | string): number | string {
-  return typeof value === "number" ? Number(value.toPrecision(3)) : value;
+  return typeof value !== "number" || Number.isInteger(value) ? value : Number(value.toPrecision(3));
 }
