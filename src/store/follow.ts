@@ -1,16 +1,15 @@
 /**
- * Following a room, once for every store. A commit hands its rows directly to the followers that stand
- * exactly before them; one that stands elsewhere reads pages from the store until it has caught up. So a
- * follower gets consecutive cursors, whatever it missed, and holds a bounded number of messages.
+ * Following a room, once for every store. A follower reads pages from the store until it has come as far as the room is
+ * known to reach; one that waits for the next batch is handed it by the commit itself. So a follower gets consecutive
+ * cursors, whatever it missed, and holds one page at most.
  */
-
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { retry } from "../retry.ts";
 import { isUnavailable, type RoomRecord, type Store } from "./port.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
-/** Messages read from the store at once, and how many handed over ones may wait for a slow consumer. */
+/** Messages read from the store at once. */
 const PAGE_MESSAGES = 500;
 
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
@@ -33,6 +32,13 @@ export class Followers {
     if (batch.length > 0) this.#each(videoId, (follower) => follower.offer(batch));
   }
 
+  /** To be called when a room is known to reach up to that cursor, by whoever's commit. */
+  advanced(videoId: string, head: number): void {
+    this.#each(videoId, (follower) => {
+      follower.known = Math.max(follower.known, head);
+    });
+  }
+
   /** To be called when a room has been finished, with its head. */
   finished(videoId: string, head: number, end: RoomEnd): void {
     this.#each(videoId, (follower) => follower.finish(head, end));
@@ -47,13 +53,6 @@ export class Followers {
     return this.#byRoom.has(videoId);
   }
 
-  /** To be called when a room is known to reach up to that cursor, by whoever's commit. */
-  advanced(videoId: string, head: number): void {
-    this.#each(videoId, (follower) => {
-      if (follower.reached < head) follower.fallBehind();
-    });
-  }
-
   /** To be called when a room is no longer what its followers have read: their iterations reject. */
   lose(videoId: string, error: Error): void {
     this.#each(videoId, (follower) => {
@@ -63,7 +62,7 @@ export class Followers {
 
   /** To be called when the outcome of a write is unknown: the followers look for themselves. */
   resync(videoId: string): void {
-    this.#each(videoId, (follower) => follower.fallBehind());
+    this.advanced(videoId, Number.POSITIVE_INFINITY);
   }
 
   /** Ends every iteration. */
@@ -82,7 +81,7 @@ export class Followers {
     const follower = new Follower(videoId, after);
     const wake = () => follower.wake();
     over.addEventListener("abort", wake);
-    this.#enter(follower);
+    this.#byRoom.getOrInsertComputed(videoId, () => new Set()).add(follower);
     try {
       while (!over.aborted) {
         if (follower.failure) throw follower.failure;
@@ -90,15 +89,15 @@ export class Followers {
           yield follower.end;
           return;
         }
-        const batch =
-          follower.take() ?? (follower.isBehind ? await this.#page(log, follower, over) : undefined);
-        if (over.aborted) return;
-        if (batch) {
-          follower.advance(batch);
-          yield batch;
-        } else if (follower.isIdle) {
+        if (follower.position >= follower.known) {
           await follower.woken();
+          continue;
         }
+        const batch = follower.take() ?? (await this.#page(log, follower, over));
+        if (over.aborted) return;
+        if (batch.length === 0) continue;
+        follower.advance(batch);
+        yield batch;
       }
     } finally {
       over.removeEventListener("abort", wake);
@@ -106,20 +105,21 @@ export class Followers {
     }
   }
 
-  /** The next page for a follower that is behind, or nothing where there is none. */
-  async #page(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[] | undefined> {
-    const { videoId, position } = follower;
+  /** The next page for a follower; empty where there is none. */
+  async #page(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[]> {
+    const { videoId, position, known } = follower;
+    follower.known = position; // what is committed while the read is under way must not be missed
     const read = async () => {
-      follower.beginRead(); // before the read: what is committed while it is under way must not be missed
-      const batch = await log.read(videoId, position, PAGE_MESSAGES);
-      if (batch.length > 0) return batch;
-      follower.endRead(await log.getRoom(videoId));
-      return undefined;
+      const limit = Math.min(PAGE_MESSAGES, follower.lastCursor - position);
+      const batch = await log.read(videoId, position, limit);
+      if (batch.length > 0) follower.known = Math.max(follower.known, known);
+      else follower.foundNothing(await log.getRoom(videoId));
+      return batch;
     };
     try {
       return await retry(READ_RETRY, this.#clock, over, isUnavailable, read);
     } catch (error) {
-      if (over.aborted) return undefined;
+      if (over.aborted) return [];
       throw error;
     }
   }
@@ -131,12 +131,6 @@ export class Followers {
     }
   }
 
-  #enter(follower: Follower): void {
-    const room = this.#byRoom.get(follower.videoId);
-    if (room) room.add(follower);
-    else this.#byRoom.set(follower.videoId, new Set([follower]));
-  }
-
   #leave(follower: Follower): void {
     const room = this.#byRoom.get(follower.videoId);
     room?.delete(follower);
@@ -144,94 +138,65 @@ export class Followers {
   }
 }
 
-/** One iteration: where it stands, and what has been handed over to it since. */
+/** One iteration, and where it stands. */
 class Follower {
   readonly videoId: string;
   /** Cursor of the last message that the consumer was given. */
   position: number;
-  /**
-   * `level` takes hand-overs; `behind` has to read first; `reading` has begun to, and is behind again if
-   * anything is committed before it has seen the store's answer.
-   */
-  #state: "level" | "behind" | "reading" = "behind";
+  /** The cursor up to which the room is known to reach; infinite where the store has to be asked. */
+  known = Number.POSITIVE_INFINITY;
   failure: Error | undefined;
-  #handed: StoredMessage[][] = [];
-  /** Cursor of the last message that was handed over, or else `position`. */
-  #reached: number;
+  #handed: StoredMessage[] | undefined;
   #finished: { head: number; end: RoomEnd } | undefined;
-  #wake = () => {};
+  /** Undefined while it does not wait. */
+  #wake: (() => void) | undefined;
 
   constructor(videoId: string, after: number) {
     this.videoId = videoId;
     this.position = after;
-    this.#reached = after;
   }
 
-  /** Up to where it was given messages, or they wait for it. */
-  get reached(): number {
-    return this.#reached;
-  }
-
-  get isBehind(): boolean {
-    return this.#state === "behind";
-  }
-
-  get isIdle(): boolean {
-    return this.#state === "level" && this.#handed.length === 0 && !this.end && !this.failure;
+  /** The last cursor before the room's end; infinite while that is not known. */
+  get lastCursor(): number {
+    return this.#finished?.head ?? Number.POSITIVE_INFINITY;
   }
 
   /** The room's end, once all before it was given out: also where the room was claimed again meanwhile. */
   get end(): RoomEnd | undefined {
-    return this.#finished && this.position >= this.#finished.head ? this.#finished.end : undefined;
+    return this.position >= this.lastCursor ? this.#finished?.end : undefined;
   }
 
   offer(batch: StoredMessage[]): void {
-    const waiting = this.#reached - this.position;
-    const fits = waiting === 0 || waiting + batch.length <= PAGE_MESSAGES;
-    if (this.#state === "level" && batch[0]?.cursor === this.#reached + 1 && fits) {
-      this.#handed.push(batch);
-      this.#reached += batch.length;
-    } else {
-      this.fallBehind();
-    }
+    if (this.#wake && batch[0]?.cursor === this.position + 1) this.#handed = batch;
+    this.known = Math.max(this.known, batch.at(-1)?.cursor ?? 0);
+  }
+
+  /** The batch that was handed over and is not given out yet. */
+  take(): StoredMessage[] | undefined {
+    const handed = this.#handed;
+    this.#handed = undefined;
+    return handed;
   }
 
   finish(head: number, end: RoomEnd): void {
     this.#finished = { head, end };
-  }
-
-  /** What was handed over is let go of: the store has it. */
-  fallBehind(): void {
-    this.#handed = [];
-    this.#reached = this.position;
-    this.#state = "behind";
-  }
-
-  /** The oldest batch that was handed over and is not given out yet. */
-  take(): StoredMessage[] | undefined {
-    return this.#handed.shift();
-  }
-
-  beginRead(): void {
-    this.#state = "reading";
+    this.known = Math.max(this.known, head);
   }
 
   /** The store held nothing after `position`; `room` was read after that. */
-  endRead(room: RoomRecord | undefined): void {
+  foundNothing(room: RoomRecord | undefined): void {
     const { floor, head, end } = room ?? { floor: 0, head: 0, end: null };
     if (this.position < floor) throw this.#gap(floor + 1);
-    if (head > this.position) this.fallBehind();
-    else if (end) this.#finished = { head, end };
-    if (this.#state === "reading") this.#state = "level";
+    this.known = Math.max(this.known, head);
+    if (end && head <= this.position) this.#finished = { head, end };
   }
 
   /** Moves on by a batch that is about to be given out. Throws where that would skip or repeat a message. */
-  advance(batch: StoredMessage[]): void {
+  advance(batch: readonly StoredMessage[]): void {
     for (const { cursor } of batch) {
       if (cursor !== this.position + 1) throw this.#gap(cursor);
       this.position = cursor;
     }
-    if (this.#state !== "level") this.fallBehind();
   }
 
   /** Resolves at the next change; to be called in the turn that found nothing to do. */
@@ -242,7 +207,8 @@ class Follower {
   }
 
   wake(): void {
-    this.#wake();
+    this.#wake?.();
+    this.#wake = undefined;
   }
 
   #gap(found: number): Error {
