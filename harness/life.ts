@@ -6,7 +6,7 @@
 import type { Config } from "../src/cli/config.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { StoreHealth } from "../src/store/health.ts";
-import { ObservedStore } from "../src/store/observed.ts";
+import { type ObservedStore, observed } from "../src/store/observed.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
 import { EgressPool } from "../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../src/upstream/egress/spec.ts";
@@ -54,7 +54,7 @@ export class Life {
     this.egresses = new EgressPool({ ...config.upstream, clock, telemetry, connectionsOf });
     const health = new StoreHealth(clock, telemetry);
     const { engine, peek } = storage({ clock, telemetry, health });
-    const store = new ObservedStore(engine, clock, telemetry, health);
+    const store = observed(engine, clock, telemetry, health);
     const parts = { store, egresses: this.egresses, clock, telemetry };
     this.rooms = new Rooms({ ...parts, settings: config.rooms });
     this.peek = peek;

@@ -6,7 +6,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { StoreHealth } from "./health.ts";
 import { MemoryStore } from "./memory.ts";
 import { type MigrationEnd, type MigrationProgress, migrate } from "./migration.ts";
-import { ObservedStore } from "./observed.ts";
+import { type ObservedStore, observed } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
@@ -49,12 +49,12 @@ export async function openStore(
   file = FILE_DEFAULTS,
   stopped?: AbortSignal,
 ): Promise<ObservedStore> {
-  if (url === "memory:") return new ObservedStore(new MemoryStore(clock), clock, telemetry);
+  if (url === "memory:") return observed(new MemoryStore(clock), clock, telemetry);
   if (isShared(url)) {
     const { openPostgres } = await import("./postgres/open.ts");
     const health = new StoreHealth(clock, telemetry);
     const opened = await openPostgres(url, shared, clock, telemetry, health, stopped).catch(refuse);
-    return new ObservedStore(opened, clock, telemetry, health);
+    return observed(opened, clock, telemetry, health);
   }
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) {
@@ -70,7 +70,7 @@ export async function openStore(
   try {
     await engine.probeWrite();
     if (isNew) telemetry.storeMade(real);
-    return new ObservedStore(engine, clock, telemetry);
+    return observed(engine, clock, telemetry);
   } catch (error) {
     await engine.close();
     return refuse(error);

@@ -2,7 +2,7 @@
 import type { TestContext } from "node:test";
 import type { Clock } from "../../src/clock.ts";
 import { StoreHealth } from "../../src/store/health.ts";
-import { ObservedStore, type StoreEngine } from "../../src/store/observed.ts";
+import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Ownership } from "../../src/store/ownership.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
@@ -38,7 +38,7 @@ export async function clockedPostgres(t: TestContext, server: PostgresServer, cl
     const health = new StoreHealth(clock, telemetry);
     await onTime();
     const engine = await openPostgres(url, SETTINGS, clock, telemetry, health);
-    const store = new ObservedStore(timely(engine, onTime), clock, telemetry, health);
+    const store = observed(timely(engine, onTime), clock, telemetry, health);
     t.after(() => store.close());
     return store;
   };

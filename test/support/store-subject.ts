@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
-import { ObservedStore, type StoreEngine } from "../../src/store/observed.ts";
+import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
@@ -71,7 +71,7 @@ export function observe(
   clock: Clock = systemClock,
   telemetry = new Telemetry(silentLog),
 ): ObservedStore {
-  return new ObservedStore(engine, clock, telemetry);
+  return observed(engine, clock, telemetry);
 }
 
 /** Opens a store that is closed with the test. */
