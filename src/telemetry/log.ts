@@ -11,7 +11,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** `stdout` is that of the process, or any stream. */
 export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean; fd?: number }): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }; // no pid and host name on each line
-  if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line)) });
+  if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line, stdout)) });
   const { fd } = stdout;
   if (fd === undefined) return pino(options, stdout);
   return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 })); // with 0 a flush would not wait
@@ -28,13 +28,14 @@ interface Line {
 const COLORS = { info: "green", warn: "yellow", error: "red", fatal: "bgRed" } as const;
 
 /** A JSON line for people: time, level and message, and each field on a line of its own. */
-function readable(json: string): string {
+function readable(json: string, stream: Writable): string {
+  const style = (color: Parameters<typeof styleText>[0], text: string) => styleText(color, text, { stream });
   const { level, time, msg = "", ...fields }: Line = JSON.parse(json);
   const name = pino.levels.labels[level] ?? "";
   const color = COLORS[name as keyof typeof COLORS] ?? "blue";
   const lines = [
-    `[${time.slice(11, 19)}] ${styleText(color, name.toUpperCase())}: ${styleText("cyan", msg)}`,
-    ...Object.entries(fields).map(([field, value]) => `    ${styleText("magenta", field)}: ${shown(value)}`),
+    `[${time.slice(11, 19)}] ${style(color, name.toUpperCase())}: ${style("cyan", msg)}`,
+    ...Object.entries(fields).map(([field, value]) => `    ${style("magenta", field)}: ${shown(value)}`),
   ];
   return `${lines.join("\n")}\n`;
 }
