@@ -29,6 +29,11 @@ export function answeredNow(startedAt: number, clock: Clock): CallTimes {
   return { startedAt, answeredAt: clock.monotonic(), uptimeAt: clock.uptime(), wallAt: clock.now() };
 }
 
+/** Calls `act` after `ms`, unless the signal aborts before. */
+export function after(clock: Clock, ms: number, signal: AbortSignal, act: () => void): void {
+  clock.sleep(ms, signal).then(act, () => {});
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -1,15 +1,13 @@
 /** Limits on how long something may take: on the clock that was handed in (`using` ends it with its scope), or by a signal. */
-import type { Clock } from "./clock.ts";
+import { after, type Clock } from "./clock.ts";
 
 export class Deadline implements Disposable {
   readonly #passed = new AbortController();
   readonly #disposed = new AbortController();
 
   constructor(clock: Clock, ms: number) {
-    clock.sleep(ms, this.#disposed.signal).then(
-      () => this.#passed.abort(new Error(`not done within ${ms} ms`)),
-      () => {},
-    );
+    const end = () => this.#passed.abort(new Error(`not done within ${ms} ms`));
+    after(clock, ms, this.#disposed.signal, end);
   }
 
   /** Aborts once the time is over. */
@@ -20,6 +18,19 @@ export class Deadline implements Disposable {
   [Symbol.dispose](): void {
     this.#disposed.abort("done"); // without a reason one would be made, with a stack
   }
+}
+
+/** Resolves with the promise, after `ms`, or when the signal aborts, whichever comes first. */
+export async function nap(
+  ms: number,
+  woken: Promise<unknown>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const slept = clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
+  await Promise.race([slept, woken]);
+  over.abort("done");
 }
 
 /** The promise's outcome, or the signal's reason if that comes first; the promise itself goes on. */

@@ -4,7 +4,7 @@
  */
 import type { Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Clock } from "../clock.ts";
+import { after, type Clock } from "../clock.ts";
 import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { wireJson } from "../wire-json.ts";
@@ -76,9 +76,6 @@ export class SocketAnswers {
     socket.once("close", () => closed.abort());
     socket.on("error", () => socket.destroy());
     socket.end(`${head.join("\r\n")}\r\n\r\n${json}`);
-    this.#clock.sleep(READING_MS, closed.signal).then(
-      () => socket.destroy(),
-      () => {}, // closed before
-    );
+    after(this.#clock, READING_MS, closed.signal, () => socket.destroy());
   }
 }

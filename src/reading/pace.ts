@@ -16,6 +16,21 @@ export interface PaceSettings extends IntervalSettings {
   windowMs: number;
 }
 
+interface Ranked {
+  isRecorded: boolean;
+  isWatched: boolean;
+  /** Whether nothing new has come for minutes. */
+  isQuiet: boolean;
+}
+
+/**
+ * How much more overdue a room's late calls count than those of a quiet room that lingers, in milliseconds. It is
+ * bounded, so that no room starves.
+ */
+export function priorityMs({ isRecorded, isWatched, isQuiet }: Ranked): number {
+  return (isRecorded ? 4000 : isWatched ? 2000 : 0) + (isQuiet ? 0 : 1000);
+}
+
 export interface PaceParts {
   egress: RoomEgress;
   settings: PaceSettings;

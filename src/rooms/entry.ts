@@ -39,8 +39,7 @@ export class Entry {
   readonly #parts: EntryParts;
   readonly #host: EntryHost;
   #state: State = VACANT;
-  /** The reading that was handed on last, and its end, which an opening waits for; undefined once it is over. */
-  #handedOn: OwnedRoom | undefined;
+  /** The end of the reading that was handed on last, which an opening waits for; undefined once it is over. */
   #leaving: Promise<void> | undefined;
   /** Viewers that wait for the room to open. */
   #waiting = 0;
@@ -136,7 +135,6 @@ export class Entry {
     const { owned } = this;
     if (!owned) return;
     this.#giveWay(owned, HAND_ON.restMs);
-    this.#handedOn = owned;
     this.#leaving = owned.windDown(HAND_ON.limitMs).finally(() => {
       this.#leaving = undefined;
     });
@@ -265,11 +263,11 @@ export class Entry {
       () => this.#afterEnd(owned),
       (error) => {
         const { mark } = this.#parts.telemetry;
-        if (this.owned === owned && isFenced(error)) {
+        if (isFenced(error)) {
+          if (this.owned !== owned) return mark("room: fenced after it was handed on");
           mark("room: fenced while it is read");
           return this.#giveWay(owned);
         }
-        if (this.#handedOn === owned && isFenced(error)) return mark("room: fenced after it was handed on");
         owned.room.broken(error);
         if (this.owned === owned) this.#vacate();
         owned.abandon();

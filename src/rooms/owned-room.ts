@@ -11,9 +11,8 @@ import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
 import { isReadable, lastEgress, lastReadAgoMs, memoryOf, positionOf } from "../reading/log/checkpoint.ts";
 import type { Gap } from "../reading/log/gap.ts";
 import { withAnswer } from "../reading/log/pages.ts";
-import { demandOf } from "../reading/pace.ts";
+import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
-import { priorityMs } from "../reading/rank.ts";
 import { backfillCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type RoomSettings, type StartAt } from "../serving/room.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -188,10 +187,11 @@ export class OwnedRoom {
     this.#mark = parts.telemetry.mark;
     this.egress = egress;
     const isRecorded = parts.settings.recorded.has(hold.videoId);
-    const rankedMs = (isQuiet: boolean) =>
-      priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
-    const own = { egress, appender, hold, priorityMs: rankedMs };
-    this.#poller = new Poller(hold.videoId, start, { ...parts, ...own });
+    this.#poller = new Poller(hold.videoId, start, {
+      ...parts,
+      ...{ egress, appender, hold },
+      priorityMs: (isQuiet) => priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet }),
+    });
     this.#following = this.room.follow();
     this.#reading = this.#read();
   }

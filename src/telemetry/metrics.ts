@@ -81,6 +81,11 @@ export function createMetrics(sources: MetricSources) {
     return created;
   };
 
+  const egressGauge = (name: string, help: string, read: (egress: EgressSource) => number) =>
+    gauge(name, help, ["egress"], (gauge) => {
+      for (const [egress, source] of sources.egresses) gauge.set({ egress }, read(source));
+    });
+
   return {
     registry,
     viewers: gauge("relay_viewers", "Viewers attached to rooms", [], (viewers) =>
@@ -119,45 +124,29 @@ export function createMetrics(sources: MetricSources) {
       "How long after its due time a call started, cooldowns aside",
       ["egress", "lane"],
     ),
-    gateQueue: gauge("relay_gate_queue", "Upstream calls that wait for their turn", ["egress"], (queue) => {
-      for (const [egress, source] of sources.egresses) queue.set({ egress }, source.queuedCalls());
-    }),
-    gateRooms: gauge("relay_gate_rooms", "Rooms that ask for polls", ["egress"], (rooms) => {
-      for (const [egress, source] of sources.egresses) rooms.set({ egress }, source.roomCount());
-    }),
-    gateRoomsCarried: gauge(
+    gateQueue: egressGauge("relay_gate_queue", "Upstream calls that wait for their turn", (egress) =>
+      egress.queuedCalls(),
+    ),
+    gateRooms: egressGauge("relay_gate_rooms", "Rooms that ask for polls", (egress) => egress.roomCount()),
+    gateRoomsCarried: egressGauge(
       "relay_gate_rooms_carried",
       "How many rooms like those that ask for polls can be read in time; NaN while there is none",
-      ["egress"],
-      (carried) => {
-        for (const [egress, source] of sources.egresses) carried.set({ egress }, source.roomsCarried());
-      },
+      (egress) => egress.roomsCarried(),
     ),
-    gateCooldown: gauge(
+    gateCooldown: egressGauge(
       "relay_gate_cooldown_seconds",
       "Time left until upstream calls start again after throttling",
-      ["egress"],
-      (cooldown) => {
-        for (const [egress, source] of sources.egresses)
-          cooldown.set({ egress }, source.cooldownLeftMs() / 1000);
-      },
+      (egress) => egress.cooldownLeftMs() / 1000,
     ),
-    egressUp: gauge(
+    egressUp: egressGauge(
       "relay_egress_up",
       "Whether the upstream answers this egress: 0 while the calls of several rooms fail together, else 1",
-      ["egress"],
-      (up) => {
-        for (const [egress, source] of sources.egresses) up.set({ egress }, source.isUp() ? 1 : 0);
-      },
+      (egress) => (egress.isUp() ? 1 : 0),
     ),
-    gatePageCooldown: gauge(
+    gatePageCooldown: egressGauge(
       "relay_gate_page_cooldown_seconds",
       "Time left until pages are loaded again after throttling, of pages or of all calls",
-      ["egress"],
-      (cooldown) => {
-        for (const [egress, source] of sources.egresses)
-          cooldown.set({ egress }, source.cooldownLeftMs(true) / 1000);
-      },
+      (egress) => egress.cooldownLeftMs(true) / 1000,
     ),
     roomsMoved: counter("relay_egress_moves_total", "Rooms that left this egress for another, by reason", [
       "egress",

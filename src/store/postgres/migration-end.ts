@@ -8,7 +8,7 @@ import { type Place, unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
 import { MIGRATION_TABLE, migrate } from "./schema.ts";
 import { ms, toMessage } from "./tables.ts";
-import { fromColumn, toColumn } from "./text.ts";
+import { columns, fromColumn } from "./text.ts";
 
 /** An instance that runs says something on its listening connection more often. */
 const SILENT_AFTER_S = 5;
@@ -116,31 +116,24 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 
   async putRooms(rooms: readonly MovedRoom[]): Promise<void> {
-    const column = <T>(read: (room: MovedRoom) => T) => rooms.map(read);
-    await this.#query(SQL.putRooms, [
-      column(({ videoId }) => videoId),
-      column(({ epoch }) => epoch),
-      column(({ base }) => base),
-      column(({ floor }) => floor),
-      column(({ head }) => head),
-      column(({ checkpoint }) => toColumn(checkpoint)),
-      column(({ checkpointAt }) => checkpointAt),
-      column(({ end }) => end && JSON.stringify(end)),
-      column(({ endedAt }) => endedAt),
-    ]);
+    const rows = rooms.map((room) => ({ ...room, end: room.end && JSON.stringify(room.end) }));
+    const keys = [
+      "videoId",
+      "epoch",
+      "base",
+      "floor",
+      "head",
+      "checkpoint",
+      "checkpointAt",
+      "end",
+      "endedAt",
+    ] as const;
+    await this.#query(SQL.putRooms, columns(rows, keys));
   }
 
   async putMessages(messages: readonly MovedMessage[]): Promise<void> {
-    const column = <T>(read: (message: MovedMessage) => T) => messages.map(read);
-    await this.#query(SQL.putMessages, [
-      messages.at(-1)?.seq,
-      column(({ videoId }) => videoId),
-      column(({ cursor }) => cursor),
-      column(({ id }) => toColumn(id)),
-      column(({ body }) => toColumn(body)),
-      column(({ details }) => toColumn(details)),
-      column(({ at }) => at),
-    ]);
+    const keys = ["videoId", "cursor", "id", "body", "details", "at"] as const;
+    await this.#query(SQL.putMessages, [messages.at(-1)?.seq, ...columns(messages, keys)]);
   }
 
   async incompleteRoom(): Promise<string | undefined> {

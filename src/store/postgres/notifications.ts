@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import type { Clock } from "../../clock.ts";
+import { nap } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Database } from "./connections.ts";
 import { SCHEMA } from "./schema.ts";
@@ -123,15 +124,14 @@ export class Notifications {
   async #proved(): Promise<boolean> {
     const { clock, connections } = this.#parts;
     const proof = Promise.withResolvers<void>();
-    this.#proof = { text: `proof-${randomUUID()}`, heard: proof.resolve };
-    const over = new AbortController();
-    const late = clock.sleep(PROOF_MS, AbortSignal.any([over.signal, this.#closed.signal])).then(
-      () => false,
-      () => false,
-    );
+    let isHeard = false;
+    const heard = () => {
+      isHeard = true;
+      proof.resolve();
+    };
+    this.#proof = { text: `proof-${randomUUID()}`, heard };
     await connections.query("writes", `select pg_notify(${CHANNEL}, $1)`, [this.#proof.text]);
-    const isHeard = await Promise.race([proof.promise.then(() => true), late]);
-    over.abort();
+    await nap(PROOF_MS, proof.promise, clock, this.#closed.signal);
     this.#proof = undefined;
     return isHeard;
   }

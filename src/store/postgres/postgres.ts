@@ -39,10 +39,12 @@ import {
   toRecord,
   toSummary,
 } from "./tables.ts";
-import { toColumn } from "./text.ts";
+import { columns, toColumn } from "./text.ts";
 
 /** How long a stop waits until the database knows that nobody watches here and what is free. */
 const CLOSE_LIMIT_MS = 1500;
+
+const CONTENT = ["id", "body", "details"] as const;
 
 export interface PostgresSettings {
   /** How long an owner's lease lasts without being renewed. */
@@ -123,10 +125,10 @@ export class PostgresStore implements StoreEngine {
           videoId,
           epoch,
           expectedHead,
-          ...toColumns(messages),
+          ...columns(messages, CONTENT),
           toColumn(checkpoint),
           this.#leaseMs,
-          ...(overwriting.length > 0 ? toColumns(overwriting) : []),
+          ...(overwriting.length > 0 ? columns(overwriting, CONTENT) : []),
         ],
       );
       if (!row?.added) return { fencedBy: row };
@@ -246,8 +248,4 @@ export class PostgresStore implements StoreEngine {
       throw error;
     }
   }
-}
-
-function toColumns(messages: readonly EncodedMessage[]): string[][] {
-  return (["id", "body", "details"] as const).map((key) => messages.map((message) => toColumn(message[key])));
 }

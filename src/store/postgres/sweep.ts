@@ -4,7 +4,8 @@
  * have moved, ends, owners that are gone, and rooms that are no longer what they were: those nobody may follow on,
  * because cursors would name other messages.
  */
-import type { Clock } from "../../clock.ts";
+import { after, type Clock } from "../../clock.ts";
+import { nap, unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
 import type { StoreHealth } from "../health.ts";
@@ -123,16 +124,12 @@ export class Sweep {
 
   /** See `Ownership.freed`. */
   async freed(videoId: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = this.#waiting.get(videoId) ?? new Set();
     this.#waiting.set(videoId, waiting.add(resolve));
-    const stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
     try {
-      await promise;
+      await unlessAborted(promise, signal);
     } finally {
-      signal.removeEventListener("abort", stop);
       waiting.delete(resolve);
       if (waiting.size === 0 && this.#waiting.get(videoId) === waiting) this.#waiting.delete(videoId);
     }
@@ -157,10 +154,7 @@ export class Sweep {
         if (!isUnavailable(error)) throw error;
         looks = 0;
       }
-      const nap = new AbortController();
-      const napOver = AbortSignal.any([over, nap.signal]);
-      await Promise.race([clock.sleep(ORPHANS_MS, napOver).catch(() => {}), this.#toldFree.promise]);
-      nap.abort();
+      await nap(ORPHANS_MS, this.#toldFree.promise, clock, over);
     }
   }
 
@@ -169,11 +163,8 @@ export class Sweep {
     const { signal } = this.#closed;
     const sweepMs = Math.min(SWEEP_MS, leaseMs / SWEEPS_PER_LEASE);
     while (!signal.aborted) {
-      const nap = new AbortController();
       const napMs = isHearing() ? sweepMs : Math.min(FAST_SWEEP_MS, sweepMs);
-      const slept = clock.sleep(napMs, AbortSignal.any([signal, nap.signal])).catch(() => {});
-      await Promise.race([slept, this.#hurry.promise]);
-      nap.abort();
+      await nap(napMs, this.#hurry.promise, clock, signal);
       this.#hurry = Promise.withResolvers();
       const videoIds = [...followers.videoIds];
       for (const videoId of this.#seen.keys()) if (!followers.has(videoId)) this.#seen.delete(videoId);
@@ -197,10 +188,7 @@ export class Sweep {
       this.#compare(videoId, row);
       if (!row || row.is_final || row.lease_left_ms > napMs || !this.#waiting.has(videoId)) continue;
       const leftMs = row.lease_left_ms > 0 ? row.lease_left_ms + AFTER_LEASE_MS : 0;
-      clock.sleep(leftMs, this.#closed.signal).then(
-        () => this.#free(videoId),
-        () => {},
-      );
+      after(clock, leftMs, this.#closed.signal, () => this.#free(videoId));
     }
   }
 

@@ -13,6 +13,12 @@ export function toColumn(text: string): string {
   return text.toWellFormed().replace(TO_ESCAPE, (found) => ESCAPED[found as keyof typeof ESCAPED]);
 }
 
+/** The rows' values under each of the keys, as arrays for `unnest`. */
+export function columns<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): unknown[][] {
+  const stored = (value: unknown) => (typeof value === "string" ? toColumn(value) : value);
+  return keys.map((key) => rows.map((row) => stored(row[key])));
+}
+
 export function fromColumn(text: string): string {
   return text.replace(ESCAPES, (found) => (found === ESCAPED["\0"] ? "\0" : "\u0001"));
 }

@@ -6,7 +6,8 @@
  * cannot be reached any more, its calls under way are given up, so that its rooms can leave it; with no room left it
  * tries by itself.
  */
-import type { Clock } from "../../clock.ts";
+import { after, type Clock } from "../../clock.ts";
+import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
 
@@ -87,15 +88,12 @@ export class Breaker {
     if (!this.#outage || !this.#failing.has(room)) return;
     signal.throwIfAborted();
     if (room === this.#trial?.room) this.#endTrial(); // it learned nothing about the address
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.set(room, { canTry, go: resolve });
     this.#advance();
     try {
-      await promise;
+      await unlessAborted(promise, signal);
     } finally {
-      signal.removeEventListener("abort", onAbort);
       this.#waiting.delete(room);
     }
   }
@@ -207,18 +205,12 @@ export class Breaker {
     this.#outage.isHurried = false;
     if (waiting) waiting.go();
     else void this.#tryItself(over.signal);
-    clock.sleep(TRY_MS, over.signal).then(
-      () => this.#endTrial(),
-      () => {},
-    );
+    after(clock, TRY_MS, over.signal, () => this.#endTrial());
   }
 
   #wakeAfter(ms: number): void {
     this.#wake = new AbortController();
-    this.#parts.clock.sleep(ms, this.#wake.signal).then(
-      () => this.#advance(),
-      () => {},
-    );
+    after(this.#parts.clock, ms, this.#wake.signal, () => this.#advance());
   }
 
   async #tryItself(over: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@
  * cooldown is over; where a page was throttled, only pages wait. Lanes decide which kind of call goes next; within a
  * lane the call goes first that would lose messages first.
  */
-import type { Clock } from "../../clock.ts";
+import { after, type Clock } from "../../clock.ts";
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../errors.ts";
@@ -181,13 +181,10 @@ export class Gate {
   #wakeAt(at: number, now: number): void {
     if (this.#wakesAt <= at) return;
     this.#wakesAt = at;
-    this.#parts.clock.sleep(at - now, this.#closed.signal).then(
-      () => {
-        if (this.#wakesAt === at) this.#wakesAt = Number.POSITIVE_INFINITY;
-        this.advance();
-      },
-      () => {},
-    );
+    after(this.#parts.clock, at - now, this.#closed.signal, () => {
+      if (this.#wakesAt === at) this.#wakesAt = Number.POSITIVE_INFINITY;
+      this.advance();
+    });
   }
 
   #start(call: Queued, now: number): void {
