@@ -228,9 +228,9 @@ export class SharedStore implements Peek {
 
   #row<T extends string | null>(room: SharedRoom & { checkpoint: T }) {
     const { videoId, base, head, checkpoint, checkpointAt, detail, finalAt } = room;
-    const ended_ago_ms = finalAt === null ? null : this.#now - finalAt;
-    const ages = { read_ago_ms: this.#now - checkpointAt, ended_ago_ms };
-    return { video_id: videoId, base, floor: base, head, checkpoint, detail, ...ages };
+    const endedAgoMs = finalAt === null ? null : this.#now - finalAt;
+    const ages = { readAgoMs: this.#now - checkpointAt, endedAgoMs };
+    return { videoId, base, floor: base, head, checkpoint, end: detail, ...ages };
   }
 
   readonly #watch = (

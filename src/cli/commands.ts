@@ -12,7 +12,7 @@ import {
   suggest,
   UsageError,
 } from "./flags.ts";
-import { EXPORT_FLAGS, PROBE_FLAGS, ROOMS_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
+import { ANSWER_FLAGS, EXPORT_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -98,14 +98,14 @@ export const COMMANDS = [
     usage: "try which upstream clients work for a video today",
     arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
-    flags: PROBE_FLAGS,
+    flags: ANSWER_FLAGS,
     run: async (input, surroundings) => (await import("./reader/probe.ts")).probeVideo(input, surroundings),
   }),
   command({
     name: "rooms",
     usage: "list what a service has stored and currently reads",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
-    flags: ROOMS_FLAGS,
+    flags: ANSWER_FLAGS,
     run: async (input, surroundings) => (await import("./reader/rooms.ts")).listRooms(input, surroundings),
   }),
   command({

@@ -37,9 +37,9 @@ export function wellFormed<M extends EncodedMessage>(message: M): M {
   return { ...message, id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
 }
 
-/** A room's end from the JSON text that a store holds; null while the room is open. */
-export function decodeEnd(text: string | null): RoomEnd | null {
-  return text === null ? null : (JSON.parse(text) as RoomEnd);
+/** A room's row with its end, which a store holds as JSON text; null while the room is open. */
+export function withEnd<Row extends { end: string | null }>(row: Row) {
+  return { ...row, end: row.end === null ? null : (JSON.parse(row.end) as RoomEnd) };
 }
 
 /** The JSON text that a reader gets: the eight fields, with `details` as a ninth when it asked for them. */

@@ -37,111 +37,66 @@ const TABLET_AGENT =
   "Mozilla/5.0 (iPad; CPU OS 16_7_10 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.6 Mobile/15E148 Safari/604.1,gzip(gfe)";
 const TELEVISION_AGENT =
   "Mozilla/5.0 (ChromiumStylePlatform) Cobalt/25.lts.30.1034943-gold (unlike Gecko), Unknown_TV_Unknown_0/Unknown (Unknown, Unknown)";
-const EMBEDDING_PAGE = "https://www.reddit.com/";
 
-const MWEB: Client = {
-  host: "main",
-  id: 2,
-  name: "MWEB",
-  pinnedVersion: "2.20260708.05.00",
-  userAgent: TABLET_AGENT,
+/** What a row says of a client that does not have its label for a name, or does not talk to the main host. */
+type Row = Omit<Client, "host" | "name"> & Partial<Client>;
+
+const DESKTOP = { userAgent: DESKTOP_AGENT, context: { platform: "DESKTOP" } };
+const TELEVISION = { userAgent: TELEVISION_AGENT, context: { platform: "TV" } };
+const ANDROID_11 = { androidSdkVersion: 30, osName: "Android", osVersion: "11" };
+const MWEB = {
+  ...{ id: 2, name: "MWEB", pinnedVersion: "2.20260708.05.00", userAgent: TABLET_AGENT },
   context: { platform: "MOBILE", clientFormFactor: "SMALL_FORM_FACTOR" },
 };
 
 // [spec] Client labels tried
-export const CLIENTS = {
+const ROWS = {
   MWEB,
-  WEB: {
-    host: "main",
-    id: 1,
-    name: "WEB",
-    pinnedVersion: null,
-    userAgent: DESKTOP_AGENT,
-    context: { platform: "DESKTOP" },
-  },
+  WEB: { id: 1, pinnedVersion: null, ...DESKTOP },
   ANDROID: {
-    host: "main",
-    id: 3,
-    name: "ANDROID",
-    pinnedVersion: "21.26.364",
+    ...{ id: 3, pinnedVersion: "21.26.364" },
     userAgent: "com.google.android.youtube/21.26.364 (Linux; U; Android 11) gzip",
-    context: { androidSdkVersion: 30, osName: "Android", osVersion: "11", platform: "MOBILE" },
+    context: { ...ANDROID_11, platform: "MOBILE" },
   },
   IOS: {
-    host: "main",
-    id: 5,
-    name: "IOS",
-    pinnedVersion: "21.26.4",
+    ...{ id: 5, pinnedVersion: "21.26.4" },
     userAgent: "com.google.ios.youtube/21.26.4 (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)",
     context: {
-      deviceMake: "Apple",
-      deviceModel: "iPhone16,2",
-      osName: "iPhone",
-      osVersion: "18.3.2.22D82",
-      platform: "MOBILE",
+      ...{ deviceMake: "Apple", deviceModel: "iPhone16,2" },
+      ...{ osName: "iPhone", osVersion: "18.3.2.22D82", platform: "MOBILE" },
     },
   },
-  TVHTML5: {
-    host: "main",
-    id: 7,
-    name: "TVHTML5",
-    pinnedVersion: "7.20260707.07.00",
-    userAgent: TELEVISION_AGENT,
-    context: { platform: "TV" },
-  },
-  TVHTML5_SIMPLY_EMBEDDED_PLAYER: {
-    host: "main",
-    id: 85,
-    name: "TVHTML5_SIMPLY_EMBEDDED_PLAYER",
-    pinnedVersion: "2.0",
-    userAgent: TELEVISION_AGENT,
-    context: { platform: "TV", clientScreen: "EMBED" },
-    embedUrl: EMBEDDING_PAGE,
-  },
-  WEB_EMBEDDED_PLAYER: {
-    host: "main",
-    id: 56,
-    name: "WEB_EMBEDDED_PLAYER",
-    pinnedVersion: "2.20260708.00.00",
-    userAgent: DESKTOP_AGENT,
-    context: { platform: "DESKTOP", clientScreen: "EMBED" },
-    embedUrl: EMBEDDING_PAGE,
-  },
-  ANDROID_EMBEDDED_PLAYER: {
-    host: "main",
-    id: 55,
-    name: "ANDROID_EMBEDDED_PLAYER",
-    pinnedVersion: "19.09.37",
+  TVHTML5: { id: 7, pinnedVersion: "7.20260707.07.00", ...TELEVISION },
+  TVHTML5_SIMPLY_EMBEDDED_PLAYER: embedded({ id: 85, pinnedVersion: "2.0", ...TELEVISION }),
+  WEB_EMBEDDED_PLAYER: embedded({ id: 56, pinnedVersion: "2.20260708.00.00", ...DESKTOP }),
+  ANDROID_EMBEDDED_PLAYER: embedded({
+    ...{ id: 55, pinnedVersion: "19.09.37", context: ANDROID_11 },
     userAgent: "com.google.android.youtube/19.09.37 (Linux; U; Android 11) gzip",
-    context: { androidSdkVersion: 30, osName: "Android", osVersion: "11", clientScreen: "EMBED" },
-    embedUrl: EMBEDDING_PAGE,
-  },
+  }),
   "WEB_REMIX (music)": {
-    host: "music",
-    id: 67,
-    name: "WEB_REMIX",
-    pinnedVersion: "1.20260707.12.00",
-    userAgent: DESKTOP_AGENT,
-    context: { platform: "DESKTOP" },
+    ...{ id: 67, name: "WEB_REMIX", host: "music", pinnedVersion: "1.20260707.12.00" },
+    ...DESKTOP,
   },
   "MWEB (music)": { ...MWEB, host: "music" },
   "MWEB (m.youtube)": { ...MWEB, host: "mobile" },
   ANDROID_VR: {
-    host: "main",
-    id: 28,
-    name: "ANDROID_VR",
-    pinnedVersion: "1.65.10",
+    ...{ id: 28, pinnedVersion: "1.65.10" },
     userAgent:
       "com.google.android.apps.youtube.vr.oculus/1.65.10 (Linux; U; Android 12L; eureka-user Build/SQ3A.220605.009.A1) gzip",
     context: {
-      androidSdkVersion: 32,
-      osName: "Android",
-      osVersion: "12L",
-      deviceMake: "Oculus",
-      deviceModel: "Quest 3",
+      ...{ androidSdkVersion: 32, osName: "Android", osVersion: "12L" },
+      ...{ deviceMake: "Oculus", deviceModel: "Quest 3" },
     },
   },
-} as const satisfies Record<string, Client>;
+} as const satisfies Record<string, Row>;
+
+function embedded({ context, ...row }: Row): Row {
+  return { ...row, context: { ...context, clientScreen: "EMBED" }, embedUrl: "https://www.reddit.com/" };
+}
+
+export const CLIENTS = Object.fromEntries(
+  Object.entries<Row>(ROWS).map(([label, row]) => [label, { host: "main", name: label, ...row }]),
+) as Record<keyof typeof ROWS, Client>;
 
 export type ClientLabel = keyof typeof CLIENTS;
 

@@ -76,12 +76,8 @@ export const EXPORT_FLAGS = {
   raw: toggle("CSV: leave texts as they are that a spreadsheet would run"),
 } satisfies FlagTable;
 
-export const PROBE_FLAGS = {
-  ...SERVER,
-  json: toggle("print the service's answer as JSON"),
-} satisfies FlagTable;
-
-export const ROOMS_FLAGS = {
+/** Of a command that shows one answer. */
+export const ANSWER_FLAGS = {
   ...SERVER,
   json: toggle("print the service's answer as JSON"),
 } satisfies FlagTable;

@@ -2,7 +2,7 @@
 import { type ProbeRow, probe } from "../../../client/index.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
-import type { PROBE_FLAGS } from "./flags.ts";
+import type { ANSWER_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import { runSession } from "./session.ts";
@@ -11,7 +11,7 @@ import { jsonLine } from "./text.ts";
 
 /** Resolves to the exit code: 1 where no client works. Rejects with `CommandError`. */
 export function probeVideo(
-  { values, arguments: [videoId = ""] }: Input<typeof PROBE_FLAGS>,
+  { values, arguments: [videoId = ""] }: Input<typeof ANSWER_FLAGS>,
   surroundings: Surroundings,
 ): Promise<number> {
   const { RELAY_URL: server, json } = values;

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
-import type { ROOMS_FLAGS } from "./flags.ts";
+import type { ANSWER_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
@@ -35,7 +35,7 @@ const COLUMNS = {
 
 /** Resolves to the exit code. Rejects with `CommandError`. */
 export function listRooms(
-  { values }: Input<typeof ROOMS_FLAGS>,
+  { values }: Input<typeof ANSWER_FLAGS>,
   surroundings: Surroundings,
 ): Promise<number> {
   const { RELAY_URL: server, json } = values;

@@ -2,7 +2,7 @@
 import { Client } from "pg";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
-import { decodeEnd } from "../stored-message.ts";
+import { withEnd } from "../stored-message.ts";
 import { APPLICATION, clientConfig, placeOf } from "./connections.ts";
 import { type Place, unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
@@ -157,6 +157,6 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 }
 
-function toRoom({ checkpoint, end, ...row }: MovedRow): MovedRoom {
-  return { ...row, checkpoint: fromColumn(checkpoint), end: decodeEnd(end) };
+function toRoom(row: MovedRow): MovedRoom {
+  return { ...withEnd(row), checkpoint: fromColumn(row.checkpoint) };
 }

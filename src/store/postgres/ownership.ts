@@ -71,10 +71,10 @@ export class PostgresOwnership implements Ownership {
       if (!row?.is_same) await sweep.adoptLineage();
       else if (row.epoch === null) return undefined;
       else {
-        const { epoch, head, checkpoint } = row;
+        const { is_same: _, epoch, checkpoint, ...rest } = row;
         this.#leases.set(videoId, { epoch, provenUntil: sentAt + this.#provenMs });
-        const room = checkpoint === null ? undefined : toRecord({ ...row, checkpoint });
-        return new Hold({ videoId, epoch }, head, room, this);
+        const room = checkpoint === null ? undefined : toRecord({ ...rest, checkpoint });
+        return new Hold({ videoId, epoch }, row.head, room, this);
       }
     }
   }

@@ -21,7 +21,7 @@ import {
   type RoomSummary,
   StoreError,
 } from "../port.ts";
-import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, wellFormed, withEnd } from "../stored-message.ts";
 import type { Database } from "./connections.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
@@ -30,15 +30,7 @@ import { adoptLineage } from "./lineage.ts";
 import { type News, Notifications } from "./notifications.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import { Sweep } from "./sweep.ts";
-import {
-  type FenceRow,
-  type RoomRow,
-  SQL,
-  type SummaryRow,
-  toMessage,
-  toRecord,
-  toSummary,
-} from "./tables.ts";
+import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
 import { columns, toColumn } from "./text.ts";
 
 /** How long a stop waits until the database knows that nobody watches here and what is free. */
@@ -185,8 +177,7 @@ export class PostgresStore implements StoreEngine {
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {
-    const rows = await this.#connections.query<SummaryRow>("reads", SQL.listRooms, [limit]);
-    return rows.map(toSummary);
+    return (await this.#connections.query<SummaryRow>("reads", SQL.listRooms, [limit])).map(withEnd);
   }
 
   async prune(keptMs: number, limit: number): Promise<number> {

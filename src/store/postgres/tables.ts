@@ -1,14 +1,14 @@
 /** The engine's statements, and the rows they bring, in the port's terms. Times and ages are the database's. */
 import type { RoomRecord, RoomSummary } from "../port.ts";
-import { decodeEnd, type StoredMessage } from "../stored-message.ts";
+import { type StoredMessage, withEnd } from "../stored-message.ts";
 import { LINEAGE } from "./schema.ts";
 import { fromColumn } from "./text.ts";
 
 export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8`;
 
-const ROOM = `r.video_id, r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as read_ago_ms,
-  r.detail, ${ago("r.final_at")} as ended_ago_ms`;
+const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as "readAgoMs",
+  r.detail as "end", ${ago("r.final_at")} as "endedAgoMs"`;
 
 /** Of the room $1; found once for a statement, so that messages are read in the order of their index. */
 const ofRoom = (value: string) => `(select ${value} from room where video_id = $1)`;
@@ -58,9 +58,9 @@ export const SQL = {
   // All messages of the room are looked at: an index by authors would cost every append.
   byText: `select ${MESSAGE} ${KEPT} and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
-  listRooms: `select r.video_id, r.floor, r.head, r.detail, ${ago("r.checkpoint_at")} as read_ago_ms,
-      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as first_at,
-      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as last_at,
+  listRooms: `select r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
+      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
+      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
       (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps
     from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   prune: `select relay_prune_2(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
@@ -70,16 +70,8 @@ export const SQL = {
   size: "select sum(pg_total_relation_size(name))::bigint as bytes from unnest('{room,message}'::regclass[]) name",
 } as const;
 
-export interface RoomRow {
-  video_id: string;
-  base: number;
-  floor: number;
-  head: number;
-  checkpoint: string;
-  read_ago_ms: number;
-  detail: string | null;
-  ended_ago_ms: number | null;
-}
+export type RoomRow = Omit<RoomRecord, "end"> & { end: string | null };
+export type SummaryRow = Omit<RoomSummary, "end"> & { end: string | null };
 
 /** What a room was taken as; all but `is_same` is null where it was not. */
 export type TakenRow = { is_same: boolean } & (
@@ -88,29 +80,7 @@ export type TakenRow = { is_same: boolean } & (
 );
 
 export function toRecord(row: RoomRow): RoomRecord {
-  const { video_id: videoId, base, floor, head } = row;
-  const times = { readAgoMs: row.read_ago_ms, endedAgoMs: row.ended_ago_ms };
-  return {
-    videoId,
-    base,
-    floor,
-    head,
-    checkpoint: fromColumn(row.checkpoint),
-    end: decodeEnd(row.detail),
-    ...times,
-  };
-}
-
-export interface SummaryRow extends Pick<RoomRow, "video_id" | "floor" | "head" | "detail" | "read_ago_ms"> {
-  first_at: number | null;
-  last_at: number | null;
-  gaps: number;
-}
-
-export function toSummary(row: SummaryRow): RoomSummary {
-  const { video_id: videoId, floor, head, gaps } = row;
-  const times = { readAgoMs: row.read_ago_ms, firstAt: row.first_at, lastAt: row.last_at };
-  return { videoId, floor, head, end: decodeEnd(row.detail), ...times, gaps };
+  return { ...withEnd(row), checkpoint: fromColumn(row.checkpoint) };
 }
 
 export function toMessage({ cursor, id, body, details }: StoredMessage): StoredMessage {

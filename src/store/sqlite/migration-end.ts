@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
-import { decodeEnd } from "../stored-message.ts";
+import { withEnd } from "../stored-message.ts";
 import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./schema.ts";
@@ -52,7 +52,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
   }
 
   rooms(after: string, limit: number): Promise<MovedRoom[]> {
-    return this.#do(() => (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map(toRoom));
+    return this.#do(() => (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map(withEnd));
   }
 
   messages(seq: number, limit: number): Promise<MovedMessage[]> {
@@ -124,8 +124,4 @@ export class SqliteMigrationEnd implements MigrationEnd {
       throw unavailable(error, this.#path);
     }
   }
-}
-
-function toRoom({ end, ...row }: RoomRow): MovedRoom {
-  return { ...row, end: decodeEnd(end) };
 }

@@ -8,7 +8,7 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomRecord, RoomSummary } from "../port.ts";
-import { decodeEnd, type EncodedMessage, type StoredMessage } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
@@ -136,11 +136,10 @@ export class Tables {
   }
 
   listRooms(limit: number, now: number): RoomSummary[] {
-    const rows = this.#sql.listRooms.all({ limit, now });
-    return (rows as unknown as (RoomSummary & { end: string | null })[]).map((row) => ({
-      ...row,
-      end: decodeEnd(row.end),
-    }));
+    const rows = this.#sql.listRooms.all({ limit, now }) as unknown as (RoomSummary & {
+      end: string | null;
+    })[];
+    return rows.map(withEnd);
   }
 
   /** See `Retention.prune`. */
@@ -202,7 +201,6 @@ export class Tables {
   }
 }
 
-function toRecord({ key: _, epoch: __, readAt, end, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
-  const endedAgoMs = endedAt === null ? null : now - endedAt;
-  return { ...rest, readAgoMs: now - readAt, end: decodeEnd(end), endedAgoMs };
+function toRecord({ key: _, epoch: __, readAt, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
+  return { ...withEnd(rest), readAgoMs: now - readAt, endedAgoMs: endedAt === null ? null : now - endedAt };
 }
