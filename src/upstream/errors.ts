@@ -45,38 +45,30 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Whether the error, or what caused it, is trouble between this service and the upstream, and not about one video. */
-export function isUpstreamTrouble(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.fault === "throttled" || error.unreachable !== undefined;
-  return error instanceof Error && error.cause !== undefined && isUpstreamTrouble(error.cause);
+/** Whether something holds for the `UpstreamError` that an error is, or that caused it. */
+function whether(holds: (error: UpstreamError) => boolean): (error: unknown) => boolean {
+  return (error) => {
+    if (error instanceof UpstreamError) return holds(error);
+    return error instanceof Error && whether(holds)(error.cause);
+  };
 }
 
-/** Whether the error, or what caused it, is one that another address may not meet, and that came soon. */
-export function isOfAddress(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.fault === "throttled" || isUnconnected(error);
-  return error instanceof Error && error.cause !== undefined && isOfAddress(error.cause);
-}
+/** Trouble between this service and the upstream, and not about one video. */
+export const isUpstreamTrouble = whether(
+  ({ fault, unreachable }) => fault === "throttled" || unreachable !== undefined,
+);
 
-/** Whether the error, or what caused it, is that the upstream gave no answer, or one of an upstream that fails. */
-export function isOutage(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.fault === "unusable" && !error.isWall;
-  return error instanceof Error && isOutage(error.cause);
-}
+/** There was no connection to a host. */
+export const isUnconnected = whether(({ unreachable }) => unreachable === "no connection");
 
-/** Whether the error, or what caused it, is that a host was not reached. */
-export function isUnreached(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.unreachable !== undefined;
-  return error instanceof Error && isUnreached(error.cause);
-}
+/** A failure that another address may not meet, and that came soon. */
+export const isOfAddress = whether((error) => error.fault === "throttled" || isUnconnected(error));
 
-/** Whether the error, or what caused it, is that no answer began: the host was not reached, or the connection broke. */
-export function isUnanswered(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.isBroken || error.unreachable !== undefined;
-  return error instanceof Error && isUnanswered(error.cause);
-}
+/** The upstream gave no answer, or one of an upstream that fails. */
+export const isOutage = whether(({ fault, isWall }) => fault === "unusable" && !isWall);
 
-/** Whether the error, or what caused it, is that there was no connection to a host. */
-export function isUnconnected(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.unreachable === "no connection";
-  return error instanceof Error && isUnconnected(error.cause);
-}
+/** A host was not reached. */
+export const isUnreached = whether(({ unreachable }) => unreachable !== undefined);
+
+/** No answer began: the host was not reached, or the connection broke. */
+export const isUnanswered = whether(({ isBroken, unreachable }) => isBroken || unreachable !== undefined);
