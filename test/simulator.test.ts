@@ -16,6 +16,7 @@ import {
   firstToken,
   idsOf,
   initialData,
+  type Json,
   poll,
   startFor,
   tokenIn,
@@ -140,6 +141,19 @@ test("markup in messages does not end the page's script, and reads back as it wa
     const data = typeof page === "string" ? JSON.parse(page) : page;
     assert.deepEqual(chatIn(data).actions, [action]);
   }
+});
+
+test("next answers in the watch page's form, with a token that works, without any key", async (t) => {
+  const upstream = await startFor(t);
+  upstream.chat(VIDEO).say(3);
+  const client = { clientName: "WEB", clientVersion: "2.1" };
+  const next = (body: object) =>
+    fetch(`${upstream.urls.main}/youtubei/v1/next`, { method: "POST", body: JSON.stringify(body) });
+  const data = (await (await next({ context: { client }, videoId: VIDEO })).json()) as Json;
+  const answer = await poll(upstream, tokenIn(chatIn(data).continuations?.[0]));
+  assert.equal(data.currentVideoEndpoint?.watchEndpoint?.videoId, VIDEO);
+  assert.deepEqual([answer.status, answer.actions.length], [200, 3]);
+  assert.equal((await next({})).status, 400);
 });
 
 test("requests to come can be awaited by number, and the peak in flight is known for each host", async (t) => {
