@@ -4,7 +4,6 @@
  * the file, adds a line to the journal beside it, then acts.
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { watch } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { atExit } from "./at-exit.ts";
@@ -95,18 +94,6 @@ export class FaultInjector {
     const counts = new Map<string, number>();
     for (const { name } of this.fired()) counts.set(name, (counts.get(name) ?? 0) + 1);
     return counts;
-  }
-
-  /** Resolves once a fault was carried out so many times in all. Rejects with the signal's reason. */
-  async untilFired(name: InjectedFault, count: number, signal: AbortSignal): Promise<void> {
-    const changes = watch(this.#folder, { signal });
-    try {
-      do {
-        if ((this.counts().get(name) ?? 0) >= count) return;
-      } while (!(await changes.next()).done);
-    } finally {
-      await changes.return?.();
-    }
   }
 
   /** Removes the folder; the service must be gone. */
