@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { systemClock } from "../../src/clock.ts";
 import type { Answer as UpstreamAnswer } from "../../src/simulator/answers.ts";
 import type { Chat } from "../../src/simulator/chat.ts";
 import type { Fault } from "../../src/simulator/faults.ts";
@@ -12,6 +13,8 @@ import type { RequestKind } from "../../src/simulator/requests.ts";
 import type { SimulatorOptions } from "../../src/simulator/simulator.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/simulator.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
+import { Transport } from "../../src/upstream/egress/transport.ts";
+import { UpstreamError } from "../../src/upstream/errors.ts";
 import { type Answer, assertRefused, post } from "./api.ts";
 import { inTime, openStream, PLACES, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
@@ -43,6 +46,22 @@ export function order(upstream: Simulator, on: RequestKind, hostile: HostileAnsw
     return hostile(response, real);
   };
   return { fault: upstream.fault({ on, times, as: { answer } }), whenMet, left: () => Promise.all(leaving) };
+}
+
+/** What one call to an upstream that does this comes to: its text, or why there is none. No connection to it is kept. */
+export async function answerTo(hostile: HostileAnswer, deadlineMs: number): Promise<string> {
+  await using upstream = await startSimulator();
+  const placed = order(upstream, "sw.js", hostile);
+  const transport = new Transport(systemClock);
+  const call = { method: "GET", url: `${upstream.urls.main}/sw.js`, headers: {}, deadlineMs } as const;
+  const answer = await transport.send(call, new AbortController().signal).then(
+    ({ text }) => text,
+    (error: unknown) => (error instanceof UpstreamError ? `${error.fault}: ${error.message}` : String(error)),
+  );
+  await transport.close();
+  await inTime(placed.left(), "the end of the hostile answer's connection");
+  assert.equal(placed.fault.fired, 1);
+  return answer;
 }
 
 /** Resolves, whatever befell the socket before. */
