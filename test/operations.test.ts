@@ -188,8 +188,8 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_MAX_FAILURES: "3",
     RELAY_TRUST_PROXY: "1",
   };
-  await unreadableRoom(telemetry, `sqlite:${join(folder, "unreadable.db")}`);
-  await movedRoom(telemetry);
+  const unreadable = unreadableRoom(telemetry, `sqlite:${join(folder, "unreadable.db")}`);
+  await Promise.all([unreadable, movedRoom(telemetry)]);
   await using relay = await startRelay({ telemetry, stallMs: 200, settings });
   const run = new Run(relay, log);
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, works: [{}] });
