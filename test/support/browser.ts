@@ -25,7 +25,8 @@ export function launchChromium(): Promise<Browser> {
 }
 
 export function launchChromiumServer(): Promise<BrowserServer> {
-  return chromium.launchServer({ executablePath: CHROMIUM, args: FLAGS, host: "127.0.0.1" });
+  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }; // the test runner takes them
+  return chromium.launchServer({ executablePath: CHROMIUM, args: FLAGS, host: "127.0.0.1", ...signals });
 }
 
 /** What is wrong with a page: exceptions, and what the policy refused but for pictures. */
