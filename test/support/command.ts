@@ -40,8 +40,6 @@ abstract class Printing {
 
 interface RunOptions {
   env?: NodeJS.ProcessEnv;
-  /** Takes the place of what collects `out`. */
-  stdout?: Writable;
   /** Whether standard error is a terminal. */
   isTerminal?: boolean;
 }
@@ -53,7 +51,7 @@ export class Run extends Printing {
   protected isOver = false;
   readonly #signals = new EventEmitter();
 
-  constructor(args: readonly string[], { env = {}, stdout, isTerminal = false }: RunOptions = {}) {
+  constructor(args: readonly string[], { env = {}, isTerminal = false }: RunOptions = {}) {
     super();
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     const limit = setTimeout(() => reject(new Error(`not over: ${this.out}${this.error}`)), LIMIT_MS);
@@ -65,7 +63,7 @@ export class Run extends Printing {
     const signals = this.#signals;
     run(args, {
       env,
-      stdout: stdout ?? this.#collector("out"),
+      stdout: this.#collector("out"),
       stderr: Object.assign(this.#collector("error"), { isTTY: isTerminal, columns: 80 }),
       on: (name, listener) => signals.on(name, listener),
       off: (name, listener) => signals.off(name, listener),
