@@ -59,7 +59,7 @@ export class VirtualRelay {
   readonly network: Network;
   /** What may fail under the store; not used where the store is in memory. */
   readonly disk: Disk;
-  readonly config: Config;
+  config: Config;
   /** When the upstream gave each chat a good answer, in virtual milliseconds. */
   readonly answers = new Map<string, number[]>();
   telemetry: Telemetry;
@@ -78,13 +78,7 @@ export class VirtualRelay {
     const perAddress = { requests: Math.floor(1000 / spacingMs) + 1, everyMs: 1000 };
     this.clock = clock;
     this.upstream = simulateInProcess({ seed, clock, perAddress, ...simulator });
-    const { main, music, mobile } = this.upstream.urls;
-    const texts = {
-      RELAY_UPSTREAM_URL: main,
-      RELAY_UPSTREAM_MUSIC_URL: music,
-      RELAY_UPSTREAM_MOBILE_URL: mobile,
-    };
-    this.config = toConfig(readFlags(SETTINGS, [], { ...texts, ...settings }).values);
+    this.config = configOf(this.upstream, settings);
     this.#options = options;
     this.#journal = new Journal(() => clock.monotonic());
     this.#judge = new UpstreamJudge(this.config.upstream.gate, clock, this.#journal, {
@@ -172,17 +166,18 @@ export class VirtualRelay {
     this.#life.kill();
   }
 
-  /** Starts the service again, after `stop` or `kill`. */
-  start(): void {
+  /** Starts the service again, after `stop` or `kill`, perhaps with other settings. */
+  start(settings: VirtualRelayOptions["settings"] = {}): void {
+    this.config = configOf(this.upstream, { ...this.#options.settings, ...settings });
     this.#judge.lifeEnds("");
     [this.#life, this.telemetry] = this.#begin();
   }
 
   /** Stops the service, and starts it after a while. */
-  async restart(downMs = 0): Promise<void> {
+  async restart(downMs = 0, settings: VirtualRelayOptions["settings"] = {}): Promise<void> {
     await this.stop();
     await this.advance(downMs);
-    this.start();
+    this.start(settings);
   }
 
   /** The messages of a room as they are stored, id and type. */
@@ -215,6 +210,15 @@ export class VirtualRelay {
     const { violation } = this.#journal;
     if (violation) throw new Error(`a promise of the gate is broken: ${JSON.stringify(violation)}`);
   }
+}
+
+function configOf({ urls }: InProcessSimulator, settings: VirtualRelayOptions["settings"]): Config {
+  const hosts = {
+    RELAY_UPSTREAM_URL: urls.main,
+    RELAY_UPSTREAM_MUSIC_URL: urls.music,
+    RELAY_UPSTREAM_MOBILE_URL: urls.mobile,
+  };
+  return toConfig(readFlags(SETTINGS, [], { ...hosts, ...settings }).values);
 }
 
 /** How many of a chat's messages are missing in a room between the first and the last one that it holds, and its gaps. */

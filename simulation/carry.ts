@@ -56,7 +56,7 @@ export interface Carried {
 /** Messages per second of each chat. */
 const TALK = 0.5;
 /** More than are read in a run. */
-const REPLAY_MESSAGES = 10_000;
+const REPLAY_MESSAGES = 3000;
 const FIRST = "address-0";
 const THROTTLES = { status: 429, headers: { "retry-after": "120" } };
 
@@ -75,7 +75,9 @@ export async function carry(options: CarryOptions): Promise<Carried> {
   });
   for (let i = 0; i < replays; i++) {
     const videoId = `replay${String(i).padStart(5, "0")}`;
-    upstream.chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" }).say(REPLAY_MESSAGES);
+    upstream
+      .chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable", pageSize: 10 })
+      .say(REPLAY_MESSAGES);
     relay.visit({ videoId, address: "reader" });
   }
   for (const [i, chat] of chats.entries()) {

@@ -19,6 +19,8 @@ const INTERVALS_MS = [10_000, 10_000, 5000, 10_000, 2000];
 const TALK = 1;
 const OPENED_MS = 60_000;
 const TROUBLE_MS = 120_000;
+/** Messages of all replays: more than can be read in that time. */
+const REPLAYED = 8000;
 /** The newcomer comes in the midst of the trouble. */
 const NEWCOMER_AT_MS = OPENED_MS + 45_000;
 const CHAT: readonly RequestKind[] = ["get_live_chat", "get_live_chat_replay"];
@@ -59,7 +61,9 @@ function replays(count: number): Neighbour {
     await relay.clock.sleep(OPENED_MS);
     for (let i = 0; i < count; i++) {
       const videoId = `replay-${i}`.padEnd(11, "-");
-      relay.upstream.chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" }).say(20_000);
+      relay.upstream
+        .chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" })
+        .say(REPLAYED / count);
       relay.visit({ videoId, address: "neighbour" }); // those that wait for too long come no more
     }
   };
@@ -136,8 +140,8 @@ export interface Beside {
   newcomer: number | string;
 }
 
-export async function beside(neighbour: Neighbour, seed = 1): Promise<Beside> {
-  const relay = new VirtualRelay({ seed, settings: { RELAY_DELETED: "blank" } });
+export async function beside(neighbour: Neighbour, { troubleMs = TROUBLE_MS } = {}): Promise<Beside> {
+  const relay = new VirtualRelay({ settings: { RELAY_DELETED: "blank" } });
   const { clock, upstream, answers } = relay;
   const others = Array.from({ length: OTHERS }, (_, i) => {
     const timeoutMs = INTERVALS_MS[i % INTERVALS_MS.length] ?? 10_000;
@@ -160,7 +164,7 @@ export async function beside(neighbour: Neighbour, seed = 1): Promise<Beside> {
       (error) => String(error.code ?? error),
     );
   })();
-  await relay.advance(OPENED_MS + TROUBLE_MS);
+  await relay.advance(OPENED_MS + troubleMs);
   const found = await Promise.all(others.map((chat) => missing(relay, chat)));
   const spans = others.flatMap(({ videoId }) => {
     const times = (answers.get(videoId) ?? []).filter((at) => at > OPENED_MS - 10_000);

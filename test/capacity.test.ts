@@ -1,16 +1,15 @@
 /** How many rooms one address reads in time: which are taken in, which wait, which are refused. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
+import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import { carry } from "../simulation/carry.ts";
 import { RelayError } from "../src/protocol/errors.ts";
-import { silentLog } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
+import type { Chat } from "../src/simulator/chat.ts";
 import { Capacity } from "../src/upstream/egress/capacity.ts";
 import { Openings } from "../src/upstream/egress/openings.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { metric, startRelay } from "./support/relay.ts";
-import { Stream, streamUrl } from "./support/stream.ts";
-import { TEXT, watchedRoom } from "./support/watched-room.ts";
+import { virtualRoom } from "./support/virtual-room.ts";
 
 const WINDOW_MS = 10_000;
 const REPLAY = Number.POSITIVE_INFINITY;
@@ -172,78 +171,61 @@ describe("videos that wait to be looked for", () => {
   });
 });
 
-it("a stream of a chat that cannot be read in time is answered 503 with Retry-After, those of read chats are not", async () => {
-  // Each room needs a tenth of the calls; none may be late.
-  const settings = {
-    RELAY_GATE_SPACING_MS: "20",
-    RELAY_POLL_MIN_MS: "200",
-    RELAY_POLL_MAX_MS: "200",
-    RELAY_MAX_LATENESS_MS: "0",
-  };
-  await using relay = await startRelay({ settings });
-  let opened = 0;
-  await using streams = new AsyncDisposableStack();
-  let refused: Response | undefined;
-  for (let i = 0; !refused && i < 10; i++) {
-    const videoId = `capacity--${i}`;
-    relay.upstream.chat(videoId, TEXT).say(1);
-    const response = await fetch(streamUrl(relay.url, { videoId }), { signal: AbortSignal.timeout(10_000) });
-    if (response.status === 503) refused = response;
-    else streams.defer(async () => response.body?.cancel());
-    if (!refused) opened += 1;
-  }
-  assert.ok(opened >= 3 && opened <= 6, `${opened} streams`);
-  assert.equal(refused?.headers.get("retry-after"), "30");
-  const body = await refused?.text();
-  assert.match(body ?? "", /"CAPACITY".*RELAY_MAX_LATENESS_MS.*RELAY_GATE_SPACING_MS/);
-  await using again = await Stream.open(relay.url, { videoId: "capacity--0" });
-  await again.untilMessages(1);
+it("a viewer of a chat that cannot be read in time is refused, and those of chats that are read stay", async () => {
+  const relay = new VirtualRelay({ settings: { RELAY_GATE_SPACING_MS: "1000" } });
+  const viewers: VirtualViewer[] = [];
+  for (let i = 0; i < 5; i++) viewers.push(await relay.enter({ videoId: newChat(relay, i).videoId }));
+  const { code, message, retryAfterMs } = await relay.refusal({ videoId: newChat(relay, 5).videoId });
+  assert.deepEqual([code, retryAfterMs], ["CAPACITY", 30_000]);
+  assert.match(message, /RELAY_MAX_LATENESS_MS.*RELAY_GATE_SPACING_MS/);
+  await relay.advance(30_000);
+  for (const { ids, sink } of viewers) assert.deepEqual([ids.length, sink.closedBy], [1, undefined]);
 });
 
+/** A chat that is to be asked for every 10 s, in which one message was said. */
+function newChat({ upstream }: VirtualRelay, number: number): Chat {
+  const chat = upstream.chat(`capacity--${number}`, { kinds: ["text"], timeoutMs: 10_000 });
+  chat.say(1);
+  return chat;
+}
+
 it("counts a room while it is read, and neither one that has ended nor a video without a chat", async () => {
-  await using room = await watchedRoom(1);
-  const rooms = () => metric(room.relay, 'relay_gate_rooms{egress="direct"}');
+  const { relay, chat, viewer } = await virtualRoom(1);
+  const rooms = () => relay.metric('relay_gate_rooms{egress="direct"}');
   assert.equal(await rooms(), 1);
-  assert.equal((await fetch(streamUrl(room.relay.url, { videoId: "no-chat-at1" }))).status, 404);
+  assert.equal((await relay.refusal({ videoId: "no-chat-at1" })).code, "NO_LIVE_CHAT");
   assert.equal(await rooms(), 1);
-  room.chat.end("reload-only");
-  await room.viewer.ended();
+  chat.end("reload-only");
+  await viewer.ended();
   assert.equal(await rooms(), 0);
 });
 
 it("an answer of a live chat with 150 actions or more is counted, and logged once a minute", async () => {
-  const logged: boolean[] = [];
-  class Listening extends Telemetry {
-    override answerFull(videoId: string, actions: number, isNews: boolean): void {
-      super.answerFull(videoId, actions, isNews);
-      logged.push(isNews);
-    }
-  }
-  await using relay = await startRelay({ telemetry: new Listening(silentLog) });
-  const chat = relay.upstream.chat("full-answer", TEXT);
-  chat.say(1);
-  await using viewer = await Stream.open(relay.url, { videoId: "full-answer" });
+  const { relay, chat, viewer } = await virtualRoom(1);
   for (const [said, full] of [
     [149, 0],
     [150, 1],
     [200, 2],
   ] as const) {
-    const before = viewer.messages.length;
+    const before = viewer.ids.length;
     chat.say(said);
     await viewer.untilMessages(before + said);
-    assert.equal(await metric(relay, "relay_full_answers_total"), full);
+    assert.equal(await relay.metric("relay_full_answers_total"), full);
   }
-  assert.deepEqual(logged, [true, false]);
+  const logged = () => relay.log.filter(({ actions }) => actions !== undefined).map(({ actions }) => actions);
+  assert.deepEqual(logged(), [150]);
+  chat.speak(1); // one that falls silent is read from a page
+  await relay.advance(60_000);
+  chat.say(180);
+  await relay.advance(5000);
+  assert.equal(logged().length, 2);
 });
 
 describe("of an upstream that holds what was said for 10 s, one address loses nothing: what it cannot carry is refused", () => {
   const MIXED = [2000, 5000, 10_000, 10_000];
   const rows = [
-    { rooms: 60, timeoutsMs: [10_000], arrivalMs: 60_000, read: 26 },
-    { rooms: 60, timeoutsMs: [10_000], arrivalMs: 60_000, read: 26, replays: 10 },
-    { rooms: 60, timeoutsMs: [5000], arrivalMs: 60_000, read: 26, replays: 10 },
-    { rooms: 60, timeoutsMs: [2000], arrivalMs: 60_000, read: 19, replays: 10 },
-    { rooms: 60, timeoutsMs: MIXED, arrivalMs: 60_000, read: 24, replays: 10 },
+    { rooms: 40, timeoutsMs: [2000], arrivalMs: 40_000, read: 19, replays: 10 },
+    { rooms: 40, timeoutsMs: MIXED, arrivalMs: 40_000, read: 24, replays: 10 },
     {
       rooms: 40,
       timeoutsMs: MIXED,
@@ -260,7 +242,7 @@ describe("of an upstream that holds what was said for 10 s, one address loses no
       const { open, refused, refusal, lost, gaps, lateness, fullAnswers } = await carry({
         ...asked,
         seed: 1,
-        forMs: 90_000,
+        forMs: 70_000,
       });
       assert.deepEqual({ lost, gaps }, { lost: 0, gaps: 0 });
       assert.equal(open + refused, asked.rooms);

@@ -1,140 +1,89 @@
-/** Ten minutes in which the upstream answers nothing of use, in virtual time: what 20 rooms and their viewers see of it. */
+/** Ten minutes in which the upstream answers nothing of use: what 25 rooms at default settings and their viewers see of it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
-import { World } from "../simulation/world.ts";
-import type { RequestKind } from "../src/simulator/requests.ts";
+import { failAlways } from "./support/opening.ts";
+import { assertConsecutive } from "./support/stream.ts";
 
-const MINUTES = 10;
-const ALL = [
-  "sw.js",
-  "sw.js_data",
-  "popout",
-  "watch",
-  "next",
-  "get_live_chat",
-  "get_live_chat_replay",
-] as const satisfies RequestKind[];
+const ROOMS = 25;
+const OPENED_MS = 60_000;
+const OUTAGE_MS = 600_000;
+const BACK_MS = 35_000;
+const EVERYTHING = ["sw.js", "sw.js_data", "popout", "watch", "next", "get_live_chat"] as const;
 
-describe("ten minutes without an upstream fail no room, and no viewer is disconnected", () => {
-  const rows: [upstream: string, begin: (world: World) => () => void, calls: number, caughtUpMs: number][] = [
-    [
-      "that answers 503",
-      ({ upstream }) => {
-        const fault = upstream.fault({ on: ALL, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
-        return () => fault.cancel();
-      },
-      120,
-      35_000, // by then one room tries every 10 s
-    ],
-    [
-      "that refuses connections",
-      ({ network }) => {
-        network.refusesUntil = Number.POSITIVE_INFINITY;
-        return () => {
-          network.refusesUntil = 0;
-        };
-      },
-      200, // they reach nobody
-      15_000,
-    ],
-  ];
-  for (const [upstream, begin, maxCalls, caughtUpMs] of rows) {
-    it(upstream, async () => {
-      const world = new World({ seed: 10, rooms: 20 });
-      const { scheduler, journal, viewers } = world;
-      const passed = async (ms: number) => {
-        const until = scheduler.monotonic() + ms;
-        await scheduler.run(
-          () => scheduler.monotonic() < until,
-          () => world.judge(),
-        );
-      };
-      void world.start();
-      world.calm();
-      for (const viewer of viewers) void viewer.live();
-      await passed(90_000);
-      const connected = viewers.filter(({ sink }) => sink && !sink.closedBy).map(({ sink }) => sink);
-      assert.ok(connected.length >= 2 * 19, "all viewers of live chats are connected");
+interface Outage {
+  begin: (relay: VirtualRelay) => () => void;
+  /** How many calls the upstream is asked in it at most. */
+  maxCalls: number;
+}
 
-      const end = begin(world);
-      const linesBefore = journal.lines.length;
-      await passed(MINUTES * 60_000);
-      const calls = journal.lines.slice(linesBefore).filter((line) => /^[\d.]+ call /.test(line)).length;
-      assert.ok(calls > 10 && calls <= maxCalls, `${calls} calls`);
-      end();
-      world.sayLastWords();
-      await passed(caughtUpMs);
-      assert.equal(world.lagging()?.what, undefined);
-      assert.equal(journal.violation, undefined);
-      assert.ok(connected.every((sink) => !sink?.closedBy));
-    });
-  }
-});
-
-describe("after ten minutes of outage 25 rooms at default settings are read again within 35 s", () => {
-  const OPENED_MS = 60_000;
-  const OUTAGE_MS = MINUTES * 60_000;
-  const BACK_MS = 35_000;
-  const outages: Record<string, (relay: VirtualRelay) => () => void> = {
-    "HTTP 503": ({ upstream }) => {
-      const fault = upstream.fault({ on: ALL, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
-      return () => fault.cancel();
-    },
-    "no answer": ({ network }) => {
+const OUTAGES: Record<string, Outage> = {
+  "HTTP 503": {
+    begin: (relay) => failAlways(relay, EVERYTHING, { status: 503 }),
+    maxCalls: 120,
+  },
+  "no answer": {
+    begin: ({ network }) => {
       network.silentUntil = Number.POSITIVE_INFINITY;
-      return () => {
-        network.silentUntil = 0;
-      };
+      return () => network.calm();
     },
-    "no connection": ({ network }) => {
+    maxCalls: 120,
+  },
+  "no connection": {
+    begin: ({ network }) => {
       network.refusesUntil = Number.POSITIVE_INFINITY;
-      return () => {
-        network.refusesUntil = 0;
-      };
+      return () => network.calm();
     },
-  };
-  for (const [outage, begin] of Object.entries(outages)) {
-    for (const [which, expired] of [
-      ["no token has expired", () => false],
-      ["half of the tokens have expired", (i: number) => i % 2 === 0],
-      ["all tokens have expired", () => true],
-    ] as const) {
-      it(`${outage}, and ${which}`, async () => {
-        for (const seed of [1, 2]) {
-          const relay = new VirtualRelay({ seed });
-          const { clock, upstream, answers } = relay;
-          const chats = Array.from({ length: 25 }, (_, i) => {
-            const videoId = `outage-${i}`.padEnd(11, "-");
-            return upstream.chat(videoId, {
-              kinds: ["text"],
-              timeoutMs: i % 2 === 0 ? 5000 : 10_000,
-              tokens: "reusable",
-            });
-          });
-          for (const chat of chats) {
-            chat.speak(0.5);
-            relay.visit({ videoId: chat.videoId, address: chat.videoId });
-          }
-          const plan = async () => {
-            await clock.sleep(OPENED_MS);
-            const end = begin(relay);
-            await clock.sleep(OUTAGE_MS);
-            for (const [i, chat] of chats.entries()) if (expired(i)) chat.expireTokens();
-            end();
-          };
-          void plan();
-          const backAt = OPENED_MS + OUTAGE_MS;
-          await relay.advance(backAt + BACK_MS);
-          const dark = chats.filter(({ videoId }) => (answers.get(videoId)?.at(-1) ?? 0) < backAt);
-          assert.deepEqual(
-            dark.map(({ videoId }) => videoId),
-            [],
-          );
-          const states = (await relay.rooms.list()).map(({ state }) => state);
-          assert.deepEqual(new Set(states), new Set(["polling"]));
-        }
+    maxCalls: 200, // they reach nobody
+  },
+};
+
+/** How many calls have ended, also those that reached nobody. */
+async function callsOf({ telemetry }: VirtualRelay): Promise<number> {
+  const samples = (await telemetry.registry.metrics()).matchAll(/^relay_upstream_calls_total{.*} (\d+)$/gm);
+  return [...samples].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+describe("ten minutes of outage fail no room, disconnect no viewer, and all rooms are read again within 35 s", () => {
+  for (const [outage, which, expired] of [
+    ["HTTP 503", "half of the tokens have expired", (i: number) => i % 2 === 0],
+    ["no answer", "all tokens have expired", () => true],
+    ["no connection", "no token has expired", () => false],
+  ] as const) {
+    it(`${outage}, and ${which}`, async () => {
+      const { begin, maxCalls } = OUTAGES[outage] ?? assert.fail();
+      const relay = new VirtualRelay();
+      const chats = Array.from({ length: ROOMS }, (_, i) => {
+        const videoId = `outage-${i}`.padEnd(11, "-");
+        const timeoutMs = i % 2 === 0 ? 5000 : 10_000;
+        return relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs, tokens: "reusable" });
       });
-    }
+      const viewers = chats.map((chat) => {
+        chat.speak(0.1);
+        return relay.visit({ videoId: chat.videoId, address: chat.videoId });
+      });
+      await relay.advance(OPENED_MS);
+
+      const before = await callsOf(relay);
+      const end = begin(relay);
+      await relay.advance(OUTAGE_MS);
+      const calls = (await callsOf(relay)) - before;
+      assert.ok(calls > 40 && calls <= maxCalls, `${calls} calls`);
+      for (const [i, chat] of chats.entries()) if (expired(i)) chat.expireTokens();
+      end();
+      const lastWords = chats.map((chat) => chat.say(1)[0]);
+      await relay.advance(BACK_MS);
+
+      assert.deepEqual(
+        viewers.map(({ ids }, i) => ids.includes(lastWords[i] ?? "")),
+        viewers.map(() => true),
+      );
+      for (const viewer of viewers) {
+        assert.equal(viewer.sink.closedBy, undefined);
+        assertConsecutive(viewer.cursors, viewer.init.cursor);
+      }
+      const states = (await relay.rooms.list()).map(({ state }) => state);
+      assert.deepEqual(new Set(states), new Set(["polling"]));
+    });
   }
 });
