@@ -1,16 +1,15 @@
 /** Trouble of the whole address: the rooms wait together, one of them tries, none of them pays for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
+import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Breaker } from "../src/upstream/egress/breaker.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
-import { ask } from "./support/api.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { failAlways, openStream } from "./support/opening.ts";
-import { metric, startRelay, type TestRelay } from "./support/relay.ts";
-import { assertConsecutive, type Stream } from "./support/stream.ts";
+import { failAlways } from "./support/opening.ts";
+import { assertConsecutive } from "./support/stream.ts";
 
 const FAILED = new UpstreamError("unusable", "HTTP 503");
 const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no connection" });
@@ -173,77 +172,59 @@ describe("the breaker of an address", () => {
 
 describe("an upstream that fails every call", () => {
   const videos = ["outage-aaaa", "outage-bbbb", "outage-cccc"];
+  const isUp = (relay: VirtualRelay) => relay.metric('relay_egress_up{egress="direct"}');
 
-  async function watched(count: number, failingMs: number) {
-    const settings = { RELAY_MAX_FAILURES: "2", RELAY_FAILING_MS: String(failingMs) };
-    await using stack = new AsyncDisposableStack();
-    const relay = stack.use(await startRelay({ settings }));
-    const chats = videos.slice(0, count).map((videoId) => relay.upstream.chat(videoId, { timeoutMs: 20 }));
-    const viewers: Stream[] = [];
+  async function watched(count: number, settings = {}) {
+    const relay = new VirtualRelay({ settings });
+    const chats = videos.slice(0, count).map((videoId) => relay.upstream.chat(videoId, { kinds: ["text"] }));
+    const viewers: VirtualViewer[] = [];
     for (const chat of chats) {
       chat.say(1);
-      const viewer = stack.use(await openStream(relay, { videoId: chat.videoId }));
-      await viewer.untilMessages(1);
-      viewers.push(viewer);
+      viewers.push(await relay.enter({ videoId: chat.videoId }));
     }
-    const owned = stack.move();
-    return { relay, chats, viewers, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+    return { relay, chats, viewers };
   }
 
-  async function down(relay: TestRelay) {
-    for (const limit = AbortSignal.timeout(5000); ; await delay(5)) {
-      if ((await metric(relay, 'relay_egress_up{egress="direct"}')) === 0) return;
-      limit.throwIfAborted();
-    }
-  }
-
-  it("ends no room of three: viewers stay, the service is ready, few calls go out, and all goes on at once", async () => {
-    await using scene = await watched(3, 300);
-    const { relay, chats, viewers } = scene;
+  it("ends no room of three: viewers stay, the service is ready, one call goes out each 10 s, and all go on at once", async () => {
+    const { relay, chats, viewers } = await watched(3, { RELAY_FAILING_MS: "0" });
     const mend = failAlways(relay, "get_live_chat", { status: 503 });
-    await down(relay);
-    await delay(400);
+    await relay.advance(60_000);
+    assert.equal(await isUp(relay), 0);
+    assert.deepEqual(await relay.when(relay.rooms.unreadiness()), []);
     const before = relay.upstream.requests.length;
+    await relay.advance(100_000);
+    const calls = relay.upstream.requests.length - before;
+    assert.ok(calls >= 10 && calls <= 20, `${calls} calls`); // each wait is drawn, from the half on
     for (const chat of chats) chat.say(2);
-    assert.equal((await ask(relay.url, "/readyz")).status, 200);
-    await relay.upstream.requested("get_live_chat", { count: 1, finished: true });
-    assert.ok(relay.upstream.requests.length - before <= 2);
     mend();
-    await using fresh = await openStream(relay, { videoId: videos[0] ?? "", backfill: 0 });
+    await relay.requested("get_live_chat", { finished: true });
+    await relay.advance(2000);
     for (const [i, viewer] of viewers.entries()) {
-      await viewer.untilMessages(3);
       assert.deepEqual(
         viewer.ids,
         chats[i]?.ledger.map(({ id }) => id),
       );
       assertConsecutive(viewer.cursors, viewer.init.cursor);
     }
-    assert.equal(await metric(relay, 'relay_egress_up{egress="direct"}'), 1);
-    assert.ok(fresh);
+    assert.equal(await isUp(relay), 1);
   });
 
   it("counts against each room where there are only two", async () => {
-    await using scene = await watched(2, 0);
-    failAlways(scene.relay, "get_live_chat", { status: 503 });
-    for (const viewer of scene.viewers) assert.equal((await viewer.ended())?.event, "error");
+    const { relay, viewers } = await watched(2, { RELAY_FAILING_MS: "0" });
+    failAlways(relay, "get_live_chat", { status: 503 });
+    for (const viewer of viewers) assert.equal((await viewer.ended())?.event, "error");
   });
 
   it("is found to answer again by a viewer of a new video, too", async () => {
-    await using scene = await watched(3, 300);
-    const { relay, viewers } = scene;
-    const ends = videos.map((videoId) =>
-      relay.upstream.fault({
-        on: "get_live_chat",
-        videoId,
-        times: Number.POSITIVE_INFINITY,
-        as: { status: 503 },
-      }),
-    );
-    await down(relay);
-    for (const fault of ends) fault.cancel();
-    for (const chat of scene.chats) chat.say(1);
+    const { relay, chats, viewers } = await watched(3);
+    const mend = failAlways(relay, "get_live_chat", { status: 503 });
+    await relay.advance(60_000);
+    assert.equal(await isUp(relay), 0);
+    mend();
+    for (const chat of chats) chat.say(1);
     relay.upstream.chat("outage-dddd");
-    await using _fourth = await openStream(relay, { videoId: "outage-dddd" });
-    for (const viewer of viewers) await viewer.untilMessages(2);
+    await relay.enter({ videoId: "outage-dddd" });
+    await relay.advance(2000);
+    for (const viewer of viewers) assert.equal(viewer.ids.length, 2);
   });
 });

@@ -1,17 +1,15 @@
 /** Polls from answer to answer: told when opened, when they show something else, and once when closed. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Details } from "../src/protocol/kinds.ts";
-import { startSimulator } from "../src/simulator/index.ts";
 import { decodePosition, encodePosition } from "../src/upstream/position.ts";
 import { NO_PANELS, type Panels } from "../src/upstream/readers/panels.ts";
 import { frozen } from "./support/frozen.ts";
-import { openStream, textAction } from "./support/opening.ts";
+import { textAction } from "./support/opening.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/poll-items.ts";
 import { POSITION } from "./support/position.ts";
 import { readMessages, UTC } from "./support/read-messages.ts";
-import { startRelay } from "./support/relay.ts";
-import { temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "many-polls1";
 const updated = (votes: string, ...ratios: number[]) => ({
@@ -84,13 +82,13 @@ it("what is shown again is told of once in an answer, and by another answer unde
 });
 
 it("a room is sent what a poll shows once, and what it showed last once more when it closes", async () => {
-  await using relay = await startRelay();
-  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, page: 0 });
-  await using stream = await openStream(relay, { videoId: VIDEO, details: true });
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { page: 0 });
+  const stream = await relay.enter({ videoId: VIDEO, details: true });
   const opening = { updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll("0 votes") } } };
   for (const action of [POLL_OPENED, opening, POLL_UPDATED, opening, POLL_UPDATED, POLL_CLOSED]) {
     chat.say([structuredClone(action)]);
-    await relay.upstream.requested("get_live_chat", { count: 2, finished: true });
+    await relay.requested("get_live_chat", { count: 2, finished: true });
   }
   chat.say([textAction("after")]);
   await stream.until(() => stream.ids.includes("after"));
@@ -145,37 +143,33 @@ it("panels survive a position's text, and whatever else may be written in one", 
   }
 });
 
-it("a poll that was open when the service stopped is closed after it starts again", async (t) => {
-  await using upstream = await startSimulator();
-  const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
-  const chat = upstream.chat(VIDEO, { timeoutMs: 5, page: 0 });
-  {
-    await using relay = await startRelay({ upstream, settings });
-    await using stream = await openStream(relay, { videoId: VIDEO });
-    chat.say([POLL_OPENED, POLL_UPDATED]);
-    await stream.untilMessages(2);
-  }
-  await using relay = await startRelay({ upstream, settings });
-  await using stream = await openStream(relay, { videoId: VIDEO, backfill: 0, details: true });
+it("a poll that was open when the service stopped is closed after it starts again", async () => {
+  const relay = new VirtualRelay({ hasDisk: true });
+  const chat = relay.upstream.chat(VIDEO, { page: 0 });
+  const before = await relay.enter({ videoId: VIDEO });
+  chat.say([POLL_OPENED, POLL_UPDATED]);
+  await before.untilMessages(2);
+  await relay.restart();
+  const viewer = await relay.enter({ videoId: VIDEO, backfill: 0, details: true });
   chat.say([POLL_CLOSED, POLL_CLOSED, textAction("after")]);
-  await stream.until(() => stream.ids.includes("after"));
-  const told = stream.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
+  await viewer.until(() => viewer.ids.includes("after"));
+  const told = viewer.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
   assert.deepEqual(told, ["closed", "chat"]);
 });
 
 it("a poll that was opened while the room could not read is closed", async () => {
-  await using relay = await startRelay({ windowMs: 500, settings: { RELAY_COOLDOWN_MS: "900" } });
-  const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, holdsMessages: 1 });
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { holdsMessages: 1 });
   chat.say([textAction("before")]);
-  await using stream = await openStream(relay, { videoId: VIDEO, details: true });
+  const viewer = await relay.enter({ videoId: VIDEO, details: true });
   const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-  while (throttled.fired === 0) await relay.upstream.requested("get_live_chat", { finished: true });
+  await relay.until(() => throttled.fired === 1);
   chat.say([POLL_OPENED, textAction("during")]);
-  await stream.until(() => stream.ids.includes("during"));
+  await viewer.until(() => viewer.ids.includes("during"));
   chat.say([POLL_CLOSED]);
-  await relay.upstream.requested("get_live_chat", { finished: true });
+  await relay.requested("get_live_chat", { finished: true });
   chat.say([textAction("after")]);
-  await stream.until(() => stream.ids.includes("after"));
-  const sent = stream.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
+  await viewer.until(() => viewer.ids.includes("after"));
+  const sent = viewer.messages.map(({ message }) => pollOf(message)?.state ?? message.type);
   assert.deepEqual(sent, ["chat", "open", "chat", "closed", "chat"]);
 });

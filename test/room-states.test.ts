@@ -4,82 +4,85 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Chat } from "../src/simulator/chat.ts";
-import { roomsIn, startRelay } from "./support/relay.ts";
-import { assertConsecutive, Stream } from "./support/stream.ts";
-import { TEXT, VIDEO, watchedRoom } from "./support/watched-room.ts";
+import { assertConsecutive } from "./support/stream.ts";
+import { requestsOf, VIDEO, virtualRoom } from "./support/virtual-room.ts";
 
-/** Longer than anything here takes, for asserting that something does not happen. */
-const QUIET_MS = 120;
+/** As the list of rooms shows the room. */
+async function stateOf({ relay }: Pick<Awaited<ReturnType<typeof virtualRoom>>, "relay">) {
+  const listed = await relay.when(relay.rooms.list());
+  return listed.find(({ videoId }) => videoId === VIDEO)?.state;
+}
 
 describe("no room for the video, first viewer connects, bootstrap succeeds", () => {
   it("opens one room however many come at once, even while it bootstraps", async () => {
-    await using relay = await startRelay();
-    relay.upstream.chat(VIDEO, TEXT).say(10);
-    relay.upstream.fault({ on: "popout", times: 1, as: { delayMs: 100 } });
-    const viewers = await Promise.all(
-      Array.from({ length: 40 }, () => Stream.open(relay.url, { videoId: VIDEO })),
-    );
-    await Promise.all(viewers.map((viewer) => viewer.untilMessages(10)));
-    assert.equal(relay.upstream.requests.filter(({ kind }) => kind === "popout").length, 1);
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(10);
+    const viewers = Array.from({ length: 40 }, () => relay.visit({ videoId: VIDEO }));
+    await relay.requested("popout");
+    viewers.push(relay.visit({ videoId: VIDEO }));
+    await relay.advance(2000);
+    assert.equal(requestsOf(relay, "popout").length, 1);
     for (const viewer of viewers) assert.deepEqual(viewer.messages, viewers[0]?.messages);
-    await Promise.all(viewers.map((viewer) => viewer.close()));
+    assert.equal(viewers[0]?.messages.length, 10);
   });
 });
 
 describe("room polling, another viewer connects for the same video", () => {
   it("same messages and cursors; no extra upstream load", async () => {
-    await using room = await watchedRoom(5, {}, { timeoutMs: 100 });
-    const viewers = await Promise.all(Array.from({ length: 30 }, () => room.open()));
+    const room = await virtualRoom(5);
+    const viewers = Array.from({ length: 30 }, () => room.relay.visit({ videoId: VIDEO }));
+    await room.relay.advance(1000);
     room.chat.say(5);
-    await Promise.all([room.viewer, ...viewers].map((viewer) => viewer.untilMessages(10)));
+    await room.viewer.untilMessages(10);
     for (const viewer of viewers) assert.deepEqual(viewer.messages, room.viewer.messages);
     assert.equal(room.bootstraps(), 1);
     const { requests } = room.upstream;
     assert.equal(requests.filter(({ kind }) => kind === "sw.js").length, 1);
     const polls = requests.filter(({ kind }) => kind === "get_live_chat");
     assert.equal(new Set(polls.map(({ continuation }) => continuation)).size, polls.length);
-    await Promise.all(viewers.map((viewer) => viewer.close()));
   });
 });
 
 describe("room polling, last viewer disconnects", () => {
   it("room lingers: the poller is not stopped, nothing is missed, no fresh bootstrap", async () => {
-    await using room = await watchedRoom(2);
+    const room = await virtualRoom(2);
     const lastEventId = room.viewer.cursors[1] ?? 0;
-    await room.viewer.close();
-    await roomsIn(room.relay, "lingering");
+    room.viewer.leave();
+    assert.equal(await stateOf(room), "lingering");
     room.chat.say(3);
-    await room.upstream.requested("get_live_chat", { count: 2 });
-    await using second = await room.open({ lastEventId });
+    await room.relay.requested("get_live_chat", { count: 2 });
+    const second = await room.open({ lastEventId });
     await second.untilMessages(3);
-    await roomsIn(room.relay, "polling");
+    assert.equal(await stateOf(room), "polling");
     assert.deepEqual(second.ids, room.ids().slice(2));
     assert.equal(room.bootstraps(), 1);
   });
 });
 
 describe("room lingering, grace period elapses with no viewer", () => {
-  it("polling stops and the room is released", async () => {
-    await using room = await watchedRoom(2, { RELAY_GRACE_MS: "50" });
-    await room.viewer.close();
-    await roomsIn(room.relay, "lingering");
-    await roomsIn(room.relay, "lingering", 0);
-    await delay(20); // a poll in hand may still end
-    const requests = room.upstream.requests.length;
-    await delay(QUIET_MS);
-    assert.equal(room.upstream.requests.length, requests);
+  it("polling stops and the room is released, just then", async () => {
+    const room = await virtualRoom(2);
+    const { relay, viewer, upstream } = room;
+    viewer.leave();
+    await relay.advance(90_000 - 1);
+    assert.equal(await stateOf(room), "lingering");
+    await relay.advance(1 + 1000); // a poll in hand may still end
+    assert.equal(await stateOf(room), "released");
+    const requests = upstream.requests.length;
+    await relay.advance(600_000);
+    assert.equal(upstream.requests.length, requests);
   });
 
   it("a viewer that comes back later opens it anew, and its cursors go on", async () => {
-    await using room = await watchedRoom(3, { RELAY_GRACE_MS: "30" }, { page: 3 });
-    const lastEventId = room.viewer.cursors[2] ?? 0;
-    await room.viewer.close();
-    await roomsIn(room.relay, "lingering");
-    await roomsIn(room.relay, "lingering", 0);
+    const room = await virtualRoom(3, {}, { page: 3 });
+    const { relay, viewer } = room;
+    const lastEventId = viewer.cursors[2] ?? 0;
+    viewer.leave();
+    await relay.advance(100_000);
     room.chat.say(2);
-    await using second = await room.open({ lastEventId });
+    const second = await room.open({ lastEventId });
     await second.untilMessages(2);
     assert.deepEqual(second.ids, room.ids().slice(-2));
     assertConsecutive(second.cursors, lastEventId);
@@ -98,40 +101,38 @@ describe("room polling, upstream returns no next continuation token", () => {
   ];
   for (const [what, ends, bootstraps] of rows) {
     it(`${what}: its last messages, then the end frame 'no more continuations'`, async () => {
-      await using room = await watchedRoom(2);
+      const room = await virtualRoom(2);
       if (bootstraps === 1) room.chat.say(3); // an answer without chat has no place for them
       ends(room.chat);
       assert.deepEqual((await room.viewer.ended())?.data, { reason: "no more continuations" });
       assert.deepEqual(room.viewer.ids, room.ids());
       assert.equal(room.bootstraps(), bootstraps);
-      await roomsIn(room.relay, "ended");
+      assert.equal(await stateOf(room), "ended");
     });
   }
 });
 
 describe("room polling, HTTP 200 with an error object that is a quota signal", () => {
   it("is a rate limit: all rooms pause, viewers stay connected, and it goes on by itself", async () => {
-    await using room = await watchedRoom(1, { RELAY_COOLDOWN_MS: "300" });
-    const { upstream, chat, viewer } = room;
-    const other = upstream.chat("other-video", TEXT);
+    const room = await virtualRoom(1, { RELAY_COOLDOWN_MS: "8000" });
+    const { relay, upstream, chat, viewer } = room;
+    const other = upstream.chat("other-video", { kinds: ["text"] });
     other.say(1);
-    await using witness = await room.open({ videoId: "other-video" });
-    await witness.untilMessages(1);
+    const witness = await room.open({ videoId: "other-video" });
     const fault = upstream.fault({ on: "get_live_chat", videoId: VIDEO, times: 1, as: "quota" });
-    const asked = { videoId: VIDEO, count: 1, finished: true };
-    const [hit] = await upstream.requested("get_live_chat", asked);
+    await relay.until(() => fault.fired === 1);
+    await relay.advance(1000); // it is answered, and so is what was under way
+    const before = upstream.requests.length;
     for (const one of [chat, other]) one.say(1);
-    await Promise.all([viewer.untilMessages(2), witness.untilMessages(2)]);
-    assert.equal(fault.fired, 1);
-    const after = upstream.requests.find(({ at }) => at > (hit?.finishedAt ?? 0) + 20);
-    const pause = (after?.at ?? 0) - (hit?.finishedAt ?? 0);
-    assert.ok(pause >= 270, `paused ${pause} ms`);
-    assert.equal(room.bootstraps(), 1);
+    await relay.advance(6000);
+    assert.equal(upstream.requests.length, before);
+    await relay.advance(3000);
+    assert.deepEqual([viewer.ids.length, witness.ids.length, room.bootstraps()], [2, 2, 1]);
     assert.deepEqual(viewer.ids, room.ids());
   });
 
   it("is no failure, however often it comes", async () => {
-    await using room = await watchedRoom(1, { RELAY_COOLDOWN_MS: "1", RELAY_MAX_FAILURES: "1" });
+    const room = await virtualRoom(1, { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" });
     const fault = room.upstream.fault({ on: "get_live_chat", times: 4, as: { status: 429 } });
     room.chat.say(1);
     await room.viewer.untilMessages(2);
@@ -141,31 +142,31 @@ describe("room polling, HTTP 200 with an error object that is a quota signal", (
 
 describe("room polling, HTTP 200 with an error object that is not a quota signal", () => {
   it("does not count the first expiry after an answer, even where one failure is the limit", async () => {
-    await using room = await watchedRoom(1, { RELAY_MAX_FAILURES: "1" });
+    const room = await virtualRoom(1, { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" });
     for (let i = 2; i < 6; i++) {
       room.chat.expireTokens();
-      await room.upstream.requested("popout");
+      await room.relay.requested("popout");
       room.chat.say(1);
       await room.viewer.untilMessages(i);
     }
   });
 
   it("goes on with the credentials it had where the upstream tells none any more", async () => {
-    await using room = await watchedRoom(1);
+    const room = await virtualRoom(1);
     const { upstream } = room;
     for (const on of ["sw.js", "sw.js_data"] as const) {
       upstream.fault({ on, times: Number.POSITIVE_INFINITY, as: { status: 404 } });
     }
     upstream.credentials.onPages = false;
     room.chat.expireTokens();
-    await upstream.requested("popout");
+    await room.relay.requested("popout");
     room.chat.say(1);
     await room.viewer.untilMessages(2);
     assert.equal(room.bootstraps(), 2);
   });
 
   it("counts a token refused again before any answer came", async () => {
-    await using room = await watchedRoom(1, { RELAY_MAX_FAILURES: "3" });
+    const room = await virtualRoom(1, { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" });
     const times = Number.POSITIVE_INFINITY;
     const fault = room.upstream.fault({ on: "get_live_chat", times, as: "invalid-argument" });
     assert.equal((await room.viewer.ended())?.event, "error");
@@ -175,12 +176,12 @@ describe("room polling, HTTP 200 with an error object that is not a quota signal
 
 describe("room polling, errors accumulate up to the threshold", () => {
   it("a new viewer opens a new room, whose cursors go on", async () => {
-    await using room = await watchedRoom(2, { RELAY_MAX_FAILURES: "1" });
+    const room = await virtualRoom(2, { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" });
     room.upstream.fault({ on: "get_live_chat", times: 1, as: "html" });
     assert.equal((await room.viewer.ended())?.event, "error");
     room.chat.say(1);
     const lastEventId = room.viewer.cursors.at(-1) ?? 0;
-    await using again = await room.open({ lastEventId });
+    const again = await room.open({ lastEventId });
     await again.untilMessages(1);
     assert.deepEqual(again.cursors, [lastEventId + 1]);
   });

@@ -1,23 +1,14 @@
 /** What tells a chat that is over from a wall that hides it, for a room that was open and for a first viewer. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Chat } from "../src/simulator/chat.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
+import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import type { Failure } from "../src/simulator/index.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
-import { assertEnds } from "./support/answered-room.ts";
-import {
-  asked,
-  failAlways,
-  inTime,
-  openStream,
-  PLACES,
-  refused,
-  startAtRest,
-  textAction,
-} from "./support/opening.ts";
-import { metric, startRelay } from "./support/relay.ts";
-import { assertConsecutive, Stream } from "./support/stream.ts";
+import { asked, failAlways, PLACES, textAction } from "./support/opening.ts";
+import { assertConsecutive } from "./support/stream.ts";
+import { requestsOf, virtualRoom } from "./support/virtual-room.ts";
 
 const VIDEO = "walled-chat";
 type Trouble = [on: RequestKind | readonly RequestKind[], as: Failure];
@@ -25,21 +16,18 @@ const NO: Failure = { status: 503 };
 
 /** A room whose viewer was sent "before", and whose token is then refused while the upstream is as the test says. */
 async function afterExpiry(scenario: Partial<Scenario>, troubles: readonly Trouble[]) {
-  await using stack = new AsyncDisposableStack();
-  const relay = stack.use(await startRelay({ settings: { RELAY_POLL_MAX_MS: "20" } }));
-  const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5, page: 1 });
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", page: 1 });
   chat.say([textAction("before")]);
-  const stream = stack.use(await openStream(relay, { videoId: VIDEO }));
-  await stream.untilMessages(1);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await viewer.untilMessages(1);
   chat.change(scenario);
   const repairs = troubles.map(([on, as]) => failAlways(relay, on, as));
-  const looks = relay.upstream.requested("popout", { count: 2 });
   chat.expireTokens();
-  const owned = stack.move();
   const repair = () => {
     for (const each of repairs) each();
   };
-  return { chat, stream, looks, repair, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { relay, chat, viewer, repair };
 }
 
 describe("a room whose token is refused ends where its chat is over: a page of its video says so and nothing failed", () => {
@@ -54,9 +42,10 @@ describe("a room whose token is refused ends where its chat is over: a page of i
   ];
   for (const [what, scenario] of over) {
     it(what, async () => {
-      await using room = await afterExpiry(scenario, []);
-      await assertEnds(room.stream);
-      assert.deepEqual(room.stream.ids, ["before"]);
+      const { viewer } = await afterExpiry(scenario, []);
+      const end = { event: "end", data: { reason: "no more continuations" } };
+      assert.deepEqual(await viewer.ended(), end);
+      assert.deepEqual(viewer.ids, ["before"]);
     });
   }
 });
@@ -87,55 +76,44 @@ describe("a room whose token is refused waits and looks again behind a wall", ()
   ];
   for (const [what, scenario, ...troubles] of walls) {
     it(what, async () => {
-      await using room = await afterExpiry(scenario, troubles);
-      const { stream, chat } = room;
-      await inTime(room.looks, "a second look");
-      room.repair();
+      const { relay, chat, viewer, repair } = await afterExpiry(scenario, troubles);
+      await relay.requested("popout", { count: 2 });
+      repair();
       chat.change({ kind: "live", foundOn: "everywhere" });
       chat.say([textAction("after")]);
-      await stream.until(() => stream.ids.includes("after"));
-      assert.deepEqual(stream.ids, ["before", "after"]);
-      assertConsecutive(stream.cursors, stream.init.cursor);
+      await viewer.until(() => viewer.ids.includes("after"));
+      assert.deepEqual(viewer.ids, ["before", "after"]);
+      assertConsecutive(viewer.cursors, viewer.init.cursor);
     });
   }
 });
 
 it("a wall that several rooms meet counts against its own room, and pauses none", async () => {
-  const settings = { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" };
-  await using relay = await startRelay({ settings });
-  const videos = ["walled----1", "walled----2", "walled----3", "walled----4"];
-  await using streams = new AsyncDisposableStack();
-  const viewers: Stream[] = [];
-  const chats: Chat[] = [];
-  for (const videoId of videos) {
-    const chat = relay.upstream.chat(videoId, { timeoutMs: 20, tokens: "reusable" });
-    chat.say(1);
-    viewers.push(streams.use(await Stream.open(relay.url, { videoId })));
-    await viewers.at(-1)?.untilMessages(1);
-    chats.push(chat);
-  }
+  const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" } });
+  const chats = [1, 2, 3, 4].map((n) => relay.upstream.chat(`walled----${n}`, { tokens: "reusable" }));
+  const viewers: VirtualViewer[] = [];
+  for (const { videoId } of chats) viewers.push(await relay.enter({ videoId }));
   failAlways(relay, PLACES, "bot");
   for (const chat of chats) chat.expireTokens();
-  for (const viewer of viewers)
-    assert.equal((await inTime(viewer.ended(), "the room's end"))?.event, "error");
-  assert.equal(await metric(relay, 'relay_egress_up{egress="direct"}'), 1);
+  for (const viewer of viewers) assert.equal((await viewer.ended())?.event, "error");
+  assert.equal(await relay.metric('relay_egress_up{egress="direct"}'), 1);
 });
 
 describe("pages that are throttled", () => {
   for (const as of [{ status: 429, headers: { "retry-after": "90" } }, "captcha"] as const) {
     it(`refuse a new video, and leave open rooms alone: ${JSON.stringify(as)}`, async () => {
-      await using relay = await startRelay({ settings: { RELAY_COOLDOWN_MS: "90000" } });
-      const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
-      await using stream = await openStream(relay, { videoId: VIDEO });
+      const { relay, chat, viewer } = await virtualRoom(1, { RELAY_COOLDOWN_MS: "90000" });
       relay.upstream.fault({ on: "sw.js", times: 1, as });
-      for (let i = 0; i < 2; i++) {
-        const { failure, retryAfter } = await refused(relay, "another-one");
-        assert.equal(failure, "429 RATE_LIMITED");
-        assert.ok(Number(retryAfter) > 80, `Retry-After: ${retryAfter}`);
-      }
-      chat.say([textAction("after")]);
-      await stream.until(() => stream.ids.includes("after"));
-      assert.equal(asked(relay).filter((kind) => kind === "sw.js").length, 2);
+      const first = await relay.refusal({ videoId: "another-one" });
+      const answeredAt = relay.clock.monotonic();
+      await relay.advance(30_000);
+      const second = await relay.refusal({ videoId: "another-one" });
+      assert.deepEqual([first.code, second.code], ["RATE_LIMITED", "RATE_LIMITED"]);
+      assert.equal(first.retryAfterMs, 90_000);
+      assert.equal(second.retryAfterMs, 90_000 - (relay.clock.monotonic() - answeredAt));
+      chat.say(1);
+      await viewer.untilMessages(2);
+      assert.equal(requestsOf(relay, "sw.js").length, 2);
     });
   }
 });
@@ -159,14 +137,14 @@ describe("a first viewer is told which it is, and only what is over is remembere
   ];
   for (const [what, scenario, troubles, why, isKept] of cases) {
     it(what, async () => {
-      await using relay = await startAtRest({ settings: { RELAY_NO_CHAT_MS: "60000" } });
+      const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO, scenario);
       for (const [on, as] of troubles) failAlways(relay, on, as);
-      const { failure, message } = await refused(relay, VIDEO);
-      assert.equal(failure, "404 NO_LIVE_CHAT");
+      const { code, message } = await relay.refusal({ videoId: VIDEO });
+      assert.equal(code, "NO_LIVE_CHAT");
       assert.match(message, why);
       const calls = asked(relay).length;
-      await refused(relay, VIDEO);
+      await relay.refusal({ videoId: VIDEO });
       assert.equal(asked(relay).length, isKept ? calls : 2 * calls);
     });
   }
