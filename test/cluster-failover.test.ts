@@ -1,10 +1,10 @@
 /** A standby that takes the primary's place without its last commits: nothing that viewers were sent is lost silently. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { startSimulator } from "../src/simulator/index.ts";
+import { eventually } from "./support/eventually.ts";
 import { noPooler, poolerTo } from "./support/pooler.ts";
 import { startRelay } from "./support/relay.ts";
 import { Stream } from "./support/stream.ts";
@@ -45,10 +45,11 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
     chat.say(KEPT);
     const streams = [stack.use(await watch(0)), stack.use(await watch(1))];
     await Promise.all(streams.map((stream) => stream.untilMessages(KEPT)));
-    while ((await run(standby.url, "select from message")).length < KEPT) await delay(10);
+    const rowsOf = async (table: string) => (await run(standby.url, `select from ${table}`)).length;
+    await eventually(KEPT, () => rowsOf("message"));
     await run(standby.url, "alter system set primary_conninfo = ''");
     await run(standby.url, "select pg_reload_conf()");
-    while ((await run(standby.url, "select from pg_stat_wal_receiver")).length > 0) await delay(10);
+    await eventually(0, () => rowsOf("pg_stat_wal_receiver"));
     chat.say(LOST);
     await Promise.all(streams.map((stream) => stream.untilMessages(KEPT + LOST)));
     const last = streams.map(({ cursors }) => cursors.at(-1) ?? 0);
@@ -56,7 +57,7 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
     await run(standby.url, "select pg_promote()");
     line.leadsTo = standby.port;
     line.cut();
-    assert.equal((await run(standby.url, "select from message")).length, KEPT, "the standby lags");
+    assert.equal(await rowsOf("message"), KEPT, "the standby lags");
     chat.say(LATER);
     for (const stream of streams) {
       await stream.until(() => stream.over, "the end of what was followed");

@@ -1,7 +1,6 @@
 /** Who owns a room among instances on one PostgreSQL, seen at the store itself: what is given back, found, moved and forgotten. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
@@ -52,7 +51,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.throws(() => never.assertHeld(), /no longer its owner/);
     line.leadsTo = Number(new URL(url).port);
     assert.equal(await other.ownership.take(ROOM), undefined, "the lease is good yet");
-    await delay(LEASE_MS + 100);
+    await run(url, "select pg_sleep_until(lease_until) from room");
     await own(other, ROOM);
   });
 

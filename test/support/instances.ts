@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { SettingName } from "../../src/cli/config.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { ownSchema, type PostgresServer } from "./postgres-server.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
@@ -20,8 +21,9 @@ export async function setUpInstances(t: TestContext, server: PostgresServer | un
   const upstream = await startSimulator();
   t.after(() => upstream.close());
   const url = await ownSchema(t, server);
-  const start = async (settings: Settings = {}): Promise<TestRelay> => {
-    const relay = await startRelay({ upstream, settings: { RELAY_STORE: url, ...SETTINGS, ...settings } });
+  const start = async (settings: Settings = {}, clock: Clock = systemClock): Promise<TestRelay> => {
+    const given = { RELAY_STORE: url, ...SETTINGS, ...settings };
+    const relay = await startRelay({ upstream, settings: given, clock });
     t.after(() => relay[Symbol.asyncDispose]());
     return relay;
   };

@@ -1,6 +1,4 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
-import assert from "node:assert/strict";
-import { setTimeout as delay } from "node:timers/promises";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
@@ -9,6 +7,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from "../../src
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
+import { eventually } from "./eventually.ts";
 
 /** Fast enough for tests, in the product's own proportions. */
 const FAST: Partial<Record<SettingName, string>> = {
@@ -95,8 +94,5 @@ export async function metric(
 
 /** Resolves when the metrics show so many rooms in the state. */
 export async function roomsIn(relay: TestRelay, state: string, expected = 1): Promise<void> {
-  for (const limit = AbortSignal.timeout(5000); ; await delay(5)) {
-    if ((await metric(relay, `relay_rooms{state="${state}"}`)) === expected) return;
-    assert.ok(!limit.aborted, `no ${expected} room ${state}`);
-  }
+  await eventually(expected, () => metric(relay, `relay_rooms{state="${state}"}`));
 }
