@@ -18,6 +18,7 @@ import type { Rooms } from "../src/rooms/rooms.ts";
 import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Awaited, RequestKind, RequestRecord } from "../src/simulator/requests.ts";
+import type { ObservedStore } from "../src/store/observed.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { EgressPool } from "../src/upstream/egress/pool.ts";
 import { Disk } from "./disk.ts";
@@ -98,6 +99,10 @@ export class VirtualRelay {
 
   get egresses(): EgressPool {
     return this.#life.egresses;
+  }
+
+  get store(): ObservedStore {
+    return this.#life.store;
   }
 
   /** The clock of the computer that the service runs on: its wall clock may be set, and it may sleep. */

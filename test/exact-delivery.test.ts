@@ -19,7 +19,13 @@ describe("whatever becomes of connections and of the process, every viewer is se
   concurrency: true,
 }, () => {
   for (const [what, store, without, events, expected] of [
-    ["memory, without compression and hand-over", "memory", ["compression", "hand-over"], ["viewers come and go"], {}],
+    [
+      "memory, without compression and hand-over",
+      "memory",
+      ["compression", "hand-over"],
+      ["viewers come and go"],
+      {},
+    ],
     ["SQLite, killed three times", "sqlite", [], ["connections dropped", "kill -9"], { "kills SIGKILL": 3 }],
   ] as const) {
     it(`with the store in ${what}`, { timeout: MAX_MS }, async () => {

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer, type Server, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { handOverWorks, takeSocket } from "../src/http/hand-over.ts";
@@ -64,7 +64,7 @@ test("nothing of the request is kept once its socket is taken", LIMIT, async (t)
   t.after(() => socket.destroy());
   const alive = () => [...held].filter(([, one]) => one.deref()).map(([name]) => name);
   for (let i = 0; i < 20 && alive().length > 0; i++) {
-    await delay(10);
+    await turn();
     collectGarbage();
   }
   assert.deepEqual(alive(), []);

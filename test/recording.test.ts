@@ -1,16 +1,13 @@
 /** Chats that are recorded, watched or not, and the list of what is stored and read. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
-import { systemClock } from "../src/clock.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { ListedRoom } from "../src/rooms/listing.ts";
 import { recordChat } from "../src/rooms/recorder.ts";
-import { MemoryStore } from "../src/store/memory.ts";
 import { ask } from "./support/api.ts";
 import { outcome } from "./support/command.ts";
-import { FakeClock } from "./support/fake-clock.ts";
+import { eventually } from "./support/eventually.ts";
 import { startRelay } from "./support/relay.ts";
-import { roomsOn } from "./support/rooms-on.ts";
 import { Stream } from "./support/stream.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -20,12 +17,12 @@ type Listed = { retentionDays: number; rooms: ListedRoom[] };
 
 /** The room as the service lists it, once it is as wanted. */
 async function listedOnce(url: string, isWanted: (room: ListedRoom) => boolean): Promise<ListedRoom> {
-  for (const limit = AbortSignal.timeout(10_000); ; await delay(10)) {
-    const { body } = await ask<Listed>(url, "/v1/rooms");
-    const [room] = body.rooms;
-    if (room && isWanted(room)) return room;
-    assert.ok(!limit.aborted, JSON.stringify(body));
-  }
+  let room: ListedRoom | undefined;
+  await eventually(true, async () => {
+    [room] = (await ask<Listed>(url, "/v1/rooms")).body.rooms;
+    return room !== undefined && isWanted(room);
+  });
+  return room ?? assert.fail();
 }
 
 describe("a recorded chat", () => {
@@ -60,24 +57,21 @@ describe("a recorded chat", () => {
   });
 
   it("that has not begun is tried again every 60 s, and after a failure too", async () => {
-    await using parts = await roomsOn(new MemoryStore(systemClock));
-    const clock = new FakeClock();
-    const stop = new AbortController();
-    const recording = recordChat(VIDEO, { ...parts, clock }, stop.signal);
-    const { upstream } = parts;
-    const looks = () => upstream.requests.filter(({ kind }) => kind === "popout").length;
-    await upstream.requested("next", { videoId: VIDEO });
-    await delay(50); // the answer is on its way
-    await clock.advance(59_000);
-    assert.equal(looks(), 1);
+    const relay = new VirtualRelay();
+    const { upstream, rooms, store, clock, telemetry } = relay;
+    const recording = recordChat(VIDEO, { rooms, store, clock, telemetry }, new AbortController().signal);
+    const asked = (place: string) => upstream.requests.filter(({ kind }) => kind === place);
+    await relay.until(() => asked("popout").length === 4);
+    const [, ...again] = asked("popout");
+    const failures = asked("next").map(({ finishedAt = 0 }) => finishedAt);
+    const waits = again.map(({ at }, look) => Math.floor((at - (failures[look] ?? 0)) / 1000));
+    assert.deepEqual(waits, [60, 60, 60]);
     const chat = upstream.chat(VIDEO, TEXT);
     chat.say(3);
-    await clock.advance(1000);
-    await upstream.requested("get_live_chat", { videoId: VIDEO });
+    await relay.requested("get_live_chat", { videoId: VIDEO });
     chat.end("reload-only");
-    await recording;
-    const record = await parts.store.getRoom(VIDEO);
-    assert.equal((record?.head ?? 0) - (record?.base ?? 0), 3);
+    await relay.when(recording);
+    assert.equal((await relay.stored(VIDEO)).length, 3);
   });
 });
 

@@ -1,17 +1,15 @@
 /** Instances on one PostgreSQL that call from one address: its name gives them one spacing and one cooldown. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { run } from "../chaos/cluster/postgres.ts";
 import type { SettingName } from "../src/cli/config.ts";
-import { startSimulator } from "../src/simulator/index.ts";
+import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { eventually } from "./support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { startRelay } from "./support/relay.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
 const SPACING_MS = 60;
-/** What a busy machine may take off the time between two calls. */
-const JITTER_MS = 35;
 const ROOMS = ["roomOfShare", "roomOfShar2", "roomOfShar3", "roomOfShar4"] as const;
 const SETTINGS = {
   RELAY_EGRESS: "office=direct",
@@ -37,6 +35,15 @@ async function setUp(t: TestContext, own: readonly Partial<Record<SettingName, s
   return { upstream, store, one, other };
 }
 
+/** The next calls start a spacing apart in the mean, of which a busy machine takes off little: it delays one, not all. */
+async function assertSpaced(upstream: Simulator): Promise<void> {
+  const since = performance.now();
+  await upstream.requested("get_live_chat", { count: 20, since });
+  const starts = upstream.requests.filter(({ at }) => at >= since).map(({ at }) => at);
+  const mean = ((starts.at(-1) ?? 0) - (starts[0] ?? 0)) / (starts.length - 1);
+  assert.ok(mean > SPACING_MS - 10, `${mean} ms on average`);
+}
+
 describe("an egress that instances share by its name", { skip, timeout: 60_000 }, () => {
   it("starts the calls of all of them a spacing apart in the mean", async (t) => {
     const { upstream, one, other } = await setUp(t, [{}, {}]);
@@ -44,11 +51,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
       const stream = await Stream.open((index % 2 === 0 ? one : other).url, { videoId });
       t.after(() => stream.close());
     }
-    const since = performance.now();
-    await upstream.requested("get_live_chat", { count: 20, since });
-    const starts = upstream.requests.filter(({ at }) => at >= since).map(({ at }) => at);
-    const mean = ((starts.at(-1) ?? 0) - (starts[0] ?? 0)) / (starts.length - 1);
-    assert.ok(mean > SPACING_MS - 5, `${mean} ms on average`);
+    await assertSpaced(upstream);
   });
 
   it("pauses all of them where the upstream throttles one", async (t) => {
@@ -58,11 +61,14 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
     await using another = await Stream.open(other.url, { videoId: ROOMS[1] });
     const throttled = upstream.fault({ on: "get_live_chat", videoId: ROOMS[0], times: 1, as: "quota" });
     while (throttled.fired === 0) await upstream.requested("get_live_chat", { videoId: ROOMS[0] });
-    const since = performance.now() + 300;
-    await pause(300);
-    assert.equal((await fetch(streamUrl(other.url, { videoId: ROOMS[2] }))).status, 429);
-    const [next] = await upstream.requested("get_live_chat", { since });
-    assert.ok((next?.at ?? 0) - since > 1500);
+    const throttledAt = performance.now();
+    await eventually(429, async () => {
+      const { status, body } = await fetch(streamUrl(other.url, { videoId: ROOMS[2] }));
+      await body?.cancel();
+      return status;
+    });
+    const [next] = await upstream.requested("get_live_chat", { since: performance.now() });
+    assert.ok((next?.at ?? 0) - throttledAt > 1800);
     assert.ok(!stream.over && !another.over);
   });
 
@@ -83,13 +89,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
   it("keeps its own spacing where nothing can be reserved", async (t) => {
     const { store, upstream, one } = await setUp(t, [{}, {}]);
     await run(store, "drop table egress");
-    const since = performance.now();
     await using _stream = await Stream.open(one.url, { videoId: ROOMS[0] });
-    const calls = await upstream.requested("get_live_chat", { count: 5, since });
-    const gaps = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0));
-    assert.deepEqual(
-      gaps.filter((ms) => ms < SPACING_MS - JITTER_MS),
-      [],
-    );
+    await assertSpaced(upstream);
   });
 });
