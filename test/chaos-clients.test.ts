@@ -38,11 +38,15 @@ const SKIP: Record<ClientKind, string | false> = {
   http: false,
   eventsource: false,
   curl: hasCurl() ? false : "curl is not installed",
+  sdk: false,
 };
 const RETRY = "retry: 3000\n\n";
+const ERROR = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"gone"}\n\n';
 const CAPACITY = '{"code":"CAPACITY","message":"full"}';
 const OPENED = "opened at 100 from nothing";
 const AGAIN = "opened at 101 from 101";
+/** Those that tell whatever breaks a rule; the SDK makes the best of it, or comes back without a word. */
+const WATCHFUL: readonly ClientKind[] = ["http", "curl", "eventsource"];
 
 /** A stream that begins after a cursor and stays open. */
 const opening = (cursor: number, ...frames: string[]) => streams(RETRY, init(cursor), ...frames);
@@ -79,8 +83,14 @@ const CASES: Record<string, Case> = {
     sends: [undefined, "101", "101"],
   },
   "reports an error frame by its code": {
-    answers: [opening(100, 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"gone"}\n\n')],
+    answers: [opening(100, ERROR)],
     hears: [OPENED, "error: UPSTREAM_ERROR"],
+    kinds: WATCHFUL,
+  },
+  "closes a stream on which an error frame came": {
+    answers: [opening(100, ERROR)],
+    hears: [OPENED, "error: UPSTREAM_ERROR", "closed"],
+    kinds: ["sdk"],
   },
   "stays away for as long as a refusal says": {
     answers: [refuses(503, CAPACITY, { "retry-after": "1", connection: "close" }), opening(100)],
@@ -92,6 +102,7 @@ const CASES: Record<string, Case> = {
   "reports a chunk whose size is not a number": {
     answers: [once(opening(100), OPENED, ({ socket }) => socket?.write(`zz\r\n${message(101)}\r\n`))],
     hears: [OPENED, "malformed: ", "closed"],
+    kinds: WATCHFUL,
   },
   "reports a refusal that is cut short": {
     answers: [
@@ -153,8 +164,11 @@ const BROKEN: [what: string, frames: string[], ...hears: string[]][] = [
     "malformed: a frame message after a terminal frame",
   ],
 ];
-for (const [what, frames, ...hears] of BROKEN)
-  CASES[`reports ${what}`] = { answers: [streams(...frames)], hears };
+const HEARD_BY_SDK = ["a cursor that is not an integer", "a message before init", "a second init"];
+for (const [what, frames, ...hears] of BROKEN) {
+  const kinds: readonly ClientKind[] = HEARD_BY_SDK.includes(what) ? [...WATCHFUL, "sdk"] : WATCHFUL;
+  CASES[`reports ${what}`] = { answers: [streams(...frames)], hears, kinds };
+}
 
 async function play(kind: ClientKind, { answers, hears, sends, options, returnsMs }: Case): Promise<void> {
   const lines: string[] = [];

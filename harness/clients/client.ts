@@ -10,6 +10,7 @@ import { CurlConnection } from "./curl-connection.ts";
 import { EventSourceConnection } from "./eventsource-connection.ts";
 import { HttpConnection } from "./http-connection.ts";
 import type { ClientOptions, Observer } from "./observer.ts";
+import { SdkConnection } from "./sdk-connection.ts";
 import { streamUrl } from "./sse.ts";
 
 const MIN_WAIT_MS = 50;
@@ -17,12 +18,13 @@ const MAX_WAIT_MS = 1500;
 /** Nobody stays away for longer because of a refusal. */
 const MAX_REFUSED_MS = 2000;
 
-export type ClientKind = "http" | "curl" | "eventsource";
+export type ClientKind = "http" | "curl" | "eventsource" | "sdk";
 
 const CONNECTIONS: Record<ClientKind, (context: ConnectionContext) => Connection> = {
   http: (context) => new HttpConnection(context),
   curl: (context) => new CurlConnection(context),
   eventsource: (context) => new EventSourceConnection(context),
+  sdk: (context) => new SdkConnection(context),
 };
 
 export class Client {

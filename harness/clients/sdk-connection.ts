@@ -1,0 +1,73 @@
+/**
+ * A client's connection on the project's own SDK, over the built-in fetch: it comes back by itself until it is cut or
+ * the chat is over. It takes what comes as it comes, so it is never slow.
+ */
+import { type Chat, chat } from "../../client/index.ts";
+import { wireJson } from "../../src/wire-json.ts";
+import type { CheckedStream } from "./checked-stream.ts";
+import type { Connection, ConnectionContext } from "./connection.ts";
+import { isStream } from "./sse.ts";
+
+const RETRY_MS = 3000;
+const BACKOFF = { baseMs: 1000, maxMs: 2000 };
+
+export class SdkConnection implements Connection {
+  readonly #context: ConnectionContext;
+  readonly #chat: Chat;
+  #stream: CheckedStream | undefined;
+
+  constructor(context: ConnectionContext) {
+    this.#context = context;
+    const { origin, searchParams } = context.url;
+    this.#chat = chat(origin, {
+      videoId: searchParams.get("videoId") ?? "",
+      backfill: Number(searchParams.get("backfill") ?? 50),
+      details: searchParams.has("details"),
+      cursor: context.lastEventId(),
+      backoff: BACKOFF,
+      fetch: (url, init) => this.#fetch(String(url), init),
+    });
+    this.#chat.on("init", (init) => this.#hear("init", init));
+    this.#chat.on("end", (end) => this.#hear("end", end));
+    this.#chat.on("error", ({ code }) => this.#hear("error", { code }));
+    this.#chat.on("message", ({ cursor, ...message }) => this.#hear("message", message, String(cursor)));
+    this.#chat.on("state", (state) => {
+      if (state === "reconnecting") this.#stream?.closed();
+      if (state === "closed") context.over();
+    });
+  }
+
+  stall(): void {}
+
+  trickle(): void {}
+
+  cut(): void {
+    this.#chat.close();
+  }
+
+  /** Written as the service writes it, so that its text can be compared with what others were sent. */
+  #hear(event: string, value: object, id?: string): void {
+    this.#stream?.frame({ event, id, data: wireJson(value) });
+  }
+
+  async #fetch(url: string, init: RequestInit | undefined): Promise<Response> {
+    const lastEventId = new Headers(init?.headers).get("last-event-id");
+    const stream = this.#context.begin(lastEventId === null ? undefined : Number(lastEventId));
+    this.#stream = stream;
+    try {
+      const response = await fetch(url, init);
+      const headers = new Map(response.headers);
+      stream.head(response.status, headers);
+      if (isStream(response.status, headers)) {
+        stream.retry(RETRY_MS); // the SDK does not say that it came
+        return response;
+      }
+      stream.body(await response.clone().text());
+      stream.closed();
+      return response;
+    } catch (error) {
+      stream.closed();
+      throw error;
+    }
+  }
+}
