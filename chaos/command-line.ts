@@ -17,3 +17,11 @@ export function commandLine<T extends ParseArgsConfig>(config: T): ReturnType<ty
     process.exit(2);
   }
 }
+
+/** The number that a flag gives; one that is none, or too small, ends the program with one line. */
+export function numberOf(flag: string, text: string, least: number): number {
+  const number = Number(text);
+  if (Number.isFinite(number) && number >= least) return number;
+  process.stderr.write(`--${flag}: must be a number, ${least} or more, not "${text}"\n`);
+  process.exit(2);
+}

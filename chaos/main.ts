@@ -9,7 +9,7 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { commandLine } from "./command-line.ts";
+import { commandLine, numberOf } from "./command-line.ts";
 import { EVENTS } from "./events/index.ts";
 import { type Outcome, run } from "./run.ts";
 import { SHORT_CUTS, type ShortCut } from "./world.ts";
@@ -26,13 +26,6 @@ const { values } = commandLine({
   },
 });
 
-function numberOf(name: "seed" | "minutes" | "viewers", least: number): number {
-  const value = Number(values[name]);
-  if (Number.isFinite(value) && value >= least) return value;
-  process.stderr.write(`--${name}: must be a number, ${least} or more, not "${values[name]}"\n`);
-  process.exit(2);
-}
-
 function shortCut(name: string): ShortCut {
   const found = SHORT_CUTS.find((known) => known === name);
   if (found) return found;
@@ -48,9 +41,9 @@ if (unknown !== undefined) {
 }
 const without = values.without.split(",").filter(Boolean).map(shortCut);
 const options = {
-  seed: numberOf("seed", 0),
-  ...(values.minutes !== undefined && { minutes: numberOf("minutes", 0.1) }),
-  viewers: numberOf("viewers", 5),
+  seed: numberOf("seed", values.seed, 0),
+  ...(values.minutes !== undefined && { minutes: numberOf("minutes", values.minutes, 0.1) }),
+  viewers: numberOf("viewers", values.viewers, 5),
   projectDir: resolve(values.project),
   events,
   without,

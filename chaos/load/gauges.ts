@@ -19,15 +19,19 @@ export interface Gauges {
   tcpBytes: number;
 }
 
-/** Rejects where the service does not answer, or lacks one of them. */
-export async function readGauges(service: string): Promise<Gauges> {
+/** What the service's metrics say, by name. Rejects where it does not answer; the reader throws where it lacks one. */
+export async function readMetrics(service: string): Promise<(name: string, labels?: string) => number> {
   const request = { headers: { connection: "close" }, signal: AbortSignal.timeout(PATIENCE_MS) };
   const text = await (await fetch(`${service}/metrics`, request)).text();
   const lines = new Map(text.split("\n").map((line) => [line.split(" ")[0], line.split(" ")[1]]));
-  const value = (name: string, labels = ""): number => {
+  return (name, labels = "") => {
     if (!text.includes(`# TYPE ${name} `)) throw new Error(`the service does not report ${name}`);
     return Number(lines.get(name + labels) ?? 0); // with a label there is no line before it happens
   };
+}
+
+export async function readGauges(service: string): Promise<Gauges> {
+  const value = await readMetrics(service);
   return {
     viewers: value("relay_viewers"),
     viewersDropped: value("relay_viewers_dropped_total"),
