@@ -5,7 +5,8 @@
  *
  *     npm run mutants [-- --table NAME] [--only NAME,NAME] [--draw N] [--seed N] [--record]
  *
- * `--draw N` plays N rows, chosen by the commit's hash. That every row applies and has a record is checked in any case.
+ * `--draw N` plays N rows that were caught before, chosen by the commit's hash. That every row applies and has a record is
+ * checked in any case.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -27,10 +28,10 @@ const { values } = commandLine({
 const names = values.only.split(",").filter(Boolean);
 const isWhole = names.length === 0 && values.draw === undefined;
 const all = allRows();
-const rows = chosen();
 let memories = readMemories();
 if (values.record) record(completed(memories, all));
 const { failures, unplayed } = audit(all, memories);
+const rows = chosen();
 
 process.stdout.write("| mutant | what it breaks | caught by | seed | s |\n|---|---|---|---|---|\n");
 for (const [name, table] of Object.entries(TABLES)) {
@@ -83,5 +84,6 @@ function chosen(): readonly Row[] {
   if (draw === undefined) return open;
   const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
   const ticket = ({ key }: Row) => createHash("sha256").update(`${commit}${key}`).digest("hex");
-  return open.toSorted((one, other) => (ticket(one) < ticket(other) ? -1 : 1)).slice(0, Number(draw));
+  const known = open.filter(({ key }) => !unplayed.has(key));
+  return known.toSorted((one, other) => (ticket(one) < ticket(other) ? -1 : 1)).slice(0, Number(draw));
 }
