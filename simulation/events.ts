@@ -185,10 +185,10 @@ export const EVENTS: Record<string, Event> = {
     const judge = world.random.pick(world.rooms.slice(1));
     const silence = { from: scheduler.monotonic() - 60_000, to: Number.POSITIVE_INFINITY };
     judge.silences.push(silence);
-    judge.chat.change({ holdsMs: 0 });
+    judge.chat.change({ holdsMs: 0, timeoutMs: 3000 });
     journal.note(`silent ${judge.videoId}`);
     journal.count("tokens silent");
-    // A page is asked for after a minute, and twenty polls.
+    // A page is asked for after a minute and twenty polls, which come soon after each other.
     const until = scheduler.monotonic() + 60_000 + world.random.next() * 240_000;
     const wall = world.random.pick(WALLS);
     const isWalled = world.random.chance(0.3);
@@ -198,7 +198,7 @@ export const EVENTS: Record<string, Event> = {
       else await scheduler.sleep(10_000);
     }
     silence.to = scheduler.monotonic();
-    judge.chat.change(HOLD);
+    judge.chat.change({ ...HOLD, timeoutMs: 10_000 });
   }),
   burst: event(5, async (world) => burst(world, room(world))),
   "chat over": event(0.6, async (world) => {
