@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CLUSTER_FAULT_KINDS } from "../simulation/cluster-events.ts";
-import { FAULT_KINDS } from "../simulation/events.ts";
+import { EVENTS, FAULT_KINDS } from "../simulation/events.ts";
+import { drawMix } from "../simulation/mix.ts";
 import { type Outcome, type RunOptions, run } from "../simulation/run.ts";
 
 const ROOMS = 12;
@@ -55,4 +56,16 @@ it("a seed always plays the same, line by line, and another one differently", as
     assert.deepEqual(lines, (await played({ ...options, seed })).lines);
     assert.notDeepEqual(lines, (await played({ ...options, seed: other })).lines);
   }
+});
+
+it("seeds differ in what happens, and not only in its order: no kind of event is in all, and each is much in some", () => {
+  const shareOf = (events: typeof EVENTS, name: string) =>
+    (events[name]?.share ?? 0) / Object.values(events).reduce((sum, { share }) => sum + share, 0);
+  const mixes = Array.from({ length: 100 }, (_, seed) => drawMix(seed, EVENTS));
+  for (const name of Object.keys(EVENTS)) {
+    const shares = mixes.map((mix) => shareOf(mix, name));
+    assert.ok(shares.includes(0), `${name} is never absent`);
+    assert.ok(Math.max(...shares) > Math.min(3 * shareOf(EVENTS, name), 0.6), `${name} is never much`);
+  }
+  assert.deepEqual(drawMix(7, EVENTS), mixes[7]);
 });
