@@ -44,7 +44,8 @@ for (const [name, table] of Object.entries(TABLES)) {
   }
   for (const row of own) play(row);
 }
-for (const [key, why] of unplayed) process.stdout.write(`\n${key}: ${why}`);
+for (const [why, found] of Map.groupBy(unplayed, ([, reason]) => reason))
+  process.stdout.write(`\n${found.length} ${why}: ${found.map(([key]) => key).join(", ")}`);
 for (const failure of failures) process.stdout.write(`\nFAILED ${failure}`);
 process.stdout.write(failures.length > 0 ? "\n" : "\nall as they should be\n");
 process.exit(failures.length > 0 ? 1 : 0);

@@ -54,8 +54,8 @@ export function audit(rows: readonly Row[], memories: Memories): Audit {
     if (mutated(row) === undefined)
       failures.push(`${key}: what it replaces does not stand exactly once in ${file}`);
     if (!memory) failures.push(`${key}: caught.json has no record of it; --record makes one`);
-    else if (memory.caught === "never") unplayed.set(key, "has never been caught");
-    else if (memory.caught.version !== versionOf(row)) unplayed.set(key, "has changed since it was caught");
+    else if (memory.caught === "never") unplayed.set(key, "never caught");
+    else if (memory.caught.version !== versionOf(row)) unplayed.set(key, "changed since caught");
   }
   const strays = Object.keys(memories).filter((key) => !seen.has(key));
   failures.push(...strays.map((key) => `${key}: caught.json has a record of it, and no table has the row`));
