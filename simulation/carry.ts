@@ -134,8 +134,8 @@ class MeasuredPolls extends Telemetry {
   fullAnswers = 0;
   moves = 0;
 
-  override roomMoved(videoId: string, egress: string, to: string, reason: string): void {
-    super.roomMoved(videoId, egress, to, reason);
+  override roomMoved(...move: Parameters<Telemetry["roomMoved"]>): void {
+    super.roomMoved(...move);
     this.moves += 1;
   }
 

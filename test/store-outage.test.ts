@@ -33,7 +33,9 @@ function listening() {
   };
   /** Whether one of the kind has succeeded. */
   const succeeded = async (kind: StoreOperation) =>
-    (await telemetry.registry.metrics()).includes(`relay_store_operations_total{kind="${kind}"}`);
+    new RegExp(`^relay_store_operations_total\\{kind="${kind}"\\} [1-9]`, "m").test(
+      await telemetry.registry.metrics(),
+    );
   return {
     telemetry,
     value,

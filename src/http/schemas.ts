@@ -1,7 +1,7 @@
 /** The wire's schemas: what validates requests, types handlers and describes the API. */
 import type { Static, TProperties, TSchema } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
-import { MESSAGE_TYPES } from "../protocol/kinds.ts";
+import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { ROOM_STATES } from "../rooms/entry-host.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
@@ -98,7 +98,7 @@ export const Details = Type.Partial(
     gap: Type.Object(
       {
         since: Type.String({ description: "When the room was last read, ISO 8601 in UTC." }),
-        reason: Type.Enum(["unwatched", "down", "unreachable", "throttled"]),
+        reason: Type.Enum([...GAP_REASONS]),
       },
       { description: "Between this message and the one before it, others may be missing." },
     ),

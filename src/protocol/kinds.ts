@@ -9,6 +9,9 @@ export interface Badge {
   url?: string;
 }
 
+/** Why nobody read a chat where messages may be missing. */
+export const GAP_REASONS = ["unwatched", "down", "unreachable", "throttled"] as const;
+
 /** Colours as `#rrggbb`. */
 export interface Colors {
   header?: string;
@@ -53,7 +56,7 @@ export interface Details {
   banner?: { kind: string; header?: string };
   raid?: { direction: "in" | "out"; videoId?: string; url?: string };
   /** `since`: when the room was last read, ISO 8601 in UTC. */
-  gap?: { since: string; reason: "unwatched" | "down" | "unreachable" | "throttled" };
+  gap?: { since: string; reason: (typeof GAP_REASONS)[number] };
   /** The upstream's own name of the kind: its renderer or action key. */
   upstreamKind?: string;
 }

@@ -2,13 +2,16 @@
 import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { PACKAGE_ROOT } from "../package-root.ts";
+import { ERRORS } from "../protocol/errors.ts";
+import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 
 const VERSION: string = JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version;
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const ERROR_CODES = Object.keys(ERRORS);
 const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
 
-interface EgressSource {
+export interface EgressSource {
   isUp(): boolean;
   queuedCalls(): number;
   cooldownLeftMs(isPage?: boolean): number;
@@ -17,28 +20,44 @@ interface EgressSource {
 }
 
 /** The operations of a store, as metrics and log name them. */
-export type StoreOperation =
-  | "append"
-  | "finish"
-  | "read"
-  | "messagesById"
-  | "find"
-  | "getRoom"
-  | "listRooms"
-  | "probeWrite"
-  | "prune"
-  | "moveCursors"
+const STORE_OPERATIONS = [
+  "append",
+  "finish",
+  "read",
+  "messagesById",
+  "find",
+  "getRoom",
+  "listRooms",
+  "probeWrite",
+  "prune",
+  "moveCursors",
   // of rooms' ownership
-  | "take"
-  | "giveBack"
-  | "renew"
-  | "setViewers"
-  | "watchedForMs"
-  | "wantedElsewhere"
-  | "oneTooMany"
+  "take",
+  "giveBack",
+  "renew",
+  "setViewers",
+  "watchedForMs",
+  "wantedElsewhere",
+  "oneTooMany",
   // where several instances share it
-  | "sweep"
-  | "orphans";
+  "sweep",
+  "orphans",
+] as const;
+
+export type StoreOperation = (typeof STORE_OPERATIONS)[number];
+
+/** Why actions of one kind became no message; `bug`: one of our readers failed. */
+const DROP_REASONS = ["unknown", "broken", "silent", "bug"] as const;
+
+export type DropReason = (typeof DROP_REASONS)[number];
+
+/** The kinds that have no series of their own. */
+export const OTHER_KINDS = "other";
+
+/** Why a room moves to another egress. `down`: its egress is not configured any more. */
+export const MOVE_REASONS = ["throttled", "unreachable", "down"] as const;
+
+export type MoveReason = (typeof MOVE_REASONS)[number];
 
 /** What gauges read whenever metrics are collected. */
 export interface MetricSources {
@@ -61,6 +80,18 @@ export function createMetrics(sources: MetricSources) {
 
   const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
     new Counter({ name, help, labelNames, registers });
+
+  /** Starts at zero for each value: an alert on the increase of a new series misses its first count. */
+  const counterBy = <Label extends string>(
+    name: string,
+    help: string,
+    label: Label,
+    values: readonly string[],
+  ) => {
+    const created = counter(name, help, [label]);
+    for (const value of values) created.labels(value).inc(0);
+    return created;
+  };
 
   const histogram = <Label extends string = never>(
     name: string,
@@ -86,6 +117,13 @@ export function createMetrics(sources: MetricSources) {
       for (const [egress, source] of sources.egresses) gauge.set({ egress }, read(source));
     });
 
+  const actionsDropped = counter(
+    "relay_dropped_actions_total",
+    "Upstream actions that became no message, by kind and reason",
+    ["kind", "reason"],
+  );
+  for (const reason of DROP_REASONS) actionsDropped.labels(OTHER_KINDS, reason).inc(0);
+
   return {
     registry,
     viewers: gauge("relay_viewers", "Viewers attached to rooms", [], (viewers) =>
@@ -96,19 +134,25 @@ export function createMetrics(sources: MetricSources) {
         rooms.set({ state }, count);
     }),
     roomsOpened: counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
-    roomsFailed: counter("relay_rooms_failed_total", "Rooms that stopped with an error frame, by its code", [
+    roomsFailed: counterBy(
+      "relay_rooms_failed_total",
+      "Rooms that stopped with an error frame, by its code",
       "code",
-    ]),
-    requestErrors: counter("relay_request_errors_total", "Requests that were refused or failed, by code", [
+      ERROR_CODES,
+    ),
+    requestErrors: counterBy(
+      "relay_request_errors_total",
+      "Requests that were refused or failed, by code",
       "code",
-    ]),
+      ERROR_CODES,
+    ),
     buildInfo: gauge(
       "relay_build_info",
       "Always 1; the version and its Node.js",
       ["version", "node"],
       (info) => info.set({ version: VERSION, node: process.versions.node }, 1),
     ),
-    messages: counter("relay_messages_total", "Messages made durable, by type", ["type"]),
+    messages: counterBy("relay_messages_total", "Messages made durable, by type", "type", MESSAGE_TYPES),
     upstreamCalls: counter(
       "relay_upstream_calls_total",
       "Upstream calls by egress, client, endpoint or path, and outcome",
@@ -162,9 +206,12 @@ export function createMetrics(sources: MetricSources) {
       "relay_full_answers_total",
       "Answers of live chats that came full: the chat is read too slowly, and messages may be missing",
     ),
-    gaps: counter("relay_gaps_total", "Messages of type gap: places where messages may be missing", [
+    gaps: counterBy(
+      "relay_gaps_total",
+      "Messages of type gap: places where messages may be missing",
       "reason",
-    ]),
+      GAP_REASONS,
+    ),
     appendSeconds: histogram("relay_append_duration_seconds", "Time for a batch to become durable"),
     appendMessages: histogram("relay_append_messages", "New messages in a batch", [], COUNTS),
     publishSeconds: histogram(
@@ -198,21 +245,23 @@ export function createMetrics(sources: MetricSources) {
       [],
       (available) => available.set(sources.store?.isAvailable() ? 1 : 0),
     ),
-    storeOperations: counter(
+    storeOperations: counterBy(
       "relay_store_operations_total",
-      "Store operations that succeeded, by kind; a read is a page of history, whoever waits for it",
-      ["kind"],
+      "Store operations that succeeded, by kind; a read is one page of history, shared by all who wait for it",
+      "kind",
+      STORE_OPERATIONS,
     ),
-    storeFailures: counter("relay_store_failures_total", "Store operations that failed, by kind", ["kind"]),
+    storeFailures: counterBy(
+      "relay_store_failures_total",
+      "Store operations that failed, by kind",
+      "kind",
+      STORE_OPERATIONS,
+    ),
     viewersDropped: counter(
       "relay_viewers_dropped_total",
       "Viewers disconnected because they made no progress",
     ),
-    actionsDropped: counter(
-      "relay_dropped_actions_total",
-      "Upstream actions that became no message, by kind and reason",
-      ["kind", "reason"],
-    ),
+    actionsDropped,
   };
 }
 

@@ -8,14 +8,15 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
-import { createMetrics, createSharedMetrics, type MetricSources, type StoreOperation } from "./metrics.ts";
+import type { DropReason, EgressSource, MetricSources, MoveReason, StoreOperation } from "./metrics.ts";
+import { createMetrics, createSharedMetrics, MOVE_REASONS, OTHER_KINDS } from "./metrics.ts";
 
 /** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
 
 /** Why actions of one kind became no message. */
 export interface DroppedActions {
-  reason: "unknown" | "broken" | "silent";
+  reason: Exclude<DropReason, "bug">;
   count: number;
   /** The first of them as JSON, shortened. */
   sample: string;
@@ -57,6 +58,12 @@ export class Telemetry {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
   }
 
+  egressAdded(egress: string, source: EgressSource): void {
+    this.sources.egresses.set(egress, source);
+    this.#metrics.throttled.inc({ egress }, 0);
+    for (const reason of MOVE_REASONS) this.#metrics.roomsMoved.inc({ egress, reason }, 0);
+  }
+
   callStarted(egress: string, lane: string, lateMs: number): void {
     this.#metrics.callLateness.observe({ egress, lane }, lateMs / 1000);
   }
@@ -93,7 +100,7 @@ export class Telemetry {
   }
 
   /** The room takes another egress. */
-  roomMoved(videoId: string, egress: string, to: string, reason: string): void {
+  roomMoved(videoId: string, egress: string, to: string, reason: MoveReason): void {
     this.#metrics.roomsMoved.inc({ egress, reason });
     this.log.info({ videoId, egress, to, reason }, "the room is read by another egress");
   }
@@ -125,10 +132,10 @@ export class Telemetry {
   }
 
   /** Whether the kind is counted by its name for the first time. */
-  #countDropped(seen: Set<string>, kind: string, reason: string, count: number): boolean {
+  #countDropped(seen: Set<string>, kind: string, reason: DropReason, count: number): boolean {
     const isNew = !seen.has(kind);
     const isNamed = !isNew || seen.size < MAX_KINDS;
-    this.#metrics.actionsDropped.inc({ kind: isNamed ? kind : "other", reason }, count);
+    this.#metrics.actionsDropped.inc({ kind: isNamed ? kind : OTHER_KINDS, reason }, count);
     if (isNamed) seen.add(kind);
     return isNew && isNamed;
   }

@@ -68,7 +68,7 @@ export class Egress {
       roomCount: isSingle ? undefined : () => this.#capacity.roomCount,
       tryItself: isSingle ? undefined : tryItself,
     });
-    telemetry.sources.egresses.set(name, {
+    telemetry.egressAdded(name, {
       isUp: () => this.isUp,
       queuedCalls: () => this.#gate.queued,
       roomCount: () => this.#capacity.roomCount,

@@ -5,6 +5,7 @@
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import type { MoveReason } from "../../telemetry/metrics.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isOutage, isUnanswered, isUnreached } from "../errors.ts";
 import type { LiveChat } from "../live-chat.ts";
@@ -22,9 +23,6 @@ const LOOK_MS = 1000;
 const MAX_MOVES = 2;
 /** ... before it has stayed for so long: a cooldown may last a day. */
 const REST_MS = 5 * 60_000;
-
-/** Why a room moves. `down`: the egress that it was read by is not there any more. */
-export type MoveReason = "throttled" | "unreachable" | "down";
 
 interface Trouble {
   why: MoveReason;
