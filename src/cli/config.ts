@@ -22,7 +22,7 @@ export const SETTINGS = {
   RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
   RELAY_REUSE_PORT: flag(
     "off",
-    "`on` lets several instances on this machine share the port; the system deals new connections out to them (Linux)",
+    "`on` lets several instances on this machine share the port; the kernel distributes new connections among them (Linux)",
     onOff,
   ),
   RELAY_STORE: flag(
@@ -47,12 +47,12 @@ export const SETTINGS = {
   ),
   RELAY_STORE_NOTIFY: flag(
     "on",
-    "PostgreSQL: `off` looks for what other instances stored every 250 ms and uses no `LISTEN`",
+    "PostgreSQL: `off` polls the database every 250 ms instead of using `LISTEN`",
     onOff,
   ),
   RELAY_STORE_FAILOVER: flag(
     "",
-    "PostgreSQL: `synchronous` says that a failover loses nothing, so that cursors stay what they were",
+    "PostgreSQL: set to `synchronous` if a failover never loses committed data; cursors are then kept",
     oneOf(["", "synchronous"]),
   ),
   RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
@@ -61,7 +61,7 @@ export const SETTINGS = {
   RELAY_EGRESS: {
     ...flag(
       "direct",
-      "comma-separated list of ways out to the upstream, each with a pace of its own: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; a name may stand before each (`office=direct`), by which instances on one PostgreSQL share its pace",
+      "comma-separated list of egresses to the upstream, each with its own pace: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; instances on one PostgreSQL share the pace of egresses with the same name (`office=direct`)",
       parseEgressSpecs,
     ),
     isSecret: true,
@@ -82,7 +82,7 @@ export const SETTINGS = {
   RELAY_POLL_MAX_MS: flag("15000", "maximum polling interval", ms(1)),
   RELAY_GRACE_MS: flag(
     "90000",
-    "how long a room is still read after its last viewer leaves, and how long an ended room still answers viewers that resume",
+    "how long a room is read after its last viewer leaves, and how long an ended room answers viewers that resume",
     ms(0),
   ),
   RELAY_KEEPALIVE_MS: flag("15000", "interval of the keepalive comment", ms(1)),
@@ -99,18 +99,18 @@ export const SETTINGS = {
   RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
   RELAY_MAX_VIEWERS: flag(
     "50000",
-    "maximum number of viewers; above it `503 CAPACITY`; lowered to what the limit of open files allows",
+    "maximum number of viewers; above it `503 CAPACITY`; lowered at start if the limit of open files requires it",
     whole(1, 10_000_000),
   ),
   RELAY_CHAT_VIEW: flag("all", "`all` messages, or the upstream's `top` selection", oneOf(["all", "top"])),
   RELAY_COMPRESSION: flag(
     "auto",
-    "`auto`: streams are compressed with gzip for viewers that accept it, each batch once for all; `off`: never",
+    "`auto` compresses streams with gzip for viewers that accept it, each batch once for all viewers; `off` never does",
     oneOf(["auto", "off"]),
   ),
   RELAY_NO_CHAT_MS: flag(
     "30000",
-    "how long a video without a chat is remembered and answered from memory; 0 turns this off",
+    "how long the answer for a video without a chat is cached; 0 turns this off",
     ms(0),
   ),
   RELAY_CLIENTS_FILE: flag(
@@ -130,17 +130,17 @@ export const SETTINGS = {
     onOff,
   ),
   RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
-  RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists what is stored and read", onOff),
+  RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists all rooms", onOff),
   RELAY_RECORD: flag(
     "",
-    "comma-separated list of videos whose chats are read from the start of the service to their end, watched or not",
+    "comma-separated list of videos whose chats are read from the start of the service to their end, with or without viewers",
     videos,
   ),
   RELAY_TIMEZONE: flag("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
   RELAY_RETENTION_DAYS: flag("30", "older messages are deleted; fractions allowed, 0 keeps everything", days),
   RELAY_DELETED: flag(
     "keep",
-    "what a deletion in the chat does to what is stored: `keep`, or `blank` its words, author and amount",
+    "what happens to a stored message when it is deleted in the chat: `keep` it, or `blank` its text, author and amount",
     oneOf(["keep", "blank"]),
   ),
   RELAY_RESTORED: flag(
