@@ -1,0 +1,54 @@
+/** The prose linter: textlint with the words of prose.yml, for documents and for what people read of code. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { TextlintKernel } from "@textlint/kernel";
+import markdown from "@textlint/textlint-plugin-markdown";
+import { parseSync, Visitor } from "oxc-parser";
+import prh from "textlint-rule-prh";
+import sentenceLength from "textlint-rule-sentence-length";
+
+const MAX_SENTENCE = 250;
+/** A string with this many words is a text. */
+const MIN_WORDS = 3;
+
+export const WORDS = readFileSync(join(import.meta.dirname, "../../prose.yml"), "utf8");
+
+const kernel = new TextlintKernel();
+
+/** What the linter finds in a text, with its line. */
+export async function lint(text: string): Promise<string[]> {
+  const { messages } = await kernel.lintText(text, {
+    ext: ".md",
+    plugins: [{ pluginId: "markdown", plugin: markdown.default }],
+    rules: [
+      { ruleId: "words", rule: prh.default, options: { ruleContents: [WORDS], checkEmphasis: true } },
+      { ruleId: "sentence", rule: sentenceLength.default, options: { max: MAX_SENTENCE } },
+    ],
+  });
+  return messages.map(({ line, message }) => `${line}: ${message.replace(/\s+/g, " ")}`);
+}
+
+/** The comments of a file, each on its line; `#` begins one where `//` does not. */
+export function commentsOf(source: string): string {
+  const lines = source.split("\n").map((line) => {
+    const [, comment = ""] = /(?:^\s*(?:#|\*|\/\*+)|(?<=\s)(?:\/\/|#|\/\*+)) (.*?)(?:\*\/)?$/.exec(line) ?? [];
+    return comment;
+  });
+  return lines.join("\n");
+}
+
+/** The texts of a TypeScript file that people read when it runs, each on its line. */
+export function stringsOf(source: string): string {
+  const lines = source.split("\n").map(() => "");
+  const add = (text: string, start: number) => {
+    if (text.split(" ").length < MIN_WORDS) return;
+    const line = source.slice(0, start).split("\n").length - 1;
+    lines[line] = `${lines[line]} ${text.replaceAll("\n", " ")}`;
+  };
+  const visitor = new Visitor({
+    Literal: ({ value, start }) => typeof value === "string" && add(value, start),
+    TemplateElement: ({ value, start }) => add(value.cooked ?? "", start),
+  });
+  visitor.visit(parseSync("a.ts", source).program);
+  return lines.join("\n");
+}
