@@ -41,7 +41,7 @@ const ORDER_MS = 30_000;
 /** What the service logs only where something in it is wrong, as nobody else writes to its store. */
 const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
 /** What one of several instances logs where another one reads a room from now on. */
-const LEFT = /"msg":"the room is left to another instance/;
+const LEFT = /"msg":"room left to another instance/;
 const VIEWERS_PER_ROOM = 2;
 const REPLAYS_BESIDE = 6;
 /** No room's: a probe's calls would pass for its polls. */

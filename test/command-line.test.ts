@@ -184,7 +184,7 @@ describe("the demo", () => {
   it("says which settings it does not use", async (t) => {
     const store = await temporaryStore(t);
     const demo = new Run(["demo", "--port", "0", "--store", store]);
-    await demo.printed(/RELAY_STORE is not used: the demo has a store/);
+    await demo.printed(/RELAY_STORE is ignored: the demo has its own store/);
     demo.signal("SIGTERM");
     assert.equal(await demo.exited, 0);
     assert.equal(existsSync(store.replace("sqlite:", "")), false);

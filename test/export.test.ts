@@ -107,7 +107,7 @@ describe("the file of an export", () => {
     await writeFile(path, "mine");
     const refused = await outcome(args);
     assert.equal(refused.code, 2);
-    assert.match(refused.error, /is there already: .*--force/);
+    assert.match(refused.error, /already exists: .*--force/);
     assert.equal(await readFile(path, "utf8"), "mine");
     assert.equal((await outcome([...args, "--force"])).code, 0);
     assert.equal(records(await readFile(path, "utf8")).length, 9);

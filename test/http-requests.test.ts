@@ -139,7 +139,7 @@ describe("what is wrong with a field is said in words", () => {
     [
       "/v1/poll",
       { ...polled, token: "ü" },
-      "token: is not of the right form: send it as the service gave it.",
+      "token: has an invalid format; send the value exactly as received.",
     ],
   ];
   for (const [path, body, expected] of rows) {

@@ -91,7 +91,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     command.child.kill("SIGKILL");
     await command.exited;
     await held.disposeAsync(); // undoes it
-    const half = /is half filled: run livechat-relay migrate-store to its end/;
+    const half = /is incomplete: let livechat-relay migrate-store finish/;
     await assert.rejects(openFor(t, url), half);
     await assert.rejects(migrated(url, `sqlite:${path}2`), half);
     const other = await filledFile(t, BORN_MS + 1);
@@ -138,8 +138,8 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
       return await migrate(from, to, systemClock, () => {});
     };
     const write = () => foreign.exec("update room set checkpoint = checkpoint || '.'");
-    await assert.rejects(attempt(write), /was changed meanwhile: stop all services on both stores/);
-    await assert.rejects(openFor(t, `sqlite:${copy}`), /is half filled/);
+    await assert.rejects(attempt(write), /changed during the run: stop all services on both stores/);
+    await assert.rejects(openFor(t, `sqlite:${copy}`), /is incomplete/);
     await attempt(() => {});
     assert.deepEqual(contents(copy), contents(path));
   });
@@ -157,7 +157,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     ],
     "one that holds rooms": async (t) => {
       const to = await filledFile(t);
-      return [`sqlite:${await filledFile(t)}`, `sqlite:${to}`, /holds rooms already: name an empty store$/];
+      return [`sqlite:${await filledFile(t)}`, `sqlite:${to}`, /already contains rooms: use an empty store$/];
     },
     "a file that a service uses": async (t) => {
       const path = await filledFile(t);

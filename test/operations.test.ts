@@ -230,11 +230,11 @@ describe("over a run in which everything happens", () => {
   it("the log tells each event with the video that it is about", () => {
     const told = run.log.map((line) => JSON.parse(line));
     const events: [RegExp, string?][] = [
-      [/^the room is read by another egress$/, VIDEO],
+      [/^room moved to another egress$/, VIDEO],
       [/^room opened$/, VIDEO],
       [/^room re-bootstrapped$/, VIDEO],
       [/^room ended$/, VIDEO],
-      [/^what is stored of a room's reading cannot be read/, UNREADABLE_VIDEO],
+      [/^checkpoint unreadable/, UNREADABLE_VIDEO],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],

@@ -83,7 +83,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
     await upstream.requested("get_live_chat", { videoId: ROOMS[1], count: 2 });
     const refused = await fetch(streamUrl(other.url, { videoId: ROOMS[2] }));
     assert.equal(refused.status, 503);
-    assert.match(await refused.text(), /At capacity: 1 live chat is read by this address/);
+    assert.match(await refused.text(), /At capacity with 1 live chat on this address/);
   });
 
   it("keeps its own spacing where nothing can be reserved", async (t) => {

@@ -78,11 +78,11 @@ test("missing folders are made, and a place that cannot be one is refused", asyn
 
 const UNUSABLE: Record<string, { says: RegExp; make: (path: string) => Promise<void> }> = {
   "a folder in place of the file": {
-    says: /cannot be opened: name a file/,
+    says: /cannot be opened: choose a file/,
     make: async (path) => void (await mkdir(path)),
   },
   "a folder in place of the lock": {
-    says: /-lock cannot be opened: name a file/,
+    says: /-lock cannot be opened: choose a file/,
     make: async (path) => void (await mkdir(`${path}-lock`)),
   },
   "a text file": {
@@ -129,7 +129,7 @@ test("a file or a folder that may not be written is refused", {
   await mkdir(folder, { mode: 0o555 });
   const rows: [path: string, says: RegExp][] = [
     [path, /cannot be written: give this user the right/],
-    [join(folder, "relay.db"), /cannot be opened: name a file in a folder/],
+    [join(folder, "relay.db"), /cannot be opened: choose a file in a folder/],
     [join(folder, "new", "relay.db"), /folder cannot be made/],
   ];
   await Promise.all(

@@ -141,8 +141,8 @@ test("a refusal says what is wrong and what is accepted", () => {
     messageOf("https://evil.example/watch?v=x"),
     /host that is not YouTube's.*watch\?v=ID, youtu\.be\/ID/,
   );
-  assert.match(messageOf(`https://youtu.be/${ID}0`), /not of 11 characters/);
-  assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /names no video/);
+  assert.match(messageOf(`https://youtu.be/${ID}0`), /not 11 characters/);
+  assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /without a video id/);
   const channels = [
     "@somebody",
     "@somebody/live",
@@ -150,7 +150,7 @@ test("a refusal says what is wrong and what is accepted", () => {
     "https://youtube.com/channel/UC01234",
   ];
   for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
-    assert.match(messageOf(channel), /names a channel.*take the URL of its video/, channel);
+    assert.match(messageOf(channel), /is the URL of a channel.*send the URL of its video/, channel);
 });
 
 test("any string gives 11 id characters or INVALID_VIDEO_ID", () => {

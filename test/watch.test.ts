@@ -53,7 +53,7 @@ describe("watch", () => {
         `^${time}@ann: one two\\[31m\n${time}@bob: gone soon\n${time}\\[deleted\\]: a message by @bob\n$`,
       ),
     );
-    const cursor = /^livechat-relay: to go on from here: --since (\d+)\n$/.exec(watch.error)?.[1] ?? "";
+    const cursor = /^livechat-relay: to resume from here: --since (\d+)\n$/.exec(watch.error)?.[1] ?? "";
     chat.say([textAction("third", { text: "what comes next" })]);
     const speaking = chat.speak(50); // whoever leaves a pipe is noticed at the next write
     const { code, out, error } = await outcomeInShell(
@@ -232,7 +232,7 @@ describe("watch --post", () => {
     assert.deepEqual([first.code, first.out], [0, ""], first.error);
     assert.match(
       first.error,
-      /the webhook answered 500; trying again[\s\S]*the webhook takes messages again/,
+      /the webhook answered 500; retrying[\s\S]*the webhook accepts messages again/,
     );
     assert.equal(await readFile(join(folder, `${VIDEO}.cursor`), "utf8"), "3\n");
     const second = await outcome(args, { env });
@@ -316,6 +316,6 @@ describe("watch --post", () => {
     await writeFile(path, "nonsense");
     const refused = await outcome(args);
     assert.equal(refused.code, 1);
-    assert.match(refused.error, /holds no cursor/);
+    assert.match(refused.error, /contains no cursor/);
   });
 });

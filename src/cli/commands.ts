@@ -37,11 +37,11 @@ const recording: Flag<string> = {
 
 const rate: Flag<number> = {
   default: "5",
-  meaning: "generated messages a second",
+  meaning: "generated messages per second",
   read: (text) => {
     const number = Number(text);
     if (text.trim() !== "" && number > 0 && number <= MAX_RATE) return number;
-    throw new Error(`messages a second, above 0 and up to ${MAX_RATE}`);
+    throw new Error(`messages per second, above 0 and up to ${MAX_RATE}`);
   },
 };
 
@@ -71,7 +71,7 @@ export const COMMANDS = [
   }),
   command({
     name: "watch",
-    usage: "print a chat, message by message, or send it on to a webhook",
+    usage: "print a chat message by message, or send it to a webhook",
     arguments: [VIDEO],
     examples: [
       "livechat-relay watch dQw4w9WgXcQ",
@@ -83,7 +83,7 @@ export const COMMANDS = [
   }),
   command({
     name: "export",
-    usage: "write all that the service keeps of a chat, as JSON lines or CSV",
+    usage: "write all stored messages of a chat as JSON lines or CSV",
     arguments: [VIDEO],
     examples: [
       "livechat-relay export dQw4w9WgXcQ --output chat.csv",
@@ -95,7 +95,7 @@ export const COMMANDS = [
   }),
   command({
     name: "probe",
-    usage: "try which upstream clients work for a video today",
+    usage: "test which upstream clients currently work for a video",
     arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: ANSWER_FLAGS,
@@ -103,7 +103,7 @@ export const COMMANDS = [
   }),
   command({
     name: "rooms",
-    usage: "list what a service has stored and currently reads",
+    usage: "list a service's rooms, stored and currently read",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ANSWER_FLAGS,
     run: async (input, surroundings) => (await import("./reader/rooms.ts")).listRooms(input, surroundings),
@@ -111,7 +111,7 @@ export const COMMANDS = [
   command({
     name: "backup",
     usage: "copy the store to a file, while the service runs",
-    arguments: [{ name: "file", meaning: "where the copy goes; it takes the place of a file of that name" }],
+    arguments: [{ name: "file", meaning: "path of the copy; an existing file is replaced" }],
     examples: [
       "livechat-relay backup backup.db",
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
@@ -121,10 +121,10 @@ export const COMMANDS = [
   }),
   command({
     name: "migrate-store",
-    usage: "put all that one store holds into another one, while no service uses either",
+    usage: "copy one store into another, while no service uses either",
     arguments: [
       { name: "from", meaning: "the store to read: sqlite:<path> or postgres://…" },
-      { name: "to", meaning: "an empty one, or the one that an interrupted run has half filled" },
+      { name: "to", meaning: "an empty store, or the incomplete one of an interrupted run" },
     ],
     examples: [
       "livechat-relay migrate-store sqlite:./data/relay.db postgres://relay@db.example/relay",

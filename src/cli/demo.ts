@@ -39,7 +39,7 @@ export async function demo(
     surroundings.stdout.write(welcome(service.url));
     for (const name of UNUSED.filter((name) => input.given.has(name)))
       surroundings.stderr.write(
-        `livechat-relay: ${name} is not used: the demo has a store and an upstream of its own\n`,
+        `livechat-relay: ${name} is ignored: the demo has its own store and upstream\n`,
       );
     const stop = async () => {
       await service.stop();

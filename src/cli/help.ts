@@ -2,7 +2,7 @@
 import { COMMANDS, type Command } from "./commands.ts";
 import { type FlagTable, flagOf, isVariable } from "./flags.ts";
 
-const FLAGS_TITLE = "Flags; a setting can also be given as an environment variable, and the flag wins:";
+const FLAGS_TITLE = "Flags; those with an environment variable override it:";
 
 /** All commands, and the flags of the default one. */
 export function help(): string {

@@ -44,7 +44,7 @@ export async function startConfigured(
   if (config.rooms.recorded.size > 0 && config.retentionDays > 0)
     log.warn(
       { retentionDays: config.retentionDays },
-      "recorded messages are deleted after RELAY_RETENTION_DAYS, as all others: 0 keeps everything",
+      "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",
     );
   // What only another command knows is no mistake.
   for (const line of unknownVariables({ ...SETTINGS, ...WATCH_FLAGS }, env)) log.warn(line);

@@ -54,7 +54,7 @@ export function json(description: string, schema: object): object {
 /** A success as a stream of frames. */
 export const StreamResponse = {
   description:
-    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; at last `end` ({reason}) or `error` ({code, message}).",
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}).",
   content: {
     "text/event-stream": {
       schema: Type.String(),

@@ -79,7 +79,7 @@ type Finding = NonNullable<FastifyError["validation"]>[number];
 /** The validator's finding for people: its own words name keywords and patterns. */
 function wordsFor({ keyword, params, message }: Finding): string {
   if (keyword === "required") return "is required";
-  if (keyword === "pattern") return "is not of the right form: send it as the service gave it";
+  if (keyword === "pattern") return "has an invalid format; send the value exactly as received";
   if (keyword === "enum" && Array.isArray(params.allowedValues))
     return `must be one of ${params.allowedValues.join(", ")}`;
   if (keyword === "type" && typeof params.type === "string")

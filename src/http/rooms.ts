@@ -4,7 +4,7 @@ import type { Rooms } from "../rooms/rooms.ts";
 import { json, schemaOf } from "./answers.ts";
 import { RoomsResponse } from "./schemas.ts";
 
-const EXPECTED = { summary: "List what is stored and what is currently read" };
+const EXPECTED = { summary: "List the rooms, stored and currently read" };
 
 /** `retentionDays`: after how many days messages are deleted; 0: never. */
 export function roomsRoute(app: FastifyInstance, rooms: Rooms, retentionDays: number): void {

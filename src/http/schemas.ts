@@ -64,8 +64,8 @@ export const Details = Type.Partial(
       { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
     ),
     tier: Type.Integer({ minimum: 1, maximum: 7 }),
-    likes: Type.Number({ description: "Of a paid message, when it was read." }),
-    replies: Type.Number({ description: "Of a paid message, when it was read." }),
+    likes: Type.Number({ description: "Paid messages: the count at the time of reading." }),
+    replies: Type.Number({ description: "Paid messages: the count at the time of reading." }),
     colors: Type.Object({
       header: Color,
       headerText: Color,
@@ -80,10 +80,10 @@ export const Details = Type.Partial(
       { gift: Type.String(), count: OptionalNumber, combo: OptionalNumber },
       { description: "The gift's name, its price in jewels, how many in a row." },
     ),
-    level: Type.String({ description: "Of a membership." }),
+    level: Type.String({ description: "Name of the membership level." }),
     target: Type.Object(
       { messageId: Text, authorId: Text },
-      { description: "What is deleted, replaced, pinned." },
+      { description: "The deleted, replaced or pinned message, or the author of the deleted messages." },
     ),
     poll: Type.Object({
       question: Type.String(),
@@ -124,7 +124,7 @@ export const Message = closed({
 
 export const ErrorBody = closed({
   code: Type.Enum(Object.keys(ERRORS)),
-  message: Type.String({ description: "What is wrong, and what to do; for people." }),
+  message: Type.String({ description: "The problem and its remedy, for people." }),
 });
 
 export const Init = closed({
@@ -145,7 +145,7 @@ export const StreamQuery = Type.Object({
   backfill: Type.Optional(
     Type.String({
       maxLength: 400,
-      description: `How many recent messages to prime the connection with, a number: 0 to ${BACKFILL_MAX}, by default ${BACKFILL_DEFAULT}.`,
+      description: `Number of recent messages to start with: 0 to ${BACKFILL_MAX}, by default ${BACKFILL_DEFAULT}.`,
       examples: ["100"],
     }),
   ),
@@ -153,7 +153,8 @@ export const StreamQuery = Type.Object({
   lastEventId: Type.Optional(
     Type.String({
       maxLength: 400,
-      description: "What `Last-Event-ID` says, for clients that cannot send a first header. The header wins.",
+      description:
+        "The same as `Last-Event-ID`, for clients that cannot send it with their first request. The header wins.",
     }),
   ),
 });
@@ -240,26 +241,26 @@ export const PollResponse = Type.Object({
 const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
 
 export const RoomsResponse = Type.Object({
-  retentionDays: Type.Number({ description: "After how many days messages are deleted; 0: never." }),
+  retentionDays: Type.Number({ description: "Messages are deleted after this many days; 0: never." }),
   rooms: Type.Array(
     Type.Object({
       videoId: VideoId,
       state: Type.Enum([...ROOM_STATES], {
-        description: "Of a room that is not open, the state that it was left in.",
+        description: "If the room is not open: its last state.",
       }),
-      messages: Type.Integer({ description: "How many are kept." }),
+      messages: Type.Integer({ description: "Number of stored messages." }),
       firstAt: At,
       lastAt: At,
       viewers: Type.Integer({ description: "On this instance; a recording counts as one." }),
-      lateMs: orNull(Type.Number({ description: "Of a room that is read: since the last good answer." })),
-      gaps: Type.Integer({ description: "How many messages of type `gap` are among them." }),
-      egress: orNull(
-        Type.String({ description: "The way out to the upstream, of a room that is read here." }),
+      lateMs: orNull(
+        Type.Number({ description: "If the room is read: milliseconds since the last good answer." }),
       ),
+      gaps: Type.Integer({ description: "Number of messages of type `gap` among them." }),
+      egress: orNull(Type.String({ description: "If this instance reads the room: its egress." })),
       fullAnswers: orNull(
         Type.Integer({
           description:
-            "Of a room that is read here: how many answers came full, so that messages may be missing.",
+            "If this instance reads the room: the number of full answers, after which messages may be missing.",
         }),
       ),
     }),

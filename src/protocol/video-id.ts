@@ -61,8 +61,7 @@ const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
 
 /** The path of a channel's URL, or its handle alone. It has no one stream: which one is on, only a page of the upstream says. */
 const CHANNEL = /^\/(@[^/]|(channel|c|user)\/)/;
-const IS_CHANNEL =
-  "names a channel, not a video: open the stream that you mean, and take the URL of its video";
+const IS_CHANNEL = "is the URL of a channel, not of a video: open the stream and send the URL of its video";
 
 /** The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID, which says what is accepted. */
 export function parseVideoId(input: string): string {
@@ -70,8 +69,8 @@ export function parseVideoId(input: string): string {
   const text = input.trim().replaceAll("&amp;", "&");
   if (ID.test(text)) return text;
   const id = APP_LINK.exec(text)?.[1] ?? idInUrl(text, true);
-  if (id === undefined) throw refusal("is a URL that names no video (in a query, `&` must be written `%26`)");
-  if (!ID.test(id)) throw refusal("holds an id that is not of 11 characters of A-Z a-z 0-9 _ -");
+  if (id === undefined) throw refusal("is a URL without a video id (in a query, `&` must be written `%26`)");
+  if (!ID.test(id)) throw refusal("contains an id that is not 11 characters of A-Z a-z 0-9 _ -");
   return id;
 }
 
@@ -109,6 +108,6 @@ function refusal(what: string): RelayError {
   return new RelayError(
     "INVALID_VIDEO_ID",
     `videoId ${what}. Send the 11-character id of a video, or its URL as the browser or the Share button shows it: ` +
-      "youtube.com/watch?v=ID, youtu.be/ID, youtube.com/live/ID, studio.youtube.com/video/ID and the like.",
+      "youtube.com/watch?v=ID, youtu.be/ID, youtube.com/live/ID, studio.youtube.com/video/ID or similar.",
   );
 }

@@ -147,7 +147,7 @@ class Upstream implements InProcessSimulator, Site {
     const response = new InProcessResponse();
     const { origin } = new URL(request.url);
     const host = HOST_NAMES.find((name) => this.urls[name] === origin);
-    if (!host) throw new Error(`${origin} is no host of this simulator`);
+    if (!host) throw new Error(`${origin} is not a host of this simulator`);
     const onAbort = () => response.destroy();
     signal.addEventListener("abort", onAbort, { once: true });
     response.once("close", () => signal.removeEventListener("abort", onAbort));

@@ -90,11 +90,13 @@ export async function migrate(
   }
   const odd = (await firstOdd(from, to, isDeepStrictEqual)) ?? (await firstOdd(to, from, isDeepStrictEqual));
   if (odd)
-    throw refused(`room ${odd} was changed meanwhile: stop all services on both stores, and run it again`);
+    throw refused(
+      `room ${odd} changed during the run: stop all services on both stores, and run the command again`,
+    );
   const incomplete = await to.incompleteRoom();
   if (incomplete)
     throw refused(
-      `${to.place} has not all messages of room ${incomplete}: empty it, and run it again without a service`,
+      `${to.place} lacks messages of room ${incomplete}: empty it, stop all services, and run the command again`,
     );
   await to.finish();
   return { rooms, messages };

@@ -132,11 +132,10 @@ export class StoreError extends Error {
 }
 
 /** Why a store is refused that a migration has not filled to its end. */
-export const HALF_FILLED =
-  "is half filled: run livechat-relay migrate-store to its end, or name another store";
+export const HALF_FILLED = "is incomplete: let livechat-relay migrate-store finish, or use another store";
 
 /** Why a migration does not begin. */
-export const NOT_EMPTY = (place: string) => `${place} holds rooms already: name an empty store`;
+export const NOT_EMPTY = (place: string) => `${place} already contains rooms: use an empty store`;
 
 /** Whether a write was refused because the room has another owner, another head, or is finished. */
 export function isFenced(error: unknown): error is StoreError {

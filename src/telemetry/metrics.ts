@@ -148,7 +148,7 @@ export function createMetrics(sources: MetricSources) {
     ),
     buildInfo: gauge(
       "relay_build_info",
-      "Always 1; the version and its Node.js",
+      "Always 1; labels: version of the service and of Node.js",
       ["version", "node"],
       (info) => info.set({ version: VERSION, node: process.versions.node }, 1),
     ),
@@ -165,16 +165,16 @@ export function createMetrics(sources: MetricSources) {
     ),
     callLateness: histogram(
       "relay_gate_lateness_seconds",
-      "How long after its due time a call started, cooldowns aside",
+      "Delay of a call's start after its due time, cooldowns excluded",
       ["egress", "lane"],
     ),
-    gateQueue: egressGauge("relay_gate_queue", "Upstream calls that wait for their turn", (egress) =>
+    gateQueue: egressGauge("relay_gate_queue", "Upstream calls waiting for their turn", (egress) =>
       egress.queuedCalls(),
     ),
-    gateRooms: egressGauge("relay_gate_rooms", "Rooms that ask for polls", (egress) => egress.roomCount()),
+    gateRooms: egressGauge("relay_gate_rooms", "Rooms that are read", (egress) => egress.roomCount()),
     gateRoomsCarried: egressGauge(
       "relay_gate_rooms_carried",
-      "How many rooms like those that ask for polls can be read in time; NaN while there is none",
+      "How many rooms like the current ones can be read in time; NaN while there is none",
       (egress) => egress.roomsCarried(),
     ),
     gateCooldown: egressGauge(
@@ -184,12 +184,12 @@ export function createMetrics(sources: MetricSources) {
     ),
     egressUp: egressGauge(
       "relay_egress_up",
-      "Whether the upstream answers this egress: 0 while the calls of several rooms fail together, else 1",
+      "Whether the upstream answers this egress: 0 during an outage (the calls of several rooms fail), else 1",
       (egress) => (egress.isUp() ? 1 : 0),
     ),
     gatePageCooldown: egressGauge(
       "relay_gate_page_cooldown_seconds",
-      "Time left until pages are loaded again after throttling, of pages or of all calls",
+      "Time left until pages are loaded again, after throttling of pages or of all calls",
       (egress) => egress.cooldownLeftMs(true) / 1000,
     ),
     roomsMoved: counter("relay_egress_moves_total", "Rooms that left this egress for another, by reason", [
@@ -199,12 +199,12 @@ export function createMetrics(sources: MetricSources) {
     throttled: counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
     unreadableCheckpoints: counter(
       "relay_unreadable_checkpoints_total",
-      "Stored checkpoints that could not be read, so that their rooms must be bootstrapped anew",
+      "Stored checkpoints that could not be read; their rooms are bootstrapped again",
     ),
     failedPolls: counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
     fullAnswers: counter(
       "relay_full_answers_total",
-      "Answers of live chats that came full: the chat is read too slowly, and messages may be missing",
+      "Full answers of live chats: polling is too slow, and messages may be missing",
     ),
     gaps: counterBy(
       "relay_gaps_total",
@@ -216,7 +216,7 @@ export function createMetrics(sources: MetricSources) {
     appendMessages: histogram("relay_append_messages", "New messages in a batch", [], COUNTS),
     publishSeconds: histogram(
       "relay_publish_delay_seconds",
-      "Time from a batch being durable to its last write to a viewer's socket",
+      "Time from a durable batch to its last write to a viewer's socket",
     ),
     sentBytes: new Counter({
       name: "relay_sent_bytes_total",
@@ -231,17 +231,14 @@ export function createMetrics(sources: MetricSources) {
     ),
     storeFreeBytes: gauge(
       "relay_store_free_bytes",
-      "Free space where the store lies; infinite where it has no disk of its own",
+      "Free space on the store's disk; infinite for a store without a disk of its own",
       [],
       async (free) => free.set((await sources.store?.freeBytes()) ?? Number.POSITIVE_INFINITY),
     ),
-    pollSeconds: histogram(
-      "relay_poll_duration_seconds",
-      "Time from a poll being due to its batch being durable",
-    ),
+    pollSeconds: histogram("relay_poll_duration_seconds", "Time from a poll's due time to its durable batch"),
     storeAvailable: gauge(
       "relay_store_available",
-      "Whether the store works: 0 from a failed operation to one that shows otherwise, else 1",
+      "Whether the store works: 0 from a failed operation until one shows that it works again, else 1",
       [],
       (available) => available.set(sources.store?.isAvailable() ? 1 : 0),
     ),
@@ -270,7 +267,7 @@ export function createSharedMetrics(registry: Registry, isNotified: () => boolea
   const registers = [registry];
   new Gauge({
     name: "relay_store_notify",
-    help: "Whether this instance hears what others have stored; 0 where it has to look for it",
+    help: "Whether notifications of other instances arrive; 0 while the database is polled instead",
     registers,
     collect() {
       this.set(isNotified() ? 1 : 0);
@@ -279,7 +276,7 @@ export function createSharedMetrics(registry: Registry, isNotified: () => boolea
   const name = "relay_takeovers_total";
   const takeovers = new Counter({
     name,
-    help: "Rooms that this instance has taken over from another",
+    help: "Rooms that this instance took over from another",
     registers,
   });
   return { takeovers };

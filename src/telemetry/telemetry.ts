@@ -91,25 +91,25 @@ export class Telemetry {
   egressDown(egress: string, rooms: number, why: string): void {
     this.log.error(
       { egress, rooms, why },
-      "the upstream fails several rooms: they wait, their viewers stay connected, one of them tries now and then",
+      "upstream unavailable for several rooms: polling paused, viewers stay connected, retrying",
     );
   }
 
   egressUp(egress: string, afterMs: number): void {
-    this.log.info({ egress, afterMs: Math.round(afterMs) }, "the upstream answers again: all rooms go on");
+    this.log.info({ egress, afterMs: Math.round(afterMs) }, "upstream available again: all rooms continue");
   }
 
   /** The room takes another egress. */
   roomMoved(videoId: string, egress: string, to: string, reason: MoveReason): void {
     this.#metrics.roomsMoved.inc({ egress, reason });
-    this.log.info({ videoId, egress, to, reason }, "the room is read by another egress");
+    this.log.info({ videoId, egress, to, reason }, "room moved to another egress");
   }
 
   /** `rooms`: how many are read; `roomsCarried`: how many like them can be read in time. */
   pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
     this.log.warn(
       { lateMs: Math.round(lateMs), rooms, roomsCarried },
-      "polls start late: more rooms than the spacing of upstream calls can carry",
+      "polls start late: too many rooms for the spacing of upstream calls",
     );
   }
 
@@ -152,17 +152,17 @@ export class Telemetry {
   roomRefused(videoId: string, error: unknown, isTrouble: boolean): void {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     const level = isTrouble ? "warn" : "info";
-    this.log[level]({ videoId, error: name, why: message }, "no room: the bootstrap failed");
+    this.log[level]({ videoId, error: name, why: message }, "room not opened: bootstrap failed");
   }
 
   /** A chat that is to be recorded cannot be read now. */
   recordingWaits(videoId: string, error: unknown, retryMs: number): void {
     const why = error instanceof Error ? error.message : String(error);
-    this.log.warn({ videoId, why, retryMs }, "a chat cannot be recorded yet: it is tried again");
+    this.log.warn({ videoId, why, retryMs }, "chat cannot be recorded yet: retrying");
   }
 
   recorded(videoId: string): void {
-    this.log.info({ videoId }, "recorded to the chat's end");
+    this.log.info({ videoId }, "recording complete: the chat is over");
   }
 
   /** A room goes on from its checkpoint: after a restart, or because its owner is gone. */
@@ -173,10 +173,7 @@ export class Telemetry {
 
   checkpointUnreadable(videoId: string): void {
     this.#metrics.unreadableCheckpoints.inc();
-    this.log.warn(
-      { videoId },
-      "what is stored of a room's reading cannot be read: messages may be missing, which a gap will say",
-    );
+    this.log.warn({ videoId }, "checkpoint unreadable: messages may be missing, a gap will mark the place");
   }
 
   roomReopened(videoId: string, why: string): void {
@@ -184,20 +181,14 @@ export class Telemetry {
   }
 
   roomCaughtUp(videoId: string, silentMs: number): void {
-    this.log.info(
-      { videoId, silentMs: Math.round(silentMs) },
-      "a late answer was completed from the chat's page",
-    );
+    this.log.info({ videoId, silentMs: Math.round(silentMs) }, "late answer completed from the chat's page");
   }
 
   /** `sinceMs`: wall time of the last good answer before it. */
   gapFound(videoId: string, reason: string, sinceMs: number): void {
     this.#metrics.gaps.inc({ reason });
     const since = new Date(sinceMs).toISOString();
-    this.log.warn(
-      { videoId, reason, since },
-      "messages may be missing: the room says so by a message of type gap",
-    );
+    this.log.warn({ videoId, reason, since }, "messages may be missing: gap message written");
   }
 
   roomClosed(videoId: string, end: RoomEnd): void {
@@ -208,7 +199,7 @@ export class Telemetry {
   }
 
   roomBroken(videoId: string, error: unknown): void {
-    this.log.error({ videoId, err: error }, "room broken: its viewers are disconnected and may resume");
+    this.log.error({ videoId, err: error }, "room broken: its viewers are disconnected and can resume");
   }
 
   pollFailed(videoId: string, failures: number, why: string): void {
@@ -232,7 +223,7 @@ export class Telemetry {
     if (isNews) {
       this.log.warn(
         { videoId, actions },
-        "an answer came full: the chat is read too slowly, and messages may be missing",
+        "full answer: polling too slowly, messages may be missing",
       );
     }
   }
@@ -259,7 +250,7 @@ export class Telemetry {
   streamsNotHandedOver(): void {
     this.log.warn(
       { node: process.version },
-      "this Node.js does not hand over its sockets as expected: a viewer costs about twice as much CPU and memory",
+      "this Node.js does not release its sockets as expected: each viewer costs about twice the CPU and memory",
     );
   }
 
@@ -282,7 +273,7 @@ export class Telemetry {
   storeOutage(operation: StoreOperation, why: string, forMs: number): void {
     this.log.error(
       { operation, why, forMs: Math.round(forMs) },
-      "the store failed: polling pauses and viewers stay connected until it works again",
+      "the store failed: polling paused, viewers stay connected, retrying",
     );
   }
 
@@ -302,21 +293,21 @@ export class Telemetry {
 
   /** Whether what other instances say is heard. */
   notificationsHeard(isHeard: boolean): void {
-    if (isHeard) this.log.info("listening to what other instances store");
+    if (isHeard) this.log.info("listening for notifications of other instances");
     else
       this.log.warn(
-        "notifications of PostgreSQL do not arrive, probably because a pooler in transaction mode stands in between: name the server itself in RELAY_STORE_LISTEN_URL; until then the store is asked four times a second",
+        "PostgreSQL's notifications do not arrive, probably because of a pooler in transaction mode: set RELAY_STORE_LISTEN_URL to the server itself; until then the database is polled four times a second",
       );
   }
 
   notificationsLost(error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
-    this.log.warn({ why }, "the connection that listens to other instances is lost: it is made again");
+    this.log.warn({ why }, "LISTEN connection lost: reconnecting");
   }
 
   /** Another instance reads it now, or shall. */
   roomGivenWay(videoId: string): void {
-    this.log.info({ videoId }, "the room is left to another instance: it is followed from now on");
+    this.log.info({ videoId }, "room left to another instance, and followed from now on");
   }
 
   storeLost(why: string): void {
@@ -325,13 +316,13 @@ export class Telemetry {
 
   /** A round of the retention is done. */
   pruned(entries: number): void {
-    if (entries > 0) this.log.info({ entries }, "deleted what is older than the retention");
+    if (entries > 0) this.log.info({ entries }, "deleted messages older than the retention");
   }
 
   pruningPostponed(jumpedMs: number): void {
     this.log.warn(
       { jumpedMs: Math.round(jumpedMs) },
-      "the system clock jumped ahead: nothing is deleted by it before the next round of the retention",
+      "the system clock jumped ahead: the retention deletes nothing before its next round",
     );
   }
 
@@ -339,19 +330,19 @@ export class Telemetry {
   lineageAdopted(rooms: number): void {
     this.log.warn(
       { rooms },
-      "the database has failed over, or is another server: all rooms were moved to new cursors, with their messages",
+      "the database failed over or was replaced: all rooms moved to new cursors, with their messages",
     );
   }
 
   cursorsMoved(rooms: number): void {
     this.log.warn(
       { rooms },
-      "RELAY_RESTORED is on: the cursors of all rooms were moved on; switch it off before the next start",
+      "RELAY_RESTORED is on: all rooms moved to new cursors; switch it off before the next start",
     );
   }
 
   viewerDropped(videoId: string, cursor: number): void {
     this.#metrics.viewersDropped.inc();
-    this.log.info({ videoId, cursor }, "viewer dropped: it took nothing for too long");
+    this.log.info({ videoId, cursor }, "viewer dropped: no progress for too long");
   }
 }

@@ -75,6 +75,6 @@ function noCredentials(lastFailure?: UpstreamError): RelayError {
   const why = lastFailure ? ` The last attempt failed: ${lastFailure.message}.` : "";
   return new RelayError(
     "SW_JS_FAILED",
-    `Neither sw.js nor its stand-ins (sw.js_data, the chat page) gave a client version.${why}`,
+    `Neither sw.js nor its fallbacks (sw.js_data, the chat page) gave a client version.${why}`,
   );
 }

@@ -31,7 +31,8 @@ export async function lint(text: string): Promise<string[]> {
 /** The comments of a file, each on its line; `#` begins one where `//` does not. */
 export function commentsOf(source: string): string {
   const lines = source.split("\n").map((line) => {
-    const [, comment = ""] = /(?:^\s*(?:#|\*|\/\*+)|(?<=\s)(?:\/\/|#|\/\*+)) (.*?)(?:\*\/)?$/.exec(line) ?? [];
+    const [, comment = ""] =
+      /(?:^\s*(?:#|\*|\/\*+)|(?<=\s)(?:\/\/|#|\/\*+)) (.*?)(?:\*\/)?$/.exec(line) ?? [];
     return comment;
   });
   return lines.join("\n");
@@ -41,9 +42,9 @@ export function commentsOf(source: string): string {
 export function stringsOf(source: string): string {
   const lines = source.split("\n").map(() => "");
   const add = (text: string, start: number) => {
-    if (text.split(" ").length < MIN_WORDS) return;
+    if (text.split(" ").length < MIN_WORDS || text.includes("\n")) return; // of several lines: SQL
     const line = source.slice(0, start).split("\n").length - 1;
-    lines[line] = `${lines[line]} ${text.replaceAll("\n", " ")}`;
+    lines[line] = `${lines[line]} ${text}.`;
   };
   const visitor = new Visitor({
     Literal: ({ value, start }) => typeof value === "string" && add(value, start),

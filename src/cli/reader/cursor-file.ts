@@ -24,7 +24,7 @@ export class CursorFile {
     if (!/^\d{1,15}$/.test(text))
       throw new CommandError(
         1,
-        `${this.path} holds no cursor: name another file with --cursor-file, or delete it`,
+        `${this.path} contains no cursor: name another file with --cursor-file, or delete it`,
       );
     return Number(text);
   }

@@ -27,7 +27,7 @@ export async function openExportFile(
   if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is there to be written
   if (mode === "append") return append(path, format, found !== undefined);
   if (found && !force)
-    throw new UsageError(`${path} is there already: name another file, or add --force or --append`);
+    throw new UsageError(`${path} already exists: name another file, or add --force or --append`);
   return mode === "whole" ? whole(path, format) : growing(path, format, "w");
 }
 

@@ -23,7 +23,7 @@ export function exportChat(input: ExportInput, surroundings: Surroundings): Prom
   const { output: path, append, force } = values;
   if (!path && (append || force)) throw new UsageError("--append and --force need --output; see --help");
   if (append && (force || given.has("since")))
-    throw new UsageError("--append goes on where the file ends: it goes with neither --force nor --since");
+    throw new UsageError("--append cannot be combined with --force or --since");
   return runSession(values.RELAY_URL, surroundings, (session) => run(input, session));
 }
 

@@ -18,7 +18,11 @@ const SERVER = {
   },
 } satisfies FlagTable;
 
-const since = optional("", "go on after this cursor; 0: all that is kept", whole("a cursor: a whole number"));
+const since = optional(
+  "",
+  "resume after this cursor; 0: all stored messages",
+  whole("a cursor: a whole number"),
+);
 const types = optional(
   "",
   `comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")})`,
@@ -35,23 +39,23 @@ export const WATCH_FLAGS = {
   since,
   backfill: optional(
     "",
-    "how many of the latest messages to begin with; without it 50, and all of a replay",
+    "number of recent messages to start with; by default 50, or all of a replay",
     whole("a whole number"),
   ),
   types,
   json: toggle("JSON lines: the cursor, the eight fields, with --details the details"),
-  details: toggle("with --json: the lines hold the details, too"),
-  wait: toggle("wait for a chat that has not begun, or a service that does not run yet"),
+  details: toggle("with --json: the lines include the details"),
+  wait: toggle("wait for the chat to begin, and for the service to run"),
   color,
   post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
   "cursor-file": optional(
     "",
-    "with --post: file that holds the cursor after which a restart goes on; without it <video id>.cursor",
+    "with --post: file for the cursor from which a restart resumes; by default <video id>.cursor",
     (path) => path,
   ),
   RELAY_POST_SECRET: optional(
     "",
-    "with --post: secret that signs each message (Standard Webhooks); better given as a variable",
+    "with --post: secret that signs each message (Standard Webhooks); prefer the variable to the flag",
     (secret) => secret,
   ),
 } satisfies FlagTable;
@@ -60,20 +64,20 @@ export const EXPORT_FLAGS = {
   ...SERVER,
   format: optional(
     "",
-    `${FORMAT_NAMES.join(" or ")}; without it by the ending of --output, else jsonl`,
+    `${FORMAT_NAMES.join(" or ")}; by default the extension of --output, else jsonl`,
     oneOf<FormatName>(FORMAT_NAMES),
   ),
   output: optional(
     "",
-    "file to write, which appears once it is complete; without it standard output",
+    "file to write, which appears once it is complete; by default standard output",
     (path) => path,
   ),
   force: toggle("overwrite the file"),
-  append: toggle("go on in the file after its last message"),
-  follow: toggle("go on to the end of the chat"),
+  append: toggle("continue the file after its last message"),
+  follow: toggle("continue until the chat is over"),
   since,
   types,
-  raw: toggle("CSV: leave texts as they are that a spreadsheet would run"),
+  raw: toggle("CSV: do not escape texts that a spreadsheet would run as formulas"),
 } satisfies FlagTable;
 
 /** Of a command that shows one answer. */

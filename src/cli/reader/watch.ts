@@ -21,7 +21,7 @@ type WatchInput = Input<typeof WATCH_FLAGS>;
 export function watch(input: WatchInput, surroundings: Surroundings): Promise<number> {
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
-    throw new UsageError("--cursor-file is of use with --post alone; see --help");
+    throw new UsageError("--cursor-file needs --post; see --help");
   return runSession(values.RELAY_URL, surroundings, (session) =>
     values.post ? send(input, values.post, session) : print(input, session),
   );
@@ -51,7 +51,7 @@ async function print({ values, arguments: [videoId = ""] }: WatchInput, session:
     await output.finish().catch(() => {}); // what the signal tells is thrown already
     const isUnread = output.failed.aborted; // then the last ones were not taken
     if (!room.end && !isUnread && room.cursor !== undefined)
-      notice(`to go on from here: --since ${room.cursor}`);
+      notice(`to resume from here: --since ${room.cursor}`);
   }
 }
 

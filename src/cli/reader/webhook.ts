@@ -46,14 +46,14 @@ export class Webhook {
           await this.#attempt(id, body, signal);
         } catch (error) {
           if (error instanceof NotTaken && !hasFailed)
-            this.#notice(`${error.message}; trying again until it is taken`);
+            this.#notice(`${error.message}; retrying until it succeeds`);
           hasFailed = true;
           if (error instanceof NotTaken) await systemClock.sleep(error.retryAfterMs, signal);
           throw error;
         }
       },
     );
-    if (hasFailed) this.#notice("the webhook takes messages again");
+    if (hasFailed) this.#notice("the webhook accepts messages again");
   }
 
   async #attempt(id: string, body: string, signal: AbortSignal): Promise<void> {

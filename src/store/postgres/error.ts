@@ -13,8 +13,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "3D": "has no such database: create it, or name another",
   "3F": NO_SCHEMA,
   "42602": NO_SCHEMA,
-  "22023": "refuses a setting in the URL's options or PGOPTIONS: see how search_path is written there",
-  "42": "does not let this user work in it: grant it the right to create tables there, or name another database",
+  "22023": "rejects a setting in the URL's options or PGOPTIONS: check the spelling of search_path",
+  "42": "does not allow this user to create tables: grant the right, or use another database",
   "25006": "is read-only: name the primary, not a standby",
 };
 
@@ -36,7 +36,8 @@ export function isConnectionLost(error: unknown): boolean {
 export function adviceFor(error: unknown): string | undefined {
   if (error instanceof StoreError) return error.message;
   const state = sqlState(error) ?? "";
-  if (isTlsRefusal(error)) return "cannot be reached by TLS as asked: see sslmode in the URL or PGSSLMODE";
+  if (isTlsRefusal(error))
+    return "cannot be reached with the requested TLS mode: check sslmode in the URL or PGSSLMODE";
   return ADVICE[state] ?? ADVICE[state.slice(0, 2)];
 }
 

@@ -53,8 +53,7 @@ export async function openPostgres(
 
 /** Why a database cannot be opened, and what to do. */
 export function cannotOpen(error: unknown, place: Place): StoreError {
-  const what =
-    adviceFor(error) ?? "cannot be reached: see that the server runs, and that host and port are right";
+  const what = adviceFor(error) ?? "cannot be reached: check that the server runs, and check host and port";
   const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
   return new StoreError("unavailable", `${place} ${what}${reason}`);
 }

@@ -15,9 +15,9 @@ const BUSY_TIMEOUT_MS = 10_000;
  * place of a file of that name. Rejects with `StoreError` whose message is one line, and `target` is as it was.
  */
 export async function backupFile(path: string, target: string): Promise<void> {
-  if (!existsSync(path)) throw refused(path, "is not there: name the store by RELAY_STORE or --store");
+  if (!existsSync(path)) throw refused(path, "does not exist: set RELAY_STORE or --store");
   if (existsSync(target) && realpathSync(target) === realpathSync(path))
-    throw refused(path, "is the store itself: name another file for its backup");
+    throw refused(path, "is the store itself: choose another file for the backup");
   const part = `${target}.${process.pid}.part`;
   try {
     await copy(path, part);

@@ -5,13 +5,13 @@ const BUSY = 5;
 
 /** By SQLite's primary result code. */
 const ADVICE: Readonly<Record<number, string>> = {
-  3: "may not be used: give this user the right to read and write it",
+  3: "access denied: give this user the right to read and write it",
   [BUSY]: "is locked by another program: close that program",
   8: "cannot be written: give this user the right to write the file and its folder",
   10: "cannot be read or written: check its disk",
   11: "is damaged: restore a backup, or move the file away to start empty",
-  13: "cannot grow: make room on its disk",
-  14: "cannot be opened: name a file in a folder that this user may write",
+  13: "cannot grow: free space on its disk",
+  14: "cannot be opened: choose a file in a folder that this user can write to",
   26: "is not an SQLite database: move it away, or name another file",
 };
 

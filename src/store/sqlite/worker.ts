@@ -95,7 +95,7 @@ class SqliteWorker implements StoreFile {
       makeFolder(dirname(this.path));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      const advice = "name a file in a folder that this user may write";
+      const advice = "choose a file in a folder that this user can write to";
       throw new StoreError(
         "unavailable",
         `store ${this.path}: its folder cannot be made (${reason}): ${advice}`,

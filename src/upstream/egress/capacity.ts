@@ -126,12 +126,11 @@ export class Capacity {
 
   #refusal(others: number): RelayError {
     const { spacingMs, maxLatenessMs } = this.#settings;
-    const read = others === 1 ? "1 live chat is" : `${others} live chats are`;
+    const read = others === 1 ? "1 live chat" : `${others} live chats`;
     return new RelayError(
       "CAPACITY",
-      `At capacity: ${read} read by this address, and one more would delay polls by more than ${maxLatenessMs} ms ` +
-        "(RELAY_MAX_LATENESS_MS), or until the upstream has dropped messages, at one call per " +
-        `${spacingMs} ms (RELAY_GATE_SPACING_MS).`,
+      `At capacity with ${read} on this address: one more would delay polls beyond ${maxLatenessMs} ms ` +
+        `(RELAY_MAX_LATENESS_MS) or lose messages, at one call per ${spacingMs} ms (RELAY_GATE_SPACING_MS).`,
       { retryAfterMs: RETRY_MS },
     );
   }

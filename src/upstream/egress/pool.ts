@@ -52,7 +52,7 @@ export class EgressPool {
   /** The one that works and is the least loaded; where none works, the one that soonest may. */
   get best(): Egress {
     const [best] = this.#ranked();
-    if (!best) throw new Error("there is no way out");
+    if (!best) throw new Error("there is no egress");
     return best;
   }
 

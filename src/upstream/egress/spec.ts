@@ -24,7 +24,7 @@ const LOCAL_ADDRESS = /^ip:(?<address>.+)$/s;
 const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "socks5:": 1080 };
 
 const MUST =
-  "a comma-separated list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each of its own name, which may stand before it (`office=direct`)";
+  "a comma-separated list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each with a unique name (`office=direct`; by default its address)";
 
 /** Throws an error that says what the text must be, and which entry is wrong. */
 export function parseEgressSpecs(text: string): EgressSpec[] {

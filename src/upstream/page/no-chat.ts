@@ -57,7 +57,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   }
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
   // How a busy address is turned away from any video.
-  if (/\btry again later\b/i.test(words)) return ["wall", "the upstream turns this server away"];
+  if (/\btry again later\b/i.test(words)) return ["wall", "the upstream refuses this server"];
   switch (dig(playability, "status")) {
     case "LOGIN_REQUIRED":
       // A bot and a stranger are asked to sign in alike; the words are English, as the page was asked for.
@@ -72,7 +72,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   if (notice) return ["over", "the chat is disabled or not open"];
   if (dig(playability, "status") === "LIVE_STREAM_OFFLINE") {
     return asString(dig(broadcast, "endTimestamp")) === undefined
-      ? ["wall", "the stream is said not to have begun, or not to be live, and shows no chat"]
+      ? ["wall", "the upstream says that the stream has not begun or is not live, and shows no chat"]
       : ["over", "the stream has ended and has no chat"];
   }
   if (dig(player, "videoDetails", "isLive") === true || dig(broadcast, "isLiveNow") === true) {
