@@ -96,7 +96,7 @@ describe("live chats are taken in as long as all can be read in time", () => {
       (error: RelayError) => {
         assert.match(
           error.message,
-          /26 live chats are read.*5000 ms.*RELAY_MAX_LATENESS_MS.*250 ms.*RELAY_GATE_SPACING_MS/,
+          /with 26 live chats.*5000 ms.*RELAY_MAX_LATENESS_MS.*250 ms.*RELAY_GATE_SPACING_MS/,
         );
         assert.equal(error.retryAfterMs, 30_000);
         return isRefusal(error);

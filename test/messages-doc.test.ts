@@ -56,7 +56,7 @@ describe("docs/messages.md", () => {
   });
 
   it("names every kind that is known, and in the right place", () => {
-    const [sent = "", silent = ""] = section("Where they come from").split("Known, counted and not sent");
+    const [sent = "", silent = ""] = section("Upstream kinds").split("counts these kinds but does not send them");
     for (const [kind, reader] of READERS) {
       assert.ok((reader === "silent" ? silent : sent).includes(`\`${kind}\``), kind);
     }

@@ -126,7 +126,7 @@ describe("a first viewer is told which it is, and only what is over is remembere
     ["consent", {}, [[PLACES, "consent"]], /but there may be one: .*consent/, false],
     ["no data", {}, [[PLACES, "no-data"]], /but there may be one: .*no initial data/, false],
     ["another video", {}, [[PLACES, "other-video"]], /but there may be one: .*another video/, false],
-    ["not live", {}, [[PLACES, "offline"]], /but there may be one: .*not to be live/, false],
+    ["not live", {}, [[PLACES, "offline"]], /but there may be one: .*is not live/, false],
     [
       "a page that fails",
       { foundOn: "popout" },
