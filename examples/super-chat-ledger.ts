@@ -1,5 +1,5 @@
 /**
- * Writes every Super Chat and Super Sticker that the relay keeps of a chat, and each new one, as CSV.
+ * Writes every stored and every new Super Chat and Super Sticker of a chat as CSV.
  *
  *     npx node examples/super-chat-ledger.ts http://127.0.0.1:8080 demo-stream > ledger.csv
  */
@@ -7,7 +7,7 @@ import { chat } from "../client/index.ts"; // with the package installed: "livec
 
 const [url = "http://127.0.0.1:8080", videoId = "demo-stream"] = process.argv.slice(2);
 
-/** A cell of RFC 4180. Spreadsheets run what begins like a formula. */
+/** A cell of RFC 4180. Spreadsheets would run a text that begins like a formula. */
 function cell(value: string | number): string {
   const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,5 +1,5 @@
 /**
- * Answers `!uptime` on the console. Its cursor is kept in a file, so after a restart it goes on where it was.
+ * Answers `!uptime` on the console. Its cursor is kept in a file, so it resumes there after a restart.
  *
  *     npx node examples/uptime-bot.ts http://127.0.0.1:8080 demo-stream
  */
@@ -14,13 +14,12 @@ const began = Date.now();
 const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"] });
 room.on("gap", ({ after }) => console.error(`Messages may be missing after ${after}.`));
 const keep = () => writeFileSync(file, String(room.cursor));
-room.on("init", keep); // a restart before the first message goes on here, too
+room.on("init", keep); // a restart before the first message resumes here
 for await (const { author, message } of room) {
   if (/^!uptime\b/.test(message)) {
     const minutes = Math.floor((Date.now() - began) / 60_000);
     console.log(`@${author.replace(/^@/, "")} The bot has been up for ${minutes} min.`);
   }
-  // For answers of a language model, send `message` to its provider here, with your own key from the environment:
-  // const answer = await fetch("https://…", { headers: { authorization: `Bearer ${process.env.KEY}` }, … });
+  // For answers of a language model, send `message` to its provider here.
   keep(); // after the answer: a crash in between repeats it instead of losing it
 }
