@@ -56,7 +56,9 @@ describe("docs/messages.md", () => {
   });
 
   it("names every kind that is known, and in the right place", () => {
-    const [sent = "", silent = ""] = section("Upstream kinds").split("counts these kinds but does not send them");
+    const [sent = "", silent = ""] = section("Upstream kinds").split(
+      "counts these kinds but does not send them",
+    );
     for (const [kind, reader] of READERS) {
       assert.ok((reader === "silent" ? silent : sent).includes(`\`${kind}\``), kind);
     }

@@ -230,10 +230,7 @@ describe("watch --post", () => {
     const env = { RELAY_POST_SECRET: `whsec_${KEY.toString("base64")}` };
     const first = await outcome(args, { env });
     assert.deepEqual([first.code, first.out], [0, ""], first.error);
-    assert.match(
-      first.error,
-      /the webhook answered 500; retrying[\s\S]*the webhook accepts messages again/,
-    );
+    assert.match(first.error, /the webhook answered 500; retrying[\s\S]*the webhook accepts messages again/);
     assert.equal(await readFile(join(folder, `${VIDEO}.cursor`), "utf8"), "3\n");
     const second = await outcome(args, { env });
     assert.equal(second.code, 0);

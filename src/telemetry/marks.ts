@@ -8,7 +8,7 @@ export const MARKS = [
   "append: room was finished all the same",
   "append: holds some of it already",
   "gap: shown",
-  "gap: in vain",
+  "gap: disproved",
   "gap: waits for a message",
   "pages: a mute one is a part of the next",
   "pages: join",

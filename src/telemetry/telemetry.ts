@@ -221,10 +221,7 @@ export class Telemetry {
   answerFull(videoId: string, actions: number, isNews: boolean): void {
     this.#metrics.fullAnswers.inc();
     if (isNews) {
-      this.log.warn(
-        { videoId, actions },
-        "full answer: polling too slowly, messages may be missing",
-      );
+      this.log.warn({ videoId, actions }, "full answer: polling too slowly, messages may be missing");
     }
   }
 

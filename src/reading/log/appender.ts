@@ -123,7 +123,7 @@ export class Appender {
     };
     if (entries.shown.length > 0) telemetry.mark("gap: shown");
     else if (entries.gap) telemetry.mark("gap: waits for a message");
-    else if (isSuspect) telemetry.mark("gap: in vain");
+    else if (isSuspect) telemetry.mark("gap: disproved");
     if (!settings.isBlanking) return entries;
     return { ...entries, ...(await blankDeleted(entries.messages, held, (by) => this.#find(by), clock)) };
   }
