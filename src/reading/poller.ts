@@ -3,7 +3,6 @@
  * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import type { CallTimes } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -17,6 +16,7 @@ import type { Position } from "../upstream/position.ts";
 import { filledAfterMs } from "./interval.ts";
 import type { Appender } from "./log/appender.ts";
 import type { ReadBatch } from "./log/gap.ts";
+import { optional } from "./optional.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { QuietChat } from "./quiet-chat.ts";
 import { Unread } from "./unread.ts";
@@ -240,24 +240,9 @@ export class Poller {
     return answer?.kind === "batch" ? this.#take(answer, options) : telemetry.mark("quiet: no answer");
   }
 
-  /**
-   * What the call gives; undefined where the upstream does not give it, throttles it, or takes too long: reading on is
-   * worth more. Rejects with the signal's reason, and as the call does for any other cause.
-   */
-  async #optional<T>(
-    options: CallOptions,
-    call: (options: CallOptions) => Promise<T>,
-  ): Promise<T | undefined> {
-    using limit = new Deadline(this.#parts.clock, OPTIONAL_MS);
-    const signal = AbortSignal.any([options.signal, limit.signal]);
-    try {
-      return await call({ ...options, maxCooldownMs: 0, signal });
-    } catch (error) {
-      options.signal.throwIfAborted();
-      if (!limit.signal.aborted && !(error instanceof RelayError || error instanceof UpstreamError))
-        throw error;
-      return undefined;
-    }
+  /** What the upstream gives soon enough: a room that waits longer loses what is said meanwhile. */
+  #optional<T>(options: CallOptions, call: (options: CallOptions) => Promise<T>): Promise<T | undefined> {
+    return optional(options, OPTIONAL_MS, this.#parts.clock, call);
   }
 
   /** By another egress a page gives the next token, and a visitor of its own. A replay goes on from its place. */
