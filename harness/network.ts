@@ -76,7 +76,7 @@ export class Network {
       const answer = await this.#simulator.exchange({ ...request, from: address }, signal);
       await this.#scheduler.sleep(waitMs, signal);
       const date = new Date(this.#scheduler.now()).toUTCString();
-      const header = (name: string) => (name === "date" ? date : answer.header(name));
+      const header = (name: string) => answer.header(name) ?? (name === "date" ? date : undefined);
       return { ...answer, header, body: this.#body(answer, call, life) };
     } catch (error) {
       if (!life.isDead) this.#judge.failed(call, error);
@@ -90,19 +90,22 @@ export class Network {
     life: MortalClock,
   ): AsyncGenerator<Uint8Array, void, void> {
     const chunks: Uint8Array[] = [];
+    let failure: unknown = "broken off by its reader";
     try {
       for await (const chunk of answer.body) {
         if (life.isDead) await aborted(); // a dead process reads nothing
         chunks.push(chunk);
         yield chunk;
       }
+      failure = undefined;
     } catch (error) {
-      if (life.isDead) await aborted();
-      this.#judge.failed(call, error);
+      failure = error;
       throw error;
+    } finally {
+      if (life.isDead) await aborted();
+      if (failure === undefined) this.#judge.delivered(call, answer, Buffer.concat(chunks).toString());
+      else this.#judge.failed(call, failure);
     }
-    if (life.isDead) await aborted();
-    this.#judge.delivered(call, answer, Buffer.concat(chunks).toString());
   }
 }
 

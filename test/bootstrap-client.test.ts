@@ -4,24 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Failure } from "../src/simulator/faults.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
-import { assertFails, bootstraps } from "./support/answered-room.ts";
-import {
-  asked,
-  failAlways,
-  inTime,
-  opened,
-  openStream,
-  PLACES,
-  refused,
-  startAtRest,
-  textAction,
-  tried,
-} from "./support/opening.ts";
-import { startRelay } from "./support/relay.ts";
+import { asked, failAlways, PLACES, textAction, tried } from "./support/opening.ts";
+import { assertConsecutive } from "./support/stream.ts";
+import { intervals, refused, requestsOf } from "./support/virtual-room.ts";
 
 const VIDEO = "bootstrap03";
 const OTHER = "bootstrap04";
@@ -37,9 +26,9 @@ const nameOf = ({ client, endpoint }: (typeof PAIRS)[number]): string => `${clie
 describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat_replay", () => {
   for (const [place, pair] of PAIRS.entries()) {
     it(`where ${nameOf(pair)} alone works, it is tried after those before it, and used from then on`, async () => {
-      await using relay = await startRelay();
-      const chat = relay.upstream.chat(VIDEO, { works: [pair], timeoutMs: 10 });
-      await using stream = await openStream(relay, { videoId: VIDEO });
+      const relay = new VirtualRelay();
+      const chat = relay.upstream.chat(VIDEO, { works: [pair], timeoutMs: 1000 });
+      const stream = await relay.enter({ videoId: VIDEO });
       for (const id of ["one", "two", "three"]) {
         chat.say([textAction(id)]);
         await stream.until(() => stream.ids.includes(id));
@@ -48,76 +37,75 @@ describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat
       assert.deepEqual(tried(relay).slice(0, place), before.map(nameOf));
       assert.deepEqual([...new Set(after)], [nameOf(pair)]);
       assert.ok(after.length >= 3);
-      assert.equal(bootstraps(relay), 1);
+      assert.equal(requestsOf(relay, "popout").length, 1);
     });
   }
 
   it("stops at the first that works", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { works: PAIRS.slice(1) });
-    await opened(relay, VIDEO);
+    await relay.enter({ videoId: VIDEO });
     assert.deepEqual(tried(relay), PAIRS.slice(0, 2).map(nameOf));
   });
 
   it("answers NO_WORKING_CLIENT where none does, telling of each, and leaves no room", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { works: [] });
     const { failure, message } = await refused(relay, VIDEO);
     assert.equal(failure, "502 NO_WORKING_CLIENT");
     assert.deepEqual(tried(relay), PAIRS.map(nameOf));
     for (const pair of PAIRS) assert.ok(message.includes(`${nameOf(pair)}: `), message);
     chat.change({ works: undefined });
-    await opened(relay, VIDEO);
+    await relay.enter({ videoId: VIDEO });
   });
 
   it("takes the answer that proved the pair as the first batch: nothing is lost or asked twice", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     const { upstream } = relay;
     const chat = upstream.chat(VIDEO, { works: [PAIRS[1]], page: 2 });
     chat.say(["page 1", "page 2"].map(textAction));
-    upstream.fault({ on: "get_live_chat_replay", times: 1, as: { delayMs: 20 } });
-    const proved = upstream.requested("get_live_chat_replay").then(() => chat.say([textAction("proof")]));
-    await using stream = await openStream(relay, { videoId: VIDEO });
-    await proved;
+    upstream.fault({ on: "get_live_chat_replay", times: 1, as: { delayMs: 200 } });
+    const stream = relay.visit({ videoId: VIDEO });
+    await relay.requested("get_live_chat_replay");
+    chat.say([textAction("proof")]);
     await stream.untilMessages(3);
     assert.deepEqual(stream.ids, ["page 1", "page 2", "proof"]);
     assert.deepEqual(tried(relay), PAIRS.slice(0, 2).map(nameOf));
   });
 
   it("keeps the pair for the room's life, and chooses anew for the next room", async () => {
-    await using relay = await startRelay({ settings: { RELAY_MAX_FAILURES: "2" } });
-    const chat = relay.upstream.chat(VIDEO, { works: [PAIRS[2]], timeoutMs: 10 });
+    const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "2", RELAY_FAILING_MS: "0" } });
+    const chat = relay.upstream.chat(VIDEO, { works: [PAIRS[2]], timeoutMs: 1000 });
     chat.say(1);
-    await using stream = await openStream(relay, { videoId: VIDEO });
+    const stream = await relay.enter({ videoId: VIDEO });
     await stream.untilMessages(1);
     chat.change({ works: [PAIRS[0]] });
-    await assertFails(stream);
+    assert.equal((await stream.ended())?.event, "error");
     assert.deepEqual([...new Set(tried(relay).slice(2))], [nameOf(PAIRS[2])]);
     const before = tried(relay).length;
-    await opened(relay, VIDEO);
+    await relay.enter({ videoId: VIDEO });
     assert.equal(tried(relay)[before], nameOf(PAIRS[0]));
   });
 });
 
 describe("5. poll at the interval the upstream requests, clamped", () => {
-  const intervals: [asks: number | null, min: number, max: number, waits: number][] = [
-    [60, 5, 5000, 60],
-    [0, 50, 5000, 50],
-    [60_000, 5, 50, 50],
+  const rows: [asks: number | null, min: number, max: number, waits: number][] = [
+    [3000, 500, 15_000, 3000],
+    [0, 700, 15_000, 700],
+    [60_000, 500, 4000, 4000],
     // It names none: a second, clamped too.
-    [null, 5, 50, 50],
+    [null, 500, 15_000, 1000],
+    [null, 2000, 15_000, 2000],
+    [null, 500, 800, 800],
   ];
-  for (const [asks, min, max, waits] of intervals) {
+  for (const [asks, min, max, waits] of rows) {
     it(`asked for ${asks} ms, it waits ${waits} between ${min} and ${max}`, async () => {
       const settings = { RELAY_POLL_MIN_MS: String(min), RELAY_POLL_MAX_MS: String(max) };
-      await using relay = await startRelay({ settings });
+      const relay = new VirtualRelay({ settings });
       relay.upstream.chat(VIDEO, { timeoutMs: asks });
-      await using _ = await openStream(relay, { videoId: VIDEO });
-      const calls = relay.upstream.requested("get_live_chat", { count: 4, since: 0, finished: true });
-      const polls = await inTime(calls, "three polls");
-      // From start to start; a call takes a while to arrive, some longer than others.
-      const waited = ((polls.at(-1)?.at ?? Number.NaN) - (polls[0]?.at ?? 0)) / 3;
-      assert.ok(waited > waits - 10 && waited < waits + 500, `polls came after ${waited} ms in the mean`);
+      await relay.enter({ videoId: VIDEO });
+      await relay.advance(10 * waits);
+      assert.deepEqual(intervals(relay, "get_live_chat"), Array(10).fill(waits));
     });
   }
 });
@@ -139,8 +127,7 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
   for (const [on, scenario] of steps) {
     for (const [what, as] of signals) {
       it(`at ${on} by ${what}, and the next video is refused at once without asking`, async () => {
-        const settings = { RELAY_COOLDOWN_MS: "30000" };
-        await using relay = await startAtRest({ settings, simulator: { serviceWorker: "stub" } });
+        const relay = new VirtualRelay({ simulator: { serviceWorker: "stub" } });
         for (const videoId of [VIDEO, OTHER]) relay.upstream.chat(videoId, scenario);
         const fault = relay.upstream.fault({ on, times: 1, as });
         const first = await refused(relay, VIDEO);
@@ -149,27 +136,24 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
         assert.equal(requests.at(-1), on, "nothing is tried after it");
         const second = await refused(relay, OTHER);
         assert.deepEqual(asked(relay), requests);
-        for (const { failure, retryAfter } of [first, second]) {
-          assert.equal(failure, "429 RATE_LIMITED");
-          assert.match(retryAfter ?? "", /^(2[5-9]|30)$/);
-        }
+        for (const { failure, retryAfterMs } of [first, second])
+          assert.deepEqual([failure, retryAfterMs], ["429 RATE_LIMITED", 30_000]);
       });
     }
   }
 
-  const PAST = Date.parse("2026-01-01T00:00:00Z"); // by a clock that is behind
   const DATED = {
-    Date: new Date(PAST).toUTCString(),
-    "Retry-After": new Date(PAST + 600_000).toUTCString(),
+    Date: new Date(Date.UTC(2001, 0, 1)).toUTCString(), // by a clock that is behind
+    "Retry-After": new Date(Date.UTC(2001, 0, 1, 0, 10)).toUTCString(),
   };
-  for (const [what, headers, expected] of [
-    ["for as long as the upstream says, where it says so", { "Retry-After": "7200" }, /^(7200|719\d)$/],
-    ["until a date by the upstream's own clock", DATED, /^(600|59\d)$/],
+  for (const [what, headers, expectedMs] of [
+    ["for as long as the upstream says, where it says so", { "Retry-After": "7200" }, 7_200_000],
+    ["until a date by the upstream's own clock", DATED, 600_000],
   ] as const) {
     it(what, async () => {
-      await using relay = await startAtRest();
+      const relay = new VirtualRelay();
       relay.upstream.fault({ on: "popout", times: 1, as: { status: 429, headers } });
-      assert.match((await refused(relay, VIDEO)).retryAfter ?? "", expected);
+      assert.equal((await refused(relay, VIDEO)).retryAfterMs, expectedMs);
     });
   }
 
@@ -178,34 +162,28 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
     ["HTTP 500", { status: 500 }],
   ] as const) {
     it(`for twice as long the next time, where in between ${wall} came in place of every page`, async () => {
-      const settings = { RELAY_COOLDOWN_MS: "1000", RELAY_NO_CHAT_MS: "0" };
-      await using relay = await startAtRest({ settings });
-      const retryAfters: (string | null)[] = [];
+      const relay = new VirtualRelay({ settings: { RELAY_NO_CHAT_MS: "0" } });
+      const retryAfters: (number | undefined)[] = [];
       for (const failure of ["captcha", as, "captcha"] as const) {
         const repair = failAlways(relay, PLACES, failure);
-        retryAfters.push((await refused(relay, VIDEO)).retryAfter);
+        retryAfters.push((await refused(relay, VIDEO)).retryAfterMs);
         repair();
-        if (failure === "captcha") await delay(1050); // the pause is over, for less time than it took
+        if (failure === "captcha") await relay.advance(30_001); // the pause is over, for less time than it took
       }
-      assert.deepEqual(retryAfters, ["1", null, "2"]);
+      assert.deepEqual(retryAfters, [30_000, undefined, 60_000]);
     });
   }
 
-  it("and opens the room once the cooldown is over", { timeout: 5000 }, async () => {
-    await using relay = await startAtRest({ settings: { RELAY_COOLDOWN_MS: "100" } });
+  it("and opens the room once the cooldown is over", async () => {
+    const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO);
     relay.upstream.fault({ on: "popout", times: 1, as: { status: 429 } });
-    const { failure, retryAfter } = await refused(relay, VIDEO);
-    assert.equal(`${failure} ${retryAfter}`, "429 RATE_LIMITED 1");
-    const [throttled] = relay.upstream.requests.slice(-1);
-    let response: Response;
-    do {
-      await delay(5);
-      response = await fetch(`${relay.url}/v1/stream?videoId=${VIDEO}`);
-      await response.body?.cancel();
-    } while (response.status === 429);
-    assert.equal(response.status, 200);
-    const again = relay.upstream.requests.find(({ at }) => at > (throttled?.at ?? 0));
-    assert.ok((again?.at ?? 0) - (throttled?.at ?? 0) >= 95);
+    assert.equal((await refused(relay, VIDEO)).failure, "429 RATE_LIMITED");
+    const calls = asked(relay).length;
+    await relay.advance(29_999);
+    assert.equal((await refused(relay, VIDEO)).retryAfterMs, 1);
+    assert.equal(asked(relay).length, calls);
+    await relay.advance(1);
+    await relay.enter({ videoId: VIDEO });
   });
 });

@@ -1,6 +1,7 @@
 /**
  * The first three steps of the specification's bootstrap, one describe for each: the video id, the credentials, the
- * chat page. What follows them is in bootstrap-client.test.ts, and the error of each step in http-errors.test.ts.
+ * chat page. What follows them is in bootstrap-client.test.ts, and the error of each step in http-errors.test.ts. Over real
+ * sockets are a request's own forms of an id, and bodies and hosts that only sockets have.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -9,6 +10,7 @@ import type { AddressInfo } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { describe, it } from "node:test";
 import { createGzip } from "node:zlib";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Failure } from "../src/simulator/faults.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
@@ -17,15 +19,17 @@ import {
   chatCalls,
   failAlways,
   opened,
-  openStream,
   PLACES,
-  refused,
+  refused as refusedOverSockets,
   startAtRest,
   textAction,
 } from "./support/opening.ts";
+import { refused } from "./support/virtual-room.ts";
 
 const VIDEO = "bootstrap01";
 const OTHER = "bootstrap02";
+/** For how long it is remembered that a video has no chat. */
+const NO_CHAT_MS = 30_000;
 
 describe("1. resolve the video id to 11 characters; otherwise INVALID_VIDEO_ID", () => {
   it("opens one room for an id and for all addresses of it", async () => {
@@ -82,12 +86,12 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
   ];
   for (const [what, swJs, swJsData, key, version] of sources) {
     it(`${what}: ${key} and ${version} are used`, async () => {
-      await using relay = await startAtRest();
+      const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO);
       Object.assign(relay.upstream.credentials, { apiKey: "key-of-the-page", clientVersion: "3.3.3" });
       failAlways(relay, "sw.js", swJs);
       failAlways(relay, "sw.js_data", swJsData);
-      await opened(relay, VIDEO);
+      await relay.enter({ videoId: VIDEO });
       const scripts = what === "sw.js tells both" ? ["sw.js"] : ["sw.js", "sw.js_data"];
       assert.deepEqual(asked(relay), [...scripts, "popout", "get_live_chat"]);
       const [call] = chatCalls(relay);
@@ -97,22 +101,22 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
   }
 
   it("fetches it anew for each room, for the upstream rotates it", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     for (const [videoId, apiKey] of [
       [VIDEO, "key-before-noon"],
       [OTHER, "key-after-noon"],
     ] as const) {
       relay.upstream.chat(videoId);
       relay.upstream.credentials.apiKey = apiKey;
-      await opened(relay, videoId);
+      await relay.enter({ videoId: videoId });
       assert.match(chatCalls(relay).at(-1)?.path ?? "", new RegExp(`key=${apiKey}`));
     }
   });
 
   it("sends them with every chat call, as the client that it speaks as", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { works: [{ client: "TVHTML5" }] });
-    await opened(relay, VIDEO);
+    await relay.enter({ videoId: VIDEO });
     const { apiKey, clientVersion, visitorData } = relay.upstream.credentials;
     const sent = chatCalls(relay).map(({ path, headers, body }) => {
       const { clientName, clientVersion: version, hl } = JSON.parse(body ?? "").context.client;
@@ -153,10 +157,10 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
   ];
   for (const [what, scenario, pages, replay] of found) {
     it(`finds a chat ${what}`, async () => {
-      await using relay = await startAtRest();
+      const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO, scenario).say(1);
       assert.equal(
-        (await opened(relay, VIDEO)).chatType,
+        (await relay.enter({ videoId: VIDEO })).init.chatType,
         replay ? "liveChatReplayRenderer" : "liveChatRenderer",
       );
       assert.deepEqual(asked(relay), [
@@ -177,11 +181,11 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
   ] as const) {
     for (const kind of ["live", "replay"] as const) {
       it(`reads the view "${view}" of a ${kind} chat from the ${foundOn} page's tokens`, async () => {
-        await using relay = await startAtRest({ settings: { RELAY_CHAT_VIEW: view } });
+        const relay = new VirtualRelay({ settings: { RELAY_CHAT_VIEW: view } });
         const onlyInAll = (action: object) => JSON.stringify(action).includes("hidden");
         const chat = relay.upstream.chat(VIDEO, { kind, foundOn, page: 0, overlap: 9, onlyInAll });
         chat.say(["first", "hidden", "last"].map(textAction));
-        await using stream = await openStream(relay, { videoId: VIDEO });
+        const stream = await relay.enter({ videoId: VIDEO });
         await stream.until(() => stream.ids.includes("last"));
         assert.deepEqual(stream.ids, expected);
       });
@@ -196,14 +200,15 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     ["unavailable", /unavailable/],
   ] as const) {
     it(`answers NO_LIVE_CHAT where both pages hold none, and opens once there is one: ${kind}`, async () => {
-      await using relay = await startAtRest();
+      const relay = new VirtualRelay();
       const chat = relay.upstream.chat(VIDEO, { kind });
       const { failure, message } = await refused(relay, VIDEO);
       assert.equal(failure, "404 NO_LIVE_CHAT");
       assert.match(message, why);
       assert.deepEqual(asked(relay), ["sw.js", ...PLACES]);
       chat.change({ kind: "live" });
-      await opened(relay, VIDEO);
+      await relay.advance(NO_CHAT_MS);
+      await relay.enter({ videoId: VIDEO });
     });
   }
 
@@ -226,7 +231,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
   ];
   for (const [what, failure, why] of unloadable) {
     it(`answers NO_LIVE_CHAT where both pages and next are ${what}, and takes the watch page where the others are`, async () => {
-      await using relay = await startAtRest();
+      const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO);
       failAlways(relay, ["popout", "next"], failure);
       const repairWatch = failAlways(relay, "watch", failure);
@@ -235,12 +240,12 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
       assert.match(refusal.message, why);
       assert.ok(relay.upstream.requests.length < 20, "and gives up soon");
       repairWatch();
-      await opened(relay, VIDEO);
+      await relay.enter({ videoId: VIDEO });
     });
   }
 
   it("follows redirects to its own hosts", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     const { upstream } = relay;
     upstream.chat(VIDEO);
     upstream.fault({
@@ -249,7 +254,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
       as: { redirect: `${upstream.urls.mobile}/live_chat?v=${VIDEO}` },
     });
     upstream.fault({ on: "popout", times: 1, as: { redirect: `/watch?v=${VIDEO}`, status: 307 } });
-    await opened(relay, VIDEO);
+    await relay.enter({ videoId: VIDEO });
     assert.deepEqual(asked(relay), ["sw.js", "popout", "popout", "watch", "get_live_chat"]);
     assert.deepEqual(
       upstream.requests.map(({ host }) => host),
@@ -258,7 +263,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
   });
 
   it("gives up a circle of redirects", async () => {
-    await using relay = await startAtRest();
+    const relay = new VirtualRelay();
     failAlways(relay, "popout", { redirect: `/watch?v=${VIDEO}` });
     failAlways(relay, "watch", { redirect: `/live_chat?v=${VIDEO}` });
     failAlways(relay, "next", { status: 500 });
@@ -285,7 +290,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     const toCredentials = { redirect: `${upstream.urls.main}@${elsewhere.slice("http://".length)}/packed` };
     upstream.fault({ on: "popout", videoId: VIDEO, times: 1, as: toForeign });
     upstream.fault({ on: "watch", videoId: VIDEO, times: 1, as: toCredentials });
-    assert.match((await refused(relay, VIDEO)).message, /foreign host \(127\.0\.0\.1\)/);
+    assert.match((await refusedOverSockets(relay, VIDEO)).message, /foreign host \(127\.0\.0\.1\)/);
     assert.deepEqual(visited, []);
 
     const urls = { ...upstream.urls, music: elsewhere };
@@ -293,16 +298,16 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     await using trusting = await startAtRest({ upstream: { ...upstream, requests, urls } });
     upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: toForeign });
     upstream.fault({ on: "watch", videoId: OTHER, times: 1, as: { redirect: `${elsewhere}/packed` } });
-    const { failure, message } = await refused(trusting, OTHER);
+    const { failure, message } = await refusedOverSockets(trusting, OTHER);
     assert.match(`${failure} ${message}`, /404 NO_LIVE_CHAT .*larger/);
     assert.deepEqual(visited, ["/plain", "/packed"]);
     await Promise.all(hungUp);
   });
 
   it("sends the answer to the consent page and asks for English, everywhere", async () => {
-    await using relay = await startAtRest({ simulator: { serviceWorker: "stub" } });
+    const relay = new VirtualRelay({ simulator: { serviceWorker: "stub" } });
     relay.upstream.chat(VIDEO, { foundOn: "watch" });
-    await opened(relay, VIDEO);
+    await relay.enter({ videoId: VIDEO });
     for (const { headers, path, kind } of relay.upstream.requests) {
       assert.equal(headers.cookie, "SOCS=CAI", kind);
       assert.match(headers["accept-language"] ?? "", /^en/, kind);

@@ -1,22 +1,15 @@
 /** Where credentials and chat may come from: any two of four sources may be dead, and pages are asked for sparingly. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Failure } from "../src/simulator/index.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { KeptCredentials } from "../src/upstream/credential-sources.ts";
 import { post, session } from "./support/api.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import {
-  asked,
-  chatCalls,
-  failAlways,
-  opened,
-  openStream,
-  refused,
-  startAtRest,
-  textAction,
-} from "./support/opening.ts";
+import { asked, chatCalls, failAlways, opened, textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
+import { refused } from "./support/virtual-room.ts";
 
 const VIDEO = "many-places";
 const OTHER = "other-place";
@@ -33,20 +26,20 @@ describe("a bootstrap works although any two sources are dead", () => {
   for (const dead of pairs) {
     it(dead.join(", "), async () => {
       for (const as of DEAD) {
-        await using relay = await startAtRest();
+        const relay = new VirtualRelay();
         relay.upstream.chat(VIDEO).say(1);
         // Scripts have no data to lack.
         for (const on of dead) failAlways(relay, on, as === "no-data" && on.startsWith("sw") ? "html" : as);
-        await opened(relay, VIDEO);
+        await relay.enter({ videoId: VIDEO });
       }
     });
   }
 
   it("finds a chat that next alone shows, asking as the page would, and reads on from there", async () => {
-    await using relay = await startRelay();
-    const chat = relay.upstream.chat(VIDEO, { foundOn: "next", timeoutMs: 5 });
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { foundOn: "next" });
     chat.say([textAction("first")]);
-    await using stream = await openStream(relay, { videoId: VIDEO });
+    const stream = await relay.enter({ videoId: VIDEO });
     chat.say([textAction("second")]);
     await stream.until(() => stream.ids.includes("second"));
     assert.deepEqual(stream.ids, ["first", "second"]);
@@ -71,7 +64,7 @@ describe("a key that the upstream names nowhere", () => {
   });
 
   it("is no substitute for a version", async () => {
-    await using relay = await startRelay({ simulator: { serviceWorker: "stub", pageCredentials: false } });
+    const relay = new VirtualRelay({ simulator: { serviceWorker: "stub", pageCredentials: false } });
     relay.upstream.chat(VIDEO);
     failAlways(relay, "sw.js_data", { status: 200, body: `)]}'\n[["a",null,[[],"a-key-and-nothing"]]]` });
     assert.equal((await refused(relay, VIDEO)).failure, "502 SW_JS_FAILED");
@@ -81,11 +74,11 @@ describe("a key that the upstream names nowhere", () => {
 describe("credentials are kept for rooms that are opened anew", () => {
   /** What is asked between a refusal of the room's poll and the next good answer. */
   async function askedAfter(refusal: Failure): Promise<RequestKind[]> {
-    await using relay = await startRelay();
-    const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5 });
-    await using stream = await openStream(relay, { videoId: VIDEO });
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { tokens: "reusable" });
+    const stream = await relay.enter({ videoId: VIDEO });
     relay.upstream.fault({ on: "get_live_chat", times: 1, as: refusal });
-    await relay.upstream.requested("popout", { videoId: VIDEO, finished: true });
+    await relay.requested("popout", { videoId: VIDEO, finished: true });
     chat.say([textAction("after")]);
     await stream.until(() => stream.ids.includes("after"));
     const kinds = asked(relay).slice(2);
@@ -101,14 +94,14 @@ describe("credentials are kept for rooms that are opened anew", () => {
   });
 
   it("are those that the last bootstrap of any room has learnt", async () => {
-    await using relay = await startRelay();
-    const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5 });
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { tokens: "reusable" });
     relay.upstream.chat(OTHER);
-    await using stream = await openStream(relay, { videoId: VIDEO });
+    const stream = await relay.enter({ videoId: VIDEO });
     relay.upstream.credentials.clientVersion = "9.9.9";
-    await opened(relay, OTHER);
+    await relay.enter({ videoId: OTHER });
     chat.expireTokens();
-    await relay.upstream.requested("popout", { videoId: VIDEO });
+    await relay.requested("popout", { videoId: VIDEO });
     chat.say([textAction("after")]);
     await stream.until(() => stream.ids.includes("after"));
     assert.equal(chatCalls(relay).at(-1)?.clientVersion, "9.9.9");

@@ -1,8 +1,10 @@
 /** A virtual relay with one room, of a chat of plain text, and a viewer in it who has been sent all that was said so far. */
+import assert from "node:assert/strict";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import type { Visit } from "../../harness/virtual-viewer.ts";
 import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
 import type { Scenario } from "../../src/simulator/scenario.ts";
+import { chatCalls } from "./opening.ts";
 
 export const VIDEO = "watched-one";
 
@@ -40,4 +42,13 @@ export function requestsOf({ upstream }: Pick<VirtualRelay, "upstream">, on: Req
 export function intervals(relay: VirtualRelay, on: RequestKind): number[] {
   const calls = requestsOf(relay, on);
   return calls.slice(1).map(({ at }, i) => Math.round(at - (calls[i]?.at ?? 0)));
+}
+
+/** What a viewer is refused with, as `/v1/stream` answers; it tells no credential. */
+export async function refused(relay: VirtualRelay, videoId: string) {
+  const { status, code, message, retryAfterMs } = await relay.refusal({ videoId });
+  const tokens = chatCalls(relay).flatMap(({ continuation }) => continuation ?? []);
+  for (const secret of [relay.upstream.credentials.apiKey, ...tokens])
+    assert.ok(!message.includes(secret), `the message tells a credential: ${message}`);
+  return { failure: `${status} ${code}`, message, retryAfterMs };
 }
