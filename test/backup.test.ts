@@ -7,7 +7,6 @@ import { copyFile, readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { outcome, outcomeOfProcess } from "./support/command.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
@@ -39,8 +38,8 @@ describe("livechat-relay backup", () => {
           join(folder, "restored.db"),
           viewer.messages.slice(0, seen).slice(-2000),
         );
-      await viewer.until(() => viewer.messages.length > seen, "the next messages");
-      if (COUNT > 3) await delay(1000);
+      const next = COUNT > 3 ? PER_SECOND : 1; // of many backups one a second
+      await viewer.untilMessages(viewer.messages.length + next);
     }
     assert.equal(viewer.over, false);
     assert.deepEqual(

@@ -1,11 +1,11 @@
 /** Chats that are read through real proxies, HTTP and SOCKS: by one alone, and where it dies by another. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import type { ListedRoom } from "../src/rooms/listing.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, post } from "./support/api.ts";
+import { eventually } from "./support/eventually.ts";
 import { inTime } from "./support/opening.ts";
 import { PASSWORD, PROXIES, RealProxy, skipWithout, USER } from "./support/proxy.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
@@ -66,9 +66,7 @@ for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
       const up = `relay_egress_up{egress="${proxy.name}"}`;
       assert.equal(await metric(relay, up), 0);
       await proxy.start();
-      for (const limit = AbortSignal.timeout(20_000); (await metric(relay, up)) !== 1; await delay(20)) {
-        assert.ok(!limit.aborted, "not found to be back");
-      }
+      await eventually(1, () => metric(relay, up));
       await assertSecret(relay, log, []);
     });
 

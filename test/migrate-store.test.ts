@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
 import { systemClock } from "../src/clock.ts";
@@ -12,6 +11,7 @@ import { SqliteMigrationEnd } from "../src/store/sqlite/migration-end.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Command, outcome } from "./support/command.ts";
+import { eventually } from "./support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { message, messages, own } from "./support/store-reading.ts";
 import { BORN_MS, OTHER, OVER, openFor, ROOM, temporaryFile, wallAt } from "./support/store-subject.ts";
@@ -84,10 +84,10 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     ]);
     const command = new Command(["migrate-store", `sqlite:${path}`, url]);
     const filled = "select seq from relay_migration where seq > 0";
-    for (const limit = AbortSignal.timeout(10_000); ; await delay(10)) {
-      if ((await run(url, filled).catch(() => [])).length > 0) break;
-      assert.ok(!limit.aborted && command.child.exitCode === null, command.error);
-    }
+    await eventually(true, async () => {
+      assert.equal(command.child.exitCode, null, command.error);
+      return (await run(url, filled).catch(() => [])).length > 0;
+    });
     command.child.kill("SIGKILL");
     await command.exited;
     await held.disposeAsync(); // undoes it
@@ -169,7 +169,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
       await openFor(t, url);
       const seen =
         "select from pg_stat_activity where application_name = 'livechat-relay' and datname = current_database()";
-      while ((await run(url, seen)).length === 0) await delay(10);
+      await eventually(true, async () => (await run(url, seen)).length > 0);
       return [`sqlite:${await filledFile(t)}`, url, /is in use: stop all services on this database/];
     },
     "a server that does not answer, without its password": async (t) => [

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { it, type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { systemClock } from "../src/clock.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { StoreError } from "../src/store/port.ts";
 import type { StoreOperation } from "../src/telemetry/metrics.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { eventually } from "./support/eventually.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { startRelay } from "./support/relay.ts";
 import { followed, messages, own } from "./support/store-reading.ts";
@@ -54,12 +54,6 @@ function lock(t: TestContext, path: string): () => void {
   return () => other.exec("rollback");
 }
 
-async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const limit = AbortSignal.timeout(15_000); !(await holds()); await delay(10)) {
-    assert.ok(!limit.aborted, `not in time: ${what}`);
-  }
-}
-
 it("however many rooms fail, one line reports it and one its end", async (t) => {
   const { telemetry, value, failed, worked, retried } = listening();
   const path = await temporaryFile(t);
@@ -72,7 +66,7 @@ it("however many rooms fail, one line reports it and one its end", async (t) => 
   assert.equal(await value("relay_store_available"), 1);
 
   const unlock = lock(t, path);
-  await until(async () => (await value("relay_store_failures_total")) >= 24, "24 failures");
+  await eventually(true, async () => (await value("relay_store_failures_total")) >= 24);
   assert.equal(await value("relay_store_available"), 0);
   assert.ok(retried().length >= 24 && retried().every(({ level }) => level === DEBUG));
   assert.equal(failed().length, 1);
@@ -102,7 +96,7 @@ it("readiness tells of a store that nobody else is asking, and so does the last 
     RELAY_RETENTION_DAYS: "0",
   };
   await using relay = await startRelay({ telemetry, settings });
-  await until(() => succeeded("prune"), "the first look at what is too old");
+  await eventually(true, () => succeeded("prune"));
   let unlock = lock(t, path);
   assert.equal((await fetch(`${relay.url}/readyz`)).status, 503);
   assert.deepEqual([await value("relay_store_available"), failed()[0]?.operation], [0, "probeWrite"]);
@@ -115,9 +109,9 @@ it("readiness tells of a store that nobody else is asking, and so does the last 
   await viewer.untilMessages(1);
   unlock = lock(t, path);
   await viewer.close();
-  await until(async () => (await value("relay_store_available")) === 0, "a release that fails");
+  await eventually(0, () => value("relay_store_available")); // a release that fails
   unlock();
-  await until(async () => (await value("relay_store_available")) === 1, "a release");
+  await eventually(1, () => value("relay_store_available")); // a release
 });
 
 it("a store that goes on failing is reported once a minute, with how long it has failed", async () => {

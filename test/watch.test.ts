@@ -5,7 +5,6 @@ import { readFile, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { freePorts } from "../chaos/service.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import {
@@ -20,6 +19,7 @@ import {
 } from "./support/answering-server.ts";
 import { deletionOf, textAction } from "./support/chat-actions.ts";
 import { outcome, outcomeInShell, outcomeOnTerminal, Run } from "./support/command.ts";
+import { eventually } from "./support/eventually.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
 
@@ -254,13 +254,12 @@ describe("watch --post", () => {
 
   it("keeps its cursor also while only types come that were not asked for, and none that is not taken", async (t) => {
     const path = await temporaryFile(t);
-    const holds = async (cursor: number) => {
-      for (const limit = AbortSignal.timeout(15_000); ; await delay(20)) {
-        const text = await readFile(path, "utf8").catch(() => "");
-        if (text === `${cursor}\n`) return;
-        assert.ok(!limit.aborted, `the file does not hold ${cursor}, but ${text}`);
-      }
-    };
+    t.mock.timers.enable({ apis: ["setInterval"] });
+    const holds = (cursor: number) =>
+      eventually(`${cursor}\n`, () => {
+        t.mock.timers.tick(2000);
+        return readFile(path, "utf8").catch(() => "");
+      });
     const paid = (cursor: number) => message(cursor, { type: "superchat" });
     let stream: ServerResponse | undefined;
     await using hook = await AnsweringServer.start((response) => {
@@ -282,7 +281,7 @@ describe("watch --post", () => {
     await holds(150);
     stream?.write(paid(151) + messages(152, 160));
     await hook.changes.until(() => hook.calls.length === 1, "the message that is not taken");
-    await delay(2500); // longer than it waits between two writes
+    t.mock.timers.tick(60_000); // far longer than it waits between two writes
     await stop(first);
     await holds(150);
     const second = start();
