@@ -47,6 +47,13 @@ describe("a tail", () => {
     assert.ok(tail.head - tail.floor >= 60, "what was let go of is no longer counted");
   });
 
+  it("keeps no memory beside its frames", () => {
+    for (const message of messages(HEAD, 3, 10)) {
+      const frame = PLAIN.frame(message);
+      assert.equal(frame.buffer.byteLength, frame.length);
+    }
+  });
+
   it("keeps nothing of a message that is longer than all of it", () => {
     const tail = new Tail(HEAD);
     tail.push(messages(HEAD, 1, 5_000_000));

@@ -88,7 +88,7 @@ function sseForm(shows: Form["shows"], packing: Packing): Form {
     },
     // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
     frame: (message) =>
-      Buffer.from(
+      ownBytes(
         `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, shows === "detailed"))}\n\n`,
       ),
     // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
@@ -98,6 +98,13 @@ function sseForm(shows: Form["shows"], packing: Packing): Form {
       return pack([Buffer.from(text)], false);
     },
   };
+}
+
+/** In memory of their own: Node's pool has slabs of 64 KiB, each kept whole by a single frame that a tail holds. */
+function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }
 
 function frame(event: string, data: object): string {
