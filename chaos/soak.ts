@@ -15,7 +15,7 @@ import { Verdict } from "./verdict.ts";
 /** In a shorter run caches still fill in the second quarter: growth is shown, and not judged. */
 const MIN_JUDGED_MINUTES = 30;
 const SAMPLE_MS = 10_000;
-/** After one sample in so many all garbage is collected, and the heap is read. */
+/** After one sample in so many all garbage is collected. */
 const COLLECT_EVERY = 3;
 const COLLECTION_MS = 500;
 /** One sample in so many is printed. */
@@ -27,7 +27,8 @@ interface Gauge {
   read(value: (name: string, labels?: string) => number, world: SoakWorld): number;
   /** By how much it may grow; what has none is shown, and not judged. */
   bound?: Bound;
-  isHeap?: true;
+  /** Read when all garbage was collected. */
+  isCollected?: true;
 }
 
 /** The bounds are above what gauges that do not grow have been seen to differ by from quarter to quarter. */
@@ -35,7 +36,12 @@ const GAUGES: Record<string, Gauge> = {
   "heap after GC, MB": {
     read: (value) => value("nodejs_heap_size_used_bytes") / MB,
     bound: { share: 0.05, allowance: 2 },
-    isHeap: true,
+    isCollected: true,
+  },
+  "external memory after GC, MB": {
+    read: (value) => value("nodejs_external_memory_bytes") / MB,
+    bound: { share: 0.1, allowance: 5 },
+    isCollected: true,
   },
   "resident memory, MB": {
     read: (value) => value("process_resident_memory_bytes") / MB,
@@ -128,7 +134,7 @@ async function sampling(world: SoakWorld, minute: () => number): Promise<void> {
     const value = await readMetrics(service.url);
     for (const [name, taken] of samples) {
       const gauge = GAUGES[name];
-      if (gauge && (gauge.isHeap ?? false) === isCollected)
+      if (gauge && (gauge.isCollected ?? false) === isCollected)
         taken.push({ minute: minute(), value: gauge.read(value, world) });
     }
   }
