@@ -9,7 +9,6 @@ import type { Failure } from "../src/simulator/faults.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { asked, failAlways, PLACES, textAction, tried } from "./support/opening.ts";
-import { assertConsecutive } from "./support/stream.ts";
 import { intervals, refused, requestsOf } from "./support/virtual-room.ts";
 
 const VIDEO = "bootstrap03";
