@@ -40,7 +40,7 @@ const RELAYED_MS = 60_000;
 const ORDER_MS = 30_000;
 /** What the service logs only where something in it is wrong, as nobody else writes to its store. */
 const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
-/** What one of several instances logs where another one reads a room from now on. */
+/** What one of several instances logs when another one reads a room from now on; an instance that is alone must not. */
 const LEFT = /"msg":"room left to another instance/;
 const VIEWERS_PER_ROOM = 2;
 const REPLAYS_BESIDE = 6;
@@ -193,8 +193,10 @@ export class World {
     const paused = this.instances.find(({ name }) => name === instance);
     if (paused && cooldownMs)
       paused.pausedUntil = Math.max(paused.pausedUntil, this.scheduler.monotonic() + Number(cooldownMs));
-    if (LEFT.test(line)) this.journal.count("rooms left to others");
-    if (BUGS.test(line)) this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
+    const isLeft = LEFT.test(line);
+    if (isLeft) this.journal.count("rooms left to others");
+    if (BUGS.test(line) || (isLeft && !this.cluster))
+      this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
   }
 
   /** Somebody enters a video who is no viewer of the run, and leaves after a while. */
