@@ -2,7 +2,8 @@
  * Judges the gaps behind which nothing is missing. Such a gap is right where the service could not know better, and
  * false in two cases:
  *
- * - it was not silent: the last good answer is less than the upstream's window ago, and no page was asked for since;
+ * - it was not silent: the last good answer was made less than the upstream's window ago, and no page was asked for
+ *   since it came;
  * - it was shown that nothing is missing: a page that was served whole shows a message that the room held before.
  *
  * A page counts if whoever asked for it could use it: in the same life of the service, with the same owner of the room,
@@ -27,6 +28,9 @@ export class GapJudge {
   readonly #pages: RequestRecord[] = [];
   /** When the service lost what it had in hand: of one room, or of all. */
   readonly #losses: { at: number; videoId: string | undefined }[] = [];
+  /** Answers of chats: when they were asked for and so made, and when they were sent. */
+  readonly #answers: { videoId: string | undefined; at: number; finishedAt: number }[] = [];
+  #unanswered: RequestRecord[] = [];
   #observedUpTo = Number.NEGATIVE_INFINITY;
 
   /** To be called often enough for the simulator to have forgotten nothing in between. */
@@ -34,7 +38,12 @@ export class GapJudge {
     for (const request of requests.slice(requests.findLastIndex(({ at }) => at <= this.#observedUpTo) + 1)) {
       this.#observedUpTo = request.at;
       if (request.kind === "popout" || request.kind === "watch") this.#pages.push(request);
+      this.#unanswered.push(request);
     }
+    this.#unanswered = this.#unanswered.filter(({ videoId, at, status, finishedAt }) => {
+      if (status === 200 && finishedAt !== undefined) this.#answers.push({ videoId, at, finishedAt });
+      return finishedAt === undefined;
+    });
   }
 
   /** From now on the service knows no more than what is stored. */
@@ -50,7 +59,11 @@ export class GapJudge {
     const asked = this.#pages.filter(
       ({ videoId, at }) => videoId === room.videoId && at > since - SLACK_MS && at < storedAt,
     );
-    const silentMs = storedAt - since;
+    // One that was long on its way shows nothing of what was said meanwhile.
+    const last = this.#answers.findLast(
+      ({ videoId, finishedAt }) => videoId === room.videoId && finishedAt <= since + SLACK_MS,
+    );
+    const silentMs = storedAt - Math.min(since, last?.at ?? since);
     if (silentMs < WINDOW_MS && asked.length === 0) return `a gap after no more than ${silentMs} ms`;
     const lostAt = this.#losses.findLast(
       ({ at, videoId }) => at < storedAt && at > since && (videoId ?? room.videoId) === room.videoId,
