@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { type ExpectedMessage, ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { systemClock } from "../src/clock.ts";
 import { Appender } from "../src/reading/log/appender.ts";
 import { memoryOf, positionOf } from "../src/reading/log/checkpoint.ts";
@@ -20,15 +21,14 @@ import { readActions } from "../src/upstream/readers/actions.ts";
 import { READ_TYPES } from "./support/every-kind.ts";
 import { POSITION } from "./support/position.ts";
 import { UTC } from "./support/read-messages.ts";
-import { startRelay } from "./support/relay.ts";
 import { CONTEXT } from "./support/room-log.ts";
 import { own, readAll } from "./support/store-reading.ts";
 import { observe } from "./support/store-subject.ts";
-import { Stream } from "./support/stream.ts";
+import { assertConsecutive } from "./support/stream.ts";
 
 const VIDEO = "generated-1";
-const COUNT = 30_000;
-const RELAYED = 10_000;
+const COUNT = 12_000;
+const RELAYED = 4000;
 
 /** Reads actions in answers of one to two hundred, each of which repeats some of the last ones, into a room. */
 async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]> {
@@ -76,13 +76,14 @@ it(`${COUNT} generated actions give exactly what they say`, async () => {
 });
 
 it(`${RELAYED} of them in a replay come out of a relay's stream as they say`, async () => {
-  await using relay = await startRelay();
+  const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 1000 });
   chat.say(RELAYED);
-  const stream = await Stream.open(relay.url, { videoId: VIDEO });
-  assert.equal((await stream.ended())?.event, "end");
+  const viewer = await relay.enter({ videoId: VIDEO });
+  assert.equal((await viewer.ended())?.event, "end");
+  assertConsecutive(viewer.cursors, viewer.init.cursor);
   assertExpected(
-    stream.messages.map(({ message }) => withoutHash(message)),
+    viewer.messages.map(({ message }) => withoutHash(message)),
     chat.ledger,
   );
 });

@@ -1,9 +1,9 @@
 /** What is still answered of a chat that is over, and of a video that has none. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
-import { session } from "./support/api.ts";
 import { failAlways, PLACES } from "./support/opening.ts";
 import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -152,18 +152,19 @@ describe("a replay", () => {
 });
 
 describe("a video without a chat", () => {
-  it("is answered from memory, with Retry-After, until RELAY_NO_CHAT_MS is over", async () => {
-    await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "400" } });
-    relay.upstream.chat(VIDEO, { ...TEXT, kind: "disabled" });
-    assert.equal(await statusOf(relay), 404);
+  it("is answered from memory, with the time to come again, until RELAY_NO_CHAT_MS is over", async () => {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { kind: "disabled" });
+    chat.say(1);
+    const first = await relay.refusal({ videoId: VIDEO });
     const calls = relay.upstream.requests.length;
-    const { status, headers } = await fetch(streamUrl(relay.url, { videoId: VIDEO }));
-    assert.deepEqual([status, headers.get("retry-after")], [404, "1"]);
+    await relay.advance(29_999);
+    const second = await relay.refusal({ videoId: VIDEO });
+    assert.deepEqual([first.retryAfterMs, second.retryAfterMs], [30_000, 1]);
     assert.equal(relay.upstream.requests.length, calls);
-    relay.upstream.chat(VIDEO, TEXT).say(1);
-    await session(relay.url, { videoId: VIDEO });
-    while ((await statusOf(relay)) === 404);
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    chat.change({ kind: "live" });
+    await relay.advance(1);
+    const viewer = await relay.enter({ videoId: VIDEO });
     await viewer.untilMessages(1);
   });
 

@@ -1,19 +1,16 @@
 /** A store that fails under many rooms: what the log and the metrics tell of it, and how often. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
-import { it, type TestContext } from "node:test";
+import { it } from "node:test";
 import { pino } from "pino";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { systemClock } from "../src/clock.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { StoreError } from "../src/store/port.ts";
 import type { StoreOperation } from "../src/telemetry/metrics.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { eventually } from "./support/eventually.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { startRelay } from "./support/relay.ts";
 import { followed, messages, own } from "./support/store-reading.ts";
-import { observe, ROOM, temporaryFile } from "./support/store-subject.ts";
-import { Stream } from "./support/stream.ts";
+import { observe, ROOM } from "./support/store-subject.ts";
 
 const MINUTE_MS = 60_000;
 const WORKED = Promise.resolve();
@@ -31,87 +28,64 @@ function listening() {
     const samples = text.matchAll(/^(\w+)(?:\{.*\})? (\d+)$/gm);
     return [...samples].reduce((sum, [, name, count]) => sum + (name === metric ? Number(count) : 0), 0);
   };
-  /** Whether one of the kind has succeeded. */
-  const succeeded = async (kind: StoreOperation) =>
-    new RegExp(`^relay_store_operations_total\\{kind="${kind}"\\} [1-9]`, "m").test(
-      await telemetry.registry.metrics(),
-    );
   return {
     telemetry,
     value,
-    succeeded,
     failed: () => lines.filter(({ msg }) => msg.startsWith("the store failed")),
     worked: () => lines.filter(({ msg }) => msg === "the store works again"),
     retried: () => lines.filter(({ msg }) => msg === "a store operation failed"),
   };
 }
 
-/** Locks a store's file for writing, as another program may; gives what unlocks it. */
-function lock(t: TestContext, path: string): () => void {
-  const other = new DatabaseSync(path, { timeout: 5000 }); // the relay may be writing just now
-  t.after(() => other.close());
-  other.exec("begin immediate");
-  return () => other.exec("rollback");
-}
-
-it("however many rooms fail, one line reports it and one its end", async (t) => {
+it("however many rooms fail, one line reports it and one its end", async () => {
   const { telemetry, value, failed, worked, retried } = listening();
-  const path = await temporaryFile(t);
-  await using relay = await startRelay({ telemetry, settings: { RELAY_STORE: `sqlite:${path}` } });
+  const relay = new VirtualRelay({ hasDisk: true, telemetry });
   const videoIds = Array.from({ length: 12 }, (_, n) => `failing-${100 + n}`);
-  const chats = videoIds.map((videoId) => relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 5 }));
+  const chats = videoIds.map((videoId) => relay.upstream.chat(videoId, { kinds: ["text"] }));
   for (const chat of chats) chat.say(1);
-  const viewers = await Promise.all(videoIds.map((videoId) => Stream.open(relay.url, { videoId })));
-  for (const viewer of viewers) await viewer.untilMessages(1);
+  const viewers = videoIds.map((videoId) => relay.visit({ videoId }));
+  await relay.advance(MINUTE_MS);
+  assert.deepEqual(new Set(viewers.map(({ ids }) => ids.length)), new Set([1]));
   assert.equal(await value("relay_store_available"), 1);
 
-  const unlock = lock(t, path);
-  await eventually(true, async () => (await value("relay_store_failures_total")) >= 24);
+  for (const chat of chats) chat.say(1);
+  relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+  await relay.advance(30_000);
   assert.equal(await value("relay_store_available"), 0);
   assert.ok(retried().length >= 24 && retried().every(({ level }) => level === DEBUG));
   assert.equal(failed().length, 1);
   const [line] = failed();
-  assert.equal(line?.level, ERROR);
-  assert.match(
-    `${line?.operation}: ${line?.why}`,
-    /^append: store \S+ is locked by another program: close that program/,
-  );
+  assert.deepEqual([line?.level, line?.operation], [ERROR, "append"]);
+  assert.match(String(line?.why), /simulated.db/);
   assert.match(line?.msg ?? "", /polling pauses and viewers stay connected/);
-  unlock();
-  for (const chat of chats) chat.say(1);
-  for (const viewer of viewers) await viewer.untilMessages(2);
+  relay.disk.calm();
+  await relay.advance(30_000);
+  assert.deepEqual(new Set(viewers.map(({ ids }) => ids.length)), new Set([2]));
   assert.equal(await value("relay_store_available"), 1);
   assert.deepEqual([failed().length, worked().length], [1, 1]);
-  for (const viewer of viewers) await viewer.close();
 });
 
-it("readiness tells of a store that nobody else is asking, and so does the last room's release", async (t) => {
-  const { telemetry, value, succeeded, failed, worked } = listening();
-  const path = await temporaryFile(t);
-  const settings = {
-    RELAY_STORE: `sqlite:${path}`,
-    RELAY_POLL_MIN_MS: "60000",
-    RELAY_POLL_MAX_MS: "60000",
-    RELAY_GRACE_MS: "1",
-    RELAY_RETENTION_DAYS: "0",
-  };
-  await using relay = await startRelay({ telemetry, settings });
-  await eventually(true, () => succeeded("prune"));
-  let unlock = lock(t, path);
-  assert.equal((await fetch(`${relay.url}/readyz`)).status, 503);
+it("readiness tells of a store that nobody else is asking, and so does the last room's release", async () => {
+  const { telemetry, value, failed, worked } = listening();
+  const relay = new VirtualRelay({ hasDisk: true, telemetry, settings: { RELAY_GRACE_MS: "1" } });
+  const isReady = async () => (await relay.when(relay.rooms.unreadiness())).length === 0;
+  relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+  assert.equal(await isReady(), false);
   assert.deepEqual([await value("relay_store_available"), failed()[0]?.operation], [0, "probeWrite"]);
-  unlock();
-  assert.equal((await fetch(`${relay.url}/readyz`)).status, 200);
+  relay.disk.calm();
+  assert.equal(await isReady(), true);
   assert.deepEqual([await value("relay_store_available"), worked().length], [1, 1]);
 
   relay.upstream.chat("released-01").say(1);
-  const viewer = await Stream.open(relay.url, { videoId: "released-01" });
+  const viewer = await relay.enter({ videoId: "released-01" });
   await viewer.untilMessages(1);
-  unlock = lock(t, path);
-  await viewer.close();
-  await eventually(0, () => value("relay_store_available")); // a release that fails
-  unlock();
-  await eventually(1, () => value("relay_store_available")); // a release
+  relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+  viewer.leave();
+  await relay.advance(10_000);
+  assert.equal(await value("relay_store_available"), 0);
+  relay.disk.calm();
+  await relay.advance(MINUTE_MS);
+  assert.equal(await value("relay_store_available"), 1);
 });
 
 it("a store that goes on failing is reported once a minute, with how long it has failed", async () => {

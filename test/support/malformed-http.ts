@@ -11,7 +11,7 @@ import { closed, type HostileAnswer } from "./faulty-upstream.ts";
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 const HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
-const SLOWLY_MS = 20;
+const SLOWLY_MS = 1;
 
 type Bytes = string | Buffer;
 
@@ -147,13 +147,17 @@ export const SLOW: Readonly<Record<string, HostileAnswer>> = {
   "trailers that never come": raw(`${CHUNKED}2\r\n{}\r\n0\r\n`),
 };
 
-/** What only a deadline ends, and comes in bursts every so often; 0: as fast as it is taken. */
-export const floods = (everyMs: number): Readonly<Record<string, HostileAnswer>> => ({
-  "news of progress": endless("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(1000), everyMs),
-  "a status line": endless("HTTP/1.1 200 ", BURST, everyMs),
-  "empty lines": endless("", "\r\n".repeat(10_000), everyMs),
-  "spaces before a header's value": endless(`${HEAD}X-Header:`, " ".repeat(BURST.length), everyMs),
-  "a chunk's extension": endless(`${CHUNKED}2;x=`, BURST, everyMs),
-  "chunks of one byte": endless(CHUNKED, "1\r\n \r\n".repeat(5000), everyMs),
-  "deflate that gives nothing": endless(DEFLATE_BEGINNING, EMPTY_BLOCKS, everyMs),
-});
+/** What only a deadline ends, and comes as fast as it is taken. */
+export const FLOODS: Readonly<Record<string, HostileAnswer>> = {
+  "news of progress": endless("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(1000)),
+  "a status line": endless("HTTP/1.1 200 ", BURST),
+  "empty lines": endless("", "\r\n".repeat(10_000)),
+  "spaces before a header's value": endless(`${HEAD}X-Header:`, " ".repeat(BURST.length)),
+  "a chunk's extension": endless(`${CHUNKED}2;x=`, BURST),
+};
+
+/** As fast as it is taken too, and takes its reader long. */
+export const PONDEROUS: Readonly<Record<string, HostileAnswer>> = {
+  "chunks of one byte": endless(CHUNKED, "1\r\n \r\n".repeat(5000)),
+  "deflate that gives nothing": endless(DEFLATE_BEGINNING, EMPTY_BLOCKS),
+};
