@@ -67,7 +67,8 @@ it("however many rooms fail, one line reports it and one its end", async () => {
 
 it("readiness tells of a store that nobody else is asking, and so does the last room's release", async () => {
   const { telemetry, value, failed, worked } = listening();
-  const relay = new VirtualRelay({ hasDisk: true, telemetry, settings: { RELAY_GRACE_MS: "1" } });
+  const settings = { RELAY_GRACE_MS: "1", RELAY_POLL_MIN_MS: "600000", RELAY_POLL_MAX_MS: "600000" };
+  const relay = new VirtualRelay({ hasDisk: true, telemetry, settings });
   const isReady = async () => (await relay.when(relay.rooms.unreadiness())).length === 0;
   relay.disk.goneUntil = Number.POSITIVE_INFINITY;
   assert.equal(await isReady(), false);
