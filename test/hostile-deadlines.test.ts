@@ -6,12 +6,8 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { describe, it } from "node:test";
-import { systemClock } from "../src/clock.ts";
-import { startSimulator } from "../src/simulator/index.ts";
-import { Transport } from "../src/upstream/egress/transport.ts";
-import { UpstreamError } from "../src/upstream/errors.ts";
 import { FakeClock } from "./support/fake-clock.ts";
-import { type HostileAnswer, order } from "./support/faulty-upstream.ts";
+import { answerTo, type HostileAnswer } from "./support/faulty-upstream.ts";
 import { FLOODS, PONDEROUS, SLOW } from "./support/malformed-http.ts";
 import { heldMb, peakGrowthMb } from "./support/memory.ts";
 
@@ -24,36 +20,20 @@ const MOST_MB = 60;
 const NO_ANSWER = /^unusable: (127\.0\.0\.1:\d+ cannot be reached: )?no complete answer within 8000 ms$/;
 
 /** What one call comes to whose answer goes on until so many bytes of it have been taken, and the deadline is over. */
-async function answerTo(hostile: HostileAnswer, untilBytes: number): Promise<string> {
-  await using upstream = await startSimulator();
-  const met = Promise.withResolvers<Socket>();
-  const placed = order(upstream, "sw.js", (response, real) => {
-    if (response.socket) met.resolve(response.socket);
-    return hostile(response, real);
-  });
+function endedAfter(hostile: HostileAnswer, bytes: number): Promise<string> {
   const clock = new FakeClock();
-  const transport = new Transport(clock);
-  const url = `${upstream.urls.main}/sw.js`;
-  const call = { method: "GET", url, headers: {}, deadlineMs: DEADLINE_MS } as const;
-  const answer = transport.send(call, new AbortController().signal).then(
-    ({ text }) => text,
-    (error: unknown) => (error instanceof UpstreamError ? `${error.fault}: ${error.message}` : String(error)),
-  );
-  const socket = await met.promise;
-  await clock.advance(DEADLINE_MS - 1);
-  while (socket.bytesWritten < untilBytes && !socket.destroyed) await new Promise(setImmediate);
-  await clock.advance(1);
-  const words = await answer;
-  await transport.close();
-  await placed.left();
-  assert.equal(placed.fault.fired, 1);
-  return words;
+  const meanwhile = async (socket: Socket) => {
+    await clock.advance(DEADLINE_MS - 1);
+    while (socket.bytesWritten < bytes && !socket.destroyed) await new Promise(setImmediate);
+    await clock.advance(1);
+  };
+  return answerTo(hostile, DEADLINE_MS, { clock, meanwhile });
 }
 
 describe("an answer without end is ended by its deadline", () => {
   for (const [name, hostile] of Object.entries({ ...SLOW, ...PONDEROUS })) {
     it(name, { timeout: LIMIT_MS }, async () => {
-      assert.match(await answerTo(hostile, name === "no answer" ? 0 : 40), NO_ANSWER);
+      assert.match(await endedAfter(hostile, name === "no answer" ? 0 : 40), NO_ANSWER);
     });
   }
 });
@@ -62,7 +42,7 @@ describe("a flood as fast as it is taken is not collected, and ended by its dead
   for (const [name, hostile] of Object.entries(FLOODS)) {
     it(name, { timeout: LIMIT_MS }, async () => {
       const grownMb = await peakGrowthMb(async () => {
-        assert.match(await answerTo(hostile, FLOOD_MB * 2 ** 20), NO_ANSWER);
+        assert.match(await endedAfter(hostile, FLOOD_MB * 2 ** 20), NO_ANSWER);
       });
       assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
     });
@@ -71,10 +51,9 @@ describe("a flood as fast as it is taken is not collected, and ended by its dead
 
 it("an answer byte by byte costs no more than its size", { timeout: LIMIT_MS }, async () => {
   const bytes = 100_000;
-  await using upstream = await startSimulator();
   const beforeMb = heldMb();
   let collectedMb = Number.NaN;
-  order(upstream, "sw.js", async ({ socket }) => {
+  const hostile: HostileAnswer = async ({ socket }) => {
     socket?.write("HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (let i = 0; i < bytes; i += 1000) {
       socket?.write("1\r\nx\r\n".repeat(1000));
@@ -82,12 +61,7 @@ it("an answer byte by byte costs no more than its size", { timeout: LIMIT_MS }, 
     }
     collectedMb = heldMb() - beforeMb;
     socket?.end("0\r\n\r\n");
-  });
-  const transport = new Transport(systemClock);
-  const url = `${upstream.urls.main}/sw.js`;
-  const call = { method: "GET", url, headers: {}, deadlineMs: LIMIT_MS } as const;
-  const { text } = await transport.send(call, new AbortController().signal);
-  await transport.close();
-  assert.equal(text.length, bytes);
+  };
+  assert.equal((await answerTo(hostile, LIMIT_MS)).length, bytes);
   assert.ok(collectedMb < 10, `${Math.round(collectedMb)} MB for ${bytes} bytes`);
 });

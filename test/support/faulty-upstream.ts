@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
 import type { Answer as UpstreamAnswer } from "../../src/simulator/answers.ts";
 import type { Chat } from "../../src/simulator/chat.ts";
 import type { Fault } from "../../src/simulator/faults.ts";
@@ -48,20 +48,36 @@ export function order(upstream: Simulator, on: RequestKind, hostile: HostileAnsw
   return { fault: upstream.fault({ on, times, as: { answer } }), whenMet, left: () => Promise.all(leaving) };
 }
 
+interface CallOptions {
+  clock?: Clock;
+  /** What happens once the request is met, and before the call has an outcome. */
+  meanwhile?: (socket: Socket) => Promise<void>;
+}
+
 /** What one call to an upstream that does this comes to: its text, or why there is none. No connection to it is kept. */
-export async function answerTo(hostile: HostileAnswer, deadlineMs: number): Promise<string> {
+export async function answerTo(
+  hostile: HostileAnswer,
+  deadlineMs: number,
+  { clock = systemClock, meanwhile }: CallOptions = {},
+): Promise<string> {
   await using upstream = await startSimulator();
-  const placed = order(upstream, "sw.js", hostile);
-  const transport = new Transport(systemClock);
+  const met = Promise.withResolvers<Socket>();
+  const placed = order(upstream, "sw.js", (response, real) => {
+    if (response.socket) met.resolve(response.socket);
+    return hostile(response, real);
+  });
+  const transport = new Transport(clock);
   const call = { method: "GET", url: `${upstream.urls.main}/sw.js`, headers: {}, deadlineMs } as const;
-  const answer = await transport.send(call, new AbortController().signal).then(
+  const answer = transport.send(call, new AbortController().signal).then(
     ({ text }) => text,
     (error: unknown) => (error instanceof UpstreamError ? `${error.fault}: ${error.message}` : String(error)),
   );
+  await meanwhile?.(await met.promise);
+  const words = await answer;
   await transport.close();
   await inTime(placed.left(), "the end of the hostile answer's connection");
   assert.equal(placed.fault.fired, 1);
-  return answer;
+  return words;
 }
 
 /** Resolves, whatever befell the socket before. */
