@@ -57,7 +57,7 @@ it("however many rooms fail, one line reports it and one its end", async () => {
   const [line] = failed();
   assert.deepEqual([line?.level, line?.operation], [ERROR, "append"]);
   assert.match(String(line?.why), /simulated.db/);
-  assert.match(line?.msg ?? "", /polling pauses and viewers stay connected/);
+  assert.match(line?.msg ?? "", /polling paused, viewers stay connected/);
   relay.disk.calm();
   await relay.advance(30_000);
   assert.deepEqual(new Set(viewers.map(({ ids }) => ids.length)), new Set([2]));
