@@ -54,7 +54,7 @@ describe("waits that the upstream imposes", () => {
     });
   }
 
-  for (const seconds of [1, 90, 3600]) {
+  for (const seconds of [1, 90, 300]) {
     it(`Retry-After of ${seconds} s: a cooldown of that length, from the answer on`, async () => {
       const { apartMs } = await pollThatMeets({ status: 429, headers: { "Retry-After": String(seconds) } });
       assert.equal(apartMs, LATENCY_MS + seconds * 1000);

@@ -17,7 +17,7 @@ const NO: Failure = { status: 503 };
 /** A room whose viewer was sent "before", and whose token is then refused while the upstream is as the test says. */
 async function afterExpiry(scenario: Partial<Scenario>, troubles: readonly Trouble[]) {
   const relay = new VirtualRelay();
-  const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", page: 1 });
+  const chat = relay.upstream.chat(VIDEO, { tokens: "reusable" });
   chat.say([textAction("before")]);
   const viewer = await relay.enter({ videoId: VIDEO });
   await viewer.untilMessages(1);
