@@ -8,6 +8,7 @@ import { after, before, describe, it, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import { longActions } from "../chaos/long-messages.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { STALL_MS, Stall } from "../src/serving/stall.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { Stream } from "./support/stream.ts";
@@ -63,7 +64,7 @@ describe("a viewer that takes 4 KB at a time, 55 KB/s in all", { ...LIMIT, concu
     it(`is not cut, served ${what}`, async () => {
       const { socket, received } = dial(version);
       for (let reads = 0; reads < READS; reads++) {
-        await pause(READ_EVERY_MS);
+        await pause(READ_EVERY_MS); // the system's own buffers know no other time
         assert.ok(!socket.destroyed, `cut after ${received()} bytes`);
         socket.resume();
       }
@@ -71,6 +72,20 @@ describe("a viewer that takes 4 KB at a time, 55 KB/s in all", { ...LIMIT, concu
       socket.destroy();
     });
   }
+});
+
+test("a viewer that takes nothing is cut by a reset, 30 s after its connection was full", async () => {
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+  const viewer = await relay.enter({ videoId: VIDEO });
+  viewer.sink.stall();
+  chat.say(50);
+  const before = viewer.sink.written;
+  await relay.until(() => viewer.sink.written > before);
+  const fullAt = relay.clock.monotonic();
+  await viewer.ended();
+  const seconds = Math.floor((relay.clock.monotonic() - fullAt) / 1000);
+  assert.deepEqual([viewer.sink.closedBy, seconds], ["reset", 30]);
 });
 
 /** A connection as its sender sees it: what the other end reads is reported free in steps of `step` bytes. */
