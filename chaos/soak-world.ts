@@ -189,6 +189,7 @@ export class SoakWorld implements AsyncDisposable {
     const cut = (await readMetrics(this.service.url))("relay_viewers_dropped_total");
     const lost = this.#verdict.total("connections lost");
     if (lost > cut) this.#verdict.violate(`${lost} connections were lost, ${cut} of them as too slow`);
+    this.#verdict.lives += 1; // what they lose from now on goes with the service
     this.service.signal("SIGTERM");
     const { code, signal } = await this.service.exited;
     if (code !== 0) this.#verdict.violate(`the stop ended with ${code ?? signal}`);
