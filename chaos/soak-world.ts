@@ -23,11 +23,13 @@ import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
-const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 1000, pollMinMs: 500 };
+/** Of 500 ms between two polls a busy service may lose some on the way from its clock to its socket. */
+const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 1000, pollMinMs: 400 };
 const GRACE_MS = 12_000;
 const KEPT_MINUTES = 5;
-/** Collects all garbage at SIGUSR2: what is left of the heap is in use. */
+/** Collects all garbage at SIGUSR2: what is left is in use. */
 const COLLECTING = "--expose-gc --import=data:text/javascript,process.on(%22SIGUSR2%22,()=>gc())";
+const COLLECTION_MS = 500;
 
 /**
  * Its page holds more than is said in any outage, and less than is said while messages are kept. Each message bears a
@@ -52,12 +54,8 @@ const KINDS: readonly ClientKind[] = [
   ...Array<ClientKind>(4).fill("sdk"),
   "curl",
 ];
-/** Nobody is away for so long that messages behind its cursor are deleted. */
-const MAX_AWAY_MS = 20_000;
-const MAX_SLOW_MS = 15_000;
 const SETTLE_MS = 60_000;
 
-const FAILURES: readonly Failure[] = [{ status: 500 }, { status: 403 }, "reset", "lost", "truncated", "html"];
 const WALLS: readonly Failure[] = ["bot", "consent", "captcha", "no-data", { status: 503 }];
 const END_SHAPES: readonly EndShape[] = ["reload-only", "continuations-absent", "no-contents"];
 
@@ -74,27 +72,6 @@ interface Viewer {
   /** The first one of its room: sees all of it, and stays. */
   isWitness: boolean;
 }
-
-const isPassing = ({ isLasting }: Room) => !isLasting;
-
-/** What can happen, and how often among all. */
-const EVENTS: Record<string, [weight: number, play: (world: SoakWorld) => unknown]> = {
-  "connections dropped": [5, (world) => world.each(0.05, MAX_AWAY_MS, ({ client }, ms) => client.drop(ms))],
-  stalls: [4, (world) => world.each(0.04, MAX_SLOW_MS, ({ client }, ms) => client.stall(ms))],
-  trickles: [1, (world) => world.each(0.02, MAX_SLOW_MS, ({ client }, ms) => client.trickle(ms))],
-  "viewers come and go": [4, (world) => world.exchange(0.03)],
-  "callers that behave badly": [1, (world) => world.churn()],
-  bursts: [3, (world) => world.anyRoom(isPassing).truth.chat.say(20 + world.random.below(60))],
-  "refused tokens": [3, (world) => world.anyRoom().truth.chat.expireTokens()],
-  "failed calls": [4, (world) => world.fail("get_live_chat", 1 + world.random.below(3), FAILURES)],
-  throttling: [1, (world) => world.fail("get_live_chat", 1, [{ status: 429 }])],
-  walls: [1, (world) => world.wall()],
-  "restarts of the upstream": [1, (world) => world.restartUpstream()],
-  "chats that end": [3, (world) => world.endRoom()],
-  "rooms left for good": [2, (world) => world.leaveRoom(world.anyRoom(isPassing))],
-  "rooms left for a while": [1, (world) => world.desert()],
-};
-const BAG = Object.entries(EVENTS).flatMap(([name, [weight]]) => Array<string>(weight).fill(name));
 
 export class SoakWorld implements AsyncDisposable {
   readonly random: Random;
@@ -161,8 +138,13 @@ export class SoakWorld implements AsyncDisposable {
     this.#gapJudge.lost();
   }
 
-  anyRoom(isFit = (_: Room) => true): Room {
-    return this.random.pick([...this.#rooms].filter(isFit));
+  anyRoom(): Room {
+    return this.random.pick([...this.#rooms]);
+  }
+
+  /** One that does not stay. */
+  passingRoom(): Room {
+    return this.random.pick([...this.#rooms].filter(({ isLasting }) => !isLasting));
   }
 
   /** Rooms and their viewers come. */
@@ -171,15 +153,19 @@ export class SoakWorld implements AsyncDisposable {
       await this.#openRoom(Math.floor(viewers / rooms), i < rooms * LASTING_SHARE);
   }
 
-  async playOne(): Promise<void> {
-    const name = this.random.pick(BAG);
-    this.#verdict.note(name);
-    this.#verdict.count(name);
-    await EVENTS[name]?.[1](this);
+  /** Looks at what has happened since the last look. */
+  judge(): void {
     this.#upstreamJudge.judge();
     this.#gapJudge.observe(this.#upstream.requests);
     judgeGaps(this.storePath, this.#truths, this.#gapJudge, this.#verdict, this.#judgedGaps);
     if (this.service.pid === undefined) throw new Error("the service ended by itself");
+  }
+
+  /** Has the service collect all garbage, for which it stands still. */
+  async collectGarbage(): Promise<void> {
+    this.service.signal("SIGUSR2");
+    await pause(COLLECTION_MS);
+    this.#upstreamJudge.thawed();
   }
 
   /** All is said and sent, the service stops, and its file is looked into. */
@@ -237,7 +223,7 @@ export class SoakWorld implements AsyncDisposable {
 
   /** A chat ends: its viewers are sent all of it and the end, and go over to another. */
   async endRoom(): Promise<void> {
-    const room = this.anyRoom(isPassing);
+    const room = this.passingRoom();
     const { chat, videoId } = room.truth;
     const watching = this.#viewersOf(room);
     room.traffic.stop();

@@ -5,6 +5,7 @@
  */
 import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Failure } from "../src/simulator/faults.ts";
 import { commandLine, numberOf } from "./command-line.ts";
 import { readMetrics } from "./load/gauges.ts";
 import { Report } from "./load/report.ts";
@@ -17,11 +18,34 @@ const MIN_JUDGED_MINUTES = 30;
 const SAMPLE_MS = 10_000;
 /** After one sample in so many all garbage is collected. */
 const COLLECT_EVERY = 3;
-const COLLECTION_MS = 500;
 /** One sample in so many is printed. */
 const PRINT_EVERY = 30;
 const MAX_EVENT_PAUSE_MS = 6000;
 const MB = 2 ** 20;
+
+/** Nobody is away for so long that messages behind its cursor are deleted. */
+const MAX_AWAY_MS = 20_000;
+const MAX_SLOW_MS = 15_000;
+const FAILURES: readonly Failure[] = [{ status: 500 }, { status: 403 }, "reset", "lost", "truncated", "html"];
+
+/** What can happen, and how often among all. */
+const EVENTS: Record<string, [weight: number, play: (world: SoakWorld) => unknown]> = {
+  "connections dropped": [5, (world) => world.each(0.05, MAX_AWAY_MS, ({ client }, ms) => client.drop(ms))],
+  stalls: [4, (world) => world.each(0.04, MAX_SLOW_MS, ({ client }, ms) => client.stall(ms))],
+  trickles: [1, (world) => world.each(0.02, MAX_SLOW_MS, ({ client }, ms) => client.trickle(ms))],
+  "viewers come and go": [4, (world) => world.exchange(0.03)],
+  "callers that behave badly": [1, (world) => world.churn()],
+  bursts: [3, (world) => world.passingRoom().truth.chat.say(20 + world.random.below(60))],
+  "refused tokens": [3, (world) => world.anyRoom().truth.chat.expireTokens()],
+  "failed calls": [4, (world) => world.fail("get_live_chat", 1 + world.random.below(3), FAILURES)],
+  throttling: [1, (world) => world.fail("get_live_chat", 1, [{ status: 429 }])],
+  walls: [1, (world) => world.wall()],
+  "restarts of the upstream": [1, (world) => world.restartUpstream()],
+  "chats that end": [3, (world) => world.endRoom()],
+  "rooms left for good": [2, (world) => world.leaveRoom(world.passingRoom())],
+  "rooms left for a while": [1, (world) => world.desert()],
+};
+const BAG = Object.entries(EVENTS).flatMap(([name, [weight]]) => Array<string>(weight).fill(name));
 
 interface Gauge {
   read(value: (name: string, labels?: string) => number, world: SoakWorld): number;
@@ -78,7 +102,6 @@ const seed = numberOf("seed", values.seed, 0);
 const verdict = new Verdict();
 const report = new Report();
 const samples = Object.keys(GAUGES).map((name): [string, Sample[]] => [name, []]);
-verdict.over.addEventListener("abort", () => say(["VIOLATION", ...verdict.violations, ...verdict.log]));
 await soak();
 for (const violation of verdict.violations) report.promise(false, violation);
 say([report]);
@@ -110,7 +133,11 @@ async function soak(): Promise<void> {
 
 async function playing(world: SoakWorld, minute: () => number): Promise<void> {
   while (minute() < minutes) {
-    await world.playOne();
+    const name = world.random.pick(BAG);
+    verdict.note(name);
+    verdict.count(name);
+    await EVENTS[name]?.[1](world);
+    world.judge();
     await pause(world.random.below(MAX_EVENT_PAUSE_MS));
   }
 }
@@ -118,14 +145,17 @@ async function playing(world: SoakWorld, minute: () => number): Promise<void> {
 /** Rejects where the service does not answer. */
 async function sampling(world: SoakWorld, minute: () => number): Promise<void> {
   const { service } = world;
+  let told = 0;
   for (let count = 1; minute() < minutes; count++) {
     await pause(SAMPLE_MS);
     await take(false);
     if (count % COLLECT_EVERY === 0) {
-      service.signal("SIGUSR2");
-      await pause(COLLECTION_MS);
+      await world.collectGarbage();
       await take(true); // it also takes the collection out of the next delays of the loop
     }
+    const fresh = verdict.violations.slice(told);
+    if (fresh.length > 0) say([...fresh.map((what) => `VIOLATION ${what}`), ...verdict.log]);
+    told += fresh.length;
     const latest = samples.map(([name, taken]) => `${name} ${taken.at(-1)?.value.toFixed(1)}`);
     if (count % PRINT_EVERY === 0) say([`minute ${Math.round(minute())}: ${latest.join("; ")}`]);
   }
