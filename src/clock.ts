@@ -1,12 +1,18 @@
-/** Time and chance as rooms, gates and stores see them: handed in, so that a test can own both. */
+/**
+ * Time and randomness. Rooms, gates and stores get a `Clock` as a parameter, so that tests can control both.
+ */
 import { uptime } from "node:os";
 
 export interface Clock {
-  /** Wall time in milliseconds since 1970: for what is shown, stored or compared with the outside. */
+  /**
+   * Wall time in milliseconds since 1970, for times that are shown, stored or compared with other machines.
+   */
   now(): number;
-  /** Milliseconds on a clock that never jumps, and stands still while a computer sleeps: for durations and due times. */
+  /** Milliseconds for durations and due times. Never jumps; stops while the computer sleeps. */
   monotonic(): number;
-  /** Milliseconds since the computer started, its sleep included; setting the wall clock does not move it. */
+  /**
+   * Milliseconds since the computer started, including its sleep. Setting the wall clock does not change it.
+   */
   uptime(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -14,22 +20,22 @@ export interface Clock {
   random(): number;
 }
 
-/** When a call went out and when its answer came, on the monotonic clock. */
+/** The times of one upstream call. `startedAt` and `answeredAt` are on the monotonic clock. */
 export interface CallTimes {
   startedAt: number;
   answeredAt: number;
-  /** The computer's uptime at the answer, in milliseconds: it goes on while the computer sleeps. */
+  /** The computer's uptime at the answer, in milliseconds. It also advances while the computer sleeps. */
   uptimeAt: number;
-  /** The wall time of the answer, in milliseconds since 1970, to be shown. */
+  /** The wall time of the answer, in milliseconds since 1970, for display. */
   wallAt: number;
 }
 
-/** The times of a call that went out at `startedAt` and is answered just now. */
+/** The times of a call that started at `startedAt` and was answered at this moment. */
 export function answeredNow(startedAt: number, clock: Clock): CallTimes {
   return { startedAt, answeredAt: clock.monotonic(), uptimeAt: clock.uptime(), wallAt: clock.now() };
 }
 
-/** Calls `act` after `ms`, unless the signal aborts before. */
+/** Calls `act` after `ms`, unless the signal aborts first. */
 export function after(clock: Clock, ms: number, signal: AbortSignal, act: () => void): void {
   clock.sleep(ms, signal).then(act, () => {});
 }
@@ -38,7 +44,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   uptime: () => 1000 * uptime(),
-  // Node's own makes an error with a stack for each sleep that is cut short: one for each call to the upstream.
+  // Node's promise timer creates an error with a stack for each aborted sleep: one for each upstream call.
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);

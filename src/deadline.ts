@@ -1,4 +1,7 @@
-/** Limits on how long something may take: on the clock that was handed in (`using` ends it with its scope), or by a signal. */
+/**
+ * Time limits: a `Deadline` on the given clock, which `using` ends with its scope, and waits that a signal
+ * ends.
+ */
 import { after, type Clock } from "./clock.ts";
 
 export class Deadline implements Disposable {
@@ -10,17 +13,17 @@ export class Deadline implements Disposable {
     after(clock, ms, this.#disposed.signal, end);
   }
 
-  /** Aborts once the time is over. */
+  /** Aborts when the time is over. */
   get signal(): AbortSignal {
     return this.#passed.signal;
   }
 
   [Symbol.dispose](): void {
-    this.#disposed.abort("done"); // without a reason one would be made, with a stack
+    this.#disposed.abort("done"); // without a reason, `abort` creates an error with a stack
   }
 }
 
-/** Resolves with the promise, after `ms`, or when the signal aborts, whichever comes first. */
+/** Resolves when the promise settles, after `ms`, or when the signal aborts, whichever comes first. */
 export async function nap(
   ms: number,
   woken: Promise<unknown>,
@@ -33,7 +36,10 @@ export async function nap(
   over.abort("done");
 }
 
-/** The promise's outcome, or the signal's reason if that comes first; the promise itself goes on. */
+/**
+ * Settles as the promise does, or rejects with the signal's reason if that comes first. The promise
+ * continues.
+ */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

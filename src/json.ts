@@ -1,8 +1,10 @@
-/** Safe reading of JSON whose form and size nobody promises: own properties only, a wrong type is `undefined`. */
+/**
+ * Safe reading of JSON of unknown form and size: only own properties count, and a wrong type is `undefined`.
+ */
 
 /**
- * The maximum number of objects, lists and their members in JSON text. Real data has up to 20,000; more is not parsed,
- * for three bytes can cost a hundred.
+ * The maximum number of objects, lists and their members in JSON text. Real data has up to 20,000. Larger
+ * text is not parsed, because three bytes of text can cost a hundred bytes of memory.
  */
 const MAX_JSON_VALUES = 500_000;
 
@@ -22,7 +24,9 @@ export function asString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A finite number; the upstream writes many of its numbers as strings, which count too. */
+/**
+ * A finite number. Numbers in strings count too, because the upstream writes many of its numbers as strings.
+ */
 export function asNumber(value: unknown): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
@@ -30,7 +34,7 @@ export function asNumber(value: unknown): number | undefined {
   return Number(value);
 }
 
-/** What stands at the end of the path in a value of JSON, or `undefined` where any step of it is missing. */
+/** The value at the end of the path, or `undefined` if any step of it is missing. */
 export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here = value;
   for (let i = 0; i < path.length; i++) {
@@ -40,19 +44,22 @@ export function dig(value: unknown, ...path: readonly (string | number)[]): unkn
   return here;
 }
 
-/** All that an object of JSON inherits is functions, but for its prototype: quicker to see than whether a key is its own. */
+/**
+ * An own value. An object parsed from JSON inherits only functions and its prototype, so checking for these
+ * is enough; it is faster than checking whether the key is an own one.
+ */
 function ownValue(object: JsonObject, key: string): unknown {
   if (key === "__proto__" && !Object.hasOwn(object, key)) return undefined;
   const value = object[key];
   return typeof value === "function" ? undefined : value;
 }
 
-/** The object without its undefined values: what is not known is an absent key, never a key without a value. */
+/** The object without its undefined values: an unknown value is an absent key. */
 export function omitUndefined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): Partial<T> {
   return addDefined({}, value);
 }
 
-/** Gives the object what is defined of the value. */
+/** Copies the defined properties of `value` to `object`. */
 export function addDefined<T extends object>(
   object: Partial<T>,
   value: { [K in keyof T]: T[K] | undefined } | undefined,
@@ -61,9 +68,9 @@ export function addDefined<T extends object>(
   return object;
 }
 
-/** The value of JSON text; undefined where it is not JSON or holds more than `MAX_JSON_VALUES`. */
+/** Parses JSON text. Returns undefined if it is not JSON, or has more than `MAX_JSON_VALUES` values. */
 export function parseJson(text: string): unknown {
-  // No value is shorter than a character: only a long text can hold too many.
+  // Every value takes at least one character, so only a long text can have too many.
   if (text.length > MAX_JSON_VALUES && scan(text).values > MAX_JSON_VALUES) return undefined;
   try {
     return JSON.parse(text);
@@ -72,7 +79,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The first `maxLength` characters of a value's JSON; "" where it nests too deep to be written. */
+/** The first `maxLength` characters of the value's JSON; "" if it nests too deep for `JSON.stringify`. */
 export function startOfJson(value: unknown, maxLength: number): string {
   try {
     return String(JSON.stringify(value)).slice(0, maxLength);
@@ -89,12 +96,12 @@ const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** How deep JSON text nests. */
+/** The maximum nesting depth of JSON text. */
 export function nestingOf(text: string): number {
   return scan(text).nesting;
 }
 
-/** Nesting and number of values of JSON text, found without parsing it, which can cost a hundred times its size. */
+/** Nesting and number of values of JSON text, without parsing it, which can cost a hundred times its size. */
 function scan(text: string): { nesting: number; values: number } {
   let depth = 0;
   let nesting = 0;
@@ -112,7 +119,9 @@ function scan(text: string): { nesting: number; values: number } {
   return { nesting, values };
 }
 
-/** Where the string ends whose quote stands there; the text's end where it does not. */
+/**
+ * The position of the closing quote of the string that opens at `start`; the text's length if there is none.
+ */
 function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     if (text.charCodeAt(end - 1) !== BACKSLASH) return end;

@@ -1,4 +1,7 @@
-/** The folder of the package: that of `src/` in a checkout, and of `dist/`, which mirrors it, in what npm installs. */
+/**
+ * The package's folder. In a checkout it contains `src/`; in an npm installation `dist/`, with the same
+ * structure.
+ */
 import { findPackageJSON } from "node:module";
 import { pathToFileURL } from "node:url";
 

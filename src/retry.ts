@@ -1,15 +1,15 @@
-/** Trying again with growing waits: what fails for a while is tried until it succeeds or is no longer wanted. */
+/** Retries with growing waits, until the attempt succeeds or the signal aborts. */
 import type { Clock } from "./clock.ts";
 
-/** The wait after the first failure, and the longest; each wait is twice the one before. */
+/** The wait after the first failure, and the maximum wait. Each wait is twice the one before. */
 export interface RetryWaits {
   firstMs: number;
   maxMs: number;
 }
 
 /**
- * Runs `attempt`, at least once, until it succeeds; resolves to its result. Rejects with the signal's reason, or at
- * once with a failure that `isTransient` does not accept.
+ * Runs `attempt` at least once, until it succeeds; resolves to its result. Rejects with the signal's reason,
+ * or at once with an error that `isTransient` does not accept.
  */
 export async function retry<T>(
   { firstMs, maxMs }: RetryWaits,

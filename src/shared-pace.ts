@@ -1,31 +1,35 @@
 /**
- * The pace of an address that several instances share. Before a call starts, its time is reserved in a place that all
- * of them see; they also see there how long the upstream throttles the address, and what the others' rooms ask of it.
+ * The pace of an egress that several instances share. An instance reserves the time of each call in a place
+ * that all instances see. This place also holds the upstream's cooldowns and the demand of each instance's
+ * rooms.
  */
 export interface SharedPace {
-  /** Reserves the time of one call. Rejects where the place cannot be reached. */
+  /** Reserves the time of one call. Rejects if the shared place cannot be reached. */
   reserve(wish: ReservationWish): Promise<Reservation>;
-  /** Tells all instances that chat calls, or pages, are throttled for so long. Rejects as `reserve` does. */
+  /**
+   * Reports to all instances that the upstream throttles chat calls, or page loads only, for `leftMs`.
+   * Rejects as `reserve` does.
+   */
   coolDown(leftMs: number, isPage: boolean): Promise<void>;
 }
 
 interface ReservationWish {
-  /** From the reserved time on, no other call may start for so long. */
+  /** The minimum time from the start of this call to the start of the next one, in milliseconds. */
   spacingMs: number;
-  /** The time lies so far ahead at least when it is reserved. */
+  /** The minimum time between the reservation and the start of the call, in milliseconds. */
   aheadMs: number;
-  /** What the rooms of this instance ask for at least. */
+  /** The minimum demand of this instance's rooms. */
   pollsPerSecond: number;
 }
 
 export interface Reservation {
-  /** When it was made, in milliseconds on the clock of the place. */
+  /** The time of the reservation, in milliseconds on the shared place's clock. */
   now: number;
-  /** When the call may start, on the same clock. */
+  /** The time at which the call may start, on the same clock. */
   startAt: number;
-  /** How long all calls, or pages alone, are throttled by now, in milliseconds; 0: they are not. */
+  /** The cooldown left for all calls, and for page loads, in milliseconds; 0 if there is none. */
   cooldownMs: number;
   pageCooldownMs: number;
-  /** What the rooms of the other instances ask for at least. */
+  /** The minimum demand of the other instances' rooms. */
   othersPollsPerSecond: number;
 }

@@ -1,9 +1,10 @@
 /**
- * JSON as clients are sent it: on one line, whatever they take for the end of a line. `JSON.stringify` escapes the control
- * characters below U+0020 alone, and many libraries split text at U+0085, U+2028 and U+2029, too (Python's `splitlines`).
+ * JSON for clients: always on one line, for every definition of a line. `JSON.stringify` escapes only control
+ * characters below U+0020, but many libraries also split text at U+0085, U+2028 and U+2029 (Python's
+ * `splitlines`).
  */
 
-/** Cheaper to ask for than to replace: hardly any text has one. */
+/** Testing is cheaper than replacing, and hardly any text contains one. */
 const LINE_BREAKERS = /[\u007f-\u009f\u2028\u2029]/;
 const ALL_LINE_BREAKERS = new RegExp(LINE_BREAKERS, "g");
 
@@ -12,7 +13,9 @@ export function wireJson(value: unknown): string {
   return onOneLine(JSON.stringify(value));
 }
 
-/** The same JSON, its control characters and line separators escaped: outside of its strings it has none. */
+/**
+ * The same JSON with its control characters and line separators escaped. They occur only within its strings.
+ */
 export function onOneLine(json: string): string {
   if (!LINE_BREAKERS.test(json)) return json;
   return json.replace(ALL_LINE_BREAKERS, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);

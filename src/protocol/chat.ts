@@ -1,18 +1,18 @@
-/** What a stream says of its chat when it opens and when it ends. */
+/** A stream's chat, as its first frame (`init`) and its last frame (`end` or `error`) describe it. */
 import type { ErrorBody } from "./errors.ts";
 
-/** What was found on the upstream: a live chat, or a finished stream's replay. */
+/** The kind of chat that the upstream has: a live chat, or the replay of a finished stream. */
 export type ChatType = "liveChatRenderer" | "liveChatReplayRenderer";
 
 /** Data of the `init` frame. */
 export interface Init {
   videoId: string;
   chatType: ChatType;
-  /** The cursor just before the first message that this connection will be sent. */
+  /** The cursor just before the first message of this connection. */
   cursor: number;
 }
 
-/** Why a room is over: the data of its `end` or `error` frame, by its final state. */
+/** A room's final state: the data of its `end` or `error` frame. */
 export type RoomEnd =
   | { state: "ended"; reason: "no more continuations" }
   | { state: "released"; reason: "room released" }

@@ -1,6 +1,6 @@
 /**
- * Every error that a caller can receive, in one table: its HTTP status and whether the same request can succeed
- * later. JSON error bodies and the stream's `error` frame use the same codes.
+ * Every error that a caller can receive: its HTTP status, and whether the same request can succeed later.
+ * JSON error bodies and the stream's `error` frame use the same codes.
  */
 
 export const ERRORS = {
@@ -26,20 +26,20 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The JSON body of every error answer, and the data of the stream's `error` frame. */
+/** The JSON body of every error response, and the data of the stream's `error` frame. */
 export interface ErrorBody {
   code: ErrorCode;
   message: string;
 }
 
 /**
- * A failure that is reported to the caller. Its message says what is wrong and what to do, and never holds a
- * credential, a token or a stack.
+ * A failure that is reported to the caller. Its message says what is wrong and what to do, and never contains
+ * a credential, a token or a stack.
  */
 export class RelayError extends Error {
   override readonly name = "RelayError";
   readonly code: ErrorCode;
-  /** How long to wait before trying again, in milliseconds, where that is known (`Retry-After`). */
+  /** The time to wait before the next try, in milliseconds, if it is known (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
 
   constructor(

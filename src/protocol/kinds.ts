@@ -1,6 +1,7 @@
 /**
- * Every kind of message in one table: its group, its type, and what its `details` hold. The union of messages, the
- * groups, the API's schema and the checks of docs and simulator follow from it, so a new kind is one row.
+ * Every kind of message: its group, its type and its `details`. The union of messages, the groups, and the
+ * checks of docs and simulator derive from this table. After a new row, the compiler and the tests name the
+ * other places to change.
  */
 
 export interface Badge {
@@ -9,7 +10,7 @@ export interface Badge {
   url?: string;
 }
 
-/** Why nobody read a chat where messages may be missing. */
+/** The reasons why nobody read a chat, so that messages may be missing. */
 export const GAP_REASONS = ["unwatched", "down", "unreachable", "throttled"] as const;
 
 /** Colours as `#rrggbb`. */
@@ -22,7 +23,7 @@ export interface Colors {
   timestamp?: string;
 }
 
-/** What messages can have beyond the eight fields; a key that a message lacks is absent. */
+/** The fields of a message beyond the eight standard ones. A key without a value is absent. */
 export interface Details {
   authorId?: string;
   authorPhoto?: string;
@@ -34,16 +35,16 @@ export interface Details {
   /** Replay: milliseconds since the stream began; negative before it. */
   offsetMs?: number;
   header?: string;
-  /** `value` is null where it cannot be read without guessing, `currency` (ISO 4217) where the text does not say it. */
+  /** `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does not contain it. */
   amount?: { value: number | null; currency: string | null };
-  /** 1 (blue) to 7 (red), by the header's colour. */
+  /** 1 (blue) to 7 (red), derived from the header's colour. */
   tier?: number;
   likes?: number;
   replies?: number;
   colors?: Colors;
   sticker?: { label: string; url?: string };
   gift?: { count: number };
-  /** The gift's name, "" where none is shown; its price in jewels; how many in a row. */
+  /** The gift's name, "" if the upstream shows none; its price in jewels; its number in a combo. */
   jewels?: { gift: string; count?: number; combo?: number };
   level?: string;
   target?: { messageId?: string; authorId?: string };
@@ -55,9 +56,9 @@ export interface Details {
   };
   banner?: { kind: string; header?: string };
   raid?: { direction: "in" | "out"; videoId?: string; url?: string };
-  /** `since`: when the room was last read, ISO 8601 in UTC. */
+  /** `since`: the time when the room was last read, ISO 8601 in UTC. */
   gap?: { since: string; reason: (typeof GAP_REASONS)[number] };
-  /** The upstream's own name of the kind: its renderer or action key. */
+  /** The upstream's name of the kind: its renderer or action key. */
   upstreamKind?: string;
 }
 
@@ -66,7 +67,7 @@ type ItemDetails = EventDetails & Pick<Details, "authorId" | "authorPhoto" | "ba
 type PaidDetails = ItemDetails & Pick<Details, "amount" | "tier" | "likes" | "replies" | "colors">;
 type BannerDetails = EventDetails & Pick<Details, "banner">;
 
-/** A row of the table: only its type says what the details hold. */
+/** A row of the table. Only its type describes the details; its value is empty. */
 interface Kind<D extends Details> {
   readonly details?: D;
 }
@@ -92,13 +93,13 @@ const KINDS = {
     poll_result: kind<ItemDetails>(),
   },
   pinned: {
-    banner: kind<Details>(), // those of the pinned message come with it
+    banner: kind<Details>(), // including those of the pinned message
     banner_removed: kind<EventDetails>(),
   },
   moderation: {
     deleted: kind<EventDetails & { target: { messageId: string } }>(),
     author_deleted: kind<EventDetails & { target: { authorId: string } }>(),
-    replaced: kind<Details & { target: { messageId: string } }>(), // and those of the new content
+    replaced: kind<Details & { target: { messageId: string } }>(), // including those of the new content
   },
   notices: {
     raid: kind<BannerDetails & Pick<Details, "raid">>(),
@@ -109,7 +110,10 @@ const KINDS = {
   },
 };
 
-/** Of no group: whoever chooses types is sent it all the same. A room writes it; nothing of the upstream is read as it. */
+/**
+ * Types without a group: every viewer receives them, whatever types it chooses. The service creates these
+ * messages; the upstream has no such type.
+ */
 const UNGROUPED = {
   gap: kind<EventDetails & Required<Pick<Details, "gap">>>(),
 };

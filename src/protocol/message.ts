@@ -1,6 +1,6 @@
 /**
- * One event of a chat as every reader gets it: the specification's eight fields, and on demand `details`, which
- * holds whatever more the kind has.
+ * One event of a chat, as viewers receive it: the specification's eight fields and, on request, `details`
+ * with the fields that only its kind has.
  */
 import type { DetailsOf, MessageType } from "./kinds.ts";
 
@@ -10,12 +10,12 @@ export type Part =
   | { kind: "emoji"; text: string; url?: string; custom: boolean };
 
 interface EightFields {
-  /** The upstream's own id where it has one; unique within a room. Not the cursor. */
+  /** The upstream's id if there is one; unique within a room. It differs from the cursor. */
   id: string;
-  /** Display text of the time. */
+  /** The time as display text. */
   timestamp: string;
   author: string;
-  /** The parts' texts joined. */
+  /** The texts of all parts, joined. */
   message: string;
   amount: string;
   /** `#rrggbb`, or empty. */
@@ -23,7 +23,7 @@ interface EightFields {
   parts: Part[];
 }
 
-/** A message of type `T`, with its details; of several types, the union of their messages. */
+/** A message of type `T`, with its details. For several types, the union of their messages. */
 export type MessageOf<T extends MessageType> = {
   [Each in T]: EightFields & { type: Each; details: DetailsOf<Each> };
 }[T];
@@ -31,7 +31,7 @@ export type MessageOf<T extends MessageType> = {
 /** Discriminated on `type`. */
 export type Message = MessageOf<MessageType>;
 
-/** The message as a reader gets it: with its details only when it asked for them. */
+/** The message for a viewer: with details only if the viewer requested them. */
 export function messageFor(message: Message, withDetails: boolean): Message | Omit<Message, "details"> {
   const { details, ...eightFields } = message;
   return withDetails ? message : eightFields;

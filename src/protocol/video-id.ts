@@ -1,13 +1,13 @@
 /**
- * Reduces what people paste (an id, or any usual form of a video's URL) to the 11-character video id.
- * Permissive in form, strict in host and length: nothing is truncated, nothing is looked up.
+ * Extracts the 11-character video id from an id or from any usual form of a video's URL. Permissive in form,
+ * strict in host and length. Truncates nothing, and looks nothing up.
  */
 import { RelayError } from "./errors.ts";
 
-/** Longer input is not looked at. */
+/** The maximum length of an input that is examined. */
 export const MAX_INPUT_LENGTH = 2048;
 const ID = /^[\w-]{11}$/;
-/** Has no place for a user name, an escaped or bracketed host, or a backslash: those are not read at all. */
+/** Does not match user names, escaped or bracketed hosts, and backslashes. */
 const HTTP_URL =
   /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;
 const APP_LINK = /^vnd\.youtube:(?:\/\/)?([\w-]*)(?:[?#/].*)?$/is;
@@ -25,16 +25,16 @@ const HOSTS: ReadonlySet<string> = new Set([
   "www.youtube-nocookie.com",
   "youtube.googleapis.com",
 ]);
-/** Hosts on which the path itself is the id. */
+/** Hosts whose URLs have the id as their path. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(["youtu.be", "www.youtu.be", "y2u.be", "www.y2u.be"]);
 
-/** Where a URL holds the id, by the first segment of its path. */
+/** The location of the id in a URL, by the first segment of the path. */
 interface Place {
-  /** In the next segment. */
+  /** In the second segment. */
   segment?: true;
-  /** In the parameter `v`, of the query or of a fragment. */
+  /** In the parameter `v` of the query or of the fragment. */
   parameter?: true;
-  /** In another URL, which is the value of this parameter. */
+  /** In another URL, the value of this parameter. */
   link?: string;
 }
 
@@ -56,14 +56,20 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
   ["redirect", { link: "q" }],
 ]);
 
-/** Segments that look like ids, but name a player without a video of its own. */
+/** Segments that look like ids, but name a player without a fixed video. */
 const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
 
-/** The path of a channel's URL, or its handle alone. It has no one stream: which one is on, only a page of the upstream says. */
+/**
+ * The path of a channel's URL, or a handle without a host. A channel can have several streams; only a page of
+ * the upstream shows which ones are live.
+ */
 const CHANNEL = /^\/(@[^/]|(channel|c|user)\/)/;
 const IS_CHANNEL = "is the URL of a channel, not of a video: open the stream and send the URL of its video";
 
-/** The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID, which says what is accepted. */
+/**
+ * The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID; its message lists the
+ * accepted forms.
+ */
 export function parseVideoId(input: string): string {
   if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
   const text = input.trim().replaceAll("&amp;", "&");
@@ -92,7 +98,7 @@ function idInUrl(url: string, mayLinkOn: boolean): string | undefined {
   return (parameters.get("v") ?? idInFragment(fragment, mayLinkOn)) || undefined;
 }
 
-/** The old sites put the page into the fragment: `#!v=…`, `#/watch?v=…`. */
+/** The old sites have the page's path in the fragment: `#!v=…`, `#/watch?v=…`. */
 function idInFragment(fragment: string, mayLinkOn: boolean): string | null | undefined {
   const page = fragment.replace(/^!/, "");
   if (page.startsWith("/")) return mayLinkOn ? idInLink(page) : undefined;
