@@ -1,4 +1,4 @@
-/** Rooms that are over and still answer, from the store alone: who may be told what is kept of a chat, and for how long. */
+/** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -7,12 +7,12 @@ import { resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
 
-/** How long a replay that was read to its end answers from the store alone. */
+/** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
 
 const CHAT_OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
 
-/** A room that is over, served from the store; undefined where its checkpoint cannot be read. */
+/** A finished room, served from the store; undefined if its checkpoint cannot be read. */
 export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undefined {
   if (!isReadable(record)) return undefined;
   const room = new Room(record.videoId, positionOf(record).chatType, record.head, parts);
@@ -20,7 +20,10 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
   return room;
 }
 
-/** A room that answers from the store for so long yet; `isReplay`: the store can bring it back at any time. */
+/**
+ * A room that is served from the store for `leftMs` more. `isReplay`: the store can load it again at any
+ * time.
+ */
 export interface EndedRoom {
   room: Room;
   isReplay: boolean;
@@ -28,8 +31,8 @@ export interface EndedRoom {
 }
 
 /**
- * A chat that was read to its end not long ago needs no upstream: a replay for an hour, a live chat for the grace time,
- * whichever instance read it.
+ * The room of a chat that ended recently, whichever instance read it. It needs no upstream call: a replay for
+ * an hour, a live chat for the grace time.
  */
 export function recentlyEnded(
   record: RoomRecord | undefined,
@@ -43,19 +46,22 @@ export function recentlyEnded(
   return leftMs > 0 ? { room, isReplay, leftMs } : undefined;
 }
 
-/** The chat is over; what is kept of it answers until `until`, on the monotonic clock. */
+/** The chat is over. The stored part is served until `until`, on the monotonic clock. */
 export interface Archive {
   name: "archived";
   until: number;
-  /** A replay that the store can bring back at any time: forgotten as soon as nobody reads it. */
+  /** A replay, which the store can load again at any time, so the service forgets it with its last viewer. */
   isReplay?: boolean;
-  /** Absent: the store holds nothing of this video. */
+  /** Undefined if the store has nothing of this video. */
   room?: Room | undefined;
-  /** The upstream was asked and has no chat: the answer to every viewer that holds no cursor of the room. */
+  /** The upstream has no chat. Every viewer without a cursor of the room gets this error. */
   noChat?: { error: RelayError; record: RoomRecord | undefined };
 }
 
-/** Serves a viewer from what is kept of a chat that is over. Rejects with `RelayError` where nothing is kept for it. */
+/**
+ * Serves a viewer from the stored part of a finished chat. Rejects with `RelayError` if there is nothing for
+ * it.
+ */
 export async function enterArchive(
   { room, noChat, until }: Archive,
   request: StreamRequest,
@@ -68,7 +74,7 @@ export async function enterArchive(
   throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});
 }
 
-/** Whether there surely is no chat. With a cause it may stand behind a wall: who resumes its room must come again. */
+/** Whether there certainly is no chat. An error with a cause may come from a wall, so viewers must retry. */
 export function isOver(error: unknown): error is RelayError {
   return error instanceof RelayError && error.code === "NO_LIVE_CHAT" && error.cause === undefined;
 }

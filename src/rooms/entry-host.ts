@@ -1,17 +1,20 @@
-/** What an entry is given: its settings, and what it needs of the rooms around it. */
+/** The environment of an entry: its settings, and its interface to the other rooms. */
 
 import type { Room } from "../serving/room.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
-/** As metrics and logs name it. `ended`, `released` and `failed` are final. */
+/** As in metrics and logs. `ended`, `released` and `failed` are final. */
 export type RoomState = (typeof ROOM_STATES)[number];
 
-/** How long the poll in hand of a room that is handed on may take, and how long others have it to themselves then. */
+/**
+ * Handing a room on: the maximum time for its current poll, and how long this instance then leaves the room
+ * to others.
+ */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 
 interface EntrySettings {
-  /** How long a video is remembered to have no chat, in milliseconds. */
+  /** How long the service remembers that a video has no chat, in milliseconds. */
   noChatMs: number;
 }
 
@@ -20,11 +23,11 @@ export interface EntryParts extends OwnedRoomParts {
 }
 
 export interface EntryHost {
-  /** Throws `RelayError` CAPACITY where no room of this video may be open beside the others. */
+  /** Throws `RelayError` CAPACITY if the other open rooms leave no capacity for one of this video. */
   assertPlace(videoId: string): void;
-  /** Nobody enters this room any more. It is closed once its last viewer has been served. */
+  /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
-  /** How many rooms this instance reads. */
+  /** The number of rooms that this instance reads. */
   roomsRead(): number;
   /** Aborts when the service stops. */
   stopped: AbortSignal;

@@ -1,6 +1,6 @@
 /**
- * One video on this instance, as one state: what is being opened, polled, let go of or remembered of it. Every
- * change of that state is a transition here. `Room` knows viewers and log, `OwnedRoom` the poller.
+ * One video on this instance, as a state machine: bootstrapped, polled, followed, released, or remembered
+ * after its end. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
@@ -15,11 +15,11 @@ import { graceOver } from "./grace.ts";
 import { type Opened, type OpenRoom, openRoom } from "./opening.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 
-/** How a room is opened, if not for a viewer of a video of which nothing is known. */
+/** Options of a bootstrap. Both are absent if the room is adopted. */
 interface Opening {
-  /** A room of this video that the store must have let go of first. */
+  /** Resolves when this instance has given back an earlier room of this video. */
   released?: Promise<void> | undefined;
-  /** The address, or network, that its first viewer asks from; none for an adoption. */
+  /** The address, or network, of the first viewer. */
   address?: string;
 }
 
@@ -39,9 +39,12 @@ export class Entry {
   readonly #parts: EntryParts;
   readonly #host: EntryHost;
   #state: State = VACANT;
-  /** The end of the reading that was handed on last, which an opening waits for; undefined once it is over. */
+  /**
+   * Resolves when the last hand-on of this room is complete; an opening waits for it. Undefined if there is
+   * none.
+   */
   #leaving: Promise<void> | undefined;
-  /** Viewers that wait for the room to open. */
+  /** The number of viewers that wait for the room to open. */
   #waiting = 0;
 
   constructor(videoId: string, parts: EntryParts, host: EntryHost) {
@@ -50,18 +53,21 @@ export class Entry {
     this.#host = host;
   }
 
-  /** Whether nothing is known of the video, so that the entry need not be kept. */
+  /** Whether the entry holds no information, so that it can be dropped. */
   get isVacant(): boolean {
     return this.#state === VACANT && !this.#leaving;
   }
 
-  /** Whether it counts as an open room. A video that waits to be looked for is none yet. */
+  /**
+   * Whether the video counts as an open room. While it bootstraps, it does so only from the moment its chat
+   * is found.
+   */
   get isOpen(): boolean {
     const { roomState } = this;
     return this.#state.name === "bootstrapping" ? this.#state.isFound : roomState !== undefined;
   }
 
-  /** The room's state; undefined where there is no room, or only the lack of a chat is remembered. */
+  /** The room's state; undefined if there is no room, or only the memory that the video has no chat. */
   get roomState(): RoomState | undefined {
     switch (this.#state.name) {
       case "vacant":
@@ -77,25 +83,25 @@ export class Entry {
     }
   }
 
-  /** The room that viewers enter, once it is open. */
+  /** The room that viewers enter; undefined until it is open. */
   get room(): Room | undefined {
     if (this.#state.name === "followed") return this.#state.followed.room;
     return this.#state.name === "archived" ? this.#state.room : this.owned?.room;
   }
 
-  /** The room as far as this instance polls it. */
+  /** The room, if this instance polls it. */
   get owned(): OwnedRoom | undefined {
     return "owned" in this.#state ? this.#state.owned : undefined;
   }
 
-  /** Those who wait for the room to open included. */
+  /** The number of viewers, including those that wait for the room to open. */
   get viewerCount(): number {
     return this.#waiting + (this.room?.viewerCount ?? 0);
   }
 
   /**
-   * Takes a viewer into the room, which is opened if it is not open. Rejects with `RelayError`, `UpstreamError`,
-   * `StoreError`, or the signal's reason if the viewer leaves while it waits.
+   * Takes a viewer into the room, and opens the room if necessary. Rejects with `RelayError`,
+   * `UpstreamError`, `StoreError`, or the signal's reason if the viewer leaves while it waits.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
@@ -123,14 +129,17 @@ export class Entry {
     }
   }
 
-  /** Sends due keepalives, cuts viewers that stall, forgets what was kept long enough. */
+  /** Sends due keepalives, disconnects stalled viewers, and forgets a finished room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
     if (this.viewerCount > 0) this.#parts.store.ownership.setViewers(this.videoId, this.viewerCount);
     this.#expire();
   }
 
-  /** Hands the room, where it is read here, to an instance that wants it, and rests before it would take it again. */
+  /**
+   * Hands the room on to another instance, if this one reads it. Leaves it to the others for
+   * `HAND_ON.restMs`.
+   */
   async handOn(): Promise<void> {
     const { owned } = this;
     if (!owned) return;
@@ -141,19 +150,22 @@ export class Entry {
     await this.#leaving;
   }
 
-  /** Takes up a room whose instance is gone, unless something is known of it here. */
+  /** Takes over a room without an owner, unless this entry is in use. */
   adopt(): void {
-    if (this.isVacant) this.#bootstrap().catch(() => {}); // it was reported
+    if (this.isVacant) this.#bootstrap().catch(() => {}); // already reported
   }
 
-  /** Ends the reading at the stop of the service, as `OwnedRoom.windDown`, once nothing is being opened or released. */
+  /**
+   * Ends the reading when the service stops, as `OwnedRoom.windDown` does. Waits for an opening or a release
+   * first.
+   */
   async windDown(limitMs: number): Promise<void> {
     if (this.#state.name === "bootstrapping") await this.#state.opening.catch(() => {});
     if (this.#state.name === "releasing") await this.#state.done;
     await this.owned?.windDown(limitMs);
   }
 
-  /** Ends the room at the stop of the service; in the store it stays as it is. */
+  /** Ends the room when the service stops. The stored room stays as it is. */
   close(): void {
     const { room } = this;
     this.#vacate();
@@ -170,7 +182,9 @@ export class Entry {
     return opening;
   }
 
-  /** Leaves "bootstrapping", whatever it finds. Rejects as `openRoom` does, and with CAPACITY. */
+  /**
+   * Leaves the state "bootstrapping", whatever the outcome. Rejects as `openRoom` does, and with CAPACITY.
+   */
   async #open({ released, address = "" }: Opening): Promise<Opened> {
     await released;
     try {
@@ -184,7 +198,10 @@ export class Entry {
     }
   }
 
-  /** The chat is found: from now on it counts as an open room. Throws `RelayError` CAPACITY where that is one too many. */
+  /**
+   * Called when the chat is found: from now on it counts as an open room. Throws `RelayError` CAPACITY if
+   * there are too many.
+   */
   #found(): void {
     if (this.#state.name === "bootstrapping") this.#state.isFound = true;
     this.#host.assertPlace(this.videoId);
@@ -205,7 +222,7 @@ export class Entry {
     return { room };
   }
 
-  /** Follows a room that another instance reads, until it is over or this one takes it over. */
+  /** Follows a room that another instance reads, until the room ends or this instance takes it over. */
   #follow(followed: FollowedRoom): void {
     const { room } = followed;
     this.#state = { name: "followed", followed };
@@ -229,7 +246,7 @@ export class Entry {
     this.#lingerIfIdle();
   }
 
-  /** One opening for all who wait, however many they are; it goes on when one of them leaves. */
+  /** Waits for the opening that all waiting viewers share. It continues if one of them leaves. */
   async #enterOnceOpen(opening: Promise<Opened>, request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#waiting += 1;
     let opened: Opened;
@@ -247,7 +264,7 @@ export class Entry {
     return opened.room.enter(request, opened.startAt);
   }
 
-  /** The upstream has no chat for this video, but the store may hold one that has ended. */
+  /** The upstream has no chat for this video, but the store may have one that ended. */
   async #remember(error: RelayError): Promise<void> {
     const { store, settings } = this.#parts;
     const record = await store.getRoom(this.videoId).catch(() => undefined);
@@ -255,7 +272,7 @@ export class Entry {
     this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
   }
 
-  /** Goes on with a room that this instance reads, to its end, lingering while it has no viewer. */
+  /** Keeps a room that this instance reads until its end; without viewers, the room lingers. */
   #watch(owned: OwnedRoom): void {
     this.#state = { name: "polling", owned };
     owned.room.onIdle = () => this.#lingerIfIdle();
@@ -276,7 +293,7 @@ export class Entry {
     this.#lingerIfIdle();
   }
 
-  /** Another instance reads the room, or shall: those who are here follow it. */
+  /** Leaves the reading to another instance. The viewers here follow the room from now on. */
   #giveWay(owned: OwnedRoom, restMs = 0): void {
     this.#parts.telemetry.roomGivenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
@@ -286,7 +303,7 @@ export class Entry {
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds
   #lingerIfIdle(): void {
     if (this.viewerCount > 0 || this.#host.stopped.aborted) return;
-    if (this.#state.name === "followed") this.close(); // its owner knows how long it stays
+    if (this.#state.name === "followed") this.close(); // the room's owner decides when to release it
     if (this.#state.name !== "polling") return;
     const { owned } = this.#state;
     const cancel = new AbortController();
@@ -315,7 +332,7 @@ export class Entry {
     this.#keep(owned.room, end);
   }
 
-  /** An ended room still answers for the grace time; a failed one makes place at once. */
+  /** An ended room is served for the grace time; a failed one is removed at once. */
   #keep(room: Room, end: RoomEnd): void {
     this.#vacate();
     if (end.state === "ended")
@@ -323,7 +340,7 @@ export class Entry {
     else this.#host.retire(room);
   }
 
-  /** What was kept long enough serves those who are still reading it, and nobody else. */
+  /** Forgets a finished room after its time. Its current viewers are still served. */
   #expire(): void {
     if (this.#state.name !== "archived") return;
     const { until, isReplay, room } = this.#state;

@@ -1,6 +1,7 @@
 /**
- * A room that another instance reads: its log is followed for the viewers here. Once that instance is gone, by a crash
- * or by a stop, this one takes the room and goes on reading from the checkpoint, for the same viewers.
+ * A room that another instance reads. This instance follows its log for its own viewers. If the owner is
+ * gone, after a crash or a stop, this instance takes the room over and continues from the checkpoint, for the
+ * same viewers.
  */
 import { positionOf } from "../reading/log/checkpoint.ts";
 import { Room } from "../serving/room.ts";
@@ -8,11 +9,14 @@ import { isUnavailable, type RoomRecord } from "../store/port.ts";
 import type { EntryHost } from "./entry-host.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 
-/** Instances that follow one room try for it one after the other: in no order, but that... */
+/**
+ * Instances that follow the same room try to take it over one after the other. The order is random, except
+ * that...
+ */
 const SPREAD_MS = 100;
-/** ... who reads fewer rooms is first. */
+/** ... an instance that reads fewer rooms tries earlier. */
 const SPREAD_PER_ROOM_MS = 10;
-/** Between two tries while the store fails. */
+/** The wait between two tries while the store fails. */
 const RETRY_MS = 500;
 
 export class FollowedRoom {
@@ -22,27 +26,27 @@ export class FollowedRoom {
 
   readonly #restMs: number;
 
-  /** `room`: the one that viewers are attached to. `restMs`: for how long this instance leaves it to others. */
+  /** `room`: the room of the viewers here. `restMs`: how long this instance leaves the reading to others. */
   constructor(room: Room, parts: OwnedRoomParts, restMs = 0) {
     this.room = room;
     this.#parts = parts;
     this.#restMs = restMs;
   }
 
-  /** A room to follow from its head on. Throws `UnreadablePosition` where its checkpoint is of another version. */
+  /** Follows a room from its head on. Throws `UnreadablePosition` if its checkpoint is of another version. */
   static join(record: RoomRecord, parts: OwnedRoomParts): FollowedRoom {
     const { chatType } = positionOf(record);
     return new FollowedRoom(new Room(record.videoId, chatType, record.head, parts), parts);
   }
 
-  /** Resolves when the room is over or closed here; rejects where it cannot be followed on. */
+  /** Resolves when the room has ended or was closed here; rejects if it cannot be followed any further. */
   over(): Promise<void> {
     return this.room.follow();
   }
 
   /**
-   * Resolves once this instance reads the room itself, and to undefined where that is no longer wanted. Rejects with
-   * `UnreadablePosition`.
+   * Resolves to the owned room once this instance has taken it over, or to undefined if `leave` or the stop
+   * came first. Rejects with `UnreadablePosition`.
    */
   async takenOver(host: Pick<EntryHost, "roomsRead" | "stopped">): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
@@ -67,7 +71,7 @@ export class FollowedRoom {
     return undefined;
   }
 
-  /** Nobody wants it taken over any more. */
+  /** Ends the attempts to take the room over. */
   leave(): void {
     this.#left.abort();
   }

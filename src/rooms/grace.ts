@@ -1,8 +1,8 @@
-/** When a room without viewers may be let go of: nobody has watched it for the grace time, on any instance. */
+/** The end of lingering: nobody has watched the room for the grace time, on any instance. */
 import type { Clock } from "../clock.ts";
 import type { ObservedStore } from "../store/observed.ts";
 
-/** Before who watches is asked again, where the store cannot say. */
+/** The wait before the next question if the store cannot answer. */
 const UNKNOWN_MS = 1000;
 
 interface GraceParts {
@@ -11,7 +11,10 @@ interface GraceParts {
   settings: { graceMs: number };
 }
 
-/** Resolves when the grace time of a room that has just lost its last viewer here is over. Rejects with the signal's reason. */
+/**
+ * Resolves when the grace time of a room that has just lost its last viewer here is over. Rejects with the
+ * signal's reason.
+ */
 export async function graceOver(
   videoId: string,
   { store, clock, settings: { graceMs } }: GraceParts,

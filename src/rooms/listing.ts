@@ -1,32 +1,37 @@
-/** What is stored and what is currently read, room by room, for operators. */
+/** The list of stored and open rooms, for operators. */
 import type { RoomSummary } from "../store/port.ts";
 import type { RoomState } from "./entry-host.ts";
 
 export interface ListedRoom {
   videoId: string;
-  /** That of the open room; of a room that is not open the final one that it was left in. */
+  /** The state of the open room; for a room that is not open, its final state. */
   state: RoomState;
-  /** How many are kept. */
+  /** The number of stored messages. */
   messages: number;
-  /** When the first and the last of them were stored, ISO 8601 in UTC; null where there is none. */
+  /**
+   * The times at which the first and the last of them were stored, ISO 8601 in UTC; null if there are none.
+   */
   firstAt: string | null;
   lastAt: string | null;
   viewers: number;
-  /** Milliseconds since the last good answer of the upstream, of a room that is read; else null. */
+  /** Milliseconds since the last good answer of the upstream; null if the room is not read. */
   lateMs: number | null;
-  /** How many messages of type `gap` are among them. */
+  /** The number of `gap` messages among them. */
   gaps: number;
-  /** The name of the egress by which this instance reads it; null where it does not. */
+  /** The name of the egress by which this instance reads the room; null if it does not. */
   egress: string | null;
-  /** How many answers came full, so that something may be missing, since this instance reads it; null where it does not. */
+  /**
+   * The number of full answers since this instance began to read the room, each of which may have left
+   * messages out; null if this instance does not read it.
+   */
   fullAnswers: number | null;
 }
 
-/** What this instance has open of a video. */
+/** The open room of a video on this instance. */
 export interface OpenRoom {
   state: RoomState;
   viewers: number;
-  /** Undefined where this instance does not read it. */
+  /** Undefined if this instance does not read the room. */
   reading: { egress: string; fullAnswers: number } | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** How a room comes to be open on this instance: from the store alone, read by this instance, or by another one. */
+/**
+ * The ways to open a room on this instance: served from the store, read here, or followed from another
+ * instance.
+ */
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable } from "../reading/log/checkpoint.ts";
 import type { Room, StartAt } from "../serving/room.ts";
@@ -8,13 +11,13 @@ import { type EndedRoom, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 
-/** How long viewers wait while another instance opens the room, and what they are told to wait then. */
+/** How long viewers wait while another instance opens the room, and the `Retry-After` that they get then. */
 const LIMIT_MS = 20_000;
 const RETRY_AFTER_MS = 1000;
-/** Between two looks at a room that another instance is opening. */
+/** The interval of checks while another instance opens the room. */
 const LOOK_MS = 200;
 
-/** A room that was just opened, and where those who waited for it begin; absent: as in any open room. */
+/** An opened room. `startAt`: where the viewers that waited for it start; if absent, as in any open room. */
 export interface Opened {
   room: Room;
   startAt?: StartAt | undefined;
@@ -22,20 +25,23 @@ export interface Opened {
 
 export type OpenRoom =
   | { ended: EndedRoom }
-  /** Those who waited for it begin where `startAt` says; absent: as in any open room. */
+  /** `startAt`: as in `Opened`. */
   | { owned: OwnedRoom; startAt?: StartAt }
   | { followed: FollowedRoom };
 
-/** Who asks for a room that is not open. */
+/** The request for a room that is not open. */
 interface RoomApplicant extends Omit<Applicant, "isFirst"> {
-  /** Called when the chat is found, before it is read. Throws `RelayError` CAPACITY where no further room may be open. */
+  /**
+   * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be
+   * open.
+   */
   assertPlace(): void;
 }
 
 /**
- * Opens the room of a video: one that was read just now is read on from its checkpoint, else its chat is looked for; one
- * that another instance reads is followed. Rejects as `OwnedRoom.bootstrap` does, and with `RelayError` CAPACITY where
- * another instance does not get to reading it.
+ * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
+ * another instance reads is followed; otherwise the room is bootstrapped. Rejects as `OwnedRoom.bootstrap`
+ * does, and with `RelayError` CAPACITY if another instance owns the room without reading it.
  */
 export async function openRoom(
   videoId: string,
@@ -64,7 +70,7 @@ async function goOn(videoId: string, parts: OwnedRoomParts): Promise<OpenRoom | 
   return owned && { owned };
 }
 
-/** A room that was open before goes before videos that may have no chat. */
+/** Rooms that were open before, and recorded ones, come before videos that may have no chat. */
 async function lookForChat(
   record: RoomRecord | undefined,
   videoId: string,

@@ -1,6 +1,7 @@
 /**
- * A room that this instance owns: its poller's life, begun by a bootstrap or from a checkpoint, ended with the
- * chat, by desertion or with the service. Its hold lasts as long as the poller, and no longer.
+ * A room that this instance owns. It starts with a bootstrap or from a checkpoint, and ends with the chat,
+ * with its release, with another owner, or with the service. The hold lasts exactly as long as the poller
+ * runs.
  */
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
@@ -24,7 +25,7 @@ import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress
 import { historyLength } from "../upstream/order.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
-/** A release that the store cannot take is given up: the next owner settles it. */
+/** The maximum time to store a release. After it, the room stays open for its next owner. */
 const RELEASE_LIMIT_MS = 5000;
 
 export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
@@ -32,19 +33,21 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
     PollerSettings &
     AppenderSettings & {
       recorded: ReadonlySet<string>;
-      /** How long a room without viewers lingers, and how long an ended one still answers, in milliseconds. */
+      /**
+       * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
+       */
       graceMs: number;
     };
 }
 
-/** Whether a room is read on from its checkpoint: it is open, and was read just now. */
+/** Whether a room continues from its checkpoint: it is open and was read within the grace time. */
 export function isGoingOn(room: RoomRecord | undefined, { settings }: OwnedRoomParts): room is RoomRecord {
   return room?.end === null && room.readAgoMs <= settings.graceMs && isReadable(room);
 }
 
 export class OwnedRoom {
   readonly room: Room;
-  /** The egress by which it is read just now. */
+  /** The egress by which the room is currently read. */
   readonly egress: RoomEgress;
   readonly #poller: Poller;
   readonly #hold: Hold;
@@ -58,8 +61,9 @@ export class OwnedRoom {
   #isReleased = false;
 
   /**
-   * Takes an open room that nobody owns, and goes on from its checkpoint. `room`: the one that is followed here already.
-   * Undefined where another instance owns it, or it is not open. Rejects with `UnreadablePosition` and `StoreError`.
+   * Takes an open room without an owner, and continues from its checkpoint. `room`: the followed room of the
+   * viewers here. Resolves to undefined if another instance owns the room, or it is not open. Rejects with
+   * `UnreadablePosition` and `StoreError`.
    */
   static async takeUp(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
     await using hold = await parts.store.ownership.take(videoId);
@@ -67,9 +71,10 @@ export class OwnedRoom {
   }
 
   /**
-   * Takes a room and bootstraps its chat, whose backlog is durable when it resolves; where that fails, the store is as it
-   * was before. `assertPlace` is called when the chat is found, before it is read. Undefined where another instance owns
-   * the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   * Takes a room and bootstraps its chat. The backlog is durable when it resolves; if it rejects, the store
+   * has not changed. Calls `assertPlace` when the chat is found, before it is read. Resolves to undefined if
+   * another instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with
+   * `StoreError`.
    */
   static async bootstrap(
     videoId: string,
@@ -80,7 +85,7 @@ export class OwnedRoom {
   ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
-    // Another instance had it while this one waited, and left it.
+    // While this instance waited for its turn, another one read the room and gave it back.
     const { telemetry } = parts;
     if (isGoingOn(hold.room, parts)) {
       telemetry.mark("room: read by another one meanwhile");
@@ -108,10 +113,10 @@ export class OwnedRoom {
   ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
-    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // now: its age is of when it was taken
+    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // now: the age is that at the take
     const options: CallOptions = {
       lane: "opening",
-      dueAt: clock.monotonic(), // of several, one is opened after the other: a page must not wait long for its answer
+      dueAt: clock.monotonic(), // openings run one after the other, and a poll must follow its page soon
       maxCooldownMs: 0,
       beforeStart: () => hold.assertHeld(),
       signal,
@@ -146,7 +151,7 @@ export class OwnedRoom {
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: hold.head });
     return {
       owned,
-      // Of a replay nothing is history to whoever opened it.
+      // A replay's opener starts at the room's first message: a replay has no history before it.
       startAt: (range, backfill) =>
         isReplay ? range.floor : backfillCursor(range, historyEnd, backfill, chatType),
     };
@@ -196,7 +201,7 @@ export class OwnedRoom {
     this.#reading = this.#read();
   }
 
-  /** Polls until the room's end, or until it is told to stop; then the room is given back, whatever comes of that. */
+  /** Polls until the room ends or a stop; then gives the room back, even after a failure. */
   async #read(): Promise<void> {
     try {
       await this.#poller.run(this.#windDown.signal, this.#stop.signal);
@@ -206,7 +211,10 @@ export class OwnedRoom {
     }
   }
 
-  /** Closes the room in the store. One that was taken over meanwhile, or cannot be closed in time, is given back as it is. */
+  /**
+   * Closes the room in the store. If another instance has taken it over, or the store does not answer in
+   * time, the stored room stays as it is.
+   */
   async #finish(end: RoomEnd): Promise<void> {
     using limit = new Deadline(this.#clock, RELEASE_LIMIT_MS);
     try {
@@ -217,17 +225,17 @@ export class OwnedRoom {
     }
   }
 
-  /** How many answers came full since this instance reads it. */
+  /** The number of full answers since this instance began to read the room. */
   get fullAnswers(): number {
     return this.#poller.fullAnswers;
   }
 
-  /** Resolves when the room's end has reached it; rejects where poller or follower cannot go on. */
+  /** Resolves when the room's end has reached its followers; rejects if the poller or the follower fails. */
   async over(): Promise<void> {
     await Promise.all([this.#reading, this.#following]);
   }
 
-  /** Stops polling because nobody watches, and closes the room in the store. */
+  /** Stops polling because the room has no viewers, and closes the room in the store. */
   async release(): Promise<void> {
     this.#isReleased = true;
     this.room.finish(RELEASED);
@@ -235,7 +243,7 @@ export class OwnedRoom {
     await this.#reading;
   }
 
-  /** Lets go of a room that cannot go on; in the store it stays as it is, for its next owner. */
+  /** Ends a room that has failed. The stored room stays as it is, for its next owner. */
   abandon(): void {
     this.#stopPolling();
     this.room.close();
@@ -247,18 +255,18 @@ export class OwnedRoom {
   }
 
   /**
-   * Lets the poll in hand become durable, for at most `limitMs`, and gives the room back as it is: another instance may
-   * go on at once.
+   * Stops after the current poll is durable, or after `limitMs`, and gives the room back as it is, so that
+   * another instance can continue at once.
    */
   async windDown(limitMs: number): Promise<void> {
     this.#windDown.abort();
     using limit = new Deadline(this.#clock, limitMs);
     limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
-    await this.#reading.catch(() => {}); // whatever it was, it is not read on here
+    await this.#reading.catch(() => {}); // the failure, if any, concerns the next owner
   }
 }
 
-/** Why nobody read a room on that ended so; null: it did not end. */
+/** The reason of a gap after a room with this end; null: the room had not ended. */
 function reasonFor(lastEnd: RoomEnd | null | undefined): Gap["reason"] {
   if (!lastEnd) return "down";
   return lastEnd.state === "failed" ? "unreachable" : "unwatched";

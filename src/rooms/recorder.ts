@@ -1,7 +1,7 @@
 /**
- * Reads chats from the start of the service to their end, watched or not: for each video a viewer of its own, which
- * takes everything and keeps nothing, so the room stays open and the store has it all. A video that has no chat yet, or
- * whose room fails, is tried again.
+ * Records chats from the start of the service to their end, with or without viewers. Each video gets a viewer
+ * of its own, which discards everything: it keeps the room open, and the store keeps the messages. If a video
+ * has no chat yet, or its room fails, the recorder tries again.
  */
 import type { Clock } from "../clock.ts";
 import { FORMS } from "../serving/form.ts";
@@ -19,7 +19,7 @@ export interface RecorderParts {
   telemetry: Telemetry;
 }
 
-/** Resolves when the chat is over, or the signal aborts. */
+/** Resolves when the chat is over or the signal aborts. */
 export async function recordChat(videoId: string, parts: RecorderParts, signal: AbortSignal): Promise<void> {
   const { clock, telemetry } = parts;
   while (!signal.aborted) {
@@ -32,7 +32,7 @@ export async function recordChat(videoId: string, parts: RecorderParts, signal: 
   }
 }
 
-/** Whether the room could be entered; why not is in the log already. */
+/** Whether the recorder could enter the room. The reason for a failure is already in the log. */
 async function enter(videoId: string, sink: Sink, { rooms, telemetry }: RecorderParts, signal: AbortSignal) {
   const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
   try {
@@ -44,15 +44,15 @@ async function enter(videoId: string, sink: Sink, { rooms, telemetry }: Recorder
   }
 }
 
-/** What was read to its end is not read again. */
+/** Whether the chat was read to its end, so that it is not read again. */
 async function isOver(videoId: string, { store }: RecorderParts): Promise<boolean> {
   const record = await store.getRoom(videoId).catch(() => undefined);
   return record?.end?.state === "ended";
 }
 
-/** Takes all that is written at once, and keeps nothing of it. */
+/** Accepts all writes immediately, and discards them. */
 class NullSink implements Sink {
-  /** Resolves when the room lets go of it. */
+  /** Resolves when the room closes it. */
   readonly ended: Promise<void>;
   readonly form = FORMS.plain.bare;
   readonly written = 0;

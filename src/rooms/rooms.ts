@@ -1,6 +1,6 @@
 /**
- * All rooms of this instance: one entry for each video that somebody watches or watched just now. Here they are
- * looked up, counted, ticked and stopped; what happens to one of them is in its entry.
+ * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
+ * looked up, counted, ticked and stopped; `entry.ts` has the life of each one.
  */
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -10,23 +10,32 @@ import { Entry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
 
-/** Most time between two looks at viewers that may have stalled. */
+/** The maximum interval of the checks for stalled viewers. */
 const TICK_MS = 1000;
-/** What a caller is told to wait where the limit of rooms or viewers is reached. */
+/** The `Retry-After` when the maximum number of rooms or viewers is reached. */
 const CAPACITY_RETRY_MS = 30_000;
-/** A list of rooms holds no more. */
+/** The maximum length of a list of rooms. */
 const MAX_LISTED = 1000;
-/** A stop waits this long for polls in hand, for the store to take what they bring, and spreads the ends of streams. */
+/**
+ * The time limits of a stop: for the current polls, for giving the rooms back, and the spread of the ends of
+ * streams.
+ */
 const WIND_DOWN_MS = 2000;
 const GIVE_BACK_MS = 1500;
 const END_SPREAD_MS = 1500;
-/** Between two looks for rooms that another instance should read, and between two tries for rooms that nobody reads. */
+/**
+ * The interval of checks for rooms that another instance should read, and the wait before adoption is tried
+ * again.
+ */
 const HAND_ON_MS = 1000;
 const ADOPT_RETRY_MS = 1000;
-/** Who wants a room that is handed on takes it within so long; where nobody does, none is handed on for the load's sake for a while. */
+/**
+ * A room that was handed on because of the load counts as taken after this time. If it comes back within it,
+ * no other room is handed on because of the load for `IN_VAIN_MS`.
+ */
 const TAKEN_MS = 10_000;
 const IN_VAIN_MS = 30_000;
-/** An instance that cannot read a room for so long leaves it to another one that has viewers of it. */
+/** An instance that cannot read a room for this long hands it on to an instance with viewers of it. */
 const OUT_MS = 10_000;
 
 type RoomsSettings = EntryParts["settings"] & {
@@ -41,13 +50,16 @@ export interface RoomsParts extends EntryParts {
 export class Rooms {
   readonly #parts: RoomsParts;
   readonly #entries = new Map<string, Entry>();
-  /** Rooms that nobody enters any more, but that still have viewers to serve. */
+  /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
   readonly #stopped = new AbortController();
   #isDraining = false;
-  /** When each room was handed on for the load's sake, as far as it may yet come back, on the monotonic clock. */
+  /**
+   * When each room was handed on because of the load, on the monotonic clock; only rooms that may still come
+   * back.
+   */
   readonly #handedOn = new Map<string, number>();
-  /** Until when none is. */
+  /** Until this time, on the monotonic clock, no room is handed on because of the load. */
   #keepsUntil = 0;
   readonly #host: EntryHost = {
     assertPlace: (videoId) => this.#assertPlace(videoId),
@@ -72,8 +84,9 @@ export class Rooms {
   }
 
   /**
-   * Takes a viewer into the room of a video, which is opened if there is none. Rejects with `RelayError` (CAPACITY,
-   * STORE_UNAVAILABLE, or what a bootstrap finds), `UpstreamError`, or the signal's reason if the viewer leaves.
+   * Takes a viewer into the room of a video, and opens the room if necessary. Rejects with `RelayError`
+   * (CAPACITY, STORE_UNAVAILABLE, or the outcome of a bootstrap), `UpstreamError`, or the signal's reason if
+   * the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#stopped.signal.aborted) throw stopping();
@@ -89,7 +102,7 @@ export class Rooms {
     }
   }
 
-  /** Why this instance should not be sent new viewers; empty when it should. */
+  /** The reasons why this instance should get no new viewers; empty if it should. */
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#isDraining || this.#stopped.signal.aborted) reasons.push("the service is stopping");
@@ -97,7 +110,10 @@ export class Rooms {
     return reasons;
   }
 
-  /** What is stored, the last read first, with what is open here. Rejects with `RelayError` STORE_UNAVAILABLE. */
+  /**
+   * The stored rooms, those read most recently first, with their state on this instance. Rejects with
+   * `RelayError` STORE_UNAVAILABLE.
+   */
   async list(): Promise<ListedRoom[]> {
     const summaries = await this.#parts.store.listRooms(MAX_LISTED).catch((error) => {
       throw error instanceof StoreError ? storeUnavailable(error) : error;
@@ -109,22 +125,26 @@ export class Rooms {
     });
   }
 
-  /** Stays unready for that long before a stop, so that a load balancer sends new viewers elsewhere; who comes is served. */
+  /**
+   * Reports the instance as unready for `ms` before a stop, so that a load balancer sends new viewers
+   * elsewhere. Viewers that still come are served.
+   */
   async drain(ms: number): Promise<void> {
     this.#isDraining = true;
     await this.#parts.clock.sleep(ms);
   }
 
   /**
-   * Ends everything within a few seconds: what polls bring is made durable first, then streams end, spread so that
-   * their readers do not come back as one wave. Rooms stay open in the store and go on after a restart.
+   * Ends everything within a few seconds. First makes the current polls durable, then ends the streams,
+   * spread over time so that their viewers do not reconnect all at once. Rooms stay open in the store, and
+   * continue after a restart.
    */
   async stop(): Promise<void> {
     this.#stopped.abort();
     const entries = [...this.#entries.values()];
     using limit = new Deadline(this.#parts.clock, WIND_DOWN_MS + GIVE_BACK_MS);
     const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
-    await unlessAborted(Promise.all(ends), limit.signal).catch(() => {}); // what is not given back runs out
+    await unlessAborted(Promise.all(ends), limit.signal).catch(() => {}); // other holds expire
     const viewers = [...this.#openRooms(), ...this.#retired].flatMap((room) => [...room.viewers]);
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
@@ -137,7 +157,7 @@ export class Rooms {
     for (const room of this.#retired) room.close();
   }
 
-  /** Takes up rooms that nobody reads while their viewers are between two connections. */
+  /** Adopts rooms without an owner, whose viewers may be between two connections. */
   async #adopt(): Promise<void> {
     const { clock, egresses, settings, store } = this.#parts;
     const { signal } = this.#stopped;
@@ -157,7 +177,10 @@ export class Rooms {
     }
   }
 
-  /** Hands rooms on that other instances have viewers of: those that cannot be read from here, and one at a time where they are too many. */
+  /**
+   * Hands rooms on to other instances that have viewers of them: all that this instance cannot reach, and one
+   * at a time if it reads too many.
+   */
   async #handOn(): Promise<void> {
     const { clock, egresses } = this.#parts;
     const { signal } = this.#stopped;
@@ -172,12 +195,15 @@ export class Rooms {
         if (tooMany !== undefined) wanted.push(tooMany);
         await Promise.all(wanted.map((videoId) => this.#entries.get(videoId)?.handOn()));
       } catch (error) {
-        if (!isUnavailable(error)) throw error; // one that is was reported, and comes again
+        if (!isUnavailable(error)) throw error; // already reported; the next round tries again
       }
     }
   }
 
-  /** One of too many rooms; none after one came back: who wants them may be gone, or out of the upstream's reach. */
+  /**
+   * A room to hand on because this instance reads too many. After one came back, none for a while: the
+   * instance that wanted it may be gone, or unable to reach the upstream.
+   */
   async #oneTooMany(): Promise<string | undefined> {
     const { clock, store } = this.#parts;
     const now = clock.monotonic();
@@ -192,7 +218,7 @@ export class Rooms {
     return tooMany;
   }
 
-  /** Whether it was handed on so lately that others have it to themselves. */
+  /** Whether the room was handed on so recently that it is left to the other instances. */
   #isLeftToOthers(videoId: string): boolean {
     const at = this.#handedOn.get(videoId) ?? Number.NEGATIVE_INFINITY;
     return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
