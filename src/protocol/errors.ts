@@ -33,7 +33,7 @@ export interface ErrorBody {
 }
 
 /**
- * A failure that is reported to the caller. Its message says what is wrong and what to do, and never contains
+ * A failure that is reported to the caller. Its message names the cause and the remedy, and never contains
  * a credential, a token or a stack.
  */
 export class RelayError extends Error {

@@ -74,7 +74,7 @@ export async function enterArchive(
   throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});
 }
 
-/** Whether there certainly is no chat. An error with a cause may come from a wall, so viewers must retry. */
+/** Whether the video certainly has no chat. An error with a cause may come from a wall: viewers retry. */
 export function isOver(error: unknown): error is RelayError {
   return error instanceof RelayError && error.code === "NO_LIVE_CHAT" && error.cause === undefined;
 }
