@@ -1,6 +1,6 @@
 /**
- * What a deletion does to what is stored where `RELAY_DELETED` is `blank`: the messages that it is about keep cursor,
- * id, type and times, and nothing of what somebody said, paid or is.
+ * Removes deleted content from the store if `RELAY_DELETED` is `blank`. The messages that a deletion targets
+ * keep cursor, id, type and times; their text, amount and author are removed.
  */
 import type { Clock } from "../clock.ts";
 import { omitUndefined } from "../json.ts";
@@ -9,34 +9,34 @@ import type { Message } from "../protocol/message.ts";
 import type { MessageSearch } from "./port.ts";
 import { decodeMessage, type EncodedMessage, encodeMessage, type StoredMessage } from "./stored-message.ts";
 
-/** What a deletion is about: one message, or all that an author has said before it. */
+/** The target of a deletion: one message, or all earlier messages of an author. */
 type Target = { messageId: string } | { authorId: string };
 
-/** What an append writes: of what was read, and in place of what the room holds. */
+/** The input of an append: the new messages, and the new versions of stored messages. */
 interface Blanked {
   messages: readonly Message[];
   overwriting: readonly EncodedMessage[];
 }
 
-/** The ids of which `blankDeleted` must know whether the room holds them. */
+/** The ids that `blankDeleted` looks up in the store. */
 export function deletionIds(messages: readonly Message[]): string[] {
   return messages.flatMap((message) =>
     targetOf(message) ? [message.id] : namesOf(message).map((id) => `deleted:${id}`),
   );
 }
 
-/** The place of what the room holds already. */
+/** The place of all stored messages: before those of the batch. */
 const BEFORE_ALL = -1;
-/** How many searches of the store are under way at once: an answer can hold thousands of deletions. */
+/** The maximum number of concurrent searches of the store; an answer can contain thousands of deletions. */
 const SEARCHES_AT_ONCE = 100;
 
-/** What many deletions are about, asked of each message once. */
+/** The targets of many deletions, so that each message is checked only once. */
 export class Deletions {
   readonly #messageIds = new Set<string>();
-  /** By author the place of the last deletion of all that they have said. */
+  /** By author: the place of the last deletion of all their messages. */
   readonly #authors = new Map<string, number>();
 
-  /** Places are numbers that grow in the order of the messages. */
+  /** A place is a number that grows in the order of the messages. */
   add(target: Target, place: number): void {
     if ("messageId" in target) this.#messageIds.add(target.messageId);
     else this.#authors.set(target.authorId, Math.max(place, this.#authors.get(target.authorId) ?? place));
@@ -46,7 +46,10 @@ export class Deletions {
     return this.#messageIds.size === 0 && this.#authors.size === 0;
   }
 
-  /** Whether they are about a message, which is no deletion. One message is deleted for good, wherever its deletion stands. */
+  /**
+   * Whether a deletion targets the message, which must not be a deletion itself. The deletion of one message
+   * applies wherever it is; the deletion of an author applies to earlier messages only.
+   */
   areAbout(message: Pick<Message, "id" | "details">, place: number): boolean {
     if (namesOf(message).some((id) => this.#messageIds.has(id))) return true;
     const { authorId }: Details = message.details;
@@ -54,7 +57,7 @@ export class Deletions {
     return last !== undefined && last > place;
   }
 
-  /** Where the room holds what they are about, beside other messages. */
+  /** The searches that find the stored targets; they also find other messages. */
   *searches(): Iterable<MessageSearch> {
     for (const authorId of this.#authors.keys()) yield { authorId };
     for (const messageId of this.#messageIds) {
@@ -66,8 +69,8 @@ export class Deletions {
 }
 
 /**
- * The messages without what deletions are about, among themselves and in the room. A deletion that the room holds is
- * only read again: what an author has said since stays. `find` searches the room; others run between its searches.
+ * Blanks the targets of deletions, both in the batch and in the store. A stored deletion that is read again
+ * deletes nothing more of its author. `find` searches the store; other work runs between its searches.
  */
 export async function blankDeleted(
   messages: readonly Message[],
@@ -101,19 +104,19 @@ export async function blankDeleted(
   };
 }
 
-/** What a stored message deletes; undefined where it is no deletion. */
+/** The target of a stored message; undefined if it is not a deletion. */
 export function storedTarget(message: StoredMessage): Target | undefined {
   return /^(author_)?deleted:/.test(message.id) ? targetOf(decodeMessage(message)) : undefined;
 }
 
-/** The stored message as it is after the deletions, whose places are cursors. */
+/** The stored message after these deletions, whose places are cursors. */
 export function afterDeletions(stored: StoredMessage, deletions: Deletions): StoredMessage {
   const message = decodeMessage(stored);
   const isDeleted = !targetOf(message) && deletions.areAbout(message, stored.cursor);
   return isDeleted ? { ...encodeMessage(blank(message)), cursor: stored.cursor } : stored;
 }
 
-/** Whether nothing is left of the message: what comes to replace it is not to be shown either. */
+/** Whether the message was blanked, so that its replacement must not be shown either. */
 export function isBlank({ author, message, amount, parts }: Omit<Message, "details">): boolean {
   return author === "" && message === "" && amount === "" && parts.length === 0;
 }
@@ -124,13 +127,16 @@ function targetOf(message: Message): Target | undefined {
   return undefined;
 }
 
-/** The message's id, and that of the one which it replaces, pins or goes on with: deleted is what says the same. */
+/**
+ * The message's id, and the id of the message that it replaces, pins or continues: all of them have the same
+ * content.
+ */
 function namesOf({ id, details }: Pick<Message, "id" | "details">): string[] {
   const { target }: Details = details;
   return target?.messageId === undefined ? [id] : [id, target.messageId];
 }
 
-/** Of the details stay times and targets, and empty ones where the type needs them. */
+/** Keeps times and targets, and empty details if the type requires them. */
 function blank({ type, id, timestamp, details }: Message): Message {
   const { publishedAt, offsetMs, target, upstreamKind, sticker, jewels }: Details = details;
   const left = { publishedAt, offsetMs, target, upstreamKind };
@@ -141,5 +147,5 @@ function blank({ type, id, timestamp, details }: Message): Message {
       sticker: sticker && { label: "" },
       jewels: jewels && { gift: "" },
     }),
-  } as unknown as Message; // the details are of its type, which the compiler cannot follow
+  } as unknown as Message; // the details match the type, but the compiler cannot infer it
 }

@@ -1,15 +1,15 @@
 /**
- * The fence: who may write to a room. One rule and one wording for every store, so that an owner that was
- * overtaken is refused alike everywhere, before anything of its write has happened.
+ * The fence decides who may write to a room, with one rule and one wording for every store. It refuses a
+ * former owner before any part of its write happens.
  */
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 
-/** What the fence looks at. */
+/** The fields that the fence checks. */
 type Guarded = Pick<Claim, "epoch"> & Pick<RoomRecord, "head">;
 
 /**
- * Passes if `claim` is the room's newest one, and its head is where the writer believes it to be. Throws `StoreError`
- * "fenced" otherwise.
+ * Asserts that `claim` has the room's epoch, and that its head is the one that the writer expects. Throws
+ * `StoreError` "fenced" otherwise.
  */
 export function assertOwner<R extends Guarded>(
   room: R | undefined,

@@ -1,7 +1,7 @@
 /**
- * Following a room, once for every store. A follower reads pages from the store until it has come as far as the room is
- * known to reach; one that waits for the next batch is handed it by the commit itself. So a follower gets consecutive
- * cursors, whatever it missed, and holds one page at most.
+ * Follows rooms, in the same way for every store. A follower reads pages from the store until it has reached
+ * the room's known head. A follower that is up to date gets each new batch directly from the commit. So it
+ * gets consecutive cursors after any delay, and holds at most one page.
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
@@ -9,12 +9,12 @@ import { retry } from "../retry.ts";
 import { isUnavailable, type RoomRecord, type Store } from "./port.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
-/** Messages read from the store at once. */
+/** The maximum number of messages per read. */
 const PAGE_MESSAGES = 500;
 
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
-/** What a follower reads from. */
+/** The part of the store that a follower reads. */
 type Log = Pick<Store, "read" | "getRoom">;
 
 /** The followers of all rooms of one store. */
@@ -27,19 +27,19 @@ export class Followers {
     this.#clock = clock;
   }
 
-  /** To be called in the order of the commits, with what each has added. */
+  /** Call it in the order of the commits, with the messages that each has added. */
   added(videoId: string, batch: StoredMessage[]): void {
     if (batch.length > 0) this.#each(videoId, (follower) => follower.offer(batch));
   }
 
-  /** To be called when a room is known to reach up to that cursor, by whoever's commit. */
+  /** Call it when the room is known to reach this cursor, through a commit of any instance. */
   advanced(videoId: string, head: number): void {
     this.#each(videoId, (follower) => {
       follower.known = Math.max(follower.known, head);
     });
   }
 
-  /** To be called when a room has been finished, with its head. */
+  /** Call it when a room was finished, with its head. */
   finished(videoId: string, head: number, end: RoomEnd): void {
     this.#each(videoId, (follower) => follower.finish(head, end));
   }
@@ -53,14 +53,17 @@ export class Followers {
     return this.#byRoom.has(videoId);
   }
 
-  /** To be called when a room is no longer what its followers have read: their iterations reject. */
+  /**
+   * Call it when a room's rows no longer match the messages that its followers have read. Their iterations
+   * reject.
+   */
   lose(videoId: string, error: Error): void {
     this.#each(videoId, (follower) => {
       follower.failure = error;
     });
   }
 
-  /** To be called when the outcome of a write is unknown: the followers look for themselves. */
+  /** Call it when the outcome of a write is unknown. The followers then read the store. */
   resync(videoId: string): void {
     this.advanced(videoId, Number.POSITIVE_INFINITY);
   }
@@ -105,10 +108,10 @@ export class Followers {
     }
   }
 
-  /** The next page for a follower; empty where there is none. */
+  /** The next page for a follower; empty if there is none. */
   async #page(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[]> {
     const { videoId, position, known } = follower;
-    follower.known = position; // what is committed while the read is under way must not be missed
+    follower.known = position; // a commit during the read must not be missed
     const read = async () => {
       const limit = Math.min(PAGE_MESSAGES, follower.lastCursor - position);
       const batch = await log.read(videoId, position, limit);
@@ -138,17 +141,17 @@ export class Followers {
   }
 }
 
-/** One iteration, and where it stands. */
+/** One iteration and its position. */
 class Follower {
   readonly videoId: string;
-  /** Cursor of the last message that the consumer was given. */
+  /** The cursor of the last message that the consumer got. */
   position: number;
-  /** The cursor up to which the room is known to reach; infinite where the store has to be asked. */
+  /** The cursor that the room is known to reach; infinite if only the store can say. */
   known = Number.POSITIVE_INFINITY;
   failure: Error | undefined;
   #handed: StoredMessage[] | undefined;
   #finished: { head: number; end: RoomEnd } | undefined;
-  /** Undefined while it does not wait. */
+  /** Undefined while the follower does not wait. */
   #wake: (() => void) | undefined;
 
   constructor(videoId: string, after: number) {
@@ -156,12 +159,12 @@ class Follower {
     this.position = after;
   }
 
-  /** The last cursor before the room's end; infinite while that is not known. */
+  /** The last cursor before the room's end; infinite while it is unknown. */
   get lastCursor(): number {
     return this.#finished?.head ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The room's end, once all before it was given out: also where the room was claimed again meanwhile. */
+  /** The room's end, once all messages before it were yielded, even if the room has another owner by then. */
   get end(): RoomEnd | undefined {
     return this.position >= this.lastCursor ? this.#finished?.end : undefined;
   }
@@ -171,7 +174,7 @@ class Follower {
     this.known = Math.max(this.known, batch.at(-1)?.cursor ?? 0);
   }
 
-  /** The batch that was handed over and is not given out yet. */
+  /** Takes the batch that a commit has handed over. */
   take(): StoredMessage[] | undefined {
     const handed = this.#handed;
     this.#handed = undefined;
@@ -183,7 +186,7 @@ class Follower {
     this.known = Math.max(this.known, head);
   }
 
-  /** The store held nothing after `position`; `room` was read after that. */
+  /** The store had nothing after `position`; `room` was read later. */
   foundNothing(room: RoomRecord | undefined): void {
     const { floor, head, end } = room ?? { floor: 0, head: 0, end: null };
     if (this.position < floor) throw this.#gap(floor + 1);
@@ -191,7 +194,10 @@ class Follower {
     if (end && head <= this.position) this.#finished = { head, end };
   }
 
-  /** Moves on by a batch that is about to be given out. Throws where that would skip or repeat a message. */
+  /**
+   * Advances the position by a batch that is about to be yielded. Throws if that would skip or repeat a
+   * message.
+   */
   advance(batch: readonly StoredMessage[]): void {
     for (const { cursor } of batch) {
       if (cursor !== this.position + 1) throw this.#gap(cursor);
@@ -199,7 +205,7 @@ class Follower {
     }
   }
 
-  /** Resolves at the next change; to be called in the turn that found nothing to do. */
+  /** Resolves at the next change. Call it in the same turn of the event loop that found no work. */
   woken(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;

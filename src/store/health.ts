@@ -1,24 +1,30 @@
 /**
- * Whether the store works, as its operations show: each is reported here, once. All rooms meet the same failure, so one
- * line tells of it: when it begins, once a minute while it lasts, and when the store works again.
+ * The state of the store, derived from its operations, which all report here. All rooms meet the same
+ * failure, so one line describes it: when it begins, once a minute while it lasts, and when it is over.
  */
 import type { Clock } from "../clock.ts";
 import type { StoreOperation } from "../telemetry/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable } from "./port.ts";
 
-/** From one error line to the next: also where the store fails and works by turns, as at the edge of a full disk. */
+/**
+ * The minimum interval between two error lines, also if the store fails and works by turns, as on a nearly
+ * full disk.
+ */
 const REMIND_MS = 60_000;
-/** Whoever needs a read that failed tries again sooner than this: after it, nobody needs it any more. */
+/** A reader retries a failed read sooner than this. Later, no reader needs it any more. */
 const READ_RETRIED_MS = 10_000;
 
-/** They succeed only if the store takes writes: that ends an outage. Any other success speaks for its own kind. */
+/**
+ * Operations that succeed only if the store accepts writes; their success ends an outage. Any other success
+ * proves only its own operation.
+ */
 const PROOFS: ReadonlySet<StoreOperation> = new Set<StoreOperation>(["append", "finish", "probeWrite"]);
 
 export class StoreHealth {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  /** The operations that failed and have not succeeded since, with the time of the last failure. */
+  /** The operations that failed and have not succeeded since, with the time of their last failure. */
   readonly #failing = new Map<StoreOperation, number>();
   readonly #blockedRooms = new Set<string>();
   #beganAt = 0;
@@ -29,12 +35,12 @@ export class StoreHealth {
     this.#telemetry = telemetry;
   }
 
-  /** Whether no operation has failed without a success since. */
+  /** Whether every operation that failed has succeeded since. */
   get isAvailable(): boolean {
     return this.#failing.size === 0;
   }
 
-  /** Whether the store refuses what some room has to write. */
+  /** Whether the store refuses a write of some room. */
   get isBlocked(): boolean {
     return this.#blockedRooms.size > 0;
   }
@@ -44,7 +50,10 @@ export class StoreHealth {
     else this.#blockedRooms.delete(videoId);
   }
 
-  /** The operation's outcome. One that is fenced was answered by a store that works: neither a failure nor a success. */
+  /**
+   * Reports the operation's outcome, and passes it on. A fenced write is neither a failure nor a success: a
+   * working store has refused it.
+   */
   async report<T>(operation: StoreOperation, outcome: Promise<T>): Promise<T> {
     const beganAt = this.#clock.monotonic();
     try {
@@ -61,7 +70,7 @@ export class StoreHealth {
     }
   }
 
-  /** An operation failed; `why` says what to do where that is known. */
+  /** Records a failed operation. `why` says what to do if that is known. */
   failed(operation: StoreOperation, why: string): void {
     const now = this.#clock.monotonic();
     if (this.isAvailable) this.#beganAt = now;
@@ -71,7 +80,7 @@ export class StoreHealth {
     this.#telemetry.storeOutage(operation, why, now - this.#beganAt);
   }
 
-  /** The store is lost for good: that is the last line about it. */
+  /** Reports that the store is lost for good: its last line. */
   lose(why: string): void {
     this.#reportedAt = Number.POSITIVE_INFINITY;
     this.#telemetry.storeLost(why);
@@ -87,7 +96,10 @@ export class StoreHealth {
     }
   }
 
-  /** A write does not show that history can be read: a read that is still tried for has to succeed itself. */
+  /**
+   * A successful write does not prove that history can be read: a read that is still retried must succeed
+   * itself.
+   */
   #endOutageOfWrites(): void {
     const readFailedAt = this.#failing.get("read") ?? Number.NEGATIVE_INFINITY;
     this.#failing.clear();

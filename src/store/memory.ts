@@ -1,6 +1,6 @@
 /**
- * The store without a disk: the same contract for as long as the process lives. For trying things out, and
- * for tests; what is "durable" here is what a commit would have kept.
+ * The store without a disk, for trials and tests. It meets the same contract as long as the process lives, and
+ * keeps in memory what another store keeps on its disk.
  */
 import type { Clock } from "../clock.ts";
 import { dig, parseJson } from "../json.ts";
@@ -20,21 +20,24 @@ interface HeldRoom extends Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
   /** `messages[0]` has the cursor `floor + 1`. */
   messages: StoredMessage[];
   byId: Map<string, StoredMessage>;
-  /** The ids in order, for searches by their beginning; absent where messages have come or gone since the last one. */
+  /** The ids in order, for prefix searches; undefined after messages were added or deleted. */
   sortedIds?: string[] | undefined;
-  /** How many of the messages are of type `gap`. */
+  /** The number of `gap` messages. */
   gaps: number;
-  /** The append of the oldest message that is held, and the newest of all; undefined where none is held, or ever was. */
+  /**
+   * The append of the oldest stored message, and the last append of all; undefined if no message is stored,
+   * or none ever was.
+   */
   first: Arrival | undefined;
   last: Arrival | undefined;
 }
 
-/** One append: when it was, and how many messages its room had ever been given by then. */
+/** One append: its time, and the number of messages that its room had got by then. */
 interface Arrival {
   room: HeldRoom;
   messageCount: number;
   at: number;
-  /** The next one of its room. */
+  /** The next append to the same room. */
   next: Arrival | undefined;
 }
 
@@ -47,10 +50,10 @@ export class MemoryStore implements StoreEngine {
   readonly lost = new Promise<never>(() => {});
   readonly #clock: Clock;
   readonly #rooms = new Map<string, HeldRoom>();
-  /** In the order of their commits, all rooms together: what pruning takes from. */
+  /** The appends to all rooms, in the order of their commits; pruning takes from the start. */
   readonly #arrivals: Arrival[] = [];
   #closed = false;
-  /** Characters of all messages: the greater part of what is held. */
+  /** The characters of all messages, which take up most of the memory. */
   #size = 0;
 
   constructor(clock: Clock) {
@@ -210,7 +213,10 @@ export class MemoryStore implements StoreEngine {
     this.followers.close();
   }
 
-  /** A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room that was pruned. */
+  /**
+   * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
+   * room.
+   */
   async #take(videoId: string): Promise<TakenRoom> {
     this.#assertOpen();
     const room = this.#rooms.get(videoId);
@@ -254,7 +260,10 @@ export class MemoryStore implements StoreEngine {
     return { videoId, base, floor, head, checkpoint, readAgoMs: now - readAt, end, endedAgoMs };
   }
 
-  /** How many of the arrivals are old: up to the last one stored before, of those in front of the first to stay. */
+  /**
+   * The number of old arrivals: up to the last one stored before `before`, among those before the first one
+   * to keep.
+   */
   #oldArrivals(before: number): number {
     const now = this.#clock.now();
     const firstToStay = this.#arrivals.findIndex(({ at }) => at >= before && at <= now);
@@ -262,14 +271,14 @@ export class MemoryStore implements StoreEngine {
     return passed.findLastIndex(({ at }) => at < before) + 1;
   }
 
-  /** The longest finished first. */
+  /** The rooms finished before a time, the earliest first. */
   #finishedBefore(before: number): HeldRoom[] {
     const endOf = ({ endedAt }: HeldRoom) => endedAt ?? Number.POSITIVE_INFINITY;
     const finished = [...this.#rooms.values()].filter((room) => endOf(room) < before);
     return finished.sort((one, other) => endOf(one) - endOf(other));
   }
 
-  /** Deletes a room's oldest messages, as many as there are up to the limit. Returns their number. */
+  /** Deletes a room's oldest messages, at most `limit`. Returns their number. */
   #deleteOldest(room: HeldRoom, limit: number): number {
     const gone = room.messages.splice(0, limit);
     room.sortedIds = undefined;
@@ -288,7 +297,10 @@ export class MemoryStore implements StoreEngine {
   }
 }
 
-/** Of what is kept up to date with each write: anybody may ask for a list, and messages are many. */
+/**
+ * A summary from counters that each write updates, because a list can be requested at any time, and messages
+ * are many.
+ */
 function toSummary(
   { videoId, floor, head, end, readAt, gaps, first, last }: HeldRoom,
   now: number,
@@ -301,7 +313,7 @@ function countGaps(messages: readonly EncodedMessage[]): number {
   return messages.reduce((count, { id }) => count + (id.startsWith("gap:") ? 1 : 0), 0);
 }
 
-/** The room's ids that begin with `prefix`. */
+/** The room's ids with this prefix. */
 function idsFrom(room: HeldRoom, prefix: string): string[] {
   room.sortedIds ??= [...room.byId.keys()].sort();
   const ids = room.sortedIds;

@@ -1,7 +1,8 @@
 /**
- * All that one store holds, put into another one, with its cursors. The new store says of itself that it is not whole
- * until it is, so that no service starts on it; a run that was killed goes on where it was. It is whole only once both
- * were compared: what a service has changed meanwhile stops it.
+ * Copies all rooms and messages of one store into another one, with their cursors. A marker keeps services
+ * off the new store until the copy is complete; a run that was killed continues where it stopped. The copy is
+ * complete only if both stores are equal at its end, so a service that changes one of them meanwhile makes it
+ * fail.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../clock.ts";
@@ -12,50 +13,59 @@ const ROOMS_AT_ONCE = 200;
 const MESSAGES_AT_ONCE = 1000;
 const PROGRESS_MS = 1000;
 
-/** A room, with when it was last read and when it ended, in wall milliseconds. */
+/** A room, with the times of its last read and of its end in wall milliseconds. */
 export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
   checkpointAt: number;
   endedAt: number | null;
 }
 
-/** A message with its place in the order of all commits, and when it was stored, in wall milliseconds. */
+/**
+ * A message with its place in the order of all commits, and the wall time in milliseconds at which it was
+ * stored.
+ */
 export interface MovedMessage extends StoredMessage {
   seq: number;
   videoId: string;
   at: number;
 }
 
-/** One end of a migration, which has the store to itself. All reject with `StoreError` "unavailable". */
+/**
+ * One end of a migration, with exclusive access to its store. All methods reject with `StoreError`
+ * "unavailable".
+ */
 export interface MigrationEnd {
-  /** As lines name it: without a password. */
+  /** The store's name in log lines, without a password. */
   readonly place: string;
-  /** At most `limit` rooms after a video id, in the order of their bytes. */
+  /** At most `limit` rooms after a video id, in byte order. */
   rooms(after: string, limit: number): Promise<MovedRoom[]>;
   /** At most `limit` messages after `seq`, in the order of their commits. */
   messages(seq: number, limit: number): Promise<MovedMessage[]>;
   countMessages(): Promise<number>;
-  /** Up to which `seq` of the other end this one was filled; undefined where it is no half of a migration. */
+  /** The `seq` of the other end up to which this one was filled; undefined if no migration was begun. */
   filledTo(): Promise<number | undefined>;
-  /** From now on it is one. Rejects where it holds a room already. */
+  /** Sets the marker of an incomplete copy. Rejects if the store has rooms already. */
   begin(): Promise<void>;
-  /** Writes the rooms as they are given, whatever it held of them. */
+  /** Writes these rooms, and overwrites rooms with the same video id. */
   putRooms(rooms: readonly MovedRoom[]): Promise<void>;
-  /** Adds them in this order, in one commit with how far this one is filled: to the `seq` of the last. */
+  /** Adds the messages in this order, and records the last `seq` in the same commit. */
   putMessages(messages: readonly MovedMessage[]): Promise<void>;
-  /** A room that has not all the messages between its floor and its head. */
+  /** A room that lacks messages between its floor and its head. */
   incompleteRoom(): Promise<string | undefined>;
-  /** It is whole: a service may use it. */
+  /** Removes the marker, so that a service may use the store. */
   finish(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface MigrationProgress {
   messages: number;
-  /** Of how many. */
+  /** The number of all messages to copy. */
   total: number;
 }
 
-/** Rejects with `StoreError` whose message is one line that says what to do. Progress comes once a second. */
+/**
+ * Copies the store. Rejects with `StoreError`, whose message is one line that says what to do. Reports the
+ * progress once a second.
+ */
 export async function migrate(
   from: MigrationEnd,
   to: MigrationEnd,
@@ -116,7 +126,7 @@ async function* allRooms(end: MigrationEnd): AsyncGenerator<MovedRoom> {
   for await (const page of roomPages(end)) yield* page;
 }
 
-/** The first room of the one end that the other one does not hold so, or not at all. */
+/** The first room of `one` that `other` lacks, or that differs there. */
 async function firstOdd(
   one: MigrationEnd,
   other: MigrationEnd,

@@ -1,6 +1,6 @@
 /**
- * The store as everyone uses it: an engine whose every operation is reported to the store's health. Followers read
- * through it too, so an instance that only follows sees its store fail.
+ * The store that the service uses: an engine whose operations all report to the store's health. Followers
+ * read through it too, so an instance that only follows notices a failing store.
  */
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
@@ -12,22 +12,27 @@ import { StoreHealth } from "./health.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Restoration, Retention, Store, StoreError } from "./port.ts";
 
-/** How long readiness waits for the write probe: SQLite takes ten seconds to find some failures. */
+/** How long readiness waits for the write probe. SQLite takes ten seconds to detect some failures. */
 const PROBE_LIMIT_MS = 2000;
 
-/** What a store implements: all of the port but following, for which it reports its commits to `followers`. */
+/**
+ * The interface that each store implements: the port without `follow`; the engine reports its commits to
+ * `followers` instead.
+ */
 export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {
   readonly followers: Followers;
   readonly ownership: Ownership;
-  /** The pace of an egress that instances share by its name; absent where one instance has the store to itself. */
+  /**
+   * The pace of an egress that instances share by its name; undefined if only one instance uses the store.
+   */
   paceOf?(egress: string): SharedPace;
-  /** Free space where the store lies; absent where it has no disk of its own. */
+  /** The free space on the store's disk, in bytes; undefined if it has none of its own. */
   freeBytes?(): Promise<number>;
-  /** Resolves if the store is lost for good, to an error whose message is one line that says what to do. */
+  /** Resolves if the store is lost for good. The error's message is one line that says what to do. */
   readonly lost: Promise<StoreError>;
 }
 
-/** What is reported, each operation under its own name. */
+/** The reported operations, each under its own name. */
 const OPERATIONS = [
   "append",
   "finish",
@@ -45,9 +50,12 @@ const OWNERSHIP_OPERATIONS = ["take", "watchedForMs", "wantedElsewhere", "oneToo
 export interface ObservedStore extends Store, Retention, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;
-  /** As of the engine. The process has to stop: what it reads from now on it cannot store. */
+  /** As in the engine. The process must stop, because the store can no longer keep messages. */
   readonly lost: Promise<StoreError>;
-  /** Whether new viewers can be served. A full disk may have room for a probe and none for messages: both must do. */
+  /**
+   * Whether the instance can serve new viewers. A full disk may have space for a probe and none for messages,
+   * so both must work.
+   */
   isReady(): Promise<boolean>;
   /** See `StoreEngine.paceOf`. */
   paceOf(egress: string): SharedPace | undefined;
@@ -85,7 +93,7 @@ export function observed(
       try {
         await unlessAborted(operations.probeWrite(), limit.signal);
       } catch {
-        // A failure was reported as any operation's is.
+        // `probeWrite` itself has already reported a failure.
         if (limit.signal.aborted) health.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
         return false;
       }
@@ -97,7 +105,7 @@ export function observed(
   };
 }
 
-/** The operations of those names, the outcome of each call reported. */
+/** These operations, with a report of each outcome. */
 function reported<T extends object, Name extends keyof T & StoreOperation>(
   of: T,
   names: readonly Name[],

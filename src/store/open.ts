@@ -1,4 +1,4 @@
-/** From the setting to a store that answers: the one place that knows which stores there are. */
+/** Opens the store that a setting names. Only this file knows all kinds of stores. */
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
@@ -18,17 +18,17 @@ import { SqliteThread } from "./sqlite/thread.ts";
 const SQLITE_URL = /^sqlite:(.+)$/s;
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
 
-/** Whether several instances can share the store of that URL. */
+/** Whether several instances can share the store at this URL. */
 export function isShared(url: string): boolean {
   return POSTGRES_URL.test(url);
 }
 
-/** A store that cannot be used as it was named: its message is one line that says what to do. */
+/** The named store cannot be used. The message is one line that says what to do. */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
 }
 
-/** What a store that several instances share needs to know beside its URL. */
+/** The settings of a store that several instances share. */
 export const SHARED_DEFAULTS: PostgresSettings = {
   leaseMs: 6000,
   graceMs: 90_000,
@@ -38,8 +38,9 @@ export const SHARED_DEFAULTS: PostgresSettings = {
 };
 
 /**
- * `sqlite:<path>` (its folder is made where it is missing), `memory:`, or `postgres://…`, whose code is loaded only
- * then. Rejects with `StoreOpenError`, and with the reason of `stopped` where that aborts while a server is waited for.
+ * Opens `sqlite:<path>` (creates its folder if necessary), `memory:`, or `postgres://…`, whose code is loaded
+ * only then. Rejects with `StoreOpenError`, or with the reason of `stopped` if that aborts while it waits for
+ * a server.
  */
 export async function openStore(
   url: string,
@@ -58,7 +59,7 @@ export async function openStore(
   }
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) {
-    const scheme = url.split(":", 1)[0]; // the rest may hold a password
+    const scheme = url.split(":", 1)[0]; // the rest may contain a password
     throw new StoreOpenError(
       `store "${scheme}:" is not known or incomplete: use sqlite:<path>, memory: or postgres://…`,
     );
@@ -82,7 +83,9 @@ function refuse(error: unknown): never {
   throw new StoreOpenError(error.message, { cause: error });
 }
 
-/** Copies the store to a file while a service writes to it. Rejects with an error whose message is one line. */
+/**
+ * Copies the store to a file while a service writes to it. Rejects with an error whose message is one line.
+ */
 export async function backupStore(url: string, target: string): Promise<void> {
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) throw new StoreOpenError("RELAY_STORE: only a sqlite: store has a file to be copied");
@@ -90,8 +93,9 @@ export async function backupStore(url: string, target: string): Promise<void> {
 }
 
 /**
- * Puts all that one store holds into another one, which is empty, or half filled by the same. Both are named as in
- * `openStore`, and neither may be in use. Rejects with an error whose message is one line without a password.
+ * Copies a store into another one, which is empty or was partly filled from the same store. Both are named as
+ * in `openStore`, and no service may use either. Rejects with an error whose message is one line without a
+ * password.
  */
 export async function migrateStore(
   from: string,
@@ -113,7 +117,7 @@ async function openMigrationEnd(url: string, role: "from" | "to"): Promise<Migra
   return await PostgresMigrationEnd.open(url, role);
 }
 
-/** Links resolved, so that one file under two names has one lock. */
+/** Resolves links, so that one file under two names has one lock. */
 function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
 }

@@ -1,59 +1,62 @@
 /**
- * Who reads a room. An instance takes a room before it reads it, holds it while it does, and gives it back; what another
- * instance holds, it can only follow. A store that one process has to itself is a cluster of one.
+ * The ownership of rooms. An instance takes a room before it reads it, holds it meanwhile, and gives it back;
+ * all other instances can only follow. A store that only one process uses is a cluster of one.
  */
 import { type Claim, isUnavailable, type RoomRecord, StoreError } from "./port.ts";
 
 export interface Ownership {
   /**
-   * Makes this instance the room's owner under a new epoch; undefined where another instance owns it. Nothing of the
-   * room changes by that: a room that has ended stays so until the first append. Rejects with `StoreError`
-   * "unavailable".
+   * Makes this instance the room's owner under a new epoch; resolves to undefined if another instance owns
+   * the room. It changes nothing else: a room that has ended stays so until the first append. Rejects with
+   * `StoreError` "unavailable".
    */
   take(videoId: string): Promise<Hold | undefined>;
 
-  /** Resolves when the owner of a followed room may be gone, so that it may be taken. Rejects with the signal's reason. */
+  /**
+   * Resolves when the owner of a followed room may be gone, so that taking it is worth a try. Rejects with
+   * the signal's reason.
+   */
   freed(videoId: string, signal: AbortSignal): Promise<void>;
 
   /**
-   * Open rooms that nobody owns and that count as watched, as they are found; after a start also those that were read
-   * within `graceMs`. Ends with the signal.
+   * Yields open rooms without an owner that count as watched; after a start also those that were read within
+   * `graceMs`. Ends with the signal.
    */
   orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly string[]>;
 
-  /** Says how many viewers this instance has in a room, those who wait for its bootstrap included. */
+  /** Reports the number of this instance's viewers in a room, including those that wait for its bootstrap. */
   setViewers(videoId: string, viewers: number): void;
 
   /**
-   * For how long a room counts as watched yet, in milliseconds, unless somebody goes on watching; 0: nobody has watched
-   * it for the grace time. Rejects with `StoreError` "unavailable".
+   * How long a room still counts as watched if no viewer is left, in milliseconds; 0 if nobody has watched it
+   * for the grace time. Rejects with `StoreError` "unavailable".
    */
   watchedForMs(videoId: string): Promise<number>;
 
-  /** Those of the rooms that another instance has viewers of. Rejects with `StoreError` "unavailable". */
+  /** Those of the rooms that have viewers at another instance. Rejects with `StoreError` "unavailable". */
   wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]>;
 
   /**
-   * A room that this instance should hand on to another one that has viewers of it and far less to do; undefined where
-   * there is none. Rejects with `StoreError` "unavailable".
+   * A room that this instance should hand on to another one, which has viewers of it and reads far fewer
+   * rooms; undefined if there is none. Rejects with `StoreError` "unavailable".
    */
   oneTooMany(): Promise<string | undefined>;
 }
 
-/** What keeps a hold, and is told when it is given back. */
+/** The part of an ownership that its holds use. */
 interface Keeper {
   /** Throws as `Hold.assertHeld`. */
   assertHeld(claim: Claim): void;
   giveBack(claim: Claim): Promise<void>;
 }
 
-/** A room that this instance owns. It is given back when it is disposed of, unless it is kept. */
+/** A room that this instance owns. Disposing of the hold gives the room back, unless `keep` was called. */
 export class Hold implements Claim, AsyncDisposable {
   readonly videoId: string;
   readonly epoch: number;
-  /** The room as it was taken; undefined where it does not exist yet: the first append makes it. */
+  /** The room as it was taken; undefined if it does not exist yet, so that the first append creates it. */
   readonly room: RoomRecord | undefined;
-  /** The cursor after which it goes on. */
+  /** The cursor after which the room continues. */
   readonly head: number;
   readonly #keeper: Keeper;
   #isKept = false;
@@ -67,19 +70,19 @@ export class Hold implements Claim, AsyncDisposable {
   }
 
   /**
-   * To be asked when an upstream call goes out. Throws `StoreError`: "fenced" once the room is no longer this instance's,
-   * "unavailable" while it cannot be proved that it still is.
+   * Call it when an upstream call starts. Throws `StoreError` "fenced" if this instance no longer owns the
+   * room, and "unavailable" if it cannot prove that it still does.
    */
   assertHeld(): void {
     this.#keeper.assertHeld(this);
   }
 
-  /** From now on it lasts beyond its scope: until `giveBack`, or the end of the room. */
+  /** Makes the hold last beyond its scope, until `giveBack` or the end of the room. */
   keep(): void {
     this.#isKept = true;
   }
 
-  /** The room is not read on by this instance. Whatever the store says to that, it is renewed no more. */
+  /** Ends the ownership by this instance. The hold is not renewed any more, even if the store fails. */
   giveBack(): Promise<void> {
     return this.#keeper.giveBack(this);
   }
@@ -89,27 +92,33 @@ export class Hold implements Claim, AsyncDisposable {
   }
 }
 
-/** A room as a store of one process gives it to its next owner. */
+/** A room that a store of one process gives to its next owner. */
 export interface TakenRoom {
   epoch: number;
   head: number;
   room: RoomRecord | undefined;
 }
 
-/** What a store of one process does for its ownership. */
+/** The operations that a store of one process provides for its ownership. */
 interface LocalRooms {
   take(videoId: string): Promise<TakenRoom>;
-  /** Open rooms that were read within the time. */
+  /** Open rooms that were read within this time. */
   unfinishedRooms(maxAgoMs: number): Promise<string[]>;
 }
 
-/** A hold lasts until the room is taken again, a write is fenced, the room is over, or the store is closed. */
+/**
+ * The ownership in a store of one process. A hold lasts until the room is taken again, a write is fenced, the
+ * room has ended, or the store is closed.
+ */
 export class LocalOwnership implements Ownership {
   readonly #rooms: LocalRooms;
-  /** Of each room that is held, the epoch. */
+  /** The epoch of each held room. */
   readonly #epochs = new Map<string, number>();
   readonly #watched = new Set<string>();
-  /** The newest epoch of a room that did not exist yet: two of one millisecond must differ. */
+  /**
+   * The newest epoch of a room that did not exist yet. Two rooms of one millisecond must get different
+   * epochs.
+   */
   #newborn = 0;
   #isClosed = false;
 
@@ -129,7 +138,7 @@ export class LocalOwnership implements Ownership {
     });
   }
 
-  /** Throws `StoreError` "fenced" where it is not the room's newest. */
+  /** Throws `StoreError` "fenced" if the claim is not the room's newest one. */
   assertHeld({ videoId, epoch }: Claim): void {
     if (this.#epochs.get(videoId) === epoch) return;
     throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
@@ -139,13 +148,13 @@ export class LocalOwnership implements Ownership {
     if (this.#epochs.get(videoId) === epoch) this.#epochs.delete(videoId);
   }
 
-  /** Ends all holds; what is written from now on the closed store refuses. */
+  /** Ends all holds. The closed store itself refuses later writes. */
   close(): void {
     this.#epochs.clear();
     this.#isClosed = true;
   }
 
-  /** A write of the owner: one that is fenced, or a hold that has ended, ends it for good. */
+  /** A write of the owner. The hold ends for good if the write is fenced, or the hold has already ended. */
   async write<T>(claim: Claim, act: () => Promise<T>): Promise<T> {
     try {
       if (!this.#isClosed) this.assertHeld(claim);
@@ -156,7 +165,7 @@ export class LocalOwnership implements Ownership {
     }
   }
 
-  /** Nobody else can own it. */
+  /** Resolves at once: no other instance can own the room. */
   async freed(): Promise<void> {}
 
   async *orphans(graceMs: number): AsyncGenerator<readonly string[]> {

@@ -1,22 +1,25 @@
 /**
- * Deletes what is older than the retention: round after round, each in steps small enough not to hold up appends.
- * A store that fails is tried again at the next round. A clock that jumped ahead is believed once it has stood for a
- * round: set right in time, it has deleted nothing.
+ * Deletes messages that are older than the retention, in rounds of steps that are small enough not to delay
+ * appends. After a failure of the store, the next round tries again. If the wall clock jumps ahead, nothing
+ * is deleted for one round, so a wrong clock that is corrected in time deletes nothing.
  */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type Retention } from "./port.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** So nothing is kept for longer than a quarter above the retention. */
+/** Messages are kept for at most a quarter longer than the retention. */
 const ROUNDS_PER_RETENTION = 4;
-/** Of a long retention an hour more or less is nothing, and a round that finds nothing to do costs nothing. */
+/** For a long retention an hour does not matter, and a round without work costs nothing. */
 export const LONGEST_ROUND_MS = 3_600_000;
-/** A retention of seconds is for trying out: it must not keep the store busy. */
+/** A retention of seconds is for trials; it must not keep the store busy. */
 export const SHORTEST_ROUND_MS = 1000;
-/** An append that meets a step waits for it: for some 15 ms. */
+/** An append that meets a step waits about 15 ms for it. */
 const STEP_ENTRIES = 1000;
-/** Between two steps, so that appends come first. Some 15,000 entries a second can still be forgotten. */
+/**
+ * The wait between two steps, so that appends come first. Up to about 15,000 entries can be deleted per
+ * second.
+ */
 const PAUSE_MS = 50;
 
 /** Runs until the signal aborts; 0 days keeps all messages. */
@@ -51,12 +54,12 @@ export async function runRetention(
       }
       telemetry.pruned(entries);
     } catch (error) {
-      if (!isUnavailable(error)) throw error; // one that is comes again, with the next round
+      if (!isUnavailable(error)) throw error; // a store that was unavailable is tried again in the next round
     }
   }
 }
 
-/** How far the wall clock is ahead of the one that never jumps. */
+/** How far the wall clock is ahead of the monotonic one, in milliseconds. */
 function wallOffsetMs(clock: Clock): number {
   return clock.now() - clock.monotonic();
 }

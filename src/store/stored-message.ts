@@ -1,13 +1,13 @@
 /**
- * A message as the log holds it. It is encoded once, when it is stored; from then on only this form moves through the
- * service.
+ * A message in the log. It is encoded once, when it is stored; from then on, the service handles only this
+ * form.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Message } from "../protocol/message.ts";
 
 /**
- * The eight fields as JSON, and the details as JSON of their own, so that
- * either form of a frame is put together without parsing anything.
+ * The eight fields and the details as separate JSON texts, so that both forms of a frame are built without
+ * parsing.
  */
 export interface EncodedMessage {
   id: string;
@@ -17,7 +17,7 @@ export interface EncodedMessage {
   details: string;
 }
 
-/** A stored message with its place in the room. */
+/** A stored message with its cursor. */
 export interface StoredMessage extends EncodedMessage {
   cursor: number;
 }
@@ -31,18 +31,21 @@ export function decodeMessage({ body, details }: EncodedMessage): Message {
   return { ...JSON.parse(body), details: JSON.parse(details) };
 }
 
-/** As a store keeps it, UTF-8 without lone surrogates: so what is handed over to followers is what is read later. */
+/**
+ * The message as a store keeps it: UTF-8 without lone surrogates. So followers get the same text as later
+ * readers.
+ */
 export function wellFormed<M extends EncodedMessage>(message: M): M {
   const { id, body, details } = message;
   return { ...message, id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
 }
 
-/** A room's row with its end, which a store holds as JSON text; null while the room is open. */
+/** A room's row with its end parsed from JSON text; null while the room is open. */
 export function withEnd<Row extends { end: string | null }>(row: Row) {
   return { ...row, end: row.end === null ? null : (JSON.parse(row.end) as RoomEnd) };
 }
 
-/** The JSON text that a reader gets: the eight fields, with `details` as a ninth when it asked for them. */
+/** The message's JSON for a viewer: the eight fields, and `details` as a ninth if the viewer requested it. */
 export function messageJson(message: EncodedMessage, withDetails: boolean): string {
   return withDetails ? `${message.body.slice(0, -1)},"details":${message.details}}` : message.body;
 }
