@@ -1,18 +1,21 @@
-/** A copy of a store file, taken while a service writes to it. */
+/** Copies a store file while a service writes to it. */
 import { existsSync, realpathSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { backup, DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
-/** All pages in one step, of one state: a copy in several begins anew whenever something is written between two. */
+/**
+ * Copies all pages in one step: SQLite restarts a copy in several steps after each write between two of them.
+ */
 const ALL_PAGES = 2 ** 31 - 1;
-/** How long to wait for another program that has locked the file. */
+/** The maximum wait for another program that has locked the file. */
 const BUSY_TIMEOUT_MS = 10_000;
 
 /**
- * Copies the store file `path` to `target`, complete up to its moment, and checks the copy; only then it takes the
- * place of a file of that name. Rejects with `StoreError` whose message is one line, and `target` is as it was.
+ * Copies the store file `path` to `target`, complete up to the moment of the copy, and checks the copy before
+ * it replaces an older `target`. Rejects with `StoreError`, whose message is one line; `target` is then
+ * unchanged.
  */
 export async function backupFile(path: string, target: string): Promise<void> {
   if (!existsSync(path)) throw refused(path, "does not exist: set RELAY_STORE or --store");
@@ -43,7 +46,7 @@ async function copy(path: string, part: string): Promise<void> {
   }
   const made = new DatabaseSync(part);
   try {
-    made.exec("pragma journal_mode = delete"); // one file, without a log beside it
+    made.exec("pragma journal_mode = delete"); // a single file, without a write-ahead log
     const { quick_check: found } = made.prepare("pragma quick_check(1)").get() ?? {};
     if (found !== "ok") throw refused(path, `is damaged: ${found}`);
   } finally {

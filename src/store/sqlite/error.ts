@@ -1,4 +1,4 @@
-/** What a failure of SQLite means to whoever runs the service: one line that names the file and what to do. */
+/** Describes a failure of SQLite for the operator: one line with the file and what to do. */
 import { StoreError } from "../port.ts";
 
 const BUSY = 5;
@@ -15,7 +15,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   26: "is not an SQLite database: move it away, or name another file",
 };
 
-/** An extended result code holds the primary one in its lowest byte. */
+/** The lowest byte of an extended result code is the primary code. */
 function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
   return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
@@ -25,7 +25,7 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
-/** The failure as the port knows it; a `StoreError` stays what it is. */
+/** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
 export function unavailable(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);

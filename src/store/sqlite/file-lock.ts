@@ -1,8 +1,8 @@
 /**
- * One process per store file: a lock beside it, held as an exclusive transaction on an empty database. The
- * system frees it when the process dies, however it dies; meanwhile the data file itself can be read and
- * backed up by other tools. The lock's file is left behind on purpose: removing it would let two processes
- * lock two files of one name.
+ * Ensures that only one process uses a store file. The lock is an exclusive transaction on an empty database
+ * next to the file. The system frees it when the process dies in any way, and other tools can read and back
+ * up the data file meanwhile. The lock's file is never deleted: otherwise two processes could lock two files
+ * of the same name.
  */
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
@@ -11,12 +11,12 @@ import { isBusy, unavailable } from "./error.ts";
 export class FileLock {
   readonly #database: DatabaseSync;
 
-  /** Takes the lock of the store file `path`. Throws `StoreError` "unavailable" where it cannot be had. */
+  /** Locks the store file `path`. Throws `StoreError` "unavailable" if that fails. */
   constructor(path: string) {
     const lockPath = `${path}-lock`;
     try {
       this.#database = new DatabaseSync(lockPath, { timeout: 0 });
-      this.#database.exec("pragma journal_mode = memory; begin exclusive"); // no second file beside it
+      this.#database.exec("pragma journal_mode = memory; begin exclusive"); // no journal file next to it
     } catch (error) {
       if (!isBusy(error)) throw unavailable(error, lockPath);
       throw new StoreError(

@@ -1,4 +1,4 @@
-/** A store file as one end of a migration. Its lock keeps every service away. */
+/** A store file as one end of a migration. Its lock keeps all services away. */
 import { existsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
@@ -35,7 +35,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
   readonly #database: DatabaseSync;
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
 
-  /** Makes the file where it is to be filled and is not there. Throws `StoreError` "unavailable". */
+  /** Creates the file if it is the target and does not exist. Throws `StoreError` "unavailable". */
   constructor(path: string, role: "from" | "to") {
     this.#path = path;
     this.place = `sqlite:${path}`;
@@ -116,7 +116,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
     });
   }
 
-  /** A transaction that fails is undone when the file is closed: nothing more is done with it. */
+  /** Does not roll a failed transaction back: nothing follows it, and closing the file does. */
   async #do<T>(act: () => T): Promise<T> {
     try {
       return act();

@@ -1,7 +1,7 @@
 /**
- * The store's work in rounds: of all that waits, first the reads, of what is committed, then the writes in one
- * transaction, so that many rooms share one fsync. A write is answered after its commit; nothing is reported that is
- * not on disk.
+ * Executes the store's operations in rounds. Each round first runs the waiting reads, on committed data, then
+ * the waiting writes in one transaction, so that many rooms share one fsync. A write is answered after its
+ * commit, so every reported write is on disk.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
@@ -20,12 +20,12 @@ type Failure = Pick<StoreError, "kind" | "message">;
 
 export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
 
-/** The open store file. */
+/** The store file, opened on demand. */
 export interface StoreFile {
   readonly path: string;
-  /** Opens the file where it is not open. Throws what SQLite throws, or `StoreError`. */
+  /** Opens the file if it is not open. Throws `StoreError`, or the errors of SQLite. */
   connect(): { database: Pick<DatabaseSync, "exec" | "isTransaction">; tables: Tables };
-  /** Gives the connection up, and with it a transaction that is still open. */
+  /** Closes the connection, and so undoes a transaction that is still open. */
   disconnect(): void;
   answer(answers: readonly OperationReply[]): void;
 }
@@ -39,7 +39,7 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
   "listRooms",
 ]);
 
-/** The maximum of either that one round takes, so that neither reads nor writes wait long for the others. */
+/** The maximum numbers of reads and writes per round, so that neither wait long for the others. */
 const ROUND_READS = 32;
 const ROUND_WRITES = 64;
 
@@ -47,7 +47,7 @@ export class Rounds {
   readonly #file: StoreFile;
   readonly #reads: OperationRequest[] = [];
   readonly #writes: OperationRequest[] = [];
-  /** Set by a failure of SQLite: the connection is given up once the round is over. */
+  /** Set by a failure of SQLite; the connection is then closed after the round. */
   #isSuspect = false;
 
   constructor(file: StoreFile) {
@@ -62,7 +62,7 @@ export class Rounds {
     for (const call of calls) (READS.has(call.op) ? this.#reads : this.#writes).push(call);
   }
 
-  /** Plays one round. */
+  /** Runs one round. */
   play(): void {
     this.#answer(this.#reads.splice(0, ROUND_READS).map((call) => this.#read(call)));
     this.#answer(this.#commit(this.#writes.splice(0, ROUND_WRITES)));
@@ -82,7 +82,10 @@ export class Rounds {
     }
   }
 
-  /** One transaction for the whole group: its answers hold once it is committed, else all have failed. */
+  /**
+   * Runs the writes in one transaction. Their answers are valid only after the commit; if that fails, all
+   * have failed.
+   */
   #commit(group: OperationRequest[]): OperationReply[] {
     if (group.length === 0) return [];
     try {
@@ -97,7 +100,7 @@ export class Rounds {
     }
   }
 
-  /** One write of a group; if it fails, the others go on. */
+  /** Runs one write of a group. If it fails, the others continue. */
   #write(
     database: Pick<DatabaseSync, "exec" | "isTransaction">,
     tables: Tables,
@@ -109,7 +112,7 @@ export class Rounds {
       database.exec("release one");
       return { id: call.id, value };
     } catch (error) {
-      if (!database.isTransaction) throw error; // SQLite itself has undone the whole group
+      if (!database.isTransaction) throw error; // SQLite itself has rolled back the whole group
       database.exec("rollback to one; release one");
       return { id: call.id, failure: this.#failure(error) };
     }

@@ -1,21 +1,24 @@
 /**
- * The store file: whose it is, how it is opened, and its schema as a list of steps. A file of another
- * program or of a newer schema is refused untouched; an older one is brought up step by step.
+ * Opens the store file, and holds its schema as a list of steps. A file of another program or of a newer
+ * schema is refused unchanged; an older one is upgraded step by step.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { HALF_FILLED, StoreError } from "../port.ts";
 
 export interface StoreOptions {
-  /** Whether messages are overwritten where they are deleted: then authors can be searched for, and nothing is left over. */
+  /**
+   * Whether deleted messages are overwritten. If so, there is an index of authors, and deleted data is
+   * overwritten with zeros.
+   */
   isBlanking: boolean;
 }
 
 export const FILE_DEFAULTS: StoreOptions = { isBlanking: false };
 
-/** Who said a message. */
+/** The author of a message. */
 export const AUTHOR_ID = "details ->> '$.authorId'";
 
-/** An index that most services do without, and zeros over what is deleted or overwritten. */
+/** An index that most services do not need, and zeros over deleted or overwritten data. */
 const BLANKING = `create index if not exists message_author on message (room, ${AUTHOR_ID});
   pragma secure_delete = on;`;
 const KEEPING = "drop index if exists message_author;";
@@ -23,16 +26,17 @@ const KEEPING = "drop index if exists message_author;";
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;
 
-/** How long a statement waits for another program that has locked the file, for example to repair it. */
+/** The maximum wait of a statement for another program that has locked the file, for example to repair it. */
 const BUSY_TIMEOUT_MS = 1000;
 
 /**
- * Step n takes a file from schema n to n + 1; a step that was released never changes.
+ * Step n takes a file from schema n to n + 1. A released step never changes.
  *
- * Messages lie in the order of their commits, all rooms together: an append writes at the end of the table,
- * and pruning deletes old pages from its start without an index by time. A row may be a whole page here. Keyed by
- * (room, cursor) `without rowid`, which keeps rows above 1 KB in pages of their own, the file was 3.2 times
- * the size of its messages instead of 1.3. `room` is a small number as it stands in three trees.
+ * The messages of all rooms are in the order of their commits. So an append writes at the end of the table,
+ * and pruning deletes old pages from its start without an index by time. A row can fill a whole page here. As
+ * a table `without rowid` with the key (room, cursor), which keeps rows above 1 KB in pages of their own, the
+ * file was 3.2 times the size of its messages instead of 1.3. `room` is a small number because it occurs in
+ * three trees.
  */
 const STEPS: readonly string[] = [
   `create table room (
@@ -62,18 +66,19 @@ const STEPS: readonly string[] = [
    ) strict;`,
   `alter table room add column claimed_at integer;
    create index room_claimed on room (claimed_at) where claimed_at is not null;`,
-  // A room exists if and only if it was read: who takes one writes nothing before the first append.
+  // A room exists if and only if it was read: taking one writes nothing before the first append.
   `drop index room_claimed;
    alter table room drop column claimed_at;
    delete from room where checkpoint is null;`,
 ];
 
-/** Stands in a file that a migration has not filled to its end, and holds how far it has. */
+/** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */
 export const MIGRATION_TABLE = "relay_migration";
 
 /**
- * Opens the file, or makes it, with every commit on disk before it returns. Throws `StoreError`
- * "unavailable" for a file that is not ours, or is `half` of a migration where none is wanted, else what SQLite throws.
+ * Opens the file, or creates it. Every commit is on disk before it returns. Throws `StoreError` "unavailable"
+ * for a file of another program, or for one that is `half` of a migration if that is refused; otherwise the
+ * errors of SQLite.
  */
 export function openDatabase(
   path: string,
@@ -112,7 +117,7 @@ function schemaVersion(database: DatabaseSync, path: string): number {
   return version;
 }
 
-/** The statements, each prepared once, by their names. */
+/** Prepares each statement once, under its name. */
 export function prepared<S extends Record<string, string>>(
   database: DatabaseSync,
   sql: S,

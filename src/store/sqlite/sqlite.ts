@@ -1,7 +1,7 @@
 /**
- * The embedded store: one SQLite file, written by one thread of one process. What an operation does is in
- * `tables.ts`, how commits are grouped in `rounds.ts`; here calls become promises, and what
- * was committed becomes hand-overs to the room's followers.
+ * The embedded store: one SQLite file, written by one thread of one process. `tables.ts` implements the
+ * operations, `rounds.ts` groups the commits. This class turns calls into promises, and hands committed
+ * messages to the room's followers.
  */
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -22,7 +22,7 @@ export class SqliteStore implements StoreEngine {
   readonly #clock: Clock;
   readonly #thread: StoreThread;
 
-  /** `path` is absolute. Nothing is opened before the first call. */
+  /** `path` is absolute. The file is opened at the first call. */
   constructor(path: string, clock: Clock, thread: StoreThread) {
     this.#path = path;
     this.#clock = clock;
@@ -42,7 +42,7 @@ export class SqliteStore implements StoreEngine {
     checkpoint: string,
     overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
-    const claim = { videoId, epoch }; // what else a hold has cannot go to the thread
+    const claim = { videoId, epoch }; // the other fields of a hold cannot be posted to the thread
     const batch = messages.map(wellFormed);
     const over = overwriting.map(wellFormed);
     const now = this.#clock.now();
@@ -97,7 +97,7 @@ export class SqliteStore implements StoreEngine {
     return this.#thread.call("probeWrite");
   }
 
-  /** The file and the log of what is not yet in it. */
+  /** The size of the file and of its write-ahead log. */
   async sizeBytes(): Promise<number> {
     const files = [this.#path, `${this.#path}-wal`];
     const sizes = await Promise.all(
@@ -122,7 +122,7 @@ export class SqliteStore implements StoreEngine {
     await this.#thread.close();
   }
 
-  /** A write that fails may have been committed all the same: the followers have to look for themselves. */
+  /** Lets the followers read the store after a failed write, which may have been committed nevertheless. */
   async #write<T>(claim: Claim, act: () => Promise<T>): Promise<T> {
     try {
       return await this.ownership.write(claim, act);

@@ -1,7 +1,6 @@
 /**
- * What the store does to an open database: one method for each operation, on statements prepared once. The
- * caller brings the transaction; a refused write has changed nothing. Body and details go in and come out
- * as the text they are.
+ * The store's operations on an open database, one method each, with statements prepared once. The caller
+ * provides the transaction; a refused write has changed nothing. Body and details stay text throughout.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
@@ -12,7 +11,7 @@ import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-mess
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
-/** Times are wall milliseconds, as those of all calls. */
+/** Times are wall milliseconds, also in all calls. */
 interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
   key: number;
   epoch: number;
@@ -57,7 +56,7 @@ const SQL = {
   oldest: "select seq, room, cursor, at from message order by seq limit ?",
   nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
   deleteOldest: "delete from message where seq <= ?",
-  // By more than the room's span: so the new cursors are above all old ones, and none meets one on its way.
+  // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
   moves: "select key, max(:now, head + 1) - base as by from room where base < :now",
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
@@ -73,14 +72,17 @@ export class Tables {
     this.#sql = prepared(database, SQL);
   }
 
-  /** A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room that was pruned. */
+  /**
+   * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
+   * room.
+   */
   take(videoId: string, now: number): TakenRoom {
     const row = this.#sql.take.get(videoId) as RoomRow | undefined;
     if (!row) return { epoch: now + 1, head: now, room: undefined };
     return { epoch: row.epoch, head: row.head, room: toRecord(row, now) };
   }
 
-  /** Returns the indexes of the messages that were added; they have the cursors from `expectedHead + 1` on. */
+  /** Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. */
   append(
     claim: Claim,
     expectedHead: number,
@@ -102,7 +104,7 @@ export class Tables {
     return added;
   }
 
-  /** Returns the head that the room was finished at. */
+  /** Returns the head of the finished room. */
   finish(claim: Claim, end: RoomEnd, now: number): number {
     const room = this.#row(claim.videoId);
     assertOwner(room, claim);
@@ -159,7 +161,7 @@ export class Tables {
     return limit;
   }
 
-  /** Looks at no more rows than it may delete, and at those that were stored while the clock was ahead. */
+  /** Examines no more rows than it may delete, plus those stored while the clock was ahead. */
   #deleteOldest(before: number, limit: number, now: number): number {
     const oldest = this.#sql.oldest.all(limit) as unknown as OldMessage[];
     const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
@@ -167,7 +169,7 @@ export class Tables {
     const next = this.#sql.nextInTime.get(oldest.at(-1)?.seq ?? 0, now) as Pick<OldMessage, "at"> | undefined;
     const isNextOld = next !== undefined && next.at < before;
     const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
-    const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // of each room the last, its highest
+    const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // the last one per room
     for (const [room, floor] of floors) this.#sql.raiseFloor.run(floor, room);
     this.#sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
     return gone.length;
@@ -184,8 +186,8 @@ export class Tables {
   }
 
   /**
-   * Writes the file's first page as it stands: it changes nothing, but a full disk refuses it. And reads the edge of
-   * both tables: as much as can be seen without reading all of a file.
+   * Writes the file's first page unchanged, which a full disk refuses. Also reads the end of both tables, the
+   * most that can be checked without reading the whole file.
    */
   probeWrite(): void {
     this.#sql.touch.run();

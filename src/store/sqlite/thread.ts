@@ -1,6 +1,6 @@
 /**
- * The way to the store's thread: calls by name, with an answer each. The calls of one turn of the event loop
- * are posted together. A thread that dies fails the calls it had, and the next call starts another.
+ * Calls the store's thread: each operation by name, with one answer. All calls of one turn of the event loop
+ * are posted together. If the thread dies, its calls fail, and the next call starts another one.
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -11,7 +11,7 @@ import type { StoreOptions } from "./schema.ts";
 import type { Tables } from "./tables.ts";
 import type { FromThread, ThreadStart, ToThread } from "./worker.ts";
 
-/** `.ts` from the sources, `.js` once compiled. */
+/** `.ts` in the sources, `.js` in the compiled package. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 
 interface Pending {
@@ -20,18 +20,18 @@ interface Pending {
   reject: (error: StoreError) => void;
 }
 
-/** What carries the store's operations out. */
+/** The executor of the store's operations. */
 export type StoreThread = Pick<SqliteThread, "lost" | "call" | "close">;
 
 export class SqliteThread {
-  /** Resolves if the file was deleted or replaced while it was open: from then on every call is "unavailable". */
+  /** Resolves if the open file was deleted or replaced; every later call is then "unavailable". */
   readonly lost: Promise<StoreError>;
   readonly #options: StoreOptions;
   readonly #path: string;
   readonly #log: Logger;
   #worker: Worker | undefined;
   #lastId = 0;
-  /** Calls of this turn, not yet posted. */
+  /** The calls of this turn, not posted yet. */
   #outbox: Pending[] = [];
   readonly #posted = new Map<number, Pending>();
   #closed: Promise<void> | undefined;
@@ -47,7 +47,7 @@ export class SqliteThread {
     this.#log = log;
   }
 
-  /** Rejects with `StoreError`: as the operation does, or "unavailable". */
+  /** Rejects with `StoreError`: the error of the operation, or "unavailable". */
   call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>): Promise<ReturnType<Tables[O]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (this.#closed !== undefined) {
@@ -59,7 +59,7 @@ export class SqliteThread {
     return promise as Promise<ReturnType<Tables[O]>>;
   }
 
-  /** Lets the thread finish what it was given, close the file and exit. */
+  /** Lets the thread complete its calls, close the file and exit. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -83,7 +83,7 @@ export class SqliteThread {
     try {
       this.#worker ??= this.#start();
     } catch (error) {
-      this.#exited(error); // the system has no thread to give
+      this.#exited(error); // the system cannot start a thread
       return;
     }
     this.#worker.postMessage(calls.map(({ call }) => call) satisfies ToThread);
@@ -114,7 +114,10 @@ export class SqliteThread {
     else pending.resolve(answer.value);
   }
 
-  /** The outcome of what it still had is unknown: it may have died between a commit and its answer. */
+  /**
+   * Fails the calls that the thread still had. Their outcome is unknown: it may have died between a commit
+   * and its answer.
+   */
   #exited(reason: unknown): void {
     this.#worker = undefined;
     if (this.#closed !== undefined && this.#posted.size === 0) return;

@@ -1,5 +1,6 @@
 /**
- * The store's thread: it alone touches the store file. Whatever waits at its port is done together, in rounds.
+ * The store's thread. Only this thread touches the store file. It executes all waiting calls together, in
+ * rounds.
  */
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,20 +12,22 @@ import { type OperationReply, type OperationRequest, Rounds, type StoreFile } fr
 import { openDatabase, type StoreOptions } from "./schema.ts";
 import { Tables } from "./tables.ts";
 
-/** What is posted to the thread: calls, or that it shall finish what it has and exit. */
+/** A message to the thread: calls, or the request to complete them and exit. */
 export type ToThread = readonly OperationRequest[] | "close";
 
-/** What the thread posts: answers, which file it has opened, and that this file is gone, with what to do. */
+/**
+ * A message from the thread: answers; the id of the opened file; or that this file is gone, with what to do.
+ */
 export type FromThread = readonly OperationReply[] | { opened: string } | { lost: string };
 
 export interface ThreadStart {
   path: string;
-  /** The file that a thread before this one had opened: no other will do. */
+  /** The id of the file that an earlier thread opened. The thread accepts no other file. */
   fileId: string | undefined;
   options: StoreOptions;
 }
 
-/** A file that is gone is noticed within this time, also where nothing is read or written. */
+/** A deleted file is noticed within this time, even without reads and writes. */
 const FILE_CHECK_MS = 2000;
 
 class SqliteWorker implements StoreFile {
@@ -47,7 +50,7 @@ class SqliteWorker implements StoreFile {
       this.#accept(posted);
       this.#work();
     });
-    setInterval(() => this.#isFileInPlace(), FILE_CHECK_MS).unref(); // the service's clock is not of this thread
+    setInterval(() => this.#isFileInPlace(), FILE_CHECK_MS).unref(); // without the service's clock
   }
 
   #accept(posted: ToThread): void {
@@ -55,7 +58,7 @@ class SqliteWorker implements StoreFile {
     else this.#rounds.accept(posted);
   }
 
-  /** Rounds, until the port is empty too. */
+  /** Runs rounds until no call is left, neither accepted nor in the port. */
   #work(): void {
     do {
       for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
@@ -70,7 +73,7 @@ class SqliteWorker implements StoreFile {
     this.#port.postMessage(answers satisfies FromThread);
   }
 
-  /** The open file; opened now if this is the first call, or the last connection was given up. */
+  /** The open file. Opens it at the first call, and after the last connection was closed. */
   connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
     if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.path));
@@ -83,7 +86,9 @@ class SqliteWorker implements StoreFile {
     return { database: this.#database, tables: this.#tables };
   }
 
-  /** The system lets an open file be written after it was deleted or replaced: nobody would ever read it. */
+  /**
+   * The system still accepts writes to a file that was deleted or replaced, but nobody would ever read them.
+   */
   #isFileInPlace(): boolean {
     if (this.#fileId === undefined || this.#fileId === fileIdOf(this.path)) return true;
     this.#port.postMessage({ lost: goneFrom(this.path) } satisfies FromThread);
@@ -104,19 +109,19 @@ class SqliteWorker implements StoreFile {
     return new FileLock(this.path);
   }
 
-  /** Closing undoes a transaction that is still open. */
+  /** Closing rolls back a transaction that is still open. */
   disconnect(): void {
     this.#database?.close();
     this.#database = undefined;
     this.#tables = undefined;
   }
 
-  /** Leaves a file that stands alone, unless another program is reading it just now. */
+  /** Leaves a complete file without a write-ahead log, unless another program is currently reading it. */
   #close(): void {
     try {
       this.#database?.exec("pragma wal_checkpoint(truncate)");
     } catch {
-      // what is committed stays in the file's log, and is read from there at the next start
+      // committed data stays in the write-ahead log, which the next start reads
     }
     this.disconnect();
     this.#lock?.release();
@@ -124,15 +129,18 @@ class SqliteWorker implements StoreFile {
   }
 }
 
-/** With its parents. Node's own `recursive` does not come back from where nothing can be made, as below /proc. */
+/**
+ * Creates the folder and its parents. Node's `recursive` never returns where nothing can be created, as under
+ * /proc.
+ */
 function makeFolder(path: string): void {
   const parent = dirname(path);
-  if (existsSync(path) || parent === path) return; // a drive that is not there is its own parent
+  if (existsSync(path) || parent === path) return; // a missing drive is its own parent
   makeFolder(parent);
   mkdirSync(path);
 }
 
-/** Undefined where there is no such file. Throws where that cannot be seen. */
+/** Undefined if there is no such file. Throws if the system does not allow a look. */
 function fileIdOf(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
