@@ -1,8 +1,9 @@
 /**
- * The connections to the database: bounded pools, so that no wave of reads or writes keeps a lease from being renewed.
- * A write waits for its turn as long as it takes: whoever gave up and tried again would begin at the queue's end. Every
- * statement has a time limit here and at the server. Once a connection is lost no older one is trusted: a
- * server that is back is found by the next statement, not by the time-out of a dead connection.
+ * The connections to the database, in bounded pools, so that many reads or writes never delay the renewal of
+ * a lease. A write waits for its turn without a limit, because a new try would start at the end of the queue.
+ * Every statement has a time limit here and at the server. After a lost connection, all older ones are
+ * replaced, so the next statement notices that the server is back, instead of waiting for the time-out of a
+ * dead connection.
  */
 import { Socket } from "node:net";
 import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
@@ -12,45 +13,47 @@ import { StoreError } from "../port.ts";
 import { isConnectionLost, type Place, unavailable } from "./error.ts";
 import { Semaphore } from "./semaphore.ts";
 
-/** How long a statement may take, in milliseconds, and how long a new connection. */
+/** The time limits of a statement, of a new connection, and of waiting for a lock. */
 const STATEMENT_LIMIT_MS = 5000;
 const CONNECT_LIMIT_MS = 3000;
 const LOCK_LIMIT_MS = 2000;
-/** How long a read waits for one of the connections: somebody waits for what it brings. */
+/** The maximum wait of a read for a connection; a viewer or a room waits for its result. */
 const READ_TURN_LIMIT_MS = 3000;
 const IDLE_LIMIT_MS = 30_000;
-/** How long the end waits for the server: one that is silent must not hold up the process. */
+/** The maximum wait for the server at the end; a silent server must not delay the exit of the process. */
 const CLOSE_LIMIT_MS = 500;
 
 const POOLS = { writes: 3, reads: 4, leases: 1 } as const;
 export type Lane = keyof typeof POOLS;
 
-/** By which an instance's sessions are known in the database. */
+/** The name of an instance's sessions in the database. */
 export const APPLICATION = "livechat-relay";
 
 const SESSION = `set statement_timeout = ${STATEMENT_LIMIT_MS}; set lock_timeout = ${LOCK_LIMIT_MS}`;
 
-/** Cursors, epochs and times fit into a double. */
+/** Cursors, epochs and times fit into a double without loss. */
 const BIGINT_OID = 20;
 
-/** The connections as the store uses them. */
+/** The interface of the connections for the store. */
 export type Database = Pick<Connections, keyof Connections>;
 
 export class Connections {
   readonly place: Place;
-  /** When a connection was last lost, on the monotonic clock. */
+  /** The time of the last lost connection, on the monotonic clock. */
   lostAt = Number.NEGATIVE_INFINITY;
   readonly #clock: Clock;
   readonly #listenConfig: ClientConfig;
   readonly #config: ClientConfig;
   readonly #pools: Record<Lane, Pool>;
   readonly #turns: Record<Lane, Semaphore>;
-  /** All that are open or being opened, each with its end. */
+  /** All sockets that are open or being opened, each with a promise of its close. */
   readonly #sockets = new Map<Socket, Promise<void>>();
   readonly #begun = new Set<Promise<unknown>>();
   readonly #closed = new AbortController();
 
-  /** `listenUrl`: leads to the server directly where `url` leads to a pooler. Throws where a URL cannot be read. */
+  /**
+   * `listenUrl` points to the server directly if `url` points to a pooler. Throws if a URL cannot be parsed.
+   */
   constructor(url: string, listenUrl: string | undefined, clock: Clock) {
     const stream = () => this.#newSocket();
     this.#config = { ...clientConfig(url), stream };
@@ -61,7 +64,7 @@ export class Connections {
     this.#pools = forLanes((lane) => this.#newPool(lane));
   }
 
-  /** The rows of one statement. Rejects with `StoreError` "unavailable". */
+  /** Runs one statement, and resolves to its rows. Rejects with `StoreError` "unavailable". */
   async query<Row extends object>(lane: Lane, text: string, values: readonly unknown[] = []): Promise<Row[]> {
     using limit = lane === "reads" ? new Deadline(this.#clock, READ_TURN_LIMIT_MS) : undefined;
     const closed = this.#closed.signal;
@@ -86,17 +89,20 @@ export class Connections {
     }
   }
 
-  /** Runs something on a connection of its own. Rejects with what PostgreSQL throws. */
+  /** Runs `act` on a connection of its own. Rejects with the errors of PostgreSQL. */
   alone<T>(act: (client: Client) => Promise<T>): Promise<T> {
     return withClient(this.#config, act);
   }
 
-  /** The same, on a connection to the server itself. */
+  /** As `alone`, on a direct connection to the server. */
   listening<T>(act: (client: Client) => Promise<T>): Promise<T> {
     return withClient(this.#listenConfig, act);
   }
 
-  /** Rejects what waits for a connection, and waits for what runs, up to half a second: then that is rejected, too. */
+  /**
+   * Rejects statements that wait for a connection, and waits up to half a second for running ones; then
+   * rejects these too.
+   */
   async close(): Promise<void> {
     this.#closed.abort(new StoreError("unavailable", "the store is closed"));
     using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
@@ -124,14 +130,14 @@ export class Connections {
       ...this.#config,
       max: POOLS[lane],
       idleTimeoutMillis: IDLE_LIMIT_MS,
-      onConnect: (client) => client.query(SESSION) as unknown as undefined, // awaited, whatever its type says
+      onConnect: (client) => client.query(SESSION) as unknown as undefined, // awaited, despite its type
     };
     const pool = new Pool(config);
     pool.on("error", () => this.#retire(pool)); // an idle connection was cut
     return pool;
   }
 
-  /** Statements that are under way on the old connections go on there. */
+  /** Statements on the old connections continue there. */
   #retire(pool: Pool): void {
     this.lostAt = this.#clock.monotonic();
     for (const [lane, current] of Object.entries(this.#pools) as [Lane, Pool][]) {
@@ -148,7 +154,7 @@ function forLanes<T>(make: (lane: Lane) => T): Record<Lane, T> {
 
 async function withClient<T>(config: ClientConfig, act: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client(config);
-  client.on("error", () => {}); // whatever runs on it rejects
+  client.on("error", () => {}); // the running statement rejects
   try {
     await client.connect();
     return await act(client);
@@ -162,9 +168,11 @@ function end(pool: Pool): void {
   void pool.end().catch(() => {});
 }
 
-/** What `pg` makes of the URL and of libpq's variables. Throws where the URL cannot be read. */
+/**
+ * The configuration that `pg` derives from the URL and libpq's variables. Throws if the URL cannot be parsed.
+ */
 export function clientConfig(url: string): ClientConfig {
-  // As libpq reads it: `require` encrypts without looking at the certificate.
+  // As in libpq: `require` encrypts without checking the certificate.
   const isOdd = /[?&]sslmode=/.test(url) && !/[?&]uselibpqcompat=/.test(url);
   return {
     connectionString: isOdd ? `${url}&uselibpqcompat=true` : url,

@@ -1,18 +1,22 @@
 /**
- * The pace of an egress that instances share, in the tables `egress` (when its next call may start, and how long the
- * upstream throttles it) and `egress_demand` (what each instance's rooms ask of it; of one that is gone it runs out).
+ * The pace of an egress that instances share. The table `egress` has the time of its next call and its
+ * cooldowns; `egress_demand` has the demand of each instance's rooms, which expires when the instance is
+ * gone.
  */
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import type { Database } from "./connections.ts";
 
-/** For how long an instance that makes no call is thought to ask for what it last asked for. */
+/** How long an instance's last demand counts after its last call. */
 const DEMAND_MS = 30_000;
 
-/** Milliseconds until a time, which may be one that never was. */
+/** SQL for the milliseconds until a time; 0 for a time in the past or '-infinity'. */
 const leftMs = (column: string) =>
   `case when ${column} > clock_timestamp() then extract(epoch from ${column} - clock_timestamp()) * 1000 else 0 end::float8`;
 
-/** A time that lies further ahead than any queue of instances comes from a clock that was set back. */
+/**
+ * Limits `next_at` to a minute ahead: a later time comes from a clock that was set back, not from a queue of
+ * instances.
+ */
 const RESERVE = `with demand as (
     insert into egress_demand as d (name, instance, polls_per_second, until)
     values ($1, $2, $4, clock_timestamp() + ${DEMAND_MS} * interval '1 ms')

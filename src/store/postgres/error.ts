@@ -1,4 +1,7 @@
-/** What a failure of PostgreSQL means: whether a start may wait for it to pass, and one line that never holds a password. */
+/**
+ * Describes a failure of PostgreSQL: whether a start may wait for its end, and one line that never contains a
+ * password.
+ */
 import { StoreError } from "../port.ts";
 
 /** Where the database is, as lines name it: without user and password. */
@@ -7,7 +10,7 @@ export type Place = string;
 const NO_SCHEMA =
   "has no schema that search_path names and this user may use: create it, or name another in the URL's options";
 
-/** By SQLSTATE, or its class: what a start cannot wait for, with what to do. */
+/** What to do about failures that a start cannot wait for, by SQLSTATE or its class. */
 const ADVICE: Readonly<Record<string, string>> = {
   "28": "refuses the user or the password: name the right ones in the URL, PGUSER or PGPASSWORD",
   "3D": "has no such database: create it, or name another",
@@ -18,7 +21,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   "25006": "is read-only: name the primary, not a standby",
 };
 
-/** The connections made before it are not to be trusted: the server is gone, going, or not the primary any more. */
+/**
+ * After these errors, all older connections are suspect: the server is gone, stops, or is not the primary any
+ * more.
+ */
 const GONE = /^(08...|57P0.|25006)$/;
 
 function sqlState(error: unknown): string | undefined {
@@ -26,13 +32,13 @@ function sqlState(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(error.code) && !error.code.startsWith("E") ? error.code : undefined;
 }
 
-/** Whether the connection, and not the statement, has failed: also by silence. */
+/** Whether the connection failed, and not the statement. No answer counts as a failed connection. */
 export function isConnectionLost(error: unknown): boolean {
   const state = sqlState(error);
   return state === undefined || GONE.test(state);
 }
 
-/** What to do about a failure that does not pass by itself; undefined where it may. */
+/** What to do about a permanent failure; undefined if the failure may be temporary. */
 export function adviceFor(error: unknown): string | undefined {
   if (error instanceof StoreError) return error.message;
   const state = sqlState(error) ?? "";
@@ -41,7 +47,7 @@ export function adviceFor(error: unknown): string | undefined {
   return ADVICE[state] ?? ADVICE[state.slice(0, 2)];
 }
 
-/** The failure as the port knows it; a `StoreError` stays what it is. */
+/** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
 export function unavailable(error: unknown, place: Place): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError("unavailable", `${place} failed (${reasonOf(error)})`, error);
@@ -49,7 +55,7 @@ export function unavailable(error: unknown, place: Place): StoreError {
 
 export function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
-  return message || code || String(error); // where every address of a name refuses, there is no message
+  return message || code || String(error); // if every address of a name refuses, the message is empty
 }
 
 function isTlsRefusal(error: unknown): boolean {

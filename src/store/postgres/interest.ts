@@ -1,6 +1,7 @@
 /**
- * Who watches which room, in the table `interest`: written when the first viewer comes and the last one leaves, and
- * renewed while there are any. What an instance that crashed has written runs out by itself.
+ * The counts of each room's viewers by instance, in the table `interest`. An instance writes a row when its
+ * first viewer comes and when its last one leaves, and renews it meanwhile. The rows of a crashed instance
+ * expire.
  */
 import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
@@ -30,7 +31,7 @@ export class Interest {
   readonly #health: StoreHealth;
   readonly #clock: Clock;
   readonly #viewers = new Map<string, number>();
-  /** What is not written yet. */
+  /** Counts that are not written yet. */
   #changed = new Map<string, number>();
   #writing: Promise<void> | undefined;
   readonly #closed = new AbortController();
@@ -50,12 +51,12 @@ export class Interest {
     const before = this.#viewers.get(videoId) ?? 0;
     if (viewers > 0) this.#viewers.set(videoId, viewers);
     else this.#viewers.delete(videoId);
-    if (viewers > 0 === before > 0) return; // how many there are is written with the next renewal
+    if (viewers > 0 === before > 0) return; // the next renewal writes the new number
     this.#changed.set(videoId, viewers);
     this.#writing ??= this.#write();
   }
 
-  /** Resolves when what was said before is written, or could not be. */
+  /** Resolves when all earlier changes were written, or could not be. */
   async written(): Promise<void> {
     await this.#writing;
   }
@@ -63,7 +64,7 @@ export class Interest {
   /** See `Ownership.watchedForMs`. */
   async watchedForMs(videoId: string): Promise<number> {
     await this.written();
-    // After an outage the others need time to say that they are still there.
+    // After an outage, the other instances need time to renew their counts.
     const doubtMs = this.#connections.lostAt + 2 * this.#periodMs - this.#clock.monotonic();
     if (doubtMs > 0) return doubtMs;
     const [row] = await this.#connections.query<{ ms: number }>("reads", WATCHED_FOR, [videoId]);
@@ -94,7 +95,9 @@ export class Interest {
     }
   }
 
-  /** All that has changed, until nothing has. What cannot be written is left to the next renewal. */
+  /**
+   * Writes all changes, including those that come meanwhile. After a failure, the next renewal writes them.
+   */
   async #write(): Promise<void> {
     try {
       while (this.#changed.size > 0) {

@@ -1,21 +1,23 @@
 /**
- * Where the server stands in its history. After a failover, on another server, or from a backup, what instances were
- * given may be lost: then all rooms move to cursors that nobody can hold, with what they hold.
+ * The server's position in its history. After a failover, on another server, or from a backup, the store may
+ * lack cursors that instances have sent. Then all rooms, with their messages, move to cursors that no client
+ * can hold.
  */
 import type { Database } from "./connections.ts";
 import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./schema.ts";
 import { SQL } from "./tables.ts";
 
-/** A row is written for each room: a million take some seconds. */
+/** The move writes one row per room: a million rooms take a few seconds. */
 const MOVE_LIMIT_MS = 600_000;
 
-/** After the store was emptied. */
+/** Recreates the row of `store` after the tables were emptied. */
 const REFOUND = `insert into store (schema_version, oldest_version, generation, lineage)
   values (${SCHEMA_VERSION}, ${OLDEST_VERSION}, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE}) on conflict do nothing`;
 
 /**
- * Takes up the server's lineage. Rooms move where it was another, unless they are kept (a failover that loses nothing),
- * and where the store was restored. Resolves to the number of rooms moved. Rejects with what PostgreSQL throws.
+ * Records the server's lineage. Moves all rooms if the lineage has changed, unless they are kept (a failover
+ * that loses nothing), and if the store was restored. Resolves to the number of moved rooms. Rejects with the
+ * errors of PostgreSQL.
  */
 export function adoptLineage(
   connections: Database,

@@ -10,11 +10,11 @@ import { MIGRATION_TABLE, migrate } from "./schema.ts";
 import { ms, toMessage } from "./tables.ts";
 import { columns, fromColumn } from "./text.ts";
 
-/** An instance that runs says something on its listening connection more often. */
+/** The listening connection of a running instance is never silent for this long. */
 const SILENT_AFTER_S = 5;
 
 const SQL = {
-  // An instance that owns or serves a room is seen in the tables, an idle one by its sessions.
+  // The tables show an instance that owns or serves a room; its sessions show an idle one.
   isInUse: `select exists (select from room where lease_until > clock_timestamp())
       or exists (select from interest where viewers > 0 and until > clock_timestamp())
       or exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
@@ -58,15 +58,15 @@ export class PostgresMigrationEnd implements MigrationEnd {
   readonly place: Place;
   readonly #client: Client;
 
-  /** Brings an empty or older database up to its schema. Rejects with `StoreError` "unavailable". */
+  /** Brings an empty or older database to this schema. Rejects with `StoreError` "unavailable". */
   static async open(url: string, role: "from" | "to"): Promise<PostgresMigrationEnd> {
-    const config = fromUrl(() => ({ ...clientConfig(url), query_timeout: 0 })); // counting takes its time
+    const config = fromUrl(() => ({ ...clientConfig(url), query_timeout: 0 })); // counting can take long
     const client = new Client({ ...config, fallback_application_name: `${APPLICATION} migrate-store` });
     const end = new PostgresMigrationEnd(
       client,
       fromUrl(() => placeOf(config)),
     );
-    client.on("error", () => {}); // whatever runs on it rejects
+    client.on("error", () => {}); // the running statement rejects
     try {
       await client.connect();
       await migrate(client, role === "to" ? "wanted" : "refused");

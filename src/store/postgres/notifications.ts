@@ -1,7 +1,8 @@
 /**
- * The wake-up between instances: who has committed something tells the others which rooms have moved, after the
- * commit (within it, it would make all commits wait for each other), and many rooms at once. It is a hint: what was
- * stored is read, and what is not heard is found by the sweep.
+ * Notices between instances, by PostgreSQL's LISTEN and NOTIFY. After a commit, an instance publishes which
+ * rooms have changed, many rooms at once. (Within the transaction, a notification would make all commits wait
+ * for each other.) A notice is only a hint: its receivers read the store, and the cluster watch finds the
+ * changes of lost notices.
  */
 
 import { randomUUID } from "node:crypto";
@@ -12,27 +13,30 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Database } from "./connections.ts";
 import { SCHEMA } from "./schema.ts";
 
-/** A database may hold several clusters, each in a schema of its own. */
+/** A database may contain several clusters, each in its own schema. */
 const CHANNEL = `'relay_' || ${SCHEMA}::oid`;
-/** PostgreSQL takes less than 8000 bytes. */
+/** PostgreSQL accepts less than 8000 bytes. */
 const MAX_PAYLOAD = 7000;
 const SPACING_MS = 20;
 const HEARTBEAT_MS = 3000;
 const RECONNECT_MS = { least: 100, most: 3000 };
-/** How long a notification may take that proves that they arrive. */
+/**
+ * The maximum time of the notification that proves that notifications arrive, and the wait before the next
+ * such proof.
+ */
 const PROOF_MS = 2000;
 const PROOF_AGAIN_MS = 3_600_000;
 
-/** A room's new head, or that it is over, or that nobody owns it any more. */
+/** A room's new head, or that the room has ended, or that it has no owner any more. */
 export type News = number | "over" | "free";
 
 interface NotificationsParts {
   connections: Database;
   clock: Clock;
   telemetry: Telemetry;
-  /** A room has moved, on any instance, this one included. */
+  /** A room has changed, on any instance, including this one. */
   heard(videoId: string, news: News): void;
-  /** It listens again: what was said meanwhile was not heard. */
+  /** The instance listens again. Notices that were published meanwhile are lost. */
   missed(): void;
 }
 
@@ -49,18 +53,18 @@ export class Notifications {
     void this.#listen();
   }
 
-  /** Whether what other instances say is heard. */
+  /** Whether the notices of other instances arrive. */
   get isHearing(): boolean {
     return this.#isHearing;
   }
 
-  /** Tells all instances. */
+  /** Publishes the notice to all instances. */
   say(videoId: string, news: News): void {
     this.#unsaid.set(videoId, news);
     if (!this.#isSaying) void this.#say();
   }
 
-  /** Its connection goes with the others. */
+  /** The listening connection closes with all others. */
   close(): void {
     this.#closed.abort();
   }
@@ -74,13 +78,13 @@ export class Notifications {
       const payloads = packed(texts);
       await connections
         .query("writes", `select pg_notify(${CHANNEL}, payload) from unnest($1::text[]) payload`, [payloads])
-        .catch(() => {}); // the sweep finds it
+        .catch(() => {}); // the cluster watch finds the change
       await clock.sleep(SPACING_MS);
     }
     this.#isSaying = false;
   }
 
-  /** Listens for as long as the store is open, on one connection after the other. */
+  /** Listens until the store is closed, and reconnects after each failure. */
   async #listen(): Promise<void> {
     const { clock, connections, telemetry } = this.#parts;
     const { signal } = this.#closed;
@@ -96,7 +100,7 @@ export class Notifications {
     }
   }
 
-  /** Hears until the connection fails or the store is closed. */
+  /** Listens on this connection until it fails or the store is closed. */
   async #hear(client: Client): Promise<void> {
     const { clock, connections, telemetry } = this.#parts;
     const { signal } = this.#closed;
@@ -106,7 +110,7 @@ export class Notifications {
     });
     gone.catch(() => {});
     client.on("notification", ({ payload = "" }) => this.#take(payload));
-    // Its own URL need not name the schema.
+    // By the store's URL: `listenUrl` need not name the schema.
     const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
     await client.query(`listen ${row?.channel}`);
     this.#isHearing = await this.#proved();
@@ -116,8 +120,8 @@ export class Notifications {
     while (!signal.aborted) {
       await Promise.race([gone, clock.sleep(periodMs, signal).catch(() => {})]);
       if (signal.aborted) return;
-      if (!this.#isHearing) throw new Error("try again"); // a pooler in between hears nothing
-      await client.query("select 1"); // a connection that is half open is silent
+      if (!this.#isHearing) throw new Error("try again"); // through a pooler, no notification arrives
+      await client.query("select 1"); // detects a half-open connection, which is silent
     }
   }
 
@@ -146,7 +150,7 @@ export class Notifications {
   }
 }
 
-/** The texts, joined, in as few payloads as hold them. */
+/** Joins the texts into as few payloads as possible. */
 function packed(texts: readonly string[]): string[] {
   const payloads: string[] = [];
   let last = "";

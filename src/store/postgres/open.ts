@@ -1,4 +1,4 @@
-/** From a URL to a store that answers, or to one line that says why there is none. Loaded for a PostgreSQL URL alone. */
+/** Opens a PostgreSQL store, or says in one line why that fails. Loaded only for a PostgreSQL URL. */
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import { retry } from "../../retry.ts";
@@ -11,13 +11,13 @@ import { adoptLineage } from "./lineage.ts";
 import { type PostgresSettings, PostgresStore } from "./postgres.ts";
 import { migrate } from "./schema.ts";
 
-/** How long a start waits for a server that cannot be reached, in milliseconds. */
+/** How long a start waits for an unreachable server, in milliseconds. */
 const START_LIMIT_MS = 12_000;
 const RETRY = { firstMs: 500, maxMs: 500 };
 
 /**
- * Rejects with `StoreError` whose message is one line without the password, and with the reason of `stopped` where that
- * aborts before the store answers; nothing is left open then.
+ * Opens the store. Rejects with `StoreError`, whose message is one line without the password, or with the
+ * reason of `stopped` if that aborts before the store answers. Leaves no connection open then.
  */
 export async function openPostgres(
   url: string,
@@ -51,19 +51,19 @@ export async function openPostgres(
   return new PostgresStore({ connections, clock, telemetry, health, settings });
 }
 
-/** Why a database cannot be opened, and what to do. */
+/** The reason why a database cannot be opened, with what to do. */
 export function cannotOpen(error: unknown, place: Place): StoreError {
   const what = adviceFor(error) ?? "cannot be reached: check that the server runs, and check host and port";
   const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
   return new StoreError("unavailable", `${place} ${what}${reason}`);
 }
 
-/** What is made from a URL. Throws `StoreError` where that cannot be read. */
+/** The result of `make`, which parses a URL. Throws `StoreError` if `make` throws. */
 export function fromUrl<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {
-    // Neither the message nor the cause: either may quote the URL.
+    // Includes neither the message nor the cause, because both may quote the URL.
     const { code = "" } = error as { code?: string };
     throw new StoreError(
       "unavailable",

@@ -1,8 +1,9 @@
 /**
- * The rooms that this instance owns among others, by leases on the database's clock. A lease is proved for as long as it
- * surely holds: from the moment before the statement that set it was sent, on this instance's clock that never jumps. An
- * instance that was frozen, or cannot reach the database, so finds by itself that it may own nothing any more. What is
- * given back is renewed no more, whatever the database says to that: so no room is dead for longer than a lease.
+ * The rooms that this instance owns, by leases on the database's clock. A lease counts as proven on this
+ * instance's monotonic clock, from the moment before its statement was sent. So an instance that was frozen,
+ * or cannot reach the database, notices by itself that it may have lost its rooms. A room that is given back
+ * is not renewed, even if the database does not answer, so no room stays without a reader for longer than a
+ * lease.
  */
 import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
@@ -14,14 +15,19 @@ import type { News } from "./notifications.ts";
 import type { Sweep } from "./sweep.ts";
 import { SQL, type TakenRow, toRecord } from "./tables.ts";
 
-/** Of a lease, what is not used: for a call that goes out just before its end. */
+/** The unused end of a lease: a call may start just before the proof expires. */
 const MARGIN_MS = 2000;
 const RENEWALS_PER_LEASE = 3;
 
-/** So many rooms more than twice those of the instance that reads the fewest are too many. */
+/**
+ * An instance has too many rooms if it has more than this number plus twice those of the instance that reads
+ * the fewest.
+ */
 const SPARE_ROOMS = 4;
 
-/** A room of this instance that another one has viewers of, and that has so much less to do that it should read it. */
+/**
+ * A room of this instance that should be read by another one, which has viewers of it and far fewer rooms.
+ */
 export const ONE_TOO_MANY = `with load as (
     select i.instance, min(i.video_id) as video_id, (select count(*) from room o
       where o.owner = i.instance and o.final_at is null and o.lease_until > clock_timestamp()) as rooms
@@ -38,7 +44,7 @@ interface Lease {
 }
 
 interface PostgresOwnershipParts {
-  /** Of this start of the process, as rooms name their owner. */
+  /** The id of this process, which rooms name as their owner. */
   instance: string;
   leaseMs: number;
   connections: Database;
@@ -64,7 +70,7 @@ export class PostgresOwnership implements Ownership {
 
   async take(videoId: string): Promise<Hold | undefined> {
     const { clock, connections, instance, interest, leaseMs, sweep } = this.#parts;
-    await interest.written(); // else a room could be released between a viewer's coming and its being known
+    await interest.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
       const sentAt = clock.monotonic();
       const [row] = await connections.query<TakenRow>("writes", SQL.take, [videoId, instance, leaseMs]);
@@ -86,7 +92,7 @@ export class PostgresOwnership implements Ownership {
     }
   }
 
-  /** The lease of a claim that has not ended. Throws `StoreError` "fenced" where it has. */
+  /** The lease of a claim that has not ended. Throws `StoreError` "fenced" if it has. */
   leaseOf({ videoId, epoch }: Claim): Lease {
     const lease = this.#leases.get(videoId);
     if (lease?.epoch === epoch) return lease;
@@ -98,13 +104,13 @@ export class PostgresOwnership implements Ownership {
     if (this.end(claim)) await this.#free([claim]);
   }
 
-  /** A statement that set the lease has come back; it was sent at that time. */
+  /** Records that a statement sent at `sentAt` has set the lease. */
   prove({ videoId, epoch }: Claim, sentAt: number): void {
     const lease = this.#leases.get(videoId);
     if (lease?.epoch === epoch) lease.provenUntil = Math.max(lease.provenUntil, sentAt + this.#provenMs);
   }
 
-  /** It is renewed no more. Whether it was until now. */
+  /** Ends the renewal of the lease. Returns whether the claim still had one. */
   end({ videoId, epoch }: Claim): boolean {
     return this.#leases.get(videoId)?.epoch === epoch && this.#leases.delete(videoId);
   }
@@ -137,21 +143,21 @@ export class PostgresOwnership implements Ownership {
     return row?.video_id;
   }
 
-  /** Whoever wants the rooms need not wait until the leases run out. */
+  /** Gives all rooms back, so that other instances need not wait until the leases expire. */
   async close(): Promise<void> {
     const claims = this.#claims();
     this.#leases.clear();
     this.#closed.abort();
-    await this.#renewing; // it would revive them
+    await this.#renewing; // a renewal could revive them
     if (claims.length > 0) await this.#free(claims);
   }
 
-  /** Tells the database that the rooms are free. What it does not take runs out. */
+  /** Gives the rooms back in the database. If that fails, their leases expire. */
   async #free(claims: readonly Claim[]): Promise<void> {
     const { connections, health, notify } = this.#parts;
     type Row = { video_id: string; is_open: boolean };
     const freeing = connections.query<Row>("leases", SQL.giveBack, arrays(claims));
-    const rows = await health.report("giveBack", freeing).catch(() => []); // it was reported
+    const rows = await health.report("giveBack", freeing).catch(() => []); // already reported
     for (const { video_id, is_open } of rows) if (is_open) notify(video_id, "free");
   }
 
@@ -168,7 +174,7 @@ export class PostgresOwnership implements Ownership {
     }
   }
 
-  /** All at once. What does not come back has another owner. */
+  /** Renews all leases at once. A room that is missing in the result has another owner. */
   async #renew(): Promise<void> {
     const { clock, connections, health, leaseMs } = this.#parts;
     const claims = this.#claims();
@@ -185,7 +191,7 @@ export class PostgresOwnership implements Ownership {
         else this.end(claim);
       }
     } catch (error) {
-      if (!isUnavailable(error)) throw error; // one that is was reported, and the leases run out
+      if (!isUnavailable(error)) throw error; // already reported; the leases expire
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The store that several instances share: a PostgreSQL database. What a write does is one statement of `tables.ts` or
- * one function of `schema.ts`; here statements become the port's operations, in order for each room, and what was
- * committed becomes hand-overs to the room's followers.
+ * The store that several instances share: a PostgreSQL database. A write is one statement of `tables.ts` or
+ * one function of `schema.ts`. This class builds the port's operations from them, and hands committed
+ * messages to the room's followers.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../clock.ts";
@@ -33,21 +33,21 @@ import { Sweep } from "./sweep.ts";
 import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
 import { columns, toColumn } from "./text.ts";
 
-/** How long a stop waits until the database knows that nobody watches here and what is free. */
+/** How long a stop waits until the database knows that this instance has no viewers and no rooms any more. */
 const CLOSE_LIMIT_MS = 1500;
 
 const CONTENT = ["id", "body", "details"] as const;
 
 export interface PostgresSettings {
-  /** How long an owner's lease lasts without being renewed. */
+  /** How long an owner's lease lasts without a renewal, in milliseconds. */
   leaseMs: number;
-  /** How long a room counts as watched after its last viewer. */
+  /** How long a room counts as watched after its last viewer, in milliseconds. */
   graceMs: number;
-  /** A URL that leads to the server directly, where the store's leads to a pooler. */
+  /** A URL that points to the server directly, if the store's URL points to a pooler. */
   listenUrl: string | undefined;
-  /** Whether instances wake each other; else each looks four times a second. */
+  /** Whether instances notify each other. Otherwise each one checks four times a second. */
   isNotifying: boolean;
-  /** Whether a failover loses nothing that was acknowledged. */
+  /** Whether a failover loses no acknowledged write. */
   isSynchronous: boolean;
 }
 
@@ -200,7 +200,7 @@ export class PostgresStore implements StoreEngine {
     return row?.bytes ?? 0;
   }
 
-  /** What the database does not take in time runs out. */
+  /** Leases and counts that the database does not take in time expire. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.followers.close();
@@ -220,7 +220,10 @@ export class PostgresStore implements StoreEngine {
     return await write.finally(() => this.#writes.delete(write));
   }
 
-  /** A write under a claim: what it resolves to, unless it was fenced, or a room as it stands fenced it. */
+  /**
+   * Runs a write under a claim, and resolves to its value. Throws `StoreError` "fenced" with the reason if it
+   * was fenced.
+   */
   async #write<T>(
     claim: Claim,
     expectedHead: number | undefined,
@@ -235,7 +238,7 @@ export class PostgresStore implements StoreEngine {
       throw new StoreError("fenced", `room ${videoId}: it was given back, or is finished`);
     } catch (error) {
       if (!isUnavailable(error)) this.ownership.end(claim);
-      this.followers.resync(videoId); // it may have been committed all the same
+      this.followers.resync(videoId); // it may have been committed nevertheless
       throw error;
     }
   }

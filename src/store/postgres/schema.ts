@@ -1,33 +1,38 @@
 /**
- * The tables and functions in the database, as a list of steps, taken by one instance at a time. A function that changes
- * gets a new name: so old and new instances run side by side. A function that no instance of this version uses is left
- * out of the steps; a database that was made with it keeps it.
+ * The database's tables and functions, as a list of steps that one instance at a time applies. A changed
+ * function gets a new name, so old and new instances can run side by side. The steps omit functions that no
+ * instance of this version uses; a database that already has them keeps them.
  */
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 
-/** The key of the lock under which one instance migrates, the same for every release. */
+/** The key of the lock for the migration, the same in every release. */
 const MIGRATION_LOCK = 7_107_324_115;
 
-/** The schema that a program must know which uses a database made by this one. */
+/** The minimum schema version that a program must know to use a database of this version. */
 export const OLDEST_VERSION = 3;
 
-/** Stands in a database that a migration has not filled to its end, and holds how far it has. */
+/**
+ * This table exists in a database that a migration has not filled completely. It holds the last `seq` copied.
+ */
 export const MIGRATION_TABLE = "relay_migration";
 
-/** The first schema of `search_path`, in which all tables are. */
+/** The first schema of `search_path`, which contains all tables. */
 export const SCHEMA = "quote_ident(current_schema())::regnamespace";
 
-/** Where the server stands in its history: it moves on when a standby is promoted, or another server put in its place. */
+/**
+ * The server's position in its history. It changes if a standby is promoted, or another server takes its
+ * place.
+ */
 export const LINEAGE = `(select system_identifier::text from pg_control_system())
   || ':' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
 
 /**
- * Every write is one statement, with a fence in it: an instance that is frozen or cut off never holds a lock, and a
- * connection pooler may give each statement another connection. Times are the database's.
+ * Every write is one statement that includes its fence. So a frozen or cut-off instance never holds a lock,
+ * and a pooler may run each statement on another connection. Times are the database's.
  *
- * Columns that an append sets are in no index, so that it updates a room in place (HOT). Text is stored with its NULs
- * escaped (see `text.ts`), and never compressed: it is short, and its size is what it takes up.
+ * Appends change no indexed columns, so they update a room in place (HOT). Text is stored with its NULs
+ * escaped (see `text.ts`) and uncompressed: it is short, and its size counts as it is.
  */
 const STEPS: readonly string[] = [
   `create table store (
@@ -98,8 +103,8 @@ const STEPS: readonly string[] = [
      primary key (name, instance)
    ) with (fillfactor = 50);`,
 
-  // A message's cursor is `message.cursor + room.shift`: so a room moves to other cursors, with all it holds, at once.
-  // `final_state` and `claimed_at` are for older instances alone.
+  // A message's cursor is `message.cursor + room.shift`, so a room moves to other cursors, with all its
+  // messages, in one update. Only older instances use `final_state` and `claimed_at`.
   `alter table room add column shift bigint not null default 0;
    update room set claimed_at = null where claimed_at is not null;
 
@@ -227,15 +232,15 @@ const STEPS: readonly string[] = [
 export const SCHEMA_VERSION = STEPS.length;
 
 /**
- * Brings the database to this program's schema, in one transaction, on a connection of its own. Throws `StoreError`
- * where a newer program has left it in a form that this one cannot use, or it is `half` of a migration where none is
- * wanted, else what PostgreSQL throws.
+ * Brings the database to this program's schema, in one transaction on a connection of its own. Throws
+ * `StoreError` if this program cannot use a newer schema, or if the database is `half` of a migration and
+ * that is refused; otherwise the errors of PostgreSQL.
  */
 export async function migrate(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
   const present = await versions(client);
   assertUsable(present, half);
   if (present.schema_version >= SCHEMA_VERSION) return;
-  // Whoever stops here in the middle must not stand in the others' way.
+  // An instance that stops in the middle must not block the others.
   await client.query(
     "begin; set local lock_timeout = '4s'; set local idle_in_transaction_session_timeout = '10s'",
   );
@@ -255,7 +260,8 @@ interface Versions {
 }
 
 async function versions(client: Client): Promise<Versions> {
-  // By the snapshot: what `to_regclass` has not found it may go on not finding in the same transaction.
+  // Reads `pg_class` by the statement's snapshot: `to_regclass` may keep missing a new table for the whole
+  // transaction.
   const { rows: found } = await client.query<{ names: string[] }>(
     `select array_agg(relname::text) as names from pg_class
      where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = ${SCHEMA}`,
@@ -263,7 +269,7 @@ async function versions(client: Client): Promise<Versions> {
   const names = found[0]?.names ?? [];
   if (!names.includes("store")) return { schema_version: 0, oldest_version: 1 };
   const { rows } = await client.query<Versions>("select schema_version, oldest_version from store");
-  const emptied = { schema_version: SCHEMA_VERSION, oldest_version: OLDEST_VERSION }; // under running instances
+  const emptied = { schema_version: SCHEMA_VERSION, oldest_version: OLDEST_VERSION }; // while instances run
   return { ...(rows[0] ?? emptied), is_half: names.includes(MIGRATION_TABLE) };
 }
 

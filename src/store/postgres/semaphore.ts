@@ -1,6 +1,7 @@
 /**
- * How many statements run at a time, the others waiting in order. A pool's own queue will not do: what waits there
- * when the pool is given up is forgotten until its time is over, and keeps nothing alive meanwhile.
+ * Limits the number of concurrent statements; the others wait in order. The pool's own queue is not suitable:
+ * when a pool is replaced, its waiting statements stay there until their time limit, and do not keep the
+ * process alive.
  */
 export class Semaphore {
   #free: number;
@@ -10,7 +11,10 @@ export class Semaphore {
     this.#free = count;
   }
 
-  /** Runs it once there is room. Rejects as it does, and with the signal's reason where that aborts before it runs. */
+  /**
+   * Runs `act` when there is capacity. Settles as `act` does; rejects with the signal's reason if that aborts
+   * before it runs.
+   */
   async run<T>(act: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;

@@ -1,8 +1,8 @@
 /**
- * What this instance sees of the others: one statement looks at all rooms that are followed here, at each wake-up that
- * was missed and every two seconds, so that a notification that is lost costs no more than that. It finds heads that
- * have moved, ends, owners that are gone, and rooms that are no longer what they were: those nobody may follow on,
- * because cursors would name other messages.
+ * Watches the other instances. One statement looks at all rooms that are followed here, after missed notices
+ * and about every 1.5 s, so a lost notice delays followers by at most that. It finds new heads, ended rooms,
+ * owners that are gone, and rooms whose rows were replaced. These must not be followed any further, because
+ * their cursors now name other messages.
  */
 import { after, type Clock } from "../../clock.ts";
 import { nap, unlessAborted } from "../../deadline.ts";
@@ -18,17 +18,20 @@ import { LINEAGE } from "./schema.ts";
 import { SQL } from "./tables.ts";
 
 const SWEEP_MS = 1500;
-/** A lease must not run out unseen between two sweeps. */
+/** A lease must not expire unnoticed between two sweeps. */
 const SWEEPS_PER_LEASE = 3;
-/** While notifications are not heard. */
+/** The interval while no notices arrive. */
 const FAST_SWEEP_MS = 250;
-/** A room whose lease has run out is taken so much later: the owner may just be renewing it. */
+/** A room is taken this long after its lease has expired: its owner may be renewing it at this moment. */
 const AFTER_LEASE_MS = 100;
-/** Between two looks for rooms that nobody owns. */
+/** The interval of checks for rooms without an owner. */
 const ORPHANS_MS = 700;
-/** Instances with viewers of a room that was handed over come first. */
+/** The wait that lets instances with viewers of a handed-over room take it first. */
 const OTHERS_FIRST_MS = 200;
-/** So many looks in a row must have worked before a room counts as unwatched: others may come back from an outage. */
+/**
+ * The number of successful checks in a row before a room counts as unwatched: after an outage, other
+ * instances may need time to renew their counts.
+ */
 const SURE_LOOKS = 20;
 
 export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
@@ -36,7 +39,7 @@ export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
     greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0)::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
 
-/** A lease that has just run out may yet be renewed. */
+/** Open rooms without a valid lease. One that has just expired may still be renewed. */
 const UNOWNED = `final_at is null and checkpoint is not null
     and lease_until <= clock_timestamp() - interval '${AFTER_LEASE_MS} ms'`;
 
@@ -60,7 +63,7 @@ interface Look {
   lease_left_ms: number;
 }
 
-/** A followed room as it was last seen; `isMissing`: it was not there. */
+/** The last known state of a followed room. `isMissing`: it was not in the store. */
 type Seen = Pick<Look, "base" | "head" | "is_final"> & { isMissing?: true };
 
 interface SweepParts {
@@ -70,7 +73,7 @@ interface SweepParts {
   telemetry: Telemetry;
   followers: Followers;
   leaseMs: number;
-  /** Whether a failover loses nothing that was acknowledged. */
+  /** Whether a failover loses no acknowledged write. */
   isSynchronous: boolean;
   isHearing(): boolean;
 }
@@ -79,9 +82,9 @@ export class Sweep {
   readonly #parts: SweepParts;
   readonly #closed = new AbortController();
   readonly #seen = new Map<string, Seen>();
-  /** Who waits for a room to be free. */
+  /** The calls of `freed` that wait, by room. */
   readonly #waiting = new Map<string, Set<() => void>>();
-  /** Rooms that nobody owns, of which this instance was told. */
+  /** Resolves when a notice reports a room without an owner that no follower here waits for. */
   #toldFree = Promise.withResolvers<void>();
   #hurry = Promise.withResolvers<void>();
 
@@ -90,7 +93,7 @@ export class Sweep {
     void this.#run();
   }
 
-  /** Looks at once. */
+  /** Starts the next sweep at once. */
   hurry(): void {
     this.#hurry.resolve();
   }
@@ -107,8 +110,8 @@ export class Sweep {
   }
 
   /**
-   * Moves all rooms to cursors that nobody can hold, with what they hold, where the server is another one, or its
-   * history another: what was sent may end before it. Rejects with `StoreError` "unavailable".
+   * Moves all rooms, with their messages, to cursors that no client can hold, if the server or its history
+   * has changed: the new history may lack cursors that were sent. Rejects with `StoreError` "unavailable".
    */
   async adoptLineage(): Promise<void> {
     const { connections, health, isSynchronous, telemetry } = this.#parts;
@@ -135,7 +138,7 @@ export class Sweep {
     }
   }
 
-  /** See `Ownership.orphans`; rooms that nobody watches either are released on the way. */
+  /** See `Ownership.orphans`. Also releases rooms that nobody watches. */
   async *orphans(graceMs: number, signal: AbortSignal): AsyncGenerator<readonly string[]> {
     const { clock, connections, health } = this.#parts;
     const over = AbortSignal.any([signal, this.#closed.signal]);
@@ -172,7 +175,7 @@ export class Sweep {
       try {
         await this.#look(videoIds, napMs);
       } catch (error) {
-        if (!isUnavailable(error)) throw error; // one that is was reported, and the next look is soon
+        if (!isUnavailable(error)) throw error; // already reported; the next sweep follows soon
       }
     }
   }
@@ -180,7 +183,8 @@ export class Sweep {
   async #look(videoIds: readonly string[], napMs: number): Promise<void> {
     const { clock, connections, health } = this.#parts;
     const rows = await health.report("sweep", connections.query<Look>("reads", LOOK, [videoIds]));
-    if (!health.isAvailable) await health.report("probeWrite", connections.query("writes", SQL.touch)); // nobody else may
+    // An instance that only follows has no other operation that can end an outage.
+    if (!health.isAvailable) await health.report("probeWrite", connections.query("writes", SQL.touch));
     if (!rows[0]?.is_same) return this.adoptLineage();
     const found = new Map(rows.map((row) => [row.video_id, row]));
     for (const videoId of videoIds) {
@@ -197,7 +201,7 @@ export class Sweep {
     const seen = this.#seen.get(videoId);
     const isOther = row && seen && !seen.isMissing && (seen.base !== row.base || seen.head > row.head);
     if (isOther || (!row && seen)) {
-      // Viewers are let go, and come back by what the store holds now.
+      // The room's viewers are disconnected; they reconnect to the rows that the store has now.
       this.#seen.delete(videoId);
       followers.lose(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
       return;

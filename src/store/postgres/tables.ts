@@ -1,4 +1,7 @@
-/** The engine's statements, and the rows they bring, in the port's terms. Times and ages are the database's. */
+/**
+ * The statements of the PostgreSQL store, and the conversion of their rows for the port. Times and ages are
+ * the database's.
+ */
 import type { RoomRecord, RoomSummary } from "../port.ts";
 import { type StoredMessage, withEnd } from "../stored-message.ts";
 import { LINEAGE } from "./schema.ts";
@@ -10,15 +13,18 @@ const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${colum
 const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as "readAgoMs",
   r.detail as "end", ${ago("r.final_at")} as "endedAgoMs"`;
 
-/** Of the room $1; found once for a statement, so that messages are read in the order of their index. */
+/**
+ * A value of the room $1, computed once per statement, so that messages are read in the order of their index.
+ */
 const ofRoom = (value: string) => `(select ${value} from room where video_id = $1)`;
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
 export const SQL = {
-  // A newborn's epoch comes from the clock as its cursors do: it is above every epoch of a room of that name that was
-  // pruned, or lost with its store, so no claim of that time can pass for a new one. A lease that lies far ahead was set
-  // before the clock was set back. On another server, or another history of it, nothing is taken before rooms have moved.
+  // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
+  // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. A lease
+  // far in the future was set before the clock was set back. If the server or its history has changed,
+  // nothing is taken until the rooms have moved.
   take: `with here as (select lineage = ${LINEAGE} as is_same from store), taken as (
       insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until)
       select $1, born, born, born, 'bootstrapping', $2, born + 1, clock_timestamp() + $3::float8 * interval '1 ms'
@@ -29,7 +35,7 @@ export const SQL = {
       returning ${ROOM}, r.epoch
     )
     select is_same, taken.* from here left join taken on true`,
-  // The outcome of a call that is given back is not awaited: what was never read goes, all else is as it was.
+  // Deletes a room that was never read; in any other room, it changes only owner, epoch and lease.
   giveBack: `with mine as (select * from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)), gone as (
       delete from room r using mine
       where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null and r.checkpoint is null
@@ -55,7 +61,7 @@ export const SQL = {
     where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
-  // All messages of the room are looked at: an index by authors would cost every append.
+  // Examines all messages of the room: an index by author would slow every append down.
   byText: `select ${MESSAGE} ${KEPT} and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   listRooms: `select r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
@@ -73,7 +79,7 @@ export const SQL = {
 export type RoomRow = Omit<RoomRecord, "end"> & { end: string | null };
 export type SummaryRow = Omit<RoomSummary, "end"> & { end: string | null };
 
-/** What a room was taken as; all but `is_same` is null where it was not. */
+/** The result of `take`; all columns except `is_same` are null if the room was not taken. */
 export type TakenRow = { is_same: boolean } & (
   | { epoch: null }
   | (Omit<RoomRow, "checkpoint"> & { epoch: number; checkpoint: string | null })
@@ -87,7 +93,7 @@ export function toMessage({ cursor, id, body, details }: StoredMessage): StoredM
   return { id: fromColumn(id), body: fromColumn(body), details: fromColumn(details), cursor };
 }
 
-/** What a fenced write found: the room as it stands. */
+/** The room's current state, which a fenced write returns. */
 export interface FenceRow {
   epoch: number;
   head: number;
