@@ -1,17 +1,19 @@
-/** Time and chance as the SDK sees them: handed in, so that a test can own both. */
+/** Time and randomness for the SDK, passed in so that a test can control both. */
 
 export interface Clock {
-  /** Wall time in milliseconds since 1970: what a date in an answer is compared with. */
+  /** Wall time in milliseconds since 1970, to compare with dates in answers. */
   now(): number;
-  /** Milliseconds on a clock that never jumps. */
+  /** Milliseconds of a clock that never jumps. */
   monotonic(): number;
-  /** Resolves after `ms`, however long that is; rejects with the signal's reason when it aborts. */
+  /**
+   * Resolves after `ms`, which may exceed a timer's maximum. Rejects with the signal's reason when it aborts.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Uniform in [0, 1). */
+  /** A uniform random number in [0, 1). */
   random(): number;
 }
 
-/** The longest that a timer can be set to. */
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

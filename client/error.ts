@@ -1,7 +1,7 @@
-/** The one error that the SDK throws of itself, and which failures it is no use to try again. */
+/** The only error class that the SDK throws itself, and the rule that says which failures are final. */
 import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
 
-/** `NETWORK`: no answer, or one that broke off. `HTTP`: an answer that is not the service's. */
+/** `NETWORK`: no answer, or an incomplete one. `HTTP`: an answer that did not come from the service. */
 export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 export interface ChatErrorOptions {
@@ -10,14 +10,20 @@ export interface ChatErrorOptions {
   cause?: unknown;
 }
 
-/** A relay that refused or could not be reached, or a chat that failed; the message is for people. */
+/** The relay refused the request or could not be reached, or the chat failed. The message is for people. */
 export class ChatError extends Error {
   override readonly name = "ChatError";
-  /** The service's own code; `NETWORK` where no answer came or it broke off, `HTTP` where a proxy answered. */
+  /**
+   * The service's own code; `NETWORK` if no complete answer came, `HTTP` if something in front of the service
+   * answered.
+   */
   readonly code: ErrorCode;
-  /** Of the HTTP answer; absent where there was none, and of a chat that failed after it had opened. */
+  /**
+   * The status of the HTTP answer. Absent if there was none, and if the chat failed after its stream had
+   * opened.
+   */
   declare readonly status?: number;
-  /** How long the service asks to wait, in milliseconds. */
+  /** The wait that the service asks for, in milliseconds. */
   declare readonly retryAfterMs?: number;
 
   constructor(code: ErrorCode, message: string, options: ChatErrorOptions = {}) {
@@ -28,7 +34,10 @@ export class ChatError extends Error {
   }
 }
 
-/** Whether the same request would fail again: a refusal (4xx but 408 and 429), or the stream's `error` frame. */
+/**
+ * Whether the same request would fail again: after a refusal (4xx except 408 and 429) or the stream's `error`
+ * frame.
+ */
 export function isFinal({ code, status }: ChatError): boolean {
   if (status === undefined) return code !== "NETWORK";
   return status >= 400 && status < 500 && status !== 408 && status !== 429;

@@ -1,6 +1,6 @@
 /**
- * The SDK: reads chats from a relay, in browsers, Node.js, Deno and Bun. It needs `fetch` alone, and importing it does
- * nothing. What it promises is in docs/sdk.md.
+ * The SDK: reads chats from a relay, in browsers, Node.js, Deno and Bun. It needs only `fetch`, and importing
+ * it has no side effects. docs/sdk.md documents its guarantees.
  */
 export { GROUPS } from "../src/protocol/kinds.ts";
 export type { ErrorCode } from "./error.ts";

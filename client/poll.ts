@@ -1,4 +1,4 @@
-/** A chat that the caller polls by itself, through `/v1/sessions` and `/v1/poll`. */
+/** A chat that the caller polls itself, through `/v1/sessions` and `/v1/poll`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { ChatError } from "./error.ts";
@@ -8,7 +8,10 @@ import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.t
 import { Retries } from "./waiting.ts";
 
 const MAX_FAILURES = 5;
-/** A new session repeats the messages that are still in the chat: some hundreds at the maximum. */
+/**
+ * The number of message ids to remember: a new session repeats the messages still in the chat, a few hundred
+ * at most.
+ */
 const KEPT_IDS = 1000;
 
 type BareMessage = BareMessageOf<MessageType>;
@@ -27,8 +30,9 @@ interface Session extends Batch {
 }
 
 /**
- * The messages of a chat, polled while they are iterated. Throws `TypeError` at once for an unusable URL or a missing
- * `videoId`. The loop throws `ChatError` at a refusal or the fifth failure in a row, and the signal's reason.
+ * Yields the messages of a chat and polls it while the caller iterates. Throws `TypeError` at once for an
+ * unusable URL or a missing `videoId`. The loop throws `ChatError` for a refusal or the fifth failure in a
+ * row, and the signal's reason.
  */
 export function poll<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
@@ -37,7 +41,7 @@ export function poll<D extends boolean = false, T extends TypeOrGroup = MessageT
   return pollBy(systemClock, url, options) as AsyncGenerator<never, void, void>;
 }
 
-/** `poll` by a clock that is handed in. */
+/** `poll` with an injected clock. */
 export function pollBy(clock: Clock, url: string | URL, options: PollOptions): AsyncGenerator<BareMessage> {
   return messages(new Service(url, options, clock), options, clock);
 }
@@ -80,7 +84,8 @@ async function* messages(
     }
     token = batch.token;
     delayMs = Math.min(maxDelayMs, Math.max(minDelayMs, batch.timeoutMs));
-    // Of a session that only makes up for an expired token, what was there before the first one is not wanted either.
+    // A session that replaces one with an expired token repeats earlier messages: without `includeInitial`,
+    // skip those from before the first session as well.
     const isRepeating = batch === session && !isFirst && !includeInitial;
     const from = isRepeating ? batch.messages.findLastIndex(({ id }) => known.has(id)) : 0;
     isFirst = false;

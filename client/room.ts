@@ -1,6 +1,6 @@
 /**
- * One chat over all its connections. What comes waits in a queue, at most about a thousand entries, and everything is
- * handed out from there in the order of the stream: to the loop when it asks, or to listeners at once where no loop is.
+ * One chat across all its connections. Its events wait in one queue of about a thousand entries at most, and
+ * leave it in the order of the stream: to the loop when it asks, or to listeners at once if there is no loop.
  */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -25,12 +25,12 @@ import { Retries } from "./waiting.ts";
 
 const READ_AHEAD = 1000;
 const DEFAULT_IDLE_MS = 45_000;
-/** A stream that was open for so long was no failure, even if it brought nothing. */
+/** A stream that was open for this long does not count as a failure, even if it brought nothing. */
 const STABLE_MS = 5000;
 
 /**
- * The chat of a video, not connected yet. Throws `TypeError` for an unusable URL or a missing `videoId`. The loop
- * throws `ChatError` where the service refuses the chat or it fails, and the signal's reason.
+ * The chat of a video, not connected yet. Throws `TypeError` for an unusable URL or a missing `videoId`. The
+ * loop throws `ChatError` if the service refuses the chat or the chat fails, and the signal's reason.
  */
 export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
@@ -39,14 +39,14 @@ export function chat<D extends boolean = false, T extends TypeOrGroup = MessageT
   return chatBy(systemClock, url, options) as Chat<never>;
 }
 
-/** `chat` by a clock that is handed in. */
+/** `chat` with an injected clock. */
 export function chatBy(clock: Clock, url: string | URL, options: ChatOptions): Chat {
   return new Room(new Service(url, options, clock), options, clock);
 }
 
 type Listeners = { [E in keyof ChatEvents]: Set<(value: ChatEvents[E]) => void> };
 type Emission = { [E in keyof ChatEvents]: [event: E, value: ChatEvents[E]] }[keyof ChatEvents];
-/** `passed`: the cursor up to which nothing is wanted; it moves the room's cursor in its turn. */
+/** `passed`: all messages up to this cursor are unwanted; when its turn comes, it moves the room's cursor. */
 type Entry = Emission | ["passed", cursor: number];
 
 class Room implements Chat {
@@ -66,21 +66,21 @@ class Room implements Chat {
     end: new Set(),
     error: new Set(),
   };
-  /** What has come and was not handed out yet. */
+  /** Events that have arrived and were not yet handed out. */
   readonly #queue: Entry[] = [];
-  /** Those who wait for the queue to change, or for the end. */
+  /** Callers that wait for the queue to change or for the end. */
   #waiting: (() => void)[] = [];
-  /** Of the present connection, or of the wait for the next one. */
+  /** Aborts the current connection, or the wait before the next one. */
   #connection = new AbortController();
   #isStarted = false;
-  /** A loop has asked for messages: it sets the pace. */
+  /** A loop has asked for messages, so the loop sets the pace. */
   #isPulled = false;
   #wasOpen = false;
-  /** The cursor up to which everything has come. */
+  /** The cursor up to which everything has arrived. */
   #received: number | undefined;
-  /** What the stream asks to wait before reconnecting. */
+  /** The wait before a reconnect that the stream asks for (SSE `retry`), in milliseconds. */
   #retryMs: number | undefined;
-  /** What loops throw at the end. */
+  /** The error that loops throw at the end. */
   #failure: { error: unknown } | undefined;
 
   constructor(service: Service, options: ChatOptions, clock: Clock) {
@@ -93,7 +93,7 @@ class Room implements Chat {
   }
 
   on<E extends keyof ChatEvents>(event: E, listener: (value: ChatEvents[E]) => void): () => void {
-    const added = (value: ChatEvents[E]) => listener(value); // the same one may be added twice
+    const added = (value: ChatEvents[E]) => listener(value); // the same listener may be added twice
     this.#listeners[event].add(added);
     if (event === "message") this.#start();
     return () => {
@@ -132,7 +132,7 @@ class Room implements Chat {
     return { next, return: leave };
   }
 
-  /** Not at once: whoever adds several listeners misses nothing. */
+  /** Starts in a microtask, so that a caller that adds several listeners misses nothing. */
   #start(): void {
     queueMicrotask(() => {
       this.#push();
@@ -159,11 +159,11 @@ class Room implements Chat {
       if (this.#isClosed()) return;
       this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
       this.#connection = new AbortController();
-      await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
+      await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // the chat was closed during the wait
     }
   }
 
-  /** One connection: resolves at the chat's end, and rejects with whatever else ends it. */
+  /** One connection: resolves at the end of the chat, and rejects with any other reason for which it ends. */
   async #follow(connection: AbortController): Promise<void> {
     const { backfill, details, idleMs = DEFAULT_IDLE_MS } = this.#options;
     const { signal } = connection;
@@ -208,7 +208,7 @@ class Room implements Chat {
     throw new ChatError("NETWORK", "The connection was cut.");
   }
 
-  /** Queues what the frame says; true if it is the last one. */
+  /** Queues the events of a frame. Returns true if it is the last frame. */
   #take({ event, data, id }: Frame, asked: number | undefined): boolean {
     if (event === "init") {
       const init: Init = parse(data);
@@ -251,7 +251,7 @@ class Room implements Chat {
     this.#push();
   }
 
-  /** Where no loop asks, listeners are given what is there; messages wait for one who takes them. */
+  /** Without a loop, hands the queue to the listeners; messages wait until there is a `message` listener. */
   #push(): void {
     while (!this.#isPulled) {
       const [waiting] = this.#queue;
@@ -301,7 +301,7 @@ class Room implements Chat {
 
   readonly #abort = (): void => this.#finish({ error: this.#options.signal?.reason });
 
-  /** Leaves no timer, socket or listener; what was not handed out is dropped. */
+  /** Frees every timer, socket and listener, and drops all that is still queued. */
   #finish(failure?: { error: unknown }): void {
     if (this.#isClosed()) return;
     this.#failure = failure;
@@ -312,7 +312,7 @@ class Room implements Chat {
     this.#wake();
   }
 
-  /** Resolves when the queue has been filled or emptied, or the chat is closed. */
+  /** Resolves when the queue has grown or shrunk, or the chat is closed. */
   #change(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
@@ -330,7 +330,7 @@ function parse(data: string) {
   }
 }
 
-/** As if it had been thrown where nobody could catch it. */
+/** Throws the error where nobody can catch it. */
 function reportUncaught(error: unknown): void {
   queueMicrotask(() => {
     throw error;

@@ -1,7 +1,7 @@
-/** Which types of messages a list of types and groups lets through. */
+/** Decides by a list of types and groups which messages to hand out. */
 import { GROUPS, MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 
-/** Names that are neither are left out; if none remains, everything is let through. */
+/** Ignores names that are neither a type nor a group. If no name remains, every type is wanted. */
 export function selectTypes(types: readonly string[] | undefined): (type: string) => boolean {
   const groups: Record<string, readonly string[]> = GROUPS;
   const names = String(types ?? "")

@@ -1,10 +1,12 @@
-/** The service at a URL: its endpoints by path, and every failure of a call as a `ChatError`. */
+/**
+ * The service at a URL: calls its endpoints by path, and turns every failure of a call into a `ChatError`.
+ */
 import type { Clock } from "./clock.ts";
 import { ChatError } from "./error.ts";
 import type { ProbeOptions } from "./types.ts";
 import { unlessAborted } from "./waiting.ts";
 
-/** An error's body is read no further: what stands in front of the service may send anything. */
+/** The maximum length of an error body to read: a proxy in front of the service may send anything. */
 const MAX_ERROR_LENGTH = 65_536;
 
 export class Service {
@@ -13,7 +15,7 @@ export class Service {
   readonly #options: ProbeOptions;
   readonly #clock: Clock;
 
-  /** Throws `TypeError` where the URL is unusable or there is no `videoId`. */
+  /** Throws `TypeError` if the URL is unusable or there is no `videoId`. */
   constructor(url: string | URL, options: ProbeOptions, clock: Clock) {
     this.#base = new URL(url);
     this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
@@ -27,7 +29,7 @@ export class Service {
     this.#clock = clock;
   }
 
-  /** Resolves to an answer of 200. Rejects with `ChatError`, or with the signal's reason. */
+  /** Resolves to an answer with status 200. Rejects with `ChatError`, or with the signal's reason. */
   async request(path: string, init: RequestInit, signal: AbortSignal | undefined): Promise<Response> {
     const { fetch = globalThis.fetch } = this.#options;
     const headers = new Headers(this.#options.headers);
@@ -45,7 +47,7 @@ export class Service {
     throw refusal(response, words, this.#clock.now());
   }
 
-  /** Sends JSON and resolves to the JSON that is answered. */
+  /** Sends JSON and resolves to the JSON of the answer. */
   async post<T>(path: string, body: object): Promise<T> {
     const { signal } = this.#options;
     const init = {
@@ -63,7 +65,10 @@ export class Service {
   }
 }
 
-/** Each chunk of the body as it comes; whoever leaves the loop closes the connection. `wait` stands over each read. */
+/**
+ * Yields the chunks of the body as they arrive; leaving the loop closes the connection. `wait` wraps each
+ * read.
+ */
 export async function* chunksOf(
   { body }: Response,
   wait: <T>(work: Promise<T>) => Promise<T>,
@@ -80,7 +85,7 @@ export async function* chunksOf(
   }
 }
 
-/** Gives whatever fails a name, and an abort its reason. */
+/** Turns any failure into a `ChatError` with this message, and an abort into its reason. */
 export function orNetworkError<T>(
   work: () => Promise<T>,
   signal: AbortSignal | undefined,
@@ -109,12 +114,12 @@ function refusal({ status, statusText, headers }: Response, text: string, now: n
     if (typeof code === "string" && typeof message === "string")
       return new ChatError(code as "HTTP", message, options);
   } catch {
-    // what stands in front of the service answers in its own words
+    // a proxy in front of the service answers in its own format
   }
   return new ChatError("HTTP", `The answer is ${status} ${statusText}`.trim(), options);
 }
 
-/** Of seconds or a date; undefined where it is neither, or past. */
+/** The wait in milliseconds, from seconds or a date; undefined if the value is neither, or in the past. */
 function parseRetryAfter(value: string | null, now: number): number | undefined {
   const ms = /^\d+$/.test(value ?? "") ? Number(value) * 1000 : Date.parse(value ?? "") - now;
   return ms >= 0 ? ms : undefined;

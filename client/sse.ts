@@ -1,28 +1,29 @@
 /**
- * Server-Sent Events as the HTML standard reads them, from bytes that may be split anywhere: all three line ends, a
- * byte order mark, comments, data of several lines, ids that persist, `retry`. An event that is cut off is dropped.
+ * Parses Server-Sent Events as the HTML standard does, from bytes that may be split anywhere: all three line
+ * ends, a byte order mark, comments, data of several lines, ids that persist, `retry`. Drops an event that is
+ * cut off.
  */
 
 export interface Frame {
   event: string;
   data: string;
-  /** The last id up to here; empty where there was none. */
+  /** The last id so far; empty if there was none. */
   id: string;
 }
 
 export class FrameReader {
-  /** What the stream asks clients to wait before they reconnect. */
+  /** The wait before a reconnect that the stream asks for, in milliseconds. */
   retryMs: number | undefined;
   readonly #decoder = new TextDecoder();
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of an incomplete line. */
   #rest = "";
-  /** The last line ended with CR: an LF that follows belongs to it. */
+  /** The last line ended with CR: an LF at the start of the next chunk belongs to it. */
   #afterCr = false;
   #event = "";
   #data: string[] = [];
   #id = "";
 
-  /** The frames that these bytes complete, each read when it is asked for. */
+  /** Yields the frames that these bytes complete, and parses each only when the caller asks for it. */
   *read(bytes: Uint8Array): Generator<Frame> {
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === "") return;

@@ -8,80 +8,90 @@ export type { Init } from "../src/protocol/chat.ts";
 export type { Details, MessageType } from "../src/protocol/kinds.ts";
 export type { Part } from "../src/protocol/message.ts";
 
-/** A message of type `T` without its cursor; with `details` where `D` is true. */
+/** A message of type `T` without its cursor; with `details` if `D` is true. */
 export type BareMessageOf<T extends MessageType, D extends boolean = false> = T extends MessageType
   ? D extends true
     ? protocol.MessageOf<T>
     : Omit<protocol.MessageOf<T>, "details">
   : never;
 
-/** The message of type `T`, or of each of several types; with `details` where `D` is true. */
+/** The message of type `T`, or of each of several types; with `details` if `D` is true. */
 export type MessageOf<T extends MessageType, D extends boolean = false> = BareMessageOf<T, D> & {
-  /** Its place in the chat: given as the option `cursor`, the chat goes on right behind it. */
+  /** Its position in the chat: pass it as the option `cursor` to continue just after this message. */
   cursor: number;
 };
 
-/** Any message, discriminated on `type`. A newer service may send types that are not listed: have a `default`. */
+/**
+ * Any message, discriminated on `type`. A newer service may send further types, so a `switch` needs a
+ * `default`.
+ */
 export type Message = MessageOf<MessageType>;
 
-/** A type, or a group that stands for its types. */
+/** A type, or the name of a group of types. */
 export type TypeOrGroup = MessageType | Group;
 
-/** The types that a list of types and groups names. */
+/** All types in a list of types and groups. */
 export type TypesIn<T extends TypeOrGroup> = T extends Group ? (typeof GROUPS)[T][number] : T;
 
 /** Messages may be missing between the two cursors. */
 export interface Gap {
-  /** The last cursor before it. */
+  /** The last cursor before the gap. */
   after: number;
-  /** Where the chat goes on: the cursor just before the next message, or that of the message of type `gap`. */
+  /**
+   * The cursor after which the chat continues: the one just before the next message, or that of the `gap`
+   * message.
+   */
   cursor: number;
-  /** Those of the message of type `gap`, where they were asked for. */
+  /** The details of the `gap` message, if `details` were requested. */
   details?: protocol.MessageOf<"gap">["details"];
 }
 
-/** The chat is over, or is no longer read. */
+/** The chat is over, or the service no longer reads it. */
 export interface End {
   reason: "no more continuations" | "room released";
 }
 
-/** `connecting` until the first connection is open, `reconnecting` whenever it is lost. */
+/** `connecting` until the first connection is open, `reconnecting` whenever a connection is lost. */
 export type State = "connecting" | "open" | "reconnecting" | "closed";
 
-/** What listeners are called with. */
+/** The events of a chat, and the value that each passes to its listeners. */
 export interface ChatEvents<M = Message> {
-  /** Each message, just before the loop is given it. */
+  /** Each message, just before the loop gets it. */
   message: M;
-  /** Each time that a connection is open. */
+  /** Each connection that opens. */
   init: Init;
-  /** Comes before the first message behind the gap. */
+  /** A gap; comes before the first message after it. */
   gap: Gap;
   state: State;
-  /** The chat is over; the last event but for `state`. */
+  /** The chat is over. Only a last `state` event follows. */
   end: End;
-  /** The chat cannot be read any longer. What is tried again is not reported here, but to `retry`. */
+  /** The chat cannot be read any longer. Failures that are retried go to the option `retry`, not here. */
   error: ChatError;
 }
 
-/** How the service is called. */
+/** Options of every request to the service. */
 interface RequestOptions {
-  /** The id of the video, or any usual address of it. */
+  /** The id of the video, or any usual URL of it. */
   videoId: string;
-  /** Ends everything: what waits is rejected with the signal's reason. */
+  /** Aborts everything; pending promises reject with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Sent with every request. */
   headers?: RequestInit["headers"] | undefined;
-  /** Stands in for the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** What happens after a failure. */
+/** Options for retries after a failure. */
 export interface RetryOptions {
-  /** The first wait is half to all of `baseMs`; each further one is twice as long, up to `maxMs` (30,000). */
+  /**
+   * The first wait is between half of `baseMs` and all of it. Each further wait is twice as long, up to
+   * `maxMs` (30,000).
+   */
   backoff?: { baseMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /**
-   * Asked after every failure, `attempt` counting from 0 since the last success: the wait in milliseconds, false to
-   * give up, undefined for the default. No wait is shorter than the service's `Retry-After`.
+   * Called after every failure; `attempt` counts from 0 since the last success. Returns the wait in
+   * milliseconds, false to give up, or undefined for the default. No wait is shorter than the service's
+   * `Retry-After`.
    */
   retry?: ((error: ChatError, attempt: number) => number | false | undefined) | undefined;
 }
@@ -89,18 +99,18 @@ export interface RetryOptions {
 interface MessageOptions<D extends boolean, T extends TypeOrGroup> extends RequestOptions, RetryOptions {
   /** Whether messages carry `details`; false by default. */
   details?: D | undefined;
-  /** Types and groups to hand out, all by default. A message of type `gap` is handed out all the same. */
+  /** Types and groups to hand out; all by default. Messages of type `gap` are always handed out. */
   types?: readonly T[] | undefined;
 }
 
 /** Options of `chat`. */
 export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
   extends MessageOptions<D, T> {
-  /** Go on behind this cursor; 0 asks for all that is kept. */
+  /** Continue after this cursor; 0 asks for all stored messages. */
   cursor?: number | undefined;
-  /** How many of the latest messages to begin with, where no cursor is given; 50 by default, a replay: all. */
+  /** The number of recent messages to begin with if there is no cursor. Default: 50, or all for a replay. */
   backfill?: number | undefined;
-  /** A connection that brings no byte for so long is given up; 45,000 by default. */
+  /** A connection without a byte for this many milliseconds is closed and retried; 45,000 by default. */
   idleMs?: number | undefined;
 }
 
@@ -109,7 +119,7 @@ export interface PollOptions<D extends boolean = boolean, T extends TypeOrGroup 
   extends MessageOptions<D, T> {
   /** Whether to begin with the messages that are already in the chat; true by default. */
   includeInitial?: boolean | undefined;
-  /** The shortest and the longest wait between polls; 500 and 15,000 by default. */
+  /** The minimum and the maximum wait between polls in milliseconds; 500 and 15,000 by default. */
   minDelayMs?: number | undefined;
   maxDelayMs?: number | undefined;
 }
@@ -117,7 +127,7 @@ export interface PollOptions<D extends boolean = boolean, T extends TypeOrGroup 
 /** Options of `probe`. */
 export interface ProbeOptions extends RequestOptions {}
 
-/** One attempt: a client with an endpoint. */
+/** One attempt: a client and an endpoint. */
 export interface ProbeRow {
   label: string;
   endpoint: "get_live_chat" | "get_live_chat_replay";
@@ -126,27 +136,27 @@ export interface ProbeRow {
   error: string | null;
 }
 
-/** What works for a video today. */
+/** The clients that work for a video now. */
 export interface ProbeResult {
   videoId: string;
   rows: ProbeRow[];
 }
 
 /**
- * A chat that connects when it is first iterated, or given its first `message` listener, and reconnects until it is
- * over. Leaving the loop closes it.
+ * A chat that connects when it is first iterated or gets its first `message` listener, and reconnects until
+ * it is over. Leaving the loop closes it.
  */
 export interface Chat<M = Message> extends AsyncIterable<M> {
   /**
-   * All up to here was handed out, or is of no chosen type: store it, and give it as `cursor` after a restart. Undefined
-   * before the first `init`, unless one was asked for.
+   * All messages up to here were handed out or are of an unwanted type: store it, and pass it as `cursor`
+   * after a restart. Undefined before the first `init`, unless the option `cursor` was set.
    */
   readonly cursor: number | undefined;
   readonly state: State;
   /** Set once the chat is over. */
   readonly end: End | undefined;
-  /** Returns the function that takes the listener off. */
+  /** Adds a listener. Returns the function that removes it. */
   on<E extends keyof ChatEvents>(event: E, listener: (value: ChatEvents<M>[E]) => void): () => void;
-  /** Ends the loop quietly and closes the connection. */
+  /** Ends the loop without an error and closes the connection. */
   close(): void;
 }

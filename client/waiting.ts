@@ -1,4 +1,4 @@
-/** Work that a signal ends, and how long to wait before the next try. No listener outlives its work. */
+/** Makes a promise abortable, and computes the waits before retries. No listener outlives its work. */
 import type { Clock } from "./clock.ts";
 import { type ChatError, isFinal } from "./error.ts";
 import type { RetryOptions } from "./types.ts";
@@ -6,7 +6,7 @@ import type { RetryOptions } from "./types.ts";
 const DEFAULT_BASE_MS = 3000;
 const DEFAULT_MAX_MS = 30_000;
 
-/** Settles as the work does, or rejects with the signal's reason as soon as that aborts. */
+/** Settles like `work`, or rejects with the signal's reason as soon as it aborts. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
@@ -17,14 +17,14 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
 }
 
-/** Decides after each failure in a row whether and when to try again. */
+/** Decides after each failure in a row whether to retry, and when. */
 export class Retries {
   readonly #options: RetryOptions;
   readonly #clock: Clock;
   readonly #maxFailures: number;
   #failures = 0;
 
-  /** The last of `maxFailures` in a row is final. */
+  /** The last of `maxFailures` failures in a row is final. */
   constructor(options: RetryOptions, clock: Clock, maxFailures = Number.POSITIVE_INFINITY) {
     this.#options = options;
     this.#clock = clock;
@@ -35,7 +35,7 @@ export class Retries {
     this.#failures = 0;
   }
 
-  /** How long to wait in milliseconds; undefined to give up. */
+  /** The wait before the next attempt in milliseconds; undefined to give up. */
   fail(error: ChatError, baseMs = DEFAULT_BASE_MS): number | undefined {
     const { backoff = {}, retry } = this.#options;
     const attempt = this.#failures++;
@@ -44,7 +44,7 @@ export class Retries {
     let waitMs = answer ?? Number.NaN;
     if (!(waitMs >= 0)) {
       if (isFinal(error) || this.#failures >= this.#maxFailures) return undefined;
-      // Jitter: many that were cut off together must not come back together.
+      // Jitter: clients that were disconnected together must not all come back at once.
       const fullMs = (backoff.baseMs ?? baseMs) * 2 ** Math.min(attempt, 30);
       waitMs = Math.min(fullMs, backoff.maxMs ?? DEFAULT_MAX_MS) * (1 - this.#clock.random() / 2);
     }
