@@ -1,4 +1,4 @@
-/** Limits the viewers of one address. An address is remembered only while it has viewers. */
+/** Limits the number of viewers per address. It remembers an address only while the address has viewers. */
 import { isIPv6 } from "node:net";
 import { RelayError } from "../protocol/errors.ts";
 
@@ -14,9 +14,12 @@ export class AddressLimit {
     this.#max = max;
   }
 
-  /** Takes a place; the function returned gives it back, once. Throws `RelayError` CAPACITY where there is none left. */
+  /**
+   * Takes a place. The returned function gives it back, at most once. Throws `RelayError` CAPACITY if no
+   * place is free.
+   */
   take(caller: { readonly ip: string }): () => void {
-    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // the system is not even asked for the address
+    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // avoids even asking the system for the address
     const network = networkOf(caller.ip);
     const viewers = (this.#viewers.get(network) ?? 0) + 1;
     if (viewers > this.#max) {
@@ -36,7 +39,9 @@ export class AddressLimit {
   }
 }
 
-/** The part of an address that one household shares: one IPv4 address, or one IPv6 network of 64 bits. */
+/**
+ * The part of an address that one household shares: an IPv4 address, or the first 64 bits of an IPv6 address.
+ */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;

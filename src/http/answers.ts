@@ -1,4 +1,6 @@
-/** What each endpoint answers, by status: its success and its errors, as the API describes them. */
+/**
+ * The responses of each endpoint by status, its success and its errors, as the API description shows them.
+ */
 import type { FastifySchema } from "fastify";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
@@ -8,7 +10,7 @@ import { refTo } from "./schemas.ts";
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
 const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
 
-// [spec] Errors: endpoints. Beside these, any of them can answer METHOD_NOT_ALLOWED and the like.
+// [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.
 const ERRORS_OF = {
   "/v1/stream": [...OF_VIDEO, "RATE_LIMITED", "NO_WORKING_CLIENT", "CAPACITY", "STORE_UNAVAILABLE"],
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR"],
@@ -22,17 +24,19 @@ const RETRY_AFTER = {
   schema: Type.Integer(),
 };
 
-/** The options of an endpoint's route: what it expects, what it answers, and its errors for the upstream's faults. */
+/**
+ * The options of an endpoint's route: request and response schemas, and its errors for the upstream's faults.
+ */
 export function routeOptions(path: keyof typeof FAULT_CODES, expected: FastifySchema, success: object) {
   return { config: { faultCodes: FAULT_CODES[path] }, schema: schemaOf(path, expected, success) };
 }
 
-/** What an endpoint expects and what it answers. */
+/** The request schemas (`expected`) and the response schemas of an endpoint. */
 export function schemaOf(path: keyof typeof ERRORS_OF, expected: FastifySchema, success: object) {
   return { ...expected, response: { 200: success, ...errorsOf(path) } };
 }
 
-/** By status, each error that the specification's table gives an endpoint. */
+/** The endpoint's errors from the specification's table, by status. */
 function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
   const byStatus = Map.groupBy<number, ErrorCode>(new Set(ERRORS_OF[path]), (code) => ERRORS[code].status);
   const errors = [...byStatus].map(([status, codes]) => {
@@ -46,19 +50,19 @@ function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
   return Object.fromEntries(errors);
 }
 
-/** A success in JSON. */
+/** A successful JSON response. */
 export function json(description: string, schema: object): object {
   return { description, content: { "application/json": { schema } } };
 }
 
-/** A success as a stream of frames. */
+/** A successful stream of frames. */
 export const StreamResponse = {
   description:
     "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}).",
   content: {
     "text/event-stream": {
       schema: Type.String(),
-      // What the `data` of each event is; OpenAPI 3.1 has no place for it.
+      // The schema of each event's `data`; OpenAPI 3.1 has no field for it.
       "x-events": {
         init: refTo("Init"),
         message: refTo("Message"),

@@ -1,28 +1,33 @@
 /**
- * Makes modules for browsers of the project's TypeScript, without a build: types are stripped, and the SDK, which is
- * several files that also import the protocol, is joined into one.
+ * Turns the project's TypeScript into browser modules without a build: strips the types, and joins the SDK's
+ * files and its protocol imports into one module.
  */
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 
 const IMPORT = /^import\b[^;]*?\bfrom "(\.[^"]+)";\n?/gm;
 const REEXPORT = /^export \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
-/** Lines that are comments alone. */
+/** Lines that consist of a comment. */
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm;
 const EXPORT = /^export (?=(?:async |abstract )?(?:const|let|function|class)\b)/gm;
 
-/** The file as a module of its own, its imports renamed to where they are served. */
+/** The file as one module, with each import renamed to the path at which it is served. */
 export function toBrowserModule(file: URL, rename: (path: string) => string): string {
   return read(file).replaceAll(IMPORT, (line, path: string) => line.replace(path, rename(path)));
 }
 
-/** The file and all that it imports as one module, which exports what the file does. Their names must not clash. */
+/**
+ * The file and all its imports as one module with the file's exports. Top-level names of the files must not
+ * clash.
+ */
 export function joinModules(entry: URL): string {
   const exported = [...read(entry).matchAll(REEXPORT)].map(([, names = ""]) => names);
   return `${inOrder(entry, new Set()).join("\n")}\nexport {${exported.join()}};\n`;
 }
 
-/** The sources that the file needs, each once and before whoever imports it; at last its own. */
+/**
+ * The sources that the file needs, each once and before the sources that import it; the file's own is last.
+ */
 function inOrder(file: URL, seen: Set<string>): string[] {
   if (seen.has(file.href)) return [];
   seen.add(file.href);
@@ -36,9 +41,9 @@ function inOrder(file: URL, seen: Set<string>): string[] {
 }
 
 /**
- * Without types and what only readers of the source need: comments that stand by themselves, blank lines, indentation.
- * No line of these sources begins within a string or a template. Node's warning that this is experimental is of no use
- * to whoever runs the service.
+ * The source without types, and without comments on lines of their own, blank lines and indentation. This is
+ * safe because no line of these sources begins inside a string or a template. Hides Node's warning that type
+ * stripping is experimental, which operators cannot act on.
  */
 function read(file: URL): string {
   const { emitWarning } = process;

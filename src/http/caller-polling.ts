@@ -1,6 +1,6 @@
 /**
- * `POST /v1/sessions` and `POST /v1/poll`, for callers that poll by themselves: a bootstrap, and the exchange of a
- * continuation token for the next batch. Neither opens a room or stores anything.
+ * `POST /v1/sessions` and `POST /v1/poll`, for callers that poll themselves: a bootstrap, and the exchange of
+ * a continuation token for the next batch. Neither opens a room or stores anything.
  */
 import type { FastifyInstance } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
@@ -22,7 +22,7 @@ import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./sc
 const SESSION = { summary: "Bootstrap a chat for polling by the caller", body: SessionRequest };
 const POLL = { summary: "Exchange a continuation token for the next batch", body: PollRequest };
 
-/** So many tokens are remembered with the egress that they came by; one that is forgotten works by any. */
+/** Maximum number of tokens whose egress is remembered. A forgotten token works through any egress. */
 const MAX_TOKENS = 10_000;
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool): void {
@@ -47,7 +47,8 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
         egress,
       }));
       const { chatType, pair, credentials, continuation } = page.position;
-      // An answer without a successor has not spent the page's token: asked again, it says once more that it is over.
+      // An answer without a continuation has not used up the page's token: the next poll with it reports the
+      // end again.
       const token = first.position.continuation ?? continuation;
       remember(token, egress);
       const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
@@ -76,10 +77,10 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
           "UNKNOWN_CLIENT",
           "client: is not a known client label; send that of the session.",
         );
-      // The schema demands one of WEB; whatever others send there is ignored.
+      // The schema requires a string for WEB; for other clients any value is allowed and ignored.
       const credentials = { apiKey, clientVersion: typeof webVersion === "string" ? webVersion : "" };
       const position: Position = {
-        chatType: "liveChatRenderer", // the caller knows which; reading does not ask
+        chatType: "liveChatRenderer", // only the caller knows it, and a poll does not need it
         pair: { client, endpoint },
         credentials,
         continuation: token,
@@ -103,7 +104,7 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
   );
 }
 
-/** Each once, the first time that it is read. */
+/** The messages without duplicates: of several with one id, the first. */
 function toMessages(read: readonly Item[]): Message[] {
   const { items } = joinGifts(read, new Set(), NO_GIFTS, 0);
   return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();

@@ -1,7 +1,7 @@
-/** Notices when a caller has disconnected, so that work for it can stop. */
+/** Detects that a caller has disconnected, so that its work can stop. */
 import type { ServerResponse } from "node:http";
 
-/** Aborts when the response's connection closes before the response is complete. */
+/** A signal that aborts if the response's connection closes before the response is complete. */
 export function clientGone(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.once("close", () => {

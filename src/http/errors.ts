@@ -1,14 +1,14 @@
-/** Gives every failure of a request the one JSON shape, whether a route, the validator or Fastify finds it. */
+/** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import { ofFault } from "./fault-codes.ts";
 
-/** The methods that any route serves. */
+/** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST"] as const;
 
-/** What Fastify itself finds wrong, by its code. */
+/** Code and text for each of Fastify's own errors. */
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["UNSUPPORTED_MEDIA_TYPE", "The body must be application/json."],
   FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "The body is too large."],
@@ -23,13 +23,15 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
       return answer(ofFault(error, config.faultCodes), reply, telemetry);
     }
     const known = toRelayError(error);
-    // A request that was cut short because its client left is not a failure.
+    // A request cut short by its client is not a failure.
     if (known.code === "INTERNAL" && !reply.raw.destroyed) telemetry.requestFailed(error, route);
     return answer(known, reply, telemetry);
   });
 }
 
-/** Refuses what no route serves before its body is looked at. To be called after the hook that answers preflights. */
+/**
+ * Refuses requests without a route before their body is read. Call it after the hook that answers preflights.
+ */
 export function refuseUnserved(app: FastifyInstance): void {
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404) return;
@@ -45,7 +47,7 @@ export function refuseUnserved(app: FastifyInstance): void {
   });
 }
 
-/** For requests that Fastify refuses before any hook has run. */
+/** Answers requests that Fastify refuses before any hook has run. */
 export function answerUnroutable(error: FastifyError, reply: FastifyReply, telemetry: Telemetry): void {
   answer(toRelayError(error), reply.header("access-control-allow-origin", "*"), telemetry);
 }
@@ -76,7 +78,7 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
 
 type Finding = NonNullable<FastifyError["validation"]>[number];
 
-/** The validator's finding for people: its own words name keywords and patterns. */
+/** The validator's finding in plain words; its own text names keywords and patterns. */
 function wordsFor({ keyword, params, message }: Finding): string {
   if (keyword === "required") return "is required";
   if (keyword === "pattern") return "has an invalid format; send the value exactly as received";

@@ -1,8 +1,10 @@
-/** The error that a caller gets when the upstream fails: each endpoint has its own codes for the same faults. */
+/**
+ * The errors that callers get when the upstream fails: each endpoint has its own codes for the same faults.
+ */
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Fault, UpstreamError } from "../upstream/errors.ts";
 
-/** Code and words for each fault; `otherwise` for those not named. */
+/** Code and text for each fault; `otherwise` covers the rest. */
 export type FaultCodes = Partial<Record<Fault, FaultAnswer>> & Record<"throttled" | "otherwise", FaultAnswer>;
 
 type FaultAnswer = readonly [code: ErrorCode, wordsFor: (upstreamWords: string) => string];
@@ -35,7 +37,7 @@ export function ofFault(error: UpstreamError, codes: FaultCodes): RelayError {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The errors of this route for the upstream's faults. */
+    /** This route's errors for the upstream's faults. */
     faultCodes?: FaultCodes;
   }
 }

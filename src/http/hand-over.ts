@@ -1,26 +1,29 @@
 /**
- * Takes a connection out of Node's HTTP server once the head of its response is written, so that a stream costs a socket
- * and not a parser, a request and a response as well. Node documents neither `socket.parser` nor what its server leaves
- * on a socket (`lib/_http_server.js`): `handOverWorks` tries it all on a real connection, and where it does not work
- * streams are written through their responses.
+ * Takes a connection out of Node's HTTP server after the response head is written, so that a stream costs a
+ * socket without a parser, a request and a response. Node documents neither `socket.parser` nor the listeners
+ * that its server adds to a socket (`lib/_http_server.js`): `handOverWorks` tries everything on a real
+ * connection. If it fails, streams use their responses.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 
-/** How long the trial may take, in milliseconds. */
+/** Time limit of the trial, in milliseconds. */
 const TRIAL_MS = 5000;
-/** What Node's server listens to on its sockets. */
+/** The events for which Node's server adds listeners to its sockets. */
 const SERVER_EVENTS = ["data", "end", "close", "drain", "error", "timeout", "resume", "pause"];
 
-/** What is relied on of Node's parser of one connection, as Node's own server lets go of it for an upgrade. */
+/**
+ * The part of Node's HTTP parser used here. Node's own server frees the parser in the same way for an
+ * upgrade.
+ */
 interface Parser {
   _consumed: boolean;
-  /** The socket's bytes come to its `data` listeners again. */
+  /** Sends the socket's bytes to its `data` listeners again. */
   unconsume(): void;
-  /** The server no longer counts the connection as its own. */
+  /** Takes the connection off the server's list. */
   remove(): void;
-  /** Ends it: what the server still counted would be read after it was freed. */
+  /** Frees the parser. Call `remove` first, or the server would later read freed memory. */
   close(): void;
 }
 
@@ -29,8 +32,8 @@ interface HttpSocket extends Socket {
 }
 
 /**
- * Writes the head of the response and takes its socket, which has no listener then: the caller must add one for errors,
- * and end it. The request must have no body, and no other may have come on its connection.
+ * Writes the head of the response and takes its socket. The socket then has no listeners: the caller must add
+ * one for errors, and end the socket. The request must have no body, and its connection no other request.
  */
 export function takeSocket(response: ServerResponse): Socket {
   const socket = response.socket as HttpSocket;
@@ -41,16 +44,16 @@ export function takeSocket(response: ServerResponse): Socket {
   if (parser) {
     if (parser._consumed) parser.unconsume();
     socket.parser = null;
-    // This may run in one of its callbacks, so it may be on the stack.
+    // The parser may be on the stack: this can run in one of its callbacks.
     setImmediate(() => {
-      parser.remove(); // the end of the request has put it back meanwhile
+      parser.remove(); // the end of the request has added it again
       parser.close();
     });
   }
   return socket;
 }
 
-/** Whether a connection can be taken, read, written and closed. Takes a few milliseconds. */
+/** Tests whether a connection can be taken, read, written and closed. Takes a few milliseconds. */
 export async function handOverWorks(): Promise<boolean> {
   const limit = AbortSignal.timeout(TRIAL_MS);
   const server = createServer((_request, response) => {
@@ -88,7 +91,7 @@ export async function handOverWorks(): Promise<boolean> {
   }
 }
 
-/** Cut off where it cannot be taken: its client learns it. */
+/** Takes the socket, or destroys it on failure, so that the trial's client notices. */
 function takenOrCut(response: ServerResponse): Socket | undefined {
   try {
     return takeSocket(response);
@@ -98,7 +101,7 @@ function takenOrCut(response: ServerResponse): Socket | undefined {
   }
 }
 
-/** Reads until all that came is what is expected. */
+/** Reads until all received text matches. */
 async function reads(socket: Socket, expected: RegExp, signal: AbortSignal): Promise<void> {
   for (let text = ""; !expected.test(text); ) text += (await once(socket, "data", { signal }))[0];
 }

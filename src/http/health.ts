@@ -1,10 +1,10 @@
-/** `/healthz`, `/readyz` and `/metrics`: what an operator's machinery asks, outside the versioned API. */
+/** `/healthz`, `/readyz` and `/metrics`, for an operator's monitoring, outside the versioned API. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { FastifyInstance } from "fastify";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
-/** A loop that is late by this much keeps viewers waiting: better to send new ones elsewhere. */
+/** An event loop this late keeps viewers waiting; new ones are better off at another instance. */
 const UNSOUND_LAG_MS = 1000;
 
 export function healthRoutes(app: FastifyInstance, rooms: Rooms, telemetry: Telemetry): void {

@@ -1,13 +1,13 @@
 /**
- * Schemas as JSON Schema, with TypeBox's types and without its code: that takes 10 MB and a quarter of a start's CPU time,
- * and the service needs of it only that these functions return what they are given.
+ * Builds JSON Schema with TypeBox's types but without its code, which costs 10 MB and a quarter of the
+ * start's CPU time. The service needs only functions that return plain schemas.
  */
 import type { Type as TypeBox } from "typebox";
 
 type Options = Record<string, unknown>;
 type Schema = Options & { [isOptional]?: true };
 
-/** Marks a field that may be missing; a symbol is not part of the schema's JSON. */
+/** Marks an optional field. A symbol does not appear in the schema's JSON. */
 const isOptional = Symbol("optional");
 
 const plain = (type: string) => (options?: Options) => ({ type, ...options });

@@ -1,4 +1,4 @@
-/** `GET /v1/openapi.json`: the API described, from the very schemas that validate it. */
+/** `GET /v1/openapi.json`: describes the API with the schemas that validate it. */
 import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifySchema } from "fastify";
 import { PACKAGE_ROOT } from "../package-root.ts";
@@ -6,12 +6,12 @@ import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {
   interface FastifySchema {
-    /** What the route is for. A route without it is not described. */
+    /** The route's purpose. A route without a summary is not described. */
     summary?: string;
   }
 }
 
-/** What is read of a request's schema; the rest is passed on as it is. */
+/** The fields of a request's schema that are read here; the others are copied unchanged. */
 interface ValueSchema {
   description?: string;
   examples?: unknown[];

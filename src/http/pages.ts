@@ -1,7 +1,7 @@
 /**
- * The pages for people, `/` and `/overlay`, and the files that they load. Each is read and compressed once, when it is
- * first asked for, and served from memory; TypeScript is served with its types stripped, so that a checkout needs no
- * build.
+ * The pages for people, `/` and `/overlay`, and the files that they load. A file is read and compressed at
+ * its first request and then served from memory. TypeScript is served with its types stripped, so a checkout
+ * needs no build.
  */
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
 };
 
-/** The hosts from which the upstream serves pictures. */
+/** The hosts that serve the upstream's pictures. */
 const PICTURES = [
   "https://*.ggpht.com",
   "https://*.googleusercontent.com",
@@ -35,7 +35,7 @@ const POLICY = [
   `img-src 'self' data: ${PICTURES.join(" ")}`,
 ];
 
-/** By path, what each page is and its own part of the policy. */
+/** The pages by path, each with its file and its part of the content security policy. */
 const PAGES = {
   "/": {
     file: "web/page/index.html",
@@ -54,7 +54,7 @@ interface StaticFile {
   etag: string;
 }
 
-/** `demoVideo`: the video that the empty page offers, where the service is the demo. */
+/** `demoVideo`: the video that an empty page offers when the service runs as the demo. */
 export function pageRoutes(app: FastifyInstance, demoVideo = ""): void {
   for (const [path, { file, policy }] of Object.entries(PAGES)) {
     const page = once(() => toStatic(".html", withDemo(readSource(file), demoVideo)));
@@ -67,7 +67,7 @@ export function pageRoutes(app: FastifyInstance, demoVideo = ""): void {
   for (const [path, file] of assets()) app.get(path, (request, reply) => serve(file(), request, reply));
 }
 
-/** By path; several services in one process share them. */
+/** The assets by path; services in one process share them. */
 const assets = once(() => {
   const files = globSync("web/**/*.{ts,css,svg}", { cwd: PACKAGE_ROOT }).map(
     (name): [string, () => StaticFile] => {
@@ -93,7 +93,7 @@ function withDemo(html: string, demoVideo: string): string {
   return html.replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`);
 }
 
-/** Where a page finds what it imports. */
+/** The path at which a page finds an imported file. */
 function servedAs(path: string): string {
   return path.endsWith("client/index.ts") ? `../..${SDK}` : path.replace(/ts$/, "js");
 }
@@ -111,7 +111,7 @@ function toStatic(extension: string, text: string): StaticFile {
 
 function serve(file: StaticFile, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.headers({
-    "cache-control": "no-cache", // OBS keeps stale files for ever
+    "cache-control": "no-cache", // OBS never refreshes stale files
     etag: file.etag,
     vary: "accept-encoding",
     "x-content-type-options": "nosniff",

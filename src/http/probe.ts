@@ -1,4 +1,4 @@
-/** `POST /v1/probe`: which upstream clients and endpoints work for a video today. */
+/** `POST /v1/probe`: reports which upstream clients and endpoints work for a video now. */
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";

@@ -1,4 +1,4 @@
-/** `GET /v1/rooms`: what is stored and what is currently read. */
+/** `GET /v1/rooms`: lists the rooms that are stored, and those that are being read. */
 import type { FastifyInstance } from "fastify";
 import type { Rooms } from "../rooms/rooms.ts";
 import { json, schemaOf } from "./answers.ts";

@@ -1,4 +1,4 @@
-/** The wire's schemas: what validates requests, types handlers and describes the API. */
+/** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties, TSchema } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
@@ -8,7 +8,7 @@ import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 import { Type } from "./json-schema.ts";
 
-/** An object that has no other keys. */
+/** An object without further keys. */
 const closed = <P extends TProperties>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
 
@@ -134,14 +134,15 @@ export const Init = closed({
 });
 export const End = closed({ reason: Type.Enum(["no more continuations", "room released"]) });
 
-/** The schemas that the description gives a name. */
+/** The schemas that the API description names. */
 export const NAMED_SCHEMAS = { Message, Error: ErrorBody, Init, End };
-/** A reference to one of them, good within the description. */
+/** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 
 export const StreamQuery = Type.Object({
   videoId: VideoIdInput,
-  // Text, as a query's values are: which texts are numbers is the protocol's rule, not a validator's coercion.
+  // A string, as all query values are: the protocol decides which texts are numbers, not a validator's
+  // coercion.
   backfill: Type.Optional(
     Type.String({
       maxLength: 400,

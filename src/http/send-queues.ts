@@ -1,32 +1,36 @@
 /**
- * How much of what was written to a socket the other end's system has taken. Node does not tell. Linux shows what is left
- * in its send queues for all sockets together, in `/proc/net/tcp` (proc_net_tcp.rst of the kernel's documentation).
+ * Measures how many of the bytes written to a socket the client's system has acknowledged. Node does not
+ * report this. Linux lists the bytes in the send queues of all sockets in `/proc/net/tcp` (the kernel's
+ * proc_net_tcp.rst).
  */
 import { open, readlink } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-/** The least time between two readings of the tables, in milliseconds. */
+/** Minimum time between two readings of the tables, in milliseconds. */
 const MIN_SPACING_MS = 1000;
-/** How much of the time goes to reading at most. At 8000 connections a reading takes 140 ms, and none of its steps over 10. */
+/**
+ * Maximum share of time spent reading. With 8,000 connections a reading takes 140 ms, in steps of at most 10
+ * ms.
+ */
 const MAX_SHARE = 0.1;
-/** The fields of a line that are looked at. */
+/** The indices of the two fields used of a line. */
 const [QUEUES, INODE] = [4, 9];
 
-/** What Node has of a connection and does not document (`lib/net.js`, `src/stream_wrap.cc`). */
+/** Node's undocumented fields of a connection (`lib/net.js`, `src/stream_wrap.cc`). */
 interface Handle {
   fd: number;
-  /** Bytes handed over by Node's stream. */
+  /** Bytes passed on by Node's stream. */
   bytesWritten: number;
-  /** Those of them that the system has not accepted yet. */
+  /** The part of those bytes that the system has not accepted yet. */
   writeQueueSize: number;
 }
 
 export class SendQueues {
   readonly #clock: Clock;
   #nextAt = Number.NEGATIVE_INFINITY;
-  /** Bytes by the socket's inode, where there are any. */
+  /** Queued bytes by the socket's inode; sockets without queued bytes are absent. */
   #held: Promise<Map<string, number>> = Promise.resolve(new Map());
 
   constructor(clock: Clock) {
@@ -34,8 +38,8 @@ export class SendQueues {
   }
 
   /**
-   * How many bytes the other end has taken since the connection was opened. Where that cannot be known, this system is
-   * the other end. Never rejects.
+   * Bytes that the client's system has acknowledged since the connection opened. If that is unknown, the
+   * bytes that this machine's system has accepted. Never rejects.
    */
   async taken(socket: Socket): Promise<number> {
     const { _handle: handle } = socket as Socket & { _handle?: Partial<Handle> | null };
@@ -59,7 +63,7 @@ export class SendQueues {
   }
 }
 
-/** The name of the socket in the tables; undefined on other systems. */
+/** The socket's inode, its name in the tables; undefined on systems without `/proc`. */
 function inodeOf(fd: number | undefined): Promise<string | undefined> {
   return readlink(`/proc/self/fd/${fd}`).then(
     (target) => /^socket:\[(\d+)\]$/.exec(target)?.[1],
@@ -77,7 +81,7 @@ async function readTables(): Promise<Map<string, number>> {
         const bytes = Number.parseInt(fields[QUEUES] ?? "", 16);
         if (bytes > 0) held.set(fields[INODE] ?? "", bytes);
       }
-    } catch {} // there is none: without IPv6, or on another system
+    } catch {} // the table is absent: no IPv6, or not Linux
   }
   return held;
 }

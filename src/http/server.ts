@@ -1,4 +1,4 @@
-/** The HTTP face of the service: routes, validation, CORS and the limits of a request. */
+/** The HTTP server: routes, validation, CORS, and the limits of a request. */
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
@@ -21,34 +21,34 @@ import type { StreamConnections } from "./sinks.ts";
 import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
-/** URL and headers together, and each of them. */
+/** Limit of the URL and headers together, and of each. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_BODY_NESTING = 20;
-/** No browser takes longer to send its headers. */
+/** Time limit for a request's headers; no browser is slower. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often Node looks for requests that are late. */
+/** The interval at which Node looks for late requests. */
 const TIMEOUT_CHECK_MS = 1000;
 
 export interface HttpSettings {
-  /** Whether `/v1/sessions` and `/v1/poll`, which hand out credentials, are served. */
+  /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */
   callerPolling: boolean;
-  /** Whether `/v1/probe`, which makes 24 upstream calls, is served. */
+  /** Whether to serve `/v1/probe`, which makes 24 upstream calls. */
   probe: boolean;
-  /** Whether `/v1/rooms`, which tells what is read, is served. */
+  /** Whether to serve `/v1/rooms`, which reveals the videos that are read. */
   rooms: boolean;
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
-  /** Whether streams are compressed for viewers that accept it. */
+  /** Whether to compress streams for viewers that accept it. */
   compression: boolean;
-  /** Infinite: no limit. */
+  /** Infinity means no limit. */
   maxViewersPerAddress: number;
-  /** How many proxies in front are believed when they name a caller's address. */
+  /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
   trustedProxies: number;
-  /** The video that the empty page offers, where the service is the demo. */
+  /** The video that an empty page offers when the service runs as the demo. */
   demoVideo?: string;
 }
 
@@ -74,8 +74,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       requireHostHeader: false, // Node's own refusal would not be JSON
     },
-    // A query's value is the text that was sent: nothing is coerced, a field that occurs twice is refused. The schemas
-    // are this service's own and tested: to look at them again takes a quarter of the start of the HTTP server.
+    // Query values stay the strings that were sent: nothing is coerced, and a repeated field is refused. The
+    // schemas are our own and tested; validating them would take a quarter of the HTTP server's start time.
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -89,7 +89,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   socketAnswers.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setSerializerCompiler(() => wireJson);
-  app.setReplySerializer(wireJson); // of errors, which have no schema
+  app.setReplySerializer(wireJson); // for errors, which have no schema
   answerErrors(app, telemetry);
   allowEveryOrigin(app);
   boundRequests(app);
@@ -100,7 +100,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (!handsOver) telemetry.streamsNotHandedOver();
   const connections: StreamConnections = { queues: new SendQueues(clock), ending: new Set() };
   app.addHook("preClose", async () => {
-    for (const socket of connections.ending) socket.destroy(); // the server does not know them, and would wait for them
+    for (const socket of connections.ending) socket.destroy(); // these sockets were taken from the server, so its own close would wait for them
   });
   streamRoute(app, {
     rooms,
@@ -118,7 +118,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   return app;
 }
 
-/** Lets pages of every origin call the service, and read its answers. */
+/** Allows pages of every origin to call the service and read its answers. */
 function allowEveryOrigin(app: FastifyInstance): void {
   app.addHook("onRequest", async ({ method }, reply) => {
     reply.headers({ "access-control-allow-origin": "*", "access-control-expose-headers": "Retry-After" });
@@ -132,7 +132,7 @@ function allowEveryOrigin(app: FastifyInstance): void {
   });
 }
 
-/** Bounds the size of requests; a body must be JSON. */
+/** Limits the size of requests. A body must be JSON. */
 function boundRequests(app: FastifyInstance): void {
   app.addHook("onRequest", async ({ raw }) => {
     if ((raw.url?.length ?? 0) > MAX_URL_LENGTH) {

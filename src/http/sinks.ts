@@ -1,4 +1,4 @@
-/** The connections of viewers: through Node's response, or as the socket alone where it could be taken. */
+/** The viewers' connections: a Node response, or a bare socket if it could be taken. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { bodyEnd, type Form, type Packet } from "../serving/form.ts";
@@ -6,19 +6,19 @@ import { RunningSum } from "../serving/gzip.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
 import type { SendQueues } from "./send-queues.ts";
 
-/** How long a client may take nothing of what its stream ended with, in milliseconds: as long as a viewer is waited for. */
+/** Time limit without progress for a client that receives the rest of an ended stream, in milliseconds. */
 const ENDING_MS = 300_000;
 
-/** What the streams of a server share. */
+/** State shared by the streams of a server. */
 export interface StreamConnections {
   queues: SendQueues;
-  /** Those whose stream has ended, and whose client has not taken all of it yet. */
+  /** Sockets whose stream has ended while bytes are still to be sent. */
   ending: Set<Socket>;
 }
 
 /**
- * Closes the connection once what was written is taken: a stream's connection is not used again. Where another request
- * stands behind the stream, it is dropped.
+ * Closes the connection after the written bytes are sent: a stream's connection is never reused. Another
+ * request behind the stream gets no answer.
  */
 function closeSoon(socket: Socket, { ending }: StreamConnections): void {
   ending.add(socket);
@@ -27,7 +27,7 @@ function closeSoon(socket: Socket, { ending }: StreamConnections): void {
   socket.destroySoon();
 }
 
-/** A response, its head sent. */
+/** A response whose head was sent. */
 export class ResponseSink implements Sink {
   readonly form: Form;
   readonly #response: ServerResponse;
@@ -39,7 +39,7 @@ export class ResponseSink implements Sink {
     this.#shared = shared;
     this.#response = response;
     this.#socket = response.req.socket;
-    response.on("error", () => this.#socket.destroy()); // a connection that breaks is a viewer that leaves
+    response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
     response.once("close", onClosed);
   }
 
@@ -61,7 +61,8 @@ export class ResponseSink implements Sink {
   }
 
   reset(): void {
-    // After an orderly close the kernel would keep offering what it holds: megabytes per viewer, for minutes.
+    // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for
+    // minutes.
     this.#socket.resetAndDestroy();
   }
 
@@ -77,16 +78,16 @@ interface SinkSocket extends Socket {
   [sinkOf]?: SocketSink;
 }
 
-/** What a socket tells its sink: the same functions for all sockets. */
+/** The socket events passed to the sink. All sockets share these functions. */
 const LISTENERS: Record<string, (this: SinkSocket) => void> = {
-  /** A second request: the connection is closed when the stream ends, so it could never be answered. */
+  /** A second request could never be answered, because the connection closes after the stream. */
   data() {
     this.destroy();
   },
   end() {
     this.end();
   },
-  error() {}, // it closes
+  error() {}, // `close` follows
   drain() {
     this[sinkOf]?.drained();
   },
@@ -95,7 +96,7 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
   },
 };
 
-/** A socket that was taken from the server, in the middle of a body in chunks. */
+/** A socket taken from the server, in the middle of a chunked body. */
 export class SocketSink implements Sink {
   readonly form: Form;
   readonly #socket: SinkSocket;

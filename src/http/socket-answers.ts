@@ -1,6 +1,6 @@
 /**
- * Answers on the bare socket where Node makes no request for a route: bytes that it could not parse, and CONNECT.
- * The connection ends with the answer, even if the client keeps its half of it open.
+ * Answers on the bare socket when Node creates no request for a route: for unparseable bytes, and for
+ * CONNECT. The connection closes after the answer, even if the client keeps its own side open.
  */
 import type { Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -10,7 +10,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { wireJson } from "../wire-json.ts";
 import { METHODS } from "./errors.ts";
 
-/** What Node's parser finds wrong, by its code. */
+/** The answer to each of the parser's errors, by its code. */
 const PARSER_ERRORS: Record<string, ErrorBody> = {
   HPE_HEADER_OVERFLOW: { code: "HEADERS_TOO_LARGE", message: "The URL and headers are too large." },
   ERR_HTTP_REQUEST_TIMEOUT: { code: "REQUEST_TIMEOUT", message: "The request did not arrive in time." },
@@ -20,13 +20,13 @@ const NO_PROXY: ErrorBody = {
   code: "METHOD_NOT_ALLOWED",
   message: "CONNECT is not allowed: this is not a proxy.",
 };
-/** How long a client may take to read why its connection ends: destroyed at once, it could take the answer along. */
+/** Time for the client to read the answer, in milliseconds: an immediate destroy could discard it. */
 const READING_MS = 1000;
 
 export class SocketAnswers {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  /** The last answer of each connection, which may be under way. */
+  /** The newest answer of each connection; it may be incomplete. */
   readonly #last = new WeakMap<Duplex, ServerResponse>();
 
   constructor(clock: Clock, telemetry: Telemetry) {
@@ -41,8 +41,8 @@ export class SocketAnswers {
   }
 
   /**
-   * The response's connection is taken from the server, and will have no such bytes. False where other requests have
-   * come on it meanwhile, whose answers wait behind the response.
+   * Stops watching a connection that is taken from the server. Returns false if further requests have arrived
+   * on it, whose answers wait behind the response.
    */
   forget(response: ServerResponse): boolean {
     const { socket } = response.req;
@@ -54,7 +54,7 @@ export class SocketAnswers {
     else this.#give(PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP, socket);
   }
 
-  /** In the middle of another answer nothing can be sent: then the connection is only closed. */
+  /** Nothing can be sent in the middle of another answer: then the connection is only closed. */
   #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
     this.#telemetry.requestRefused(body.code);
     const last = this.#last.get(socket);

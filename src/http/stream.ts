@@ -1,4 +1,4 @@
-/** `GET /v1/stream`: checks what is asked for, finds the room, and opens the response for a viewer. */
+/** `GET /v1/stream`: checks the request, finds the room, and opens the response for a viewer. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
@@ -30,9 +30,9 @@ interface StreamParts {
   addresses: AddressLimit;
   socketAnswers: SocketAnswers;
   connections: StreamConnections;
-  /** Whether a stream may be written to its socket alone. */
+  /** Whether a stream may use its socket without Node's response. */
   handsOver: boolean;
-  /** Whether it may be compressed, which only such a stream can be. */
+  /** Whether streams may be compressed; needs `handsOver`. */
   compresses: boolean;
 }
 
@@ -46,12 +46,12 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       const streamRequest = {
         videoId: parseVideoId(query.videoId),
         backfill: backfillOf(query),
-        // A browser cannot send a first header; when it reconnects, the header has the newer cursor.
+        // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
         address: () => networkOf(request.ip),
         open: () => openSink(reply, gone, parts, giveBack),
       };
-      // A body is not asked for; left unread it would keep the end of the connection from being noticed.
+      // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
       const giveBack = parts.addresses.take(request);
       try {
@@ -64,7 +64,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
   );
 }
 
-/** Throws the signal's reason, or `RelayError` where another answer of the connection is not finished. */
+/** Throws the signal's reason, or `RelayError` if an earlier answer on this connection is incomplete. */
 function openSink(
   reply: FastifyReply<{ Querystring: StreamQuery }>,
   gone: AbortSignal,
@@ -73,7 +73,8 @@ function openSink(
 ): Sink {
   gone.throwIfAborted();
   const { raw: response, request } = reply;
-  // Node queues an answer behind those before it: a stream would wait there unseen, behind another stream for ever.
+  // Node queues an answer behind the earlier ones of its connection: behind another stream it would wait for
+  // ever.
   if (!response.socket) {
     request.raw.socket.destroy();
     throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
@@ -91,19 +92,19 @@ function openSink(
   const forms = FORMS[request.query.details === "true" ? "detailed" : "plain"];
   if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
-  // In one write go out the head and the first frames, which follow in this turn.
+  // Corked for this turn, so that the head and the first frames leave in one write.
   const { socket } = response;
   socket.cork();
   process.nextTick(() => socket.uncork());
   return new SocketSink(takeSocket(response), form, connections, onClosed);
 }
 
-/** Whether a request has no body, and its answer comes in chunks. */
+/** Whether the request has no body and its answer will be chunked. */
 function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
 }
 
-/** Whether gzip is among what the client accepts, in any order and with any weight but 0. */
+/** Whether the client accepts gzip: anywhere in the list, with any weight but 0. */
 function acceptsGzip(header = ""): boolean {
   return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
 }
