@@ -1,4 +1,4 @@
-/** `backup`: a copy of the store, while the service runs. */
+/** `backup`: copies the store while the service runs. */
 import { stat } from "node:fs/promises";
 import { backupStore } from "../store/open.ts";
 import type { SETTINGS } from "./config.ts";

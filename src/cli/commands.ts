@@ -1,6 +1,6 @@
 /**
- * The commands, in one table: each with its flags, and its code loaded when it is called, so that help and wrong
- * usage load nothing of the service.
+ * The commands in one table, each with its flags. A command's code is loaded when it is called, so help and
+ * usage errors load nothing of the service.
  */
 import { SETTINGS } from "./config.ts";
 import {
@@ -18,12 +18,15 @@ import type { Surroundings } from "./surroundings.ts";
 
 export interface Command {
   name: string;
-  /** What it does, in one line. */
+  /** The command's purpose in one line. */
   usage: string;
   arguments?: readonly Argument[];
   examples: readonly string[];
   flags: FlagTable;
-  /** Resolves to the exit code. Rejects with what stops it; an error's `exitCode`, else 1, is that of the process. */
+  /**
+   * Resolves to the exit code. Rejects with the error that stops the command; the process exits with its
+   * `exitCode`, or 1.
+   */
   run(args: readonly string[], surroundings: Surroundings): Promise<number>;
 }
 
@@ -47,7 +50,7 @@ const rate: Flag<number> = {
 
 const DEMO_FLAGS = { recording, rate, ...SETTINGS };
 
-/** The first is the default. */
+/** The first command is the default. */
 export const COMMANDS = [
   command({
     name: "serve",
@@ -135,7 +138,7 @@ export const COMMANDS = [
   }),
 ] as const satisfies Command[];
 
-/** Throws `UsageError`, naming the nearest command, where there is none of that name. */
+/** Throws `UsageError`, which suggests the nearest command, if there is no command of this name. */
 export function commandNamed(name: string): Command {
   const found = COMMANDS.find((command) => command.name === name);
   if (found) return found;
@@ -143,7 +146,7 @@ export function commandNamed(name: string): Command {
   throw new UsageError(`"${name}" is not a command${suggest(name, names)} (--help lists commands and flags)`);
 }
 
-/** Reads a command's own flags for what it runs. */
+/** A row of the table: its `run` reads the command's flags first. */
 function command<Table extends FlagTable>({
   run,
   ...row

@@ -1,6 +1,6 @@
 /**
- * The settings of `serve` and `demo`, in one table, and the configuration that follows from them. Nothing here
- * touches the process.
+ * The settings of `serve` and `demo` in one table, and the configuration made from them. Nothing here touches
+ * the process.
  */
 import { readFileSync } from "node:fs";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -14,7 +14,7 @@ import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 
-/** The longest time that a timer can wait. */
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const SETTINGS = {
@@ -154,7 +154,7 @@ export const SETTINGS = {
 export type SettingName = keyof typeof SETTINGS;
 export type SettingValues = FlagValues<typeof SETTINGS>;
 
-/** Throws `UsageError` where settings contradict each other. */
+/** Throws `UsageError` if settings contradict each other. */
 export function toConfig(v: SettingValues) {
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
     throw new UsageError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
@@ -166,7 +166,7 @@ export function toConfig(v: SettingValues) {
     reusePort: v.RELAY_REUSE_PORT,
     /** `sqlite:<path>`, `memory:` or `postgres://…` */
     storeUrl: v.RELAY_STORE,
-    /** For a store that several instances share. */
+    /** Only for a store that several instances share. */
     shared: {
       leaseMs: v.RELAY_LEASE_MS,
       graceMs: v.RELAY_GRACE_MS,
@@ -219,9 +219,9 @@ export function toConfig(v: SettingValues) {
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
-    /** 0 keeps all. */
+    /** 0 keeps all messages. */
     retentionDays: v.RELAY_RETENTION_DAYS,
-    /** The store is a backup: cursors given out since it was made must not be honoured. */
+    /** The store is a backup: cursors given out after it was made must not be honoured. */
     restored: v.RELAY_RESTORED,
     logLevel: v.RELAY_LOG_LEVEL,
   };

@@ -1,4 +1,4 @@
-/** `demo`: the relay and a simulated upstream in one process, in memory, without internet. */
+/** `demo`: the relay and a simulated upstream in one process, in memory, without internet access. */
 import { type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { type SettingName, toConfig } from "./config.ts";
 import { UsageError } from "./flags.ts";
@@ -8,10 +8,10 @@ import type { Surroundings } from "./surroundings.ts";
 
 const VIDEO_ID = "demo-stream";
 const MESSAGES_BEFORE = 60;
-/** How long the simulated upstream keeps what was said. */
+/** How long the simulated upstream keeps its messages. */
 const HOLDS_MS = 60_000;
 
-/** What the demo brings itself. */
+/** The settings for which the demo has its own values. */
 const UNUSED: readonly SettingName[] = [
   "RELAY_STORE",
   "RELAY_UPSTREAM_URL",
@@ -21,7 +21,7 @@ const UNUSED: readonly SettingName[] = [
 
 type DemoInput = ServeInput & { values: { recording: string; rate: number } };
 
-/** Rejects as `startService` does, and with `UsageError` for a recording that cannot be played. */
+/** Rejects like `startService`, and with `UsageError` if the recording cannot be played. */
 export async function demo(
   input: DemoInput,
   surroundings: Surroundings,
@@ -57,7 +57,7 @@ function speak(upstream: Simulator, perSecond: number): void {
     tokens: "reusable",
     forget: true,
     holdsMs: HOLDS_MS,
-    kinds: SPECIES.filter((kind) => kind !== "unknown"), // whose warnings would look like something broken
+    kinds: SPECIES.filter((kind) => kind !== "unknown"), // their warnings would look like a defect
   });
   chat.say(MESSAGES_BEFORE);
   chat.speak(perSecond);

@@ -1,53 +1,56 @@
 /**
- * Flags in general: a command has one table of them, each with its default, its meaning and how its text is read.
- * A flag wins over the environment variable of the same name, that over the default; what is wrong is one line.
+ * Command-line flags. A command has one table of them, each with its default, its meaning and its parser. A
+ * flag overrides the environment variable of the same name, and this the default. Each error is one line.
  */
 import { parseArgs } from "node:util";
 
 export interface Flag<T> {
   default: string;
   meaning: string;
-  /** Its name on the command line, where that is not the table's name in small letters. */
+  /** The name on the command line, if it is not the table's name in lower case. */
   option?: string;
-  /** It takes no value: given, its text is "on". */
+  /** Takes no value; its text is "on" if the flag is given. */
   isSwitch?: true;
-  /** Its text may hold a password, and is shown in no error. */
+  /** The text may contain a password, so no error shows it. */
   isSecret?: true;
-  /** Throws an error that says what the text must be. */
+  /** Throws an error that describes valid texts. */
   read(text: string): T;
 }
 
-/** By name: `RELAY_GRACE_MS` is an environment variable and the flag `--grace-ms`, `rate` is the flag `--rate` alone. */
+/**
+ * Flags by name: `RELAY_GRACE_MS` is an environment variable and the flag `--grace-ms`; `rate` is only the
+ * flag `--rate`.
+ */
 export type FlagTable = Record<string, Flag<unknown>>;
 export type FlagValues<Table extends FlagTable> = {
   [Name in keyof Table]: ReturnType<Table[Name]["read"]>;
 };
 
-/** A word that a command needs beside its flags, as help shows it: `<video>`. */
+/** An argument that a command requires besides its flags, as help shows it: `<video>`. */
 export interface Argument {
   name: string;
   meaning: string;
-  /** What matches is the argument, though it begins with a dash as flags do. */
+  /** A text that matches is the argument, even if it begins with a dash like a flag. */
   pattern?: RegExp;
 }
 
-/** What was asked for, read and checked. */
+/** The parsed and checked command line. */
 export interface Input<Table extends FlagTable> {
   values: FlagValues<Table>;
-  /** As many as the command takes. */
+  /** Exactly the arguments that the command requires. */
   arguments: readonly string[];
-  /** The names of what the user chose, by flag or variable. */
+  /** The names of the values set by a flag or an environment variable. */
   given: ReadonlySet<string>;
 }
 
-/** A wrong command line or a setting that cannot be used; its message is the one line that says so. */
+/** An invalid command line or setting. The message is one line that describes it. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly exitCode = 2;
 }
 
 const VARIABLE_PREFIX = "RELAY_";
-/** What stands after the scheme of a URL may hold a password. */
+/** The part of a URL after its scheme may contain a password. */
 const AFTER_SCHEME = /(?<=:\/\/).*/s;
 const MAX_QUOTED_CHARS = 100;
 
@@ -56,13 +59,13 @@ export function flagOf(name: string, { option }: Pick<Flag<unknown>, "option"> =
   return option ?? name.replace(VARIABLE_PREFIX, "").toLowerCase().replaceAll("_", "-");
 }
 
-/** Whether an environment variable sets it too. */
+/** Whether an environment variable can set it, too. */
 export function isVariable(name: string): boolean {
   return name.startsWith(VARIABLE_PREFIX);
 }
 
 /**
- * The value of every flag of the table, and the arguments that the command takes. An empty variable counts as not
+ * The values of the table's flags, and the command's arguments. An empty environment variable counts as not
  * set. Throws `UsageError`.
  */
 export function readFlags<Table extends FlagTable>(
@@ -82,13 +85,13 @@ export function readFlags<Table extends FlagTable>(
   return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
 }
 
-/** A line for each variable that looks like a setting of the table and is none. */
+/** A line for each unknown environment variable that resembles a setting of the table. */
 export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
   const unknown = Object.keys(env).filter((name) => isVariable(name) && !(name in table));
   return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table))}`);
 }
 
-/** `; did you mean serve?` for `srve`, and "" where nothing known is near. */
+/** `; did you mean serve?` for `srve`; "" if no known word is near. */
 export function suggest(unknown: string, known: readonly string[]): string {
   const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
   const [nearest] = known
@@ -98,7 +101,7 @@ export function suggest(unknown: string, known: readonly string[]): string {
   return nearest ? `; did you mean ${nearest.name}?` : "";
 }
 
-/** The texts by the flags' names on the command line, and the arguments. */
+/** The flags' texts by their names on the command line, and the arguments. */
 function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly Argument[]) {
   const flags = new Map(Object.entries(table).map(([name, flag]) => [flagOf(name, flag), flag]));
   const options = Object.fromEntries(
@@ -141,7 +144,7 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
   return { texts, positionals };
 }
 
-/** Whether it is the value of the flag before it. */
+/** Whether the word at `index` is the value of the flag before it. */
 function isValue(args: readonly string[], index: number, flags: ReadonlyMap<string, Flag<unknown>>): boolean {
   const before = flags.get(args[index - 1]?.replace(/^--/, "") ?? "");
   return before !== undefined && !before.isSwitch;
@@ -159,7 +162,7 @@ function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
   }
 }
 
-/** How many letters must be put in, taken out or changed to make one word of the other. */
+/** The minimum number of letters to insert, remove or replace to turn one word into the other. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...from].entries()) {

@@ -1,10 +1,10 @@
-/** What `--help` and `help` print, from the tables of commands and flags. */
+/** Prints `--help` and `help` from the tables of commands and flags. */
 import { COMMANDS, type Command } from "./commands.ts";
 import { type FlagTable, flagOf, isVariable } from "./flags.ts";
 
 const FLAGS_TITLE = "Flags; those with an environment variable override it:";
 
-/** All commands, and the flags of the default one. */
+/** Lists all commands, and the flags of the default one. */
 export function help(): string {
   const [serve] = COMMANDS;
   const rows = [

@@ -1,4 +1,4 @@
-/** The program: runs the command line in this process. */
+/** The program's entry point: runs the command line in this process. */
 import "#check-node";
 import { run } from "./run.ts";
 

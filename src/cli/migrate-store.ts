@@ -1,4 +1,4 @@
-/** `migrate-store`: all that one store holds, put into another one, while no service uses either. */
+/** `migrate-store`: copies one store into another while no service uses either. */
 import { systemClock } from "../clock.ts";
 import { migrateStore } from "../store/open.ts";
 import type { Input } from "./flags.ts";

@@ -5,7 +5,9 @@ import { commandNamed } from "./commands.ts";
 import { commandHelp, help } from "./help.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-/** Resolves to the exit code. Rejects only where a package is not installed, and the launcher says what to do. */
+/**
+ * Resolves to the exit code. Rejects only if a package is not installed; the launcher then says what to do.
+ */
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
   try {
     return await dispatch(args, surroundings);

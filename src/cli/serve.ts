@@ -1,4 +1,4 @@
-/** `serve`: runs the relay. `startConfigured` is what the other command that runs one shares with it. */
+/** `serve`: runs the relay. It shares `startConfigured` with `demo`. */
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../clock.ts";
 import { createLog } from "../telemetry/log.ts";
@@ -11,15 +11,15 @@ import type { Surroundings } from "./surroundings.ts";
 
 export type ServeInput = Input<typeof SETTINGS>;
 
-/** Kept for the store, upstream connections, the listener and the runtime itself. */
+/** Open files reserved for the store, upstream connections, the listener and the runtime. */
 const RESERVED_FILES = 200;
 
-/** Rejects as `startService` does. */
+/** Rejects like `startService`. */
 export function serve(input: ServeInput, surroundings: Surroundings, stopped: AbortSignal): Promise<Service> {
   return startConfigured(toConfig(input.values), input, surroundings, stopped);
 }
 
-/** Starts the service, and logs where it listens, then what is odd about its settings. Rejects as `startService` does. */
+/** Starts the service, and logs its URL and warnings about its settings. Rejects like `startService`. */
 export async function startConfigured(
   config: Config,
   { given }: Pick<ServeInput, "given">,
@@ -46,26 +46,26 @@ export async function startConfigured(
       { retentionDays: config.retentionDays },
       "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",
     );
-  // What only another command knows is no mistake.
+  // The variables of another command are not mistakes.
   for (const line of unknownVariables({ ...SETTINGS, ...WATCH_FLAGS }, env)) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();
     log.info("stopped");
-    // At exit pino writes what is left, and if nothing reads stdout any more it tries for ever.
+    // pino writes its buffer at exit, and retries for ever if nothing reads stdout any more.
     await new Promise<void>((resolve) => log.flush(() => resolve()));
   };
   return { ...service, stop };
 }
 
-/** How many viewers the limit of open files allows: infinite where the system names no limit. */
+/** The number of viewers that the limit of open files allows; Infinity if the system reports no limit. */
 function possibleViewers(): number {
   return Math.max(1, openFileLimit() - RESERVED_FILES);
 }
 
 function openFileLimit(): number {
   if (!process.report) return Number.POSITIVE_INFINITY;
-  Object.assign(process.report, { excludeNetwork: true }); // listing interfaces can take seconds
+  Object.assign(process.report, { excludeNetwork: true }); // listing the network interfaces can take seconds
   const report: { userLimits?: { open_files?: { soft?: unknown } } } = process.report.getReport();
   const soft = Number(report.userLimits?.open_files?.soft);
   return Number.isFinite(soft) && soft > 0 ? soft : Number.POSITIVE_INFINITY;

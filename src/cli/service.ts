@@ -1,4 +1,4 @@
-/** The service put together: store, upstream, rooms and HTTP, started in this order and stopped in the reverse. */
+/** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
 import { isIPv6 } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../clock.ts";
@@ -12,21 +12,24 @@ import { EgressPool } from "../upstream/egress/pool.ts";
 import { assertLocal } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
 
-/** Connections that wait to be taken when all viewers come back at once; the system may allow fewer. */
+/**
+ * The maximum number of unaccepted connections, for when all viewers come back at once; the system may allow
+ * fewer.
+ */
 const LISTEN_BACKLOG = 4096;
 
 export interface Service {
-  /** Where it listens, without a trailing slash. */
+  /** The URL at which the service listens, without a trailing slash. */
   url: string;
-  /** Ends it gracefully: no new viewers, everything durable, every stream ended cleanly. */
+  /** Stops gracefully: accepts no new viewers, makes everything durable, and ends every stream cleanly. */
   stop(): Promise<void>;
-  /** Resolves if the store is lost for good, which was logged: the service has to be stopped, and the process to fail. */
+  /** Resolves if the store is lost for good, after logging it: stop the service, and let the process fail. */
   lost: Promise<Error>;
 }
 
 /**
- * Rejects with an error whose message is one clear line where the store cannot be opened or the port is taken, and
- * with the reason of `stopped` where that aborts before the service listens.
+ * Rejects with an error of one clear line if the store cannot be opened or the port is in use, and with the
+ * reason of `stopped` if that aborts before the service listens.
  */
 export async function startService(
   config: Config,
@@ -34,9 +37,9 @@ export async function startService(
   telemetry: Telemetry,
   stopped?: AbortSignal,
 ): Promise<Service> {
-  await using starting = new AsyncDisposableStack(); // what is open, to be closed in reverse
+  await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { specs } = config.upstream;
-  await assertLocal(specs); // first, with the pool: what these refuse must leave nothing open
+  await assertLocal(specs); // before anything is opened, like the pool: a refusal must leave nothing open
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const file = { isBlanking: config.rooms.isBlanking };
   const opening = openStore(config.storeUrl, clock, telemetry, config.shared, file, stopped);
@@ -46,7 +49,7 @@ export async function startService(
       : error;
   });
   starting.defer(() => store.close());
-  if (config.restored) telemetry.cursorsMoved(await store.moveCursors()); // before a room is taken
+  if (config.restored) telemetry.cursorsMoved(await store.moveCursors()); // before any room is taken
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.paceOf(name);
     if (pace) egresses.share(name, pace);
@@ -55,7 +58,7 @@ export async function startService(
   const app = await createServer({ rooms, egresses, telemetry, clock }, config.http);
   starting.defer(() => app.close());
   starting.defer(() => egresses.close());
-  // Readiness goes off first; it can be asked for until the last stream has ended.
+  // Readiness fails first; the endpoint answers until the last stream has ended.
   starting.defer(() => rooms.stop());
   stopped?.throwIfAborted();
   await listen(app, config);
@@ -80,7 +83,7 @@ export async function startService(
 }
 
 async function listen(app: FastifyInstance, { host, port, reusePort }: Config): Promise<void> {
-  const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed on to Node as it is
+  const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed to Node unchanged
   try {
     await app.listen(listening);
   } catch (error) {

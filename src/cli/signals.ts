@@ -1,23 +1,27 @@
-/** How a service ends: gracefully at the first SIGTERM or SIGINT or when its store is lost, at once at a later signal. */
+/**
+ * Ends a service: gracefully at the first SIGTERM or SIGINT or when its store is lost, at once at a later
+ * signal.
+ */
 import { once } from "node:events";
 import { systemClock } from "../clock.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /**
- * One request to stop can arrive twice: where a terminal or a supervisor signals the whole process group, npm passes
- * its own copy on.
+ * One request to stop can arrive twice: if a terminal or a supervisor signals the whole process group, npm
+ * forwards its own copy.
  */
 const SAME_REQUEST_MS = 1000;
 
-/** Windows sends no SIGTERM: there Ctrl-Break and a closed window come as these. */
+/** Windows has no SIGTERM: Ctrl-Break and a closed window arrive as these signals. */
 const SIGNALS: readonly NodeJS.Signals[] =
   process.platform === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
 
 /**
- * Starts a service, and stops it and ends the process with 0 at the first signal, which may come before the start is done: then
- * `start` may reject with the reason of the signal that it is handed. Rejects as `start` and `stop` do, and, once the
- * service has stopped, with the error by which its store was lost.
+ * Starts a service. At the first signal, stops it and ends the process with exit code 0. The signal may come
+ * before the start is done; `start` may then reject with the reason of the `AbortSignal` that it was given.
+ * Rejects like `start` and `stop`, and, after the service has stopped, with the error that says why its store
+ * was lost.
  */
 export async function runUntilSignal(
   surroundings: Surroundings,

@@ -1,4 +1,4 @@
-/** What the command line needs of the process that it runs in, which is `process` itself or stands for one. */
+/** The parts of its process that the command line uses: `process` itself, or a substitute. */
 import type { Writable } from "node:stream";
 
 type Listener = (signal: NodeJS.Signals) => void;
@@ -9,6 +9,6 @@ export interface Surroundings {
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   on(signal: NodeJS.Signals, listener: Listener): unknown;
   off(signal: NodeJS.Signals, listener: Listener): unknown;
-  /** Ends the process, whatever is still open. */
+  /** Ends the process, even if resources are still open. */
   exit(code: number): void;
 }

@@ -1,4 +1,4 @@
-/** Messages as CSV: RFC 4180, with a fixed set of columns. */
+/** Writes messages as CSV (RFC 4180) with a fixed set of columns. */
 import type { Details } from "../../protocol/kinds.ts";
 import type { ReceivedMessage } from "./message.ts";
 
@@ -30,11 +30,11 @@ const READERS = Object.values(COLUMNS);
 
 export const CSV_HEADER = `${Object.keys(COLUMNS).join(",")}\r\n`;
 
-/** A spreadsheet runs a text that begins so. */
+/** The first characters of a text that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 const NEEDS_QUOTES = /[",\r\n]/;
 
-/** `raw`: texts as they are, also those that a spreadsheet would run. */
+/** `raw`: writes texts unchanged, even those that a spreadsheet would run. */
 export function csvLine(message: ReceivedMessage, raw: boolean): string {
   const { details = {} } = message;
   let line = "";

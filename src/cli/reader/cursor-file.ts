@@ -1,4 +1,4 @@
-/** A file that holds a cursor, so that a command goes on where it was, whatever ended it. */
+/** A file that holds a cursor, so that a command can continue after any kind of end. */
 import { open, readFile, rename } from "node:fs/promises";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { CommandError } from "./session.ts";
@@ -7,12 +7,15 @@ export class CursorFile {
   readonly path: string;
   #written = Promise.resolve();
 
-  /** Without a path the file is named after the video. Throws `RelayError` where that cannot be read as one. */
+  /**
+   * Without a path, the file is named after the video. Throws `RelayError` if `video` is not a valid video id
+   * or URL.
+   */
   constructor(path: string | undefined, video: string) {
     this.path = path ?? `${parseVideoId(video)}.cursor`;
   }
 
-  /** Undefined where there is no file. Rejects with `CommandError` where it holds something else. */
+  /** Undefined if there is no file. Rejects with `CommandError` if the file holds anything but a cursor. */
   async read(): Promise<number | undefined> {
     let text: string;
     try {
@@ -29,7 +32,10 @@ export class CursorFile {
     return Number(text);
   }
 
-  /** The file holds the old cursor or the new one, whatever happens. One write begins after the other. */
+  /**
+   * Replaces the cursor atomically: after a crash, the file holds the old cursor or the new one. Writes are
+   * sequential.
+   */
   write(cursor: number): Promise<void> {
     this.#written = this.#written.then(() => this.#replace(cursor));
     return this.#written;

@@ -1,4 +1,4 @@
-/** The file of an export: one that appears once it is complete, or one that grows and can be gone on with. */
+/** The file of an export: either it appears when complete, or it grows and a later export can continue it. */
 import { createReadStream, createWriteStream, statSync } from "node:fs";
 import { rename, rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
@@ -10,13 +10,13 @@ export type FileMode = "whole" | "growing" | "append";
 
 export interface ExportFile {
   output: Output;
-  /** That of the last message in the file. */
+  /** The cursor of the last message in the file. */
   cursor: number | undefined;
-  /** Closes the file; an incomplete one is left only where it grows. Rejects where it cannot be written. */
+  /** Closes the file. An incomplete file is kept only if it grows. Rejects if the file cannot be written. */
   close(isComplete: boolean): Promise<void>;
 }
 
-/** Rejects with `UsageError` where the file is in the way, or is of another format. */
+/** Rejects with `UsageError` if the file exists already or has another format. */
 export async function openExportFile(
   path: string,
   format: Format,
@@ -24,7 +24,7 @@ export async function openExportFile(
   force: boolean,
 ): Promise<ExportFile> {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is there to be written
+  if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is written as it is
   if (mode === "append") return append(path, format, found !== undefined);
   if (found && !force)
     throw new UsageError(`${path} already exists: name another file, or add --force or --append`);
@@ -53,7 +53,7 @@ async function growing(path: string, format: Format, flags: "w" | "a", cursor?: 
 async function append(path: string, format: Format, isThere: boolean): Promise<ExportFile> {
   const { cursor, length, isEmpty } = isThere ? await lastRecord(path, format) : { isEmpty: true };
   if (isEmpty) return growing(path, format, "w");
-  await truncate(path, length); // what was cut off in the middle of a record
+  await truncate(path, length); // removes an incomplete last record
   return growing(path, { ...format, header: "" }, "a", cursor);
 }
 
@@ -70,17 +70,17 @@ async function create(path: string, { header }: Format, flags: "w" | "wx" | "a")
 
 const QUOTE = 0x22;
 const LINE_FEED = 0x0a;
-/** Enough to tell any format by. */
+/** Enough bytes to recognise any format. */
 const MAX_BEGINNING_BYTES = 1024;
 
 interface LastRecord {
   cursor: number | undefined;
-  /** Of all complete records. */
+  /** The total length of all complete records, in bytes. */
   length: number;
   isEmpty: boolean;
 }
 
-/** Rejects with `UsageError` where the file is not of that format. */
+/** Rejects with `UsageError` if the file has another format. */
 async function lastRecord(path: string, format: Format): Promise<LastRecord> {
   const { isBeginning, isQuoted, header, cursorOf } = format;
   const foreign = new UsageError(

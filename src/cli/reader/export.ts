@@ -1,4 +1,4 @@
-/** `export`: all that the service keeps of a chat, as JSON lines or CSV, on standard output or in a file. */
+/** `export`: writes all stored messages of a chat as JSON lines or CSV, to standard output or a file. */
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { type Chat, ChatError, chat, type Init } from "../../../client/index.ts";
@@ -48,7 +48,7 @@ async function run({ values, arguments: [videoId = ""] }: ExportInput, session: 
     notice(`${written} messages${room.cursor === undefined ? "" : `, up to cursor ${room.cursor}`}`);
     return 0;
   } finally {
-    if (!isComplete) await file.close(false).catch(() => {}); // why is thrown already
+    if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
     if (isLeft && room?.cursor !== undefined) notice(`the file is complete up to cursor ${room.cursor}`);
   }
@@ -58,7 +58,7 @@ interface CopyOptions {
   format: Format;
   raw: boolean;
   types: readonly string[] | undefined;
-  /** The last cursor to be written; undefined: to the chat's end. */
+  /** The cursor of the last message to write; undefined: continue to the chat's end. */
   head: number | undefined;
 }
 
@@ -83,7 +83,7 @@ async function copy(
     notice(`messages may be missing between cursors ${after} and ${cursor}`),
   );
   room.on("init", ({ cursor }) => {
-    if (head !== undefined && cursor >= head) room.close(); // nothing is left to be read
+    if (head !== undefined && cursor >= head) room.close(); // nothing is left to read
   });
   try {
     for await (const message of room) {
@@ -103,15 +103,15 @@ async function copy(
 }
 
 /**
- * The newest cursor of a live chat at this moment; undefined where all up to the chat's end is wanted: of a replay, and
- * of a chat that is over, of which the service may still keep something.
+ * The newest cursor of a live chat now. Undefined for a replay, and for a finished chat whose messages may
+ * still be stored: these are exported to the end.
  */
 async function headOf(server: string, videoId: string, signal: AbortSignal): Promise<number | undefined> {
   const room = chat(server, { videoId, backfill: 0, signal, retry: () => false });
   const { promise, resolve, reject } = Promise.withResolvers<Init>();
   room.on("init", resolve);
   room.on("error", reject);
-  room.on("message", () => {}); // connects
+  room.on("message", () => {}); // a first `message` listener makes the SDK connect
   const stopped = once(signal, "abort").then(() => signal.throwIfAborted());
   try {
     const init = await Promise.race([promise, stopped]);
@@ -126,7 +126,7 @@ async function headOf(server: string, videoId: string, signal: AbortSignal): Pro
 
 function standardOutput(stdout: Writable, format: Format): ExportFile {
   const output = new Output(stdout);
-  if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line tells
+  if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line reports a failure
   return { output, cursor: undefined, close: () => output.finish() };
 }
 

@@ -1,4 +1,4 @@
-/** The flags of the commands that speak to a service, and how their texts are read. */
+/** The flags of the commands that talk to a service, and their parsers. */
 import { GROUPS, MESSAGE_TYPES, type MessageType } from "../../protocol/kinds.ts";
 import { type Argument, type Flag, type FlagTable, suggest } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
@@ -6,7 +6,7 @@ import { FORMAT_NAMES, type FormatName } from "./formats.ts";
 export const VIDEO: Argument = {
   name: "video",
   meaning: "the video's id or URL",
-  pattern: /^-[\w-]{10}$/, // an id can begin with a dash, and is as long as no flag
+  pattern: /^-[\w-]{10}$/, // a video id can begin with a dash; no flag has this length
 };
 
 const SERVER = {
@@ -80,7 +80,7 @@ export const EXPORT_FLAGS = {
   raw: toggle("CSV: do not escape texts that a spreadsheet would run as formulas"),
 } satisfies FlagTable;
 
-/** Of a command that shows one answer. */
+/** The flags of a command that prints one answer. */
 export const ANSWER_FLAGS = {
   ...SERVER,
   json: toggle("print the service's answer as JSON"),
@@ -110,7 +110,7 @@ function oneOf<const T extends string>(allowed: readonly T[]) {
   };
 }
 
-/** Names that are neither type nor group are left out, as in the SDK; one must remain. */
+/** Ignores names that are neither a type nor a group, as the SDK does; at least one name must be valid. */
 function typesNamed(text: string): MessageType[] {
   const groups: Record<string, readonly MessageType[]> = GROUPS;
   const names = text.split(",").map((name) => name.trim());

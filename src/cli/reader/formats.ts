@@ -1,18 +1,18 @@
-/** The formats of an export, in one table: how a message is written, and where records end in a file of it. */
+/** The formats of an export in one table: how to write a message, and where records of a file end. */
 import { extname } from "node:path";
 import { CSV_HEADER, csvLine } from "./csv.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { jsonLine } from "./text.ts";
 
 export interface Format {
-  /** What a file begins with. */
+  /** The first line of a file. */
   header: string;
-  /** Whether a file with this beginning is of the format; its first record may be cut off. */
+  /** Whether a file with this beginning has the format; its first record may be incomplete. */
   isBeginning(text: string): boolean;
   /** Whether a line break between double quotes is part of a record. */
   isQuoted: boolean;
   encode(message: ReceivedMessage, raw: boolean): string;
-  /** The cursor of a record; NaN where it has none. */
+  /** The cursor of a record; NaN if it has none. */
   cursorOf(record: string): number;
 }
 
@@ -40,7 +40,7 @@ function isCutFrom(text: string, beginning: string): boolean {
 export type FormatName = keyof typeof FORMATS;
 export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[];
 
-/** The one asked for, else that of the file's ending, else JSON lines. */
+/** The requested format, or else that of the file's extension, or else JSON lines. */
 export function formatFor(asked: FormatName | undefined, path: string): Format {
   const byEnding = FORMAT_NAMES.find((name) => extname(path).toLowerCase() === `.${name}`);
   return FORMATS[asked ?? byEnding ?? "jsonl"];

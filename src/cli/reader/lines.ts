@@ -1,11 +1,11 @@
-/** A message as one line for people: time, author with badges, what it is, words. */
+/** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
 import type { Details } from "../../protocol/kinds.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { cleanText } from "./text.ts";
 
 type Style = Parameters<typeof styleText>[0];
-/** Gives a text its colour, or leaves it as it is. */
+/** Colours a text, or returns it unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
@@ -20,7 +20,7 @@ export function usesColor(
   return isTerminal && !NO_COLOR && TERM !== "dumb";
 }
 
-/** Of so many the author is remembered, so that a deletion can name whose message it takes down. */
+/** The number of messages and authors whose name is remembered, so that a deletion can name the author. */
 const KNOWN_NAMES = 5000;
 
 const AUTHOR_STYLES: Record<string, Style> = {
@@ -34,14 +34,14 @@ const REMOVED_STYLE: Style = "red";
 
 export class LinePrinter {
   readonly #paint: Paint;
-  /** By the id of a message and of an author. */
+  /** Author names by the id of a message and of an author. */
   readonly #names = new Map<string, string>();
 
   constructor(paint: Paint) {
     this.#paint = paint;
   }
 
-  /** Ends with a line break and holds no other; control characters are left out. */
+  /** The line with its only line break at the end; control characters are removed. */
   line(message: ReceivedMessage): string {
     const { details = {} } = message;
     this.#remember(message.id, message.author);
@@ -60,7 +60,7 @@ export class LinePrinter {
     return kinds === "" ? shown : `${shown} (${kinds})`;
   }
 
-  /** What it is, where it is not just said, and the amount. */
+  /** The type, unless it is an ordinary chat message, and the amount. */
   #what({ type, amount }: ReceivedMessage): string {
     const isRemoval = type === "deleted" || type === "author_deleted";
     const kind = type === "chat" ? "" : `[${cleanText(type).replaceAll("_", " ")}]`;

@@ -1,4 +1,7 @@
-/** A message as the SDK hands it out. Its details may be those of any type: a newer service sends types of its own. */
+/**
+ * A message from the SDK. Its details may be those of any type, because a newer service may send types of its
+ * own.
+ */
 import type { Message } from "../../../client/index.ts";
 import type { Details } from "../../protocol/kinds.ts";
 

@@ -1,16 +1,16 @@
 /**
- * Where data goes: standard output or a file. It is written in whole lines, many at once, and no faster than it is
- * taken.
+ * Writes data to standard output or a file: in whole lines, many at once, and only as fast as its reader
+ * takes them.
  */
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { WriteStream } from "node:tty";
 
 const CHUNK_LENGTH = 65_536;
-/** How long what is left may take at the end where nobody takes it. */
+/** Time limit of the last write if its reader does not take it, in milliseconds. */
 const LAST_WRITE_MS = 1000;
 
-/** Whoever read the pipe has left (EPIPE, on Windows also EOF): nothing went wrong. */
+/** The reader of the pipe has left (EPIPE, on Windows also EOF); this is not a failure. */
 export class ReaderLeft extends Error {
   override readonly name = "ReaderLeft";
 }
@@ -22,24 +22,27 @@ export class Output {
   #waiting = "";
   #isFlushDue = false;
 
-  /** `path`: that of a file; undefined for standard output, which stays open. */
+  /** `path`: the path of a file; undefined for standard output, which stays open. */
   constructor(stream: Writable, path?: string) {
     this.#stream = stream;
     this.#path = path;
     stream.on("error", (error) => this.#fail(error));
   }
 
-  /** On a terminal, what somebody wrote must not drive it. */
+  /** Text from a chat must not control a terminal. */
   get isTerminal(): boolean {
     return this.#stream instanceof WriteStream;
   }
 
-  /** Aborts when nothing can be written any more; its reason is `ReaderLeft`, or an error that says why. */
+  /** Aborts when writing becomes impossible. Its reason is `ReaderLeft`, or an error that says why. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
 
-  /** Resolves when there is room for more. Rejects with the reason of `failed`. `lines` ends with a line break. */
+  /**
+   * Resolves when there is room for more. Rejects with the reason of `failed`. `lines` ends with a line
+   * break.
+   */
   async add(lines: string): Promise<void> {
     this.#failed.signal.throwIfAborted();
     this.#waiting += lines;
@@ -48,11 +51,11 @@ export class Output {
     this.#isFlushDue = true;
     setImmediate(() => {
       this.#isFlushDue = false;
-      this.#flush().catch(() => {}); // the signal tells
+      this.#flush().catch(() => {}); // `failed` reports it
     });
   }
 
-  /** Writes what is left, and closes a file. Rejects with the reason of `failed`. */
+  /** Writes the rest, and closes a file. Rejects with the reason of `failed`. */
   async finish(): Promise<void> {
     await this.#flush();
     if (this.#path === undefined) {
@@ -77,7 +80,7 @@ export class Output {
     try {
       if (this.#stream.write(lines)) return;
     } catch (error) {
-      this.#fail(error); // a file as standard output fails at once
+      this.#fail(error); // standard output to a file fails at once
     }
     await once(this.#stream, "drain", { signal: this.failed }).catch(() => {});
     this.#failed.signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** `probe`: which upstream clients work for a video today, as a table or as the service's answer. */
+/** `probe`: shows which upstream clients work for a video now, as a table or as the service's answer. */
 import { type ProbeRow, probe } from "../../../client/index.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
@@ -9,7 +9,7 @@ import { runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
 import { jsonLine } from "./text.ts";
 
-/** Resolves to the exit code: 1 where no client works. Rejects with `CommandError`. */
+/** Resolves to the exit code: 1 if no client works. Rejects with `CommandError`. */
 export function probeVideo(
   { values, arguments: [videoId = ""] }: Input<typeof ANSWER_FLAGS>,
   surroundings: Surroundings,

@@ -1,9 +1,12 @@
-/** How far something is: one line on a terminal's standard error, drawn over itself. Elsewhere nothing. */
+/**
+ * Shows progress as one line on standard error that redraws itself. Shows nothing if standard error is not a
+ * terminal.
+ */
 import type { Surroundings } from "../surroundings.ts";
 
 const DRAW_MS = 250;
 
-/** Begins to show what `text` says now; the function returned takes it away. */
+/** Shows the current `text()` from now on. The returned function removes the line. */
 export function showProgress({ stderr, env }: Surroundings, text: () => string): () => void {
   if (!stderr.isTTY || env.TERM === "dumb") return () => {};
   const draw = () => void stderr.write(`\r\x1b[2K${text().slice(0, (stderr.columns || 80) - 1)}`);

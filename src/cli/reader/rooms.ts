@@ -1,4 +1,4 @@
-/** `rooms`: what a service has stored and currently reads, as a table or as the service's answer. */
+/** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 import { ChatError } from "../../../client/index.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
@@ -50,7 +50,7 @@ export function listRooms(
   });
 }
 
-/** Rejects with `ChatError`, as the SDK's calls do, and with the signal's reason. */
+/** Rejects with `ChatError`, like the SDK's calls, and with the signal's reason. */
 async function ask(server: string, signal: AbortSignal): Promise<Answer> {
   try {
     const response = await fetch(`${server}/v1/rooms`, { signal });

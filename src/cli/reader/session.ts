@@ -1,6 +1,6 @@
 /**
- * What the commands that speak to a service have in common: a signal ends them, whoever reads their output may leave,
- * and each way to end has its exit code.
+ * The common part of the commands that talk to a service: a signal ends them, the reader of their output may
+ * leave, and each kind of end has its exit code.
  */
 import { constants } from "node:os";
 import { type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
@@ -13,11 +13,11 @@ const REFUSED = 1;
 const NO_SERVICE = 3;
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** The longest wait for a chat that has not begun, or a service that does not run. */
+/** The maximum wait between attempts while there is no chat or no service yet. */
 const MAX_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 1000;
 
-/** A command that cannot go on; its message is one line. */
+/** The error of a command that cannot continue. The message is one line. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: number;
@@ -28,21 +28,21 @@ export class CommandError extends Error {
   }
 }
 
-/** Tells the user something beside the data: one line on standard error. */
+/** Prints one line for the user on standard error, apart from the data. */
 export type Notice = (text: string) => void;
 
-/** A command that speaks to a service. */
+/** A running command that talks to a service. */
 export interface Session {
   server: string;
   surroundings: Surroundings;
-  /** Aborts at SIGINT or SIGTERM, with the signal's name. */
+  /** Aborts at SIGINT or SIGTERM, with the signal's name as the reason. */
   stopped: AbortSignal;
   notice: Notice;
 }
 
 /**
  * Runs a command and resolves to its exit code; a second signal ends the process at once. Rejects with
- * `CommandError`, and as the work does.
+ * `CommandError`, and like `work`.
  */
 export async function runSession(
   server: string,
@@ -56,7 +56,7 @@ export async function runSession(
     stopping.abort(name);
   };
   for (const name of SIGNALS) surroundings.on(name, onSignal);
-  stderr.on("error", () => {}); // whoever read the notices has left
+  stderr.on("error", () => {}); // the reader of standard error has left
   const notice = (text: string) => void stderr.write(`livechat-relay: ${cleanText(text)}\n`);
   try {
     return await work({ server, surroundings, stopped: stopping.signal, notice });
@@ -73,7 +73,7 @@ function exitCodeOf(name: NodeJS.Signals): number {
   return 128 + constants.signals[name];
 }
 
-/** In words, with the system's own where the network failed. */
+/** The error as text, with the system's own text if the network failed. */
 function reasonOf({ code, message, cause }: ChatError): string {
   if (code !== "NETWORK" && code !== "HTTP") return `${code}: ${message}`;
   const { cause: inner = cause } = (cause ?? {}) as { cause?: unknown };
@@ -97,8 +97,8 @@ export interface RoomOptions
 }
 
 /**
- * The chat, with what happens to its connection told on standard error. Until it is open every failure is final; with
- * `wait` the lack of a chat or of a service is not. Once it was open it reconnects for ever.
+ * The chat; changes of its connection are reported on standard error. Until the first connection is open,
+ * every failure is final; with `wait`, a missing chat or service is not. Later it reconnects for ever.
  */
 export function openRoom(
   { server, notice }: Pick<Session, "server" | "notice">,
@@ -123,7 +123,7 @@ export function openRoom(
   return room as Chat<ReceivedMessage>;
 }
 
-/** Whether waiting can help: no chat yet, no service yet, or one that cannot serve just now. */
+/** Whether waiting can help: no chat or no service yet, or a service that is temporarily unable to serve. */
 function canPass({ code, status = 0 }: ChatError): boolean {
   return code === "NO_LIVE_CHAT" || code === "NETWORK" || status === 408 || status === 429 || status >= 500;
 }

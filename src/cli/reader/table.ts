@@ -1,7 +1,10 @@
-/** Rows as a table of text: a line of headings, columns as wide as they need to be, the last as it is. */
+/**
+ * Formats rows as a text table: a line of headings, columns as wide as their content, the last column
+ * unpadded.
+ */
 import { cleanText } from "./text.ts";
 
-/** `columns`: by heading, what stands in a row. */
+/** `columns`: by heading, the function that returns a row's cell. */
 export function tableOf<Row>(columns: Record<string, (row: Row) => string>, rows: readonly Row[]): string {
   const headings = Object.keys(columns).map((name) => name.toUpperCase());
   const cells = rows.map((row) => Object.values(columns).map((read) => cleanText(read(row))));

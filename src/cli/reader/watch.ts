@@ -1,4 +1,4 @@
-/** `watch`: a chat as lines on a terminal or in a pipe, as JSON lines, or sent on to a webhook. */
+/** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
 import type { Chat } from "../../../client/index.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
@@ -12,7 +12,7 @@ import { type Notice, openRoom, runSession, type Session } from "./session.ts";
 import { jsonLine } from "./text.ts";
 import { Webhook } from "./webhook.ts";
 
-/** How often the cursor is written where messages come that were not asked for. */
+/** The interval at which the cursor is saved while only unwanted messages arrive. */
 const KEEP_MS = 2000;
 
 type WatchInput = Input<typeof WATCH_FLAGS>;
@@ -48,8 +48,8 @@ async function print({ values, arguments: [videoId = ""] }: WatchInput, session:
     for await (const message of room) await output.add(json ? jsonLine(message) : lines.line(message));
     return over(room, notice);
   } finally {
-    await output.finish().catch(() => {}); // what the signal tells is thrown already
-    const isUnread = output.failed.aborted; // then the last ones were not taken
+    await output.finish().catch(() => {}); // the signal's reason is already thrown
+    const isUnread = output.failed.aborted; // a failed output has not taken the last messages
     if (!room.end && !isUnread && room.cursor !== undefined)
       notice(`to resume from here: --since ${room.cursor}`);
   }
@@ -69,7 +69,7 @@ async function send(
   const room = openRoom(session, { ...roomOptions(values), cursor, videoId, signal, details: true });
   const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoId, notice);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
-  let isTaken = true; // whether the receiver has all that was handed out
+  let isTaken = true; // whether the receiver has all messages handed out so far
   room.on("message", () => {
     isTaken = false;
   });
@@ -80,7 +80,7 @@ async function send(
   };
   const keepAside = () => void keep().catch((error) => ending.abort(error));
   room.on("init", keepAside);
-  const timer = setInterval(keepAside, KEEP_MS); // while nothing comes that is wanted
+  const timer = setInterval(keepAside, KEEP_MS); // saves the cursor while no wanted message arrives
   try {
     for await (const message of room) {
       await webhook.post(message, signal);

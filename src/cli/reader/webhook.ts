@@ -1,5 +1,5 @@
 /**
- * Sends messages to a webhook, one at a time and in order, each until it is taken. Ids and signatures are those of
+ * Sends messages to a webhook in order, one at a time, each until it is accepted. Ids and signatures follow
  * Standard Webhooks (https://www.standardwebhooks.com), so receivers can check them with its libraries.
  */
 import { createHmac } from "node:crypto";
@@ -10,7 +10,7 @@ import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;
 const WAITS = { firstMs: 1000, maxMs: 60_000 };
-/** The receiver wants no more. */
+/** The status by which a receiver unsubscribes. */
 const GONE = 410;
 const MAX_RETRY_AFTER_S = 3600;
 
@@ -20,7 +20,7 @@ export class Webhook {
   readonly #videoId: string;
   readonly #notice: Notice;
 
-  /** `secret`: `whsec_` and the key in base64, or any text, which is the key itself. */
+  /** `secret`: `whsec_` and the key in base64, or any text, which then is the key. */
   constructor(url: URL, secret: string | undefined, videoId: string, notice: Notice) {
     this.#url = url;
     this.#key = secret === undefined ? undefined : keyOf(secret);
@@ -29,8 +29,8 @@ export class Webhook {
   }
 
   /**
-   * Resolves once the receiver has answered 2xx. The receiver may be sent a message twice, under one `webhook-id`.
-   * Rejects with the signal's reason, and with `CommandError` where the receiver answers 410.
+   * Resolves after the receiver has answered 2xx. The receiver may get a message twice, with the same
+   * `webhook-id`. Rejects with the signal's reason, and with `CommandError` if the receiver answers 410.
    */
   async post(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
     const id = `${this.#videoId}:${message.cursor}`;
