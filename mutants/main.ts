@@ -1,12 +1,13 @@
 /**
- * Judges judged: each row of a table breaks one promise of the service in a copy of the project, and the check that the
- * row names must see it. Where a whole table is played, a copy without a mutant comes first, in which nothing must be
- * seen. `caught.json` remembers how each row was caught; with that seed its next play begins.
+ * Tests the judges: each row of a table breaks one promise of the service in a copy of the project, and the
+ * check that the row names must notice it. When a whole table is played, a copy without a mutant comes first,
+ * in which nothing must be noticed. `caught.json` records how each row was caught; the next play of a row
+ * begins with that seed.
  *
  *     npm run mutants [-- --table NAME] [--only NAME,NAME] [--draw N] [--seed N] [--record]
  *
- * `--draw N` plays N rows that were caught before, chosen by the commit's hash. That every row applies and has a record is
- * checked in any case.
+ * `--draw N` plays N rows with a record, chosen by the commit's hash. Every run checks that each row applies
+ * and has a record.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,9 +1,11 @@
-/** What is remembered of each row, in `caught.json`: how it was caught last. A row that has changed since is stale. */
+/**
+ * How each row was last caught, as stored in `caught.json`. A record is stale if its row has changed since.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { mutated, type Row, versionOf } from "./tables.ts";
 
 export interface Memory {
-  /** The run that caught it, with which the next play begins; of a row with a test there is none. */
+  /** The seed of the run that caught it; the next play begins with this seed. A row with a test has none. */
   seed?: number;
   caught: Catch | "never";
 }
@@ -12,7 +14,7 @@ export interface Catch {
   version: string;
   /** The violation, or the test that failed. */
   by: string;
-  /** After how much of the simulation's time. */
+  /** The simulation's time until it was caught. */
   virtualSeconds?: number;
   seconds: number;
 }
@@ -30,18 +32,18 @@ export function writeMemories(memories: Memories): void {
   writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
 }
 
-/** With a memory of each row, and of nothing else. */
+/** With a record for each row, and for nothing else. */
 export function completed(memories: Memories, rows: readonly Row[]): Memories {
   return Object.fromEntries(rows.map(({ key }) => [key, memories[key] ?? { caught: "never" }]));
 }
 
 interface Audit {
   failures: string[];
-  /** The rows of whose present version nothing is known, and why. */
+  /** The rows whose current version has no record, and why. */
   unplayed: Map<string, string>;
 }
 
-/** What is wrong with the rows of all tables and with their memories, before any row is played. */
+/** Checks the rows of all tables and their records before any row is played. */
 export function audit(rows: readonly Row[], memories: Memories): Audit {
   const failures: string[] = [];
   const unplayed = new Map<string, string>();

@@ -1,4 +1,6 @@
-/** Plays one mutant: a copy of the project with its bug, a run or a test against that, and what the run saw of it. */
+/**
+ * Plays one mutant: copies the project with its bug, starts a run or a test there, and collects the findings.
+ */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,11 +8,11 @@ import { join } from "node:path";
 import type { Catch, Memory } from "./memory.ts";
 import { type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
 
-/** What of the project is copied. */
+/** The parts of the project to copy. */
 const COPIED = ["bin", "chaos", "client", "harness", "simulation", "src", "test", "web", "package.json"];
 const MAX_CHARACTERS = 200;
 
-/** What a run saw: the texts of its violations, or the names of the tests that failed. */
+/** The findings of a run: the texts of its violations, or the names of the failed tests. */
 export interface Seen {
   violations: readonly string[];
   seconds: number;
@@ -27,12 +29,12 @@ export function playRow(row: Row, seed: number): Seen {
   });
 }
 
-/** What a run sees in a copy that is whole: there must be nothing. */
+/** The findings of a run on a copy without a mutant: there must be none. */
 export function playWhole({ args, limitMs }: Table, seed: number): Seen {
   return inCopy((copy) => see(args(copy, seed, {}), limitMs));
 }
 
-/** Holds what was seen to what the row expects: any other violation, or a crash, proves nothing. */
+/** Compares the findings with the row's expectation: any other violation, or a crash, proves nothing. */
 export function judge(
   row: Mutant,
   { violations, seconds }: Seen,
@@ -51,7 +53,7 @@ export function judge(
   }
   const version = versionOf(row);
   if (test) return { caught: { version, by: shortened(by, expected), seconds } };
-  // The simulation plays several seeds, and says which of them it was.
+  // The simulation plays several seeds, and prefixes the one that failed.
   const [, own, virtual, what = by] = /^seed (\d+), after ([\d.]+) s, (.*)$/.exec(by) ?? [];
   const virtualSeconds = virtual === undefined ? {} : { virtualSeconds: Number(virtual) };
   const caught = { version, by: shortened(what, expected), ...virtualSeconds, seconds };
@@ -81,7 +83,7 @@ function testArgs(file: string, name: string): readonly string[] {
   return ["--test", "--test-reporter=spec", `--test-name-pattern=${name}`, file];
 }
 
-/** With what was expected in it, wherever that stands. */
+/** Shortens the text around the expected part, wherever it is. */
 function shortened(text: string, expected: RegExp): string {
   const { index } = expected.exec(text) ?? { index: 0 };
   const from = Math.max(0, index - MAX_CHARACTERS / 2);

@@ -1,4 +1,6 @@
-/** The tables of mutants: each row breaks one promise of the service, and names the check that must see it. */
+/**
+ * The tables of mutants: each row breaks one promise of the service, and names the check that must notice it.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,30 +8,33 @@ import { fileURLToPath } from "node:url";
 
 export interface Mutant {
   name: string;
-  /** What is wrong in the copy. */
+  /** The promise that the copy breaks. */
   breaks: string;
-  /** A regular expression: the violation that must be seen or, of a row with a test, the test that must fail. */
+  /**
+   * A regular expression that must match: the violation, or for a row with a test, the name of the failed
+   * test.
+   */
   expects: string;
-  /** Where no run shows it: the file of the test. */
+  /** The file of the test, if no run can notice the bug. */
   test?: string;
-  /** Where only some events of chaos can show it: their names. */
+  /** The names of the chaos events, if only these can show the bug. */
   events?: string;
-  /** Where only several instances of the simulation can show it: how many there are. */
+  /** The number of instances, if only a simulation with several can show the bug. */
   instances?: number;
   file: string;
-  /** Stands exactly once in the file. */
+  /** Must occur exactly once in the file. */
   find: string;
   replace: string;
 }
 
-/** A mutant in its table. */
+/** A mutant and its table. */
 export interface Row extends Mutant {
-  /** Its table and its name. */
+  /** The table's name and the mutant's. */
   key: string;
   table: Table;
 }
 
-/** What plays the rows of a table; exit code 1 and a line `VIOLATION …` mean that something was noticed. */
+/** The program that plays a table's rows; exit code 1 and a line `VIOLATION …` report a violation. */
 export interface Table {
   /** The arguments of Node.js for a run against the copy. */
   args(copy: string, seed: number, mutant: Partial<Mutant>): readonly string[];
@@ -56,14 +61,14 @@ export const TABLES: Record<string, Table> = {
       ...["--seed", `${seed}`, "--minutes", `${CHAOS_MINUTES}`, "--viewers", "60", "--project", copy],
       ...(events ? ["--events", events] : []),
     ],
-    limitMs: CHAOS_MINUTES * 60_000 + 90_000, // it starts, settles and judges
+    limitMs: CHAOS_MINUTES * 60_000 + 90_000, // includes the start, the settling and the judging
   },
   cluster: {
     args: (copy, seed) => [
       join(PROJECT, "chaos/cluster/main.ts"),
       ...["--seed", `${seed}`, "--minutes", `${CLUSTER_MINUTES}`, "--viewers", "24", "--project", copy],
     ],
-    limitMs: CLUSTER_MINUTES * 60_000 + 200_000, // it plays its trials, too
+    limitMs: CLUSTER_MINUTES * 60_000 + 200_000, // includes the trials
   },
 };
 
@@ -75,13 +80,13 @@ export function allRows(): Row[] {
   });
 }
 
-/** The file with the mutant in it; undefined where the text to be replaced is not there, or not only once. */
+/** The file with the mutant in it; undefined if the text to replace does not occur exactly once. */
 export function mutated({ file, find, replace }: Mutant): string | undefined {
   const [before, after, ...more] = readFileSync(join(PROJECT, file), "utf8").split(find);
   return after === undefined || more.length > 0 ? undefined : before + replace + after;
 }
 
-/** Of all that decides what is played and what is expected. */
+/** A hash of everything that decides how the row is played and judged. */
 export function versionOf({ expects, test, events, instances, file, find, replace }: Mutant): string {
   const decisive = JSON.stringify([expects, test, events, instances, file, find, replace]);
   return createHash("sha256").update(decisive).digest("hex").slice(0, 12);

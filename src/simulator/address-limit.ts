@@ -1,4 +1,7 @@
-/** How many requests an address may make in a time: the upstream counts by address, and throttles those that make more. */
+/**
+ * The maximum number of requests per address and time: the upstream counts by address, and throttles
+ * addresses that exceed it.
+ */
 
 export interface AddressLimitOptions {
   requests: number;
@@ -7,14 +10,14 @@ export interface AddressLimitOptions {
 
 export class AddressLimit {
   readonly #options: AddressLimitOptions;
-  /** When the last requests of each address came, oldest first. */
+  /** The times of each address's recent requests, oldest first. */
   readonly #arrivals = new Map<string, number[]>();
 
   constructor(options: AddressLimitOptions) {
     this.#options = options;
   }
 
-  /** Whether a request of the address at this time is one too many; it counts all the same. */
+  /** Whether this request exceeds the address's limit; it counts even then. */
   exceeds(address: string, now: number): boolean {
     const { requests, everyMs } = this.#options;
     const recent = (this.#arrivals.get(address) ?? []).filter((at) => now - at < everyMs);

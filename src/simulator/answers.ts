@@ -1,11 +1,11 @@
 /**
  * The bodies of the two chat endpoints: batches of a live chat and of a replay, the five ways in which a chat
- * ends, and the error objects. Shapes as recorded; knows no tokens and no state.
+ * ends, and the error objects. Shapes as recorded; stateless and without tokens.
  */
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
 
-/** One HTTP answer before it meets a socket. */
+/** One HTTP answer, independent of a socket. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
@@ -13,8 +13,8 @@ export interface Answer {
 }
 
 /**
- * How the upstream says that a chat is over: only a continuation to reload; only one to seek; no
- * continuations, the list missing or empty; an answer without any chat in it.
+ * How the upstream reports that a chat is over: only a continuation to reload; only one to seek; a missing or
+ * an empty list of continuations; an answer without any chat.
  */
 export type EndShape =
   | "reload-only"
@@ -23,7 +23,7 @@ export type EndShape =
   | "continuations-empty"
   | "no-contents";
 
-/** Who asked, as the answer repeats it. */
+/** The caller, as the answer repeats it. */
 export interface Caller {
   client: string;
   clientVersion: string;
@@ -41,7 +41,7 @@ export function html(status: number, body: string): Answer {
   return { status, headers: { "content-type": "text/html; charset=utf-8" }, body };
 }
 
-/** What Google's front end says of each status. */
+/** The texts of Google's front end by status. */
 const errors: Record<number, { status: string; reason: string; message: string }> = {
   400: { status: "INVALID_ARGUMENT", reason: "badRequest", message: "Request contains an invalid argument." },
   403: { status: "PERMISSION_DENIED", reason: "forbidden", message: "The caller does not have permission" },
@@ -55,7 +55,7 @@ const errors: Record<number, { status: string; reason: string; message: string }
   503: { status: "UNAVAILABLE", reason: "backendError", message: "The service is currently unavailable." },
 };
 
-/** The error object of a code; an unlisted code is told as an internal error. */
+/** The error object of a code. An unlisted code becomes an internal error. */
 export function errorObject(code: number): JsonObject {
   const { status, reason, message } = errors[code] ?? {
     status: "INTERNAL",
@@ -65,7 +65,7 @@ export function errorObject(code: number): JsonObject {
   return { error: { code, message, errors: [{ message, domain: "global", reason }], status } };
 }
 
-/** How errors were told before 2022: beside the response context, with status 200. */
+/** The error format from before 2022: next to the response context, with status 200. */
 export const OLD_ERROR_OBJECT: JsonObject = {
   responseContext: {
     errors: {
@@ -138,7 +138,7 @@ export function reloadContinuation(token: string, random: Random): JsonObject {
   return { reloadContinuationData: { continuation: token, clickTrackingParams: trackingParams(random) } };
 }
 
-/** The two continuations of a replay's page: the next page, and one for seeking. */
+/** The two continuations of a replay's page: one for the next page, one for seeking. */
 export function replayContinuations(token: string, seekToken: string, untilLastMs: number): JsonObject[] {
   return [
     { liveChatReplayContinuationData: { timeUntilLastMessageMsec: untilLastMs, continuation: token } },
@@ -146,7 +146,7 @@ export function replayContinuations(token: string, seekToken: string, untilLastM
   ];
 }
 
-/** A batch. Without actions the key is missing, as on the real wire. */
+/** A batch. Without actions the key is missing, as in real answers. */
 export function batch(
   caller: Caller,
   random: Random,
@@ -168,7 +168,7 @@ export function batch(
   };
 }
 
-/** The last answer of a chat. `token` is what a shape with a continuation carries. */
+/** The last answer of a chat. `token` is the value of the continuation, for the shapes that have one. */
 export function ending(
   shape: EndShape,
   caller: Caller,
@@ -190,7 +190,7 @@ export function ending(
   }
 }
 
-/** What a chat endpoint, and the popout page, say where there is no chat. */
+/** The message of a chat endpoint and of the popout page if there is no chat. */
 export function noChatMessage(text: string, random: Random): JsonObject {
   return { messageRenderer: { text: { runs: [{ text }] }, trackingParams: trackingParams(random) } };
 }

@@ -1,4 +1,4 @@
-/** A generated chatter: name, channel, photo and badges, as the wire writes them. */
+/** A generated chatter: name, channel, photo and badges in the upstream's format. */
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
 import * as words from "./words.ts";
@@ -47,7 +47,7 @@ export function thumbnails(url: string, ...sizes: readonly number[]): JsonObject
   };
 }
 
-/** What every item has of its writer and its time. */
+/** The fields that describe the author and the time of every item. */
 export interface Origin {
   author: Author;
   /** Microseconds since 1970, as text. */

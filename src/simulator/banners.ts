@@ -1,4 +1,4 @@
-/** What stands above a chat's items: banners (pinned, raid, summary), tickers and chips. */
+/** Actions shown above a chat's items: banners (pinned, raid, summary), tickers and chips. */
 import type { Origin } from "./author.ts";
 import type { Item } from "./items.ts";
 import type { JsonObject } from "./json.ts";
@@ -6,15 +6,15 @@ import type { Random } from "./random.ts";
 import { type Says, wordsOf } from "./says.ts";
 import * as words from "./words.ts";
 
-/** An action, and what it says, if anything. */
+/** An action and its message, if it has one. */
 export interface Spoken {
   action: JsonObject;
   says?: Says | undefined;
-  /** Entities that come beside the action. */
+  /** Entities that accompany the action. */
   mutations?: readonly JsonObject[];
 }
 
-/** A banner says something under an id that names its type. */
+/** A banner whose message id names the banner's type. */
 function banner(
   actionId: string,
   type: string,
@@ -36,7 +36,7 @@ function banner(
   };
 }
 
-/** A message pinned by the named one, under a banner id of its own. */
+/** An item pinned by the named user, under a banner id of its own. */
 export function pinned(actionId: string, item: Item, by: string): Spoken {
   const header = { icon: { iconType: "KEEP" }, text: { runs: [{ text: "Pinned by " }, { text: by }] } };
   const said = { author: "", message: "", ...item.says, type: "banner", amount: "" };
@@ -44,7 +44,7 @@ export function pinned(actionId: string, item: Item, by: string): Spoken {
   return banner(actionId, "PINNED_MESSAGE", contents, said, { liveChatBannerHeaderRenderer: header });
 }
 
-/** Viewers who come from another stream, or who are sent to one. */
+/** A raid: viewers who come from another stream or are sent to one. */
 export function raid({ id, author }: Origin, random: Random): Spoken {
   const outgoing = random.chance(0.5);
   const name = { text: author.name, bold: true };
@@ -80,7 +80,7 @@ export function product({ id }: Origin, random: Random): Spoken {
   return banner(id, "PRODUCT", { liveChatProductItemRenderer: renderer }, said);
 }
 
-/** The channel calls for questions. */
+/** The channel asks for questions. */
 export function questions({ id }: Origin, channel: string): Spoken {
   const renderer = {
     creatorAuthorName: { simpleText: channel },
@@ -91,7 +91,7 @@ export function questions({ id }: Origin, channel: string): Spoken {
   return banner(id, "QNA_START", { liveChatCallForQuestionsRenderer: renderer }, said);
 }
 
-/** Which ticker repeats which item; members and gifts share one. */
+/** The ticker that repeats each item; members and gifts share one. */
 const TICKER_KEYS: Record<string, string> = {
   liveChatPaidMessageRenderer: "liveChatTickerPaidMessageItemRenderer",
   liveChatPaidStickerRenderer: "liveChatTickerPaidStickerItemRenderer",

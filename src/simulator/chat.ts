@@ -1,6 +1,6 @@
 /**
- * One video's chat as the upstream keeps it: what was said, who may read it with which token, and what its pages
- * and endpoints answer. The scenario can be changed at any time; a strict token is good for one answer.
+ * One video's chat as the upstream keeps it: its messages, its tokens and their readers, its pages and its
+ * answers. The scenario can change at any time. A strict token is valid for one answer.
  */
 import type { Clock } from "../clock.ts";
 import type { Answer, Caller, EndShape } from "./answers.ts";
@@ -32,11 +32,11 @@ export interface ChatCall extends Caller {
   host: HostName;
   endpoint: Endpoint;
   token: string;
-  /** The player's place in the video, where the call names one. */
+  /** The player's position in the video, if the call names one. */
   playerOffsetMs?: number;
 }
 
-/** What a chat needs of the simulator that holds it. */
+/** The parts of the simulator that a chat needs. */
 export interface ChatContext {
   clock: Clock;
   tokens: TokenBook;
@@ -45,18 +45,18 @@ export interface ChatContext {
   signal: AbortSignal;
 }
 
-/** What a token's reader is due. */
+/** The actions for the reader of a token. */
 interface Due {
   actions: JsonObject[];
-  /** Entities beside them. */
+  /** Entities that accompany them. */
   mutations?: JsonObject[];
-  /** Where the reader stands afterwards. */
+  /** The reader's position after these actions. */
   next: number;
   /** Nothing is left to read. */
   over: boolean;
-  /** Time in the video from here to the chat's last action. */
+  /** Video time from here to the chat's last action. */
   untilLastMs: number;
-  /** The whole answer, where it was recorded. */
+  /** The whole answer, if it was recorded. */
   body?: JsonObject;
 }
 
@@ -71,7 +71,10 @@ export class Chat {
   readonly #pages = new Map<string, RecordedPage>();
   #scenario: Scenario;
   #end: { shape: EndShape; lastWords: boolean } | undefined;
-  /** What was played so far of recorded answers; positions then count answers, and every page starts at the first. */
+  /**
+   * The recorded answers played so far, if any. Positions then count answers, and every page starts at the
+   * first.
+   */
   #script: Moment[] | undefined;
   #speed = 1;
 
@@ -85,12 +88,12 @@ export class Chat {
     this.#generator = new Generator(new Random(context.seed, `${videoId} actions`), this.#channelId);
   }
 
-  /** All that was said, in order: what a reader who misses nothing is given. Live, not a copy. */
+  /** All actions in order, which a reader without gaps receives. A live view, not a copy. */
   get ledger(): readonly Readonly<Entry>[] {
     return this.#log.entries;
   }
 
-  /** Says so many generated actions, or the given raw ones; returns their ids in order. */
+  /** Appends this number of generated actions, or the given raw ones. Returns their ids in order. */
   say(what: number | readonly JsonObject[]): string[] {
     const { clock } = this.#context;
     const { kinds } = this.#scenario;
@@ -102,7 +105,7 @@ export class Chat {
     return spoken.flatMap(({ action, says, mutations }) => this.#append(action, undefined, says, mutations));
   }
 
-  /** Says generated actions at a rate until stopped, or until the simulator closes. */
+  /** Appends generated actions at this rate until stopped, or until the simulator closes. */
   speak(perSecond: number): { stop(): void } {
     const { clock, signal } = this.#context;
     const stop = new AbortController();
@@ -120,8 +123,9 @@ export class Chat {
   }
 
   /**
-   * Plays a recording: a replay is there at once, a live chat comes in the recorded rhythm, `speed` times as fast.
-   * Recorded answers are given one by one, as they lie but for their tokens, unless the chat is of the other kind.
+   * Plays a recording: a replay is complete at once, a live chat keeps the recorded rhythm, `speed` times as
+   * fast. Recorded answers are served one by one, unchanged except for their tokens, unless the chat is of
+   * the other kind.
    */
   play(recording: Recording, speed: number): void {
     const asRecorded = recording.kind === tokenKind(this.#scenario.kind);
@@ -151,19 +155,22 @@ export class Chat {
   }
 
   /**
-   * Ends a live chat. What was said and not yet read comes first, in answers of its own, or with `lastWords`
-   * in the last answer itself. The pages hold no chat from now on.
+   * Ends a live chat. Unread messages come first, in their own answers, or with `lastWords` in the last
+   * answer itself. From now on the pages have no chat.
    */
   end(shape: EndShape, { lastWords = false } = {}): void {
     this.#end = { shape, lastWords };
   }
 
-  /** Refuses every token handed out so far; a fresh page gives good ones. */
+  /** Refuses every token given out so far. A fresh page gives valid ones. */
   expireTokens(): void {
     this.#context.tokens.revoke(this.videoId);
   }
 
-  /** Changes the scenario. A new kind reopens an ended chat; between live and replay the tokens expire. */
+  /**
+   * Changes the scenario. A new kind reopens an ended chat; a change between live and replay expires the
+   * tokens.
+   */
   change(scenario: Partial<Scenario>): void {
     const before = tokenKind(this.#scenario.kind);
     this.#scenario = { ...this.#scenario, ...scenario };
@@ -172,7 +179,7 @@ export class Chat {
     if (before !== tokenKind(scenario.kind)) this.expireTokens();
   }
 
-  /** What a page of this chat shows, with fresh tokens. */
+  /** The content of a page of this chat, with fresh tokens. */
   page(on: Place): PageContent {
     const { kind, overlap, initialData, replayRenderer, onlyInAll, mute } = this.#scenario;
     const frame = { videoId: this.videoId, initialData, kind, random: this.#random };
@@ -180,13 +187,13 @@ export class Chat {
     if (this.#end) return { ...frame, kind: "disabled", absent: "disabled" };
     const recorded = this.#pages.get(on);
     if (recorded) return { ...frame, recorded: this.#admit(recorded) };
-    // The popout page claims that a chat is disabled where it merely does not show it.
+    // If the popout page does not show a chat, it claims that the chat is disabled.
     const unshown = on === "popout" ? "disabled" : "none";
     if (this.#pages.size > 0 || !isShown(on, this.#scenario)) return { ...frame, absent: unshown };
     const replay = kind === "replay";
     const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
     const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
-    // Only the popout page holds actions: the reader of another is given them with the first answer.
+    // Only the popout page has actions; readers of the other pages get them with the first answer.
     const behind = on === "popout" ? overlap : Math.max(pageLength(this.#scenario), overlap);
     const position = replay ? shown.length : Math.max(0, this.#log.head - behind);
     const start = { position: this.#script ? 0 : position, isMute: mute };
@@ -205,7 +212,10 @@ export class Chat {
     };
   }
 
-  /** Takes a good token and gives what makes its answer: a strict one is of no use to anybody else meanwhile. */
+  /**
+   * Takes a valid token and returns the function that makes its answer. Meanwhile nobody else can use a
+   * strict token.
+   */
   accept(call: ChatCall, grant: Grant): () => Answer {
     const refusal = this.#refusal(call, grant);
     if (refusal) return () => refusal;
@@ -214,7 +224,7 @@ export class Chat {
     if (strict) tokens.spend(call.token);
     return () => {
       const { body, ended } = this.#answer(call, grant);
-      // An end has no successor: whoever lost it may ask again.
+      // An end has no next token: a caller that lost the answer may ask again.
       if (strict && ended) tokens.admit(call.token, grant);
       return answers.json(200, body);
     };
@@ -234,7 +244,7 @@ export class Chat {
     return grant.position === Number.POSITIVE_INFINITY ? this.#silence(call) : undefined;
   }
 
-  /** The answer to one who asks on where the chat is gone: no continuation contents, but a message. */
+  /** The answer to a poll when the chat is gone: a message instead of continuation contents. */
   #silence(call: ChatCall): Answer {
     const contents = answers.noChatMessage("Chat is disabled for this live stream.", this.#random);
     return answers.json(200, { responseContext: answers.responseContext(call, this.#random), contents });
@@ -291,7 +301,7 @@ export class Chat {
     return { ...due, next: moment ? position + 1 : position, ...(moment?.body && { body: moment.body }) };
   }
 
-  /** Adds an action, or each of those in a replay's; returns their ids. */
+  /** Adds an action, or each action of a replay's wrapper. Returns their ids. */
   #append(
     action: JsonObject,
     recordedMs?: number,
@@ -312,7 +322,7 @@ export class Chat {
     return entries.map(({ id }) => id);
   }
 
-  /** A recorded page, whose own tokens are good from now on. */
+  /** Serves a recorded page and makes its tokens valid. */
   #admit({ content, tokens, actions }: RecordedPage): string | JsonObject {
     const kind = tokenKind(this.#scenario.kind);
     const position = this.#script ? 0 : actions.length;

@@ -1,7 +1,7 @@
 /**
- * Faults that a caller orders: which requests they meet, how often, and what each kind does to an exchange.
- * A fault that fails before the answer is made leaves the request's token good; one that loses a made answer
- * (`lost`, `truncated`) has spent it.
+ * Faults on request: which requests each one hits, how often, and its effect on the exchange. A fault that
+ * fails before the answer is made leaves the request's token valid; one that loses a finished answer (`lost`,
+ * `truncated`) has used it up.
  */
 import { ServerResponse } from "node:http";
 import type { Clock } from "../clock.ts";
@@ -11,48 +11,48 @@ import type { JsonObject } from "./json.ts";
 import { WALLS, type Wall } from "./pages.ts";
 import type { RequestKind, RequestRecord } from "./requests.ts";
 
-/** What goes wrong. */
+/** The effect of a fault. */
 export type Failure =
   | keyof typeof BODIES
   | keyof typeof CONNECTIONS
-  /** In the place of a page, or of what `next` answers. */
+  /** Replaces a page, or the answer of `next`. */
   | Wall
-  /** Any status; without a body, the upstream's usual one for it. Header names as they are to be sent. */
+  /** Any status; without a body, the upstream's usual one for it. Header names are sent as given. */
   | { status: number; headers?: Record<string, string>; body?: string | JsonObject }
-  /** The right answer, this much later. */
+  /** The right answer, delayed. */
   | { delayMs: number }
   /** The right answer, in pieces. */
   | { drip: { bytes: number; everyMs: number } }
   | { redirect: string; status?: number }
-  /** Whatever it does with the response, which must be one over HTTP; `real` makes the right answer. */
+  /** Any other treatment of the response, which must be one over HTTP; `real` makes the right answer. */
   | { answer: (response: ServerResponse, real: () => Answer) => unknown };
 
 export interface FaultOrder {
   on: RequestKind | readonly RequestKind[];
   videoId?: string;
-  /** The address that the request comes from. */
+  /** The address from which the request comes. */
   from?: string;
-  /** How many requests it meets; may be infinite. */
+  /** The number of requests to hit; may be infinite. */
   times: number;
   as: Failure;
 }
 
-/** An ordered fault. */
+/** An active fault. */
 export interface Fault {
-  /** How many requests it has met. */
+  /** The number of requests hit so far. */
   readonly fired: number;
-  /** Meets no further request. */
+  /** Hits no further request. */
   cancel(): void;
 }
 
-/** One request as a fault sees it. */
+/** One request, as a fault sees it. */
 export interface Exchange {
   response: Outgoing;
-  /** Takes the request's token out of use, and gives what makes the answer. */
+  /** Takes the request's token and returns the function that makes the answer. */
   accept(): () => Answer;
-  /** What stands in the place of the page that was asked for. */
+  /** The wall that replaces the requested page. */
   wall(wall: Wall): Answer;
-  /** True where errors are JSON, as at the chat endpoints. */
+  /** True if errors are JSON, as at the chat endpoints. */
   api: boolean;
   clock: Clock;
   signal: AbortSignal;
@@ -60,9 +60,9 @@ export interface Exchange {
 
 /** Wrong bodies with status 200. */
 const BODIES = {
-  /** An error object that is a quota signal. */
+  /** An error object that signals a quota. */
   quota: json(200, errorObject(429)),
-  /** An error object that is none. */
+  /** An error object that does not signal a quota. */
   "invalid-argument": json(200, errorObject(400)),
   /** The older form of an error object. */
   "response-errors": json(200, OLD_ERROR_OBJECT),
@@ -100,7 +100,7 @@ const CONNECTIONS = {
     response.writeHead(status, { ...headers, "content-length": bytes.length });
     response.write(bytes.subarray(0, bytes.length / 2), () => response.socket?.destroy());
   },
-  /** No answer, ever; the connection stays open. */
+  /** Never an answer; the connection stays open. */
   silent: () => undefined,
 } satisfies Record<string, (exchange: Exchange) => void>;
 
@@ -117,7 +117,7 @@ export class Faults {
     return placed;
   }
 
-  /** What shall go wrong with this request, if anything; the oldest order that fits is met first. */
+  /** The failure for this request, if any: that of the oldest fault that matches. */
   meet({ kind, videoId, from }: Pick<RequestRecord, "kind" | "videoId" | "from">): Failure | undefined {
     for (const order of this.#orders) {
       if (![order.on].flat().includes(kind)) continue;
@@ -137,7 +137,7 @@ export function send(response: Outgoing, { status, headers, body }: Answer): voi
   response.end(bytes);
 }
 
-/** Carries a fault out. Rejects when the simulator closes meanwhile. */
+/** Carries out a fault. Rejects if the simulator closes meanwhile. */
 export async function fail(failure: Failure, exchange: Exchange): Promise<void> {
   const { response, api, clock, signal } = exchange;
   if (typeof failure === "string") {

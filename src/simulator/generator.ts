@@ -1,7 +1,7 @@
 /**
- * Generated chat actions, every kind that the wire has in about its real proportion, from a seed: the same seed
- * gives the same ids and contents (times apart). Actions hang together: deletions, replacements and tickers are of
- * items said before, a poll opens, moves and closes, what is pinned is taken down.
+ * Generates chat actions from a seed, of every kind and in about real proportions. The same seed gives the
+ * same ids and contents, except for times. Actions are consistent: deletions, replacements and tickers refer
+ * to earlier items; a poll opens, changes and closes; a pinned message is unpinned.
  */
 
 import type { Origin } from "./author.ts";
@@ -15,7 +15,7 @@ import { Poll } from "./poll.ts";
 import type { Random } from "./random.ts";
 import { says, wordsOf } from "./says.ts";
 
-/** A kind of action: its share in ten thousand, and how one is made. */
+/** A kind of action: its share in ten thousand, and the function that makes one. */
 interface Recipe {
   share: number;
   make(stage: Stage, origin: Origin, random: Random): Spoken;
@@ -80,7 +80,9 @@ export class Generator {
     this.#stage = new Stage(random, channelId);
   }
 
-  /** The next action, as of `nowMs` (wall time), of one of the given kinds in their proportion, or of any. */
+  /**
+   * The next action at `nowMs` (wall time): of one of the given kinds in their proportions, or of any kind.
+   */
   next(nowMs: number, among: readonly Species[] = SPECIES): Spoken {
     this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
     const usec = String(this.#usec);
@@ -113,7 +115,7 @@ export class Generator {
 const MAX_AUTHORS = 500;
 const MAX_RECENT = 50;
 
-/** Who is in the chat, and what of it can still be named: all that one action has to know of those before. */
+/** The participants of the chat, and the items that later actions can refer to. */
 class Stage {
   readonly jewels: Jewels;
   readonly #random: Random;
@@ -163,12 +165,12 @@ class Stage {
     return this.add(item, origin);
   }
 
-  /** The item to be repeated next. */
+  /** The next item for a ticker to repeat. */
   shown(): Item | undefined {
     return this.#shown.pop();
   }
 
-  /** An item that was said, to be deleted or replaced; before the first one, an id that nobody has seen. */
+  /** An earlier item to delete or replace; before the first item, an unknown id. */
   target(): { id: string; channelId: string } {
     const recent = this.#recent[this.#random.below(Math.max(1, this.#recent.length))];
     return recent ?? { id: items.writeId(this.#random), channelId: this.someone().channelId };
@@ -196,7 +198,7 @@ class Stage {
   }
 }
 
-/** Older and newer forms of the same. */
+/** A deletion in its older or its newer form. */
 function deletion(stage: Stage, random: Random): Spoken {
   const targetItemId = stage.target().id;
   const deleted = (words: string) => says("deleted", `deleted:${targetItemId}`, "", words);
@@ -227,7 +229,7 @@ function replacement(stage: Stage, { author, usec }: Origin, random: Random): Sp
   return { action, says: item.says && { ...item.says, replaces: id } };
 }
 
-/** What the upstream will bring tomorrow: an action, or an item, of a kind that nobody knows. */
+/** A future addition of the upstream: an action or item of an unknown kind. */
 function unknown(stage: Stage, origin: Origin, random: Random): Spoken {
   const renderer = { id: origin.id, timestampUsec: origin.usec };
   if (random.chance(0.5)) return stage.add({ key: "liveChatFutureItemRenderer", renderer }, origin);

@@ -1,6 +1,6 @@
 /**
- * The simulator's three hosts as plain HTTP servers. Each request is recorded, meets the faults that were
- * ordered for it, and is else answered by what its path asks for.
+ * The simulator's three hosts as plain HTTP servers. Each records a request, applies a matching fault, and
+ * otherwise answers by the request's path.
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,24 +15,24 @@ import type { Wall } from "./pages.ts";
 import type { HostName, RequestKind, RequestLog, RequestRecord } from "./requests.ts";
 import type { Endpoint, Place } from "./scenario.ts";
 
-/** The requests that are answered with a page or a script, or with what a page is made of. */
+/** The requests for a page, for a script or for the data of a page. */
 export type PageKind = "sw.js" | "sw.js_data" | Place;
 
-/** What answers a request that no fault met. */
+/** Answers the requests that no fault hits. */
 export interface Site {
   page(kind: PageKind, videoId: string): Answer;
-  /** What stands in the place of a page. */
+  /** The wall that replaces a page. */
   wall(wall: Wall, on: Place, videoId: string): Answer;
-  /** Takes the call's token out of use and gives what makes the answer. */
+  /** Takes the call's token and returns the function that makes the answer. */
   accept(call: ChatCall): () => Answer;
-  /** The video that a token belongs to. */
+  /** The video to which a token belongs. */
   videoOf(token: string): string | undefined;
 }
 
 export interface HostContext {
   site: Site;
   faults: Faults;
-  /** Undefined where addresses are not counted. */
+  /** Undefined if addresses are not limited. */
   limit: AddressLimit | undefined;
   log: RequestLog;
   clock: Clock;
@@ -40,13 +40,13 @@ export interface HostContext {
 }
 
 export interface Host {
-  /** Base URL without a slash at the end. */
+  /** Base URL without a trailing slash. */
   url: string;
   /** Destroys all sockets at once. */
   close(): Promise<void>;
 }
 
-/** A longer body is read to its end, dropped, and answered 413. */
+/** A longer body is read to its end, dropped, and answered with 413. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
 const getKinds: Record<string, RequestKind> = {
@@ -62,12 +62,13 @@ const postKinds: Record<string, RequestKind> = {
   "/youtubei/v1/live_chat/get_live_chat_replay": "get_live_chat_replay",
 };
 
-/** Listens on 127.0.0.1; port 0 takes a free one. */
+/** Listens on 127.0.0.1; port 0 chooses a free one. */
 export async function startHost(name: HostName, port: number, context: HostContext): Promise<Host> {
   const server = createServer((request, response) => {
     serve(name, request, response, context).catch(() => response.destroy());
   });
-  // A client that reuses a connection must not meet its idle end: only ordered faults break connections.
+  // No idle timeout: a client that reuses a connection must not find it closing, because only faults may
+  // break connections.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -84,7 +85,7 @@ function close(server: Server): Promise<void> {
   });
 }
 
-/** Answers one request. Rejects where a fault that is under way ends with the simulator. */
+/** Answers one request. Rejects if the simulator closes during a fault. */
 export async function serve(
   host: HostName,
   request: Incoming,
@@ -132,7 +133,7 @@ export async function serve(
   send(response, accept()());
 }
 
-/** Reads a chat call's body into its record; `undefined` where it is not a call that has an answer. */
+/** Reads a chat call's body into its record; `undefined` if it is not a valid call. */
 function readCall(
   host: HostName,
   endpoint: Endpoint,
@@ -159,7 +160,7 @@ function readCall(
   return { host, endpoint, client: clientName, clientVersion, token, ...seek };
 }
 
-/** The video that a call to `next` asks about; `undefined` where it is not a call that has an answer. */
+/** The video of a call to `next`; `undefined` if it is not a valid call. */
 function readNext(text: string, record: RequestRecord): string | undefined {
   record.body = text;
   const body = parseObject(text);

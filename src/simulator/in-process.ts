@@ -1,6 +1,7 @@
 /**
- * An exchange with the simulator without a socket: what it needs of a request and of its response, and the two as
- * plain objects. Over HTTP they are Node's own; the code that answers is the same.
+ * An exchange with the simulator without a socket: the interfaces that it needs of a request and a response,
+ * and plain objects that implement them. Over HTTP, Node's own objects implement them; the answering code is
+ * the same.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 
@@ -16,7 +17,7 @@ export interface Outgoing {
   readonly headersSent: boolean;
   readonly statusCode: number;
   readonly destroyed: boolean;
-  /** Null where the connection is gone. */
+  /** Null if the connection is gone. */
   readonly socket: { destroy(): unknown; resetAndDestroy(): unknown } | null;
   writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
   write(bytes: Buffer, onWritten?: () => void): unknown;
@@ -25,13 +26,13 @@ export interface Outgoing {
   once(event: "close", listener: () => void): unknown;
 }
 
-/** A request as a caller hands it over. */
+/** A request as a caller passes it in. */
 export interface Request {
   method: string;
   url: string;
   headers: Readonly<Record<string, string>>;
   body?: string;
-  /** The address that it comes from. */
+  /** The address from which the request comes. */
   from?: string;
 }
 
@@ -39,7 +40,7 @@ export interface Response {
   status: number;
   /** Header names in lower case. */
   header(name: string): string | undefined;
-  /** Throws where the connection breaks before the end. */
+  /** Throws if the connection breaks before the end. */
   body: AsyncIterable<Buffer>;
 }
 
@@ -56,7 +57,7 @@ export function incoming({ method, url, headers, body, from }: Request): Incomin
   };
 }
 
-/** A response whose reader waits at `answered`. */
+/** A response whose reader awaits `answered`. */
 export class InProcessResponse implements Outgoing {
   headersSent = false;
   statusCode = 200;
@@ -68,7 +69,7 @@ export class InProcessResponse implements Outgoing {
   #isComplete = false;
   #wake = () => {};
 
-  /** Resolves with the head. Rejects where the connection breaks before it. */
+  /** Resolves with the head. Rejects if the connection breaks first. */
   get answered(): Promise<Response> {
     return this.#head.promise;
   }
@@ -94,7 +95,7 @@ export class InProcessResponse implements Outgoing {
     this.destroy();
   }
 
-  /** Closes the connection, whoever does it. */
+  /** Closes the connection, from either side. */
   destroy(): void {
     if (this.destroyed) return;
     this.destroyed = true;

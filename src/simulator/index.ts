@@ -1,4 +1,4 @@
-/** The simulated upstream: all that a caller needs to start one and to drive it. */
+/** The simulated upstream: everything that a caller needs to start and control one. */
 export type { EndShape } from "./answers.ts";
 export type { Failure } from "./faults.ts";
 export { SPECIES } from "./generator.ts";

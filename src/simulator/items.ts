@@ -1,6 +1,6 @@
 /**
- * The renderers of a chat's items, as the wire writes them: one function for each that a viewer is shown. Who says
- * it and when, the caller decides; what it says is drawn from the words.
+ * The renderers of chat items in the upstream's format: one function for each kind that viewers see. The
+ * caller decides the author and the time; the text is drawn from the words.
  */
 import { type Author, memberBadge, type Origin, thumbnails } from "./author.ts";
 import type { JsonObject } from "./json.ts";
@@ -9,16 +9,16 @@ import { writeRuns } from "./runs.ts";
 import { type Says, says, saysAs, wordsOf } from "./says.ts";
 import * as words from "./words.ts";
 
-/** An item and the renderer's key: what `item` holds; and what it says, if anything. */
+/** An item with its renderer's key (as `item` holds it), and its message, if it has one. */
 export interface Item {
   key: string;
   renderer: JsonObject;
   says?: Says;
-  /** Entities that come beside it. */
+  /** Entities that accompany the item. */
   mutations?: readonly JsonObject[];
 }
 
-/** An id as the upstream writes one: a small message in base64, sometimes a longer one with escaped padding. */
+/** An id in the upstream's format: a small message in base64, sometimes a longer one with escaped padding. */
 export function writeId(random: Random): string {
   const part = random.text(20).slice(0, 26);
   if (!random.chance(0.1)) return Buffer.from(`\n\x1c\n\x1a${part}`, "latin1").toString("base64");
@@ -45,7 +45,7 @@ function base({ author, usec, id }: Origin, random: Random): JsonObject {
   };
 }
 
-/** A place on the leaderboard, and the button that shows it; few have one. */
+/** A place on the leaderboard, and the button that shows it. Few authors have one. */
 function ranked(random: Random, chance: number): { rank?: number; button?: JsonObject } {
   if (!random.chance(chance)) return {};
   const rank = 1 + random.below(3);
@@ -53,7 +53,7 @@ function ranked(random: Random, chance: number): { rank?: number; button?: JsonO
   return { rank, button: { buttonViewModel: { iconName: "CROWN", title, accessibilityText: title } } };
 }
 
-/** The buttons of a paid message, and, mostly beside it, what they count. */
+/** The buttons of a paid message, and usually the entities with their counts. */
 function liked(id: string, random: Random) {
   const [likeCountEntityKey, replyCountEntityKey] = [`likes-of-${id}`, `replies-of-${id}`];
   const buttons = {
@@ -72,7 +72,7 @@ function liked(id: string, random: Random) {
   return { buttons, counts: { likes, replies }, mutations };
 }
 
-/** The counts of a message that was said long ago. */
+/** New counts for a message from long ago. */
 export function newCounts({ id }: Origin, random: Random): JsonObject {
   return { entityUpdateCommand: { entityBatchUpdate: { mutations: liked(id, random).mutations } } };
 }
@@ -157,7 +157,7 @@ function asMember(origin: Origin, random: Random): Origin {
   return { ...origin, author: { ...origin.author, badges: [memberBadge(random)] } };
 }
 
-/** A new member; the sentence is a plain text or runs. */
+/** A new member. The sentence is a plain text or runs. */
 export function membership(origin: Origin, random: Random): Item {
   const level = random.pick(words.LEVELS);
   const runs = [{ text: "Welcome to " }, { text: level }, { text: "!" }];
@@ -237,7 +237,7 @@ export function redemption(origin: Origin, random: Random, giver: Author): Item 
   };
 }
 
-/** The upstream tells who gave how much to whom; nobody is its author. */
+/** Gifted memberships. The upstream says who gave how many to whom, but the item has no author. */
 export function donation({ author, usec, id }: Origin, random: Random): Item {
   const { amount } = price(random);
   const charity = random.pick(words.CHARITIES);
@@ -257,7 +257,7 @@ export function placeholder({ id, usec }: Origin): Item {
   return { key: "liveChatPlaceholderItemRenderer", renderer: { id, timestampUsec: usec } };
 }
 
-/** A notice of the site; `POLL` is the icon of a poll's result. Some carry no time. */
+/** A notice of the site; `POLL` is the icon of a poll's result. Some have no time. */
 export function engagement({ id, usec }: Origin, iconType: string, runs: JsonObject[]): Item {
   const time = iconType === "POLL" ? {} : { timestampUsec: usec };
   return {

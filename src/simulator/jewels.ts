@@ -1,6 +1,7 @@
 /**
- * Gifts that viewers pay for in jewels. One gift is shown as an item of the chat, as a widget above it, or as both
- * under two ids; the same gift again raises the widget's combo, and each raise is paid for. Some pictures come alone.
+ * Gifts that viewers pay for in jewels. A gift appears as an item of the chat, as a widget above it, or as
+ * both under two ids. The same gift again raises the widget's combo, and each raise is paid. Some pictures
+ * appear alone.
  */
 import { type Author, newAuthor, type Origin } from "./author.ts";
 import type { Spoken } from "./banners.ts";
@@ -20,7 +21,7 @@ interface Streak {
   combo: number;
 }
 
-/** Both forms of a gift are one only if they come that close together. */
+/** Two forms at most this far apart are one gift, in microseconds. */
 const PAIR_USEC = 10_000_000;
 
 export class Jewels {
@@ -32,14 +33,17 @@ export class Jewels {
     this.#random = random;
   }
 
-  /** The second form of the last gift, if it is due. It says what the first said: they are one gift. */
+  /**
+   * The second form of the last gift, if it is due. It has the message of the first form, because they are
+   * one gift.
+   */
   takeDue(usec: number): Spoken | Item | undefined {
     const due = this.#due;
     this.#due = undefined;
     return due && usec <= due.until ? due.form : undefined;
   }
 
-  /** The next gift, of somebody new: nobody gives two equal gifts that could be taken for one. */
+  /** The next gift, from a new author, so that no two equal gifts can be mistaken for one. */
   next({ id, usec }: Origin): Spoken | Item {
     const random = this.#random;
     if (this.#streak && random.chance(0.4)) return this.#raise(this.#streak);
@@ -81,7 +85,7 @@ function avatarOf({ photo }: Author): JsonObject {
   return { avatarViewModel: { image, avatarImageSize: "AVATAR_SIZE_XS" } };
 }
 
-/** An item of the list: no channel, no time, a name that ends in a space, its sentence in three forms. */
+/** An item of the list: no channel, no time, a name with a trailing space, its sentence in three forms. */
 function listed(id: string, author: Author, gift: Gift, random: Random): Item {
   const { name, japanese, price } = gift;
   const content = random.pick([
@@ -108,7 +112,7 @@ function listed(id: string, author: Author, gift: Gift, random: Random): Item {
   };
 }
 
-/** The giver's channel stands beside the model, before it or behind it. */
+/** A widget. The giver's channel is outside the model, before or after it. */
 function widget({ id, author, gift, combo }: Streak, random: Random): Spoken {
   const giftAttributionItemViewModel = {
     id,
@@ -131,7 +135,7 @@ function widget({ id, author, gift, combo }: Streak, random: Random): Spoken {
   };
 }
 
-/** What moves over the video: a picture, and nothing of who gave it. */
+/** The picture that moves over the video; it does not name the giver. */
 function picture(id: string, gift: Gift): Spoken {
   const content = { giftOverlayItemViewModel: { overlayImage: pictureOf(gift), imageDisplayWidth: 320 } };
   return {

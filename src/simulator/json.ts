@@ -1,4 +1,4 @@
-/** JSON as the simulator handles it: plain objects, and careful looks into what callers and recordings bring. */
+/** JSON in the simulator: plain objects, and safe access to data from callers and recordings. */
 
 export type JsonObject = { [key: string]: unknown };
 
@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What stands at the end of the path of keys and indices; `undefined` where a step is missing. */
+/** The value at a path of keys and indices; `undefined` if a step is missing. */
 export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here = value;
   for (const step of path) {
@@ -16,7 +16,7 @@ export function dig(value: unknown, ...path: readonly (string | number)[]): unkn
   return here;
 }
 
-/** The JSON object that a text holds, or `undefined`. */
+/** Parses a JSON object; `undefined` if the text is anything else. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,35 +1,37 @@
 /**
- * What a chat has said, in order. A position counts from the chat's first action and stays true when old actions
- * are forgotten. Reading gives what came after a position, as far as the upstream still holds it.
+ * A chat's actions in order. A position counts from the chat's first action, and stays valid when old actions
+ * are forgotten. A read returns the later actions that the upstream still holds.
  */
 import { dig, isObject, type JsonObject } from "./json.ts";
 import type { Says } from "./says.ts";
 
-/** One action of a chat: an entry of the ledger by which a reader is judged. */
+/** One action of a chat: an entry of the ledger against which readers are judged. */
 export interface Entry {
-  /** The item's own id; of an action without an item, the id that it names (message, channel, poll, banner). */
+  /**
+   * The item's own id; for an action without an item, the id that it names (message, channel, poll, banner).
+   */
   id: string;
-  /** The wire's name: the renderer's key of an item, else the action's key. */
+  /** The upstream's name: the renderer's key for an item, otherwise the action's key. */
   kind: string;
-  /** Bare, also in a replay. */
+  /** Not wrapped, even in a replay. */
   action: JsonObject;
-  /** What it says; undefined where that is nothing, or the action was given raw. */
+  /** The action's message; undefined if it has none or the action was given raw. */
   says: Says | undefined;
-  /** Entities that an answer brings beside it. */
+  /** Entities that accompany the action in an answer. */
   mutations: readonly JsonObject[];
-  /** When it was said, on the monotonic clock, in milliseconds. */
+  /** The time of the action on the monotonic clock, in milliseconds. */
   at: number;
-  /** Where in the video it was said, in milliseconds. */
+  /** The action's position in the video, in milliseconds. */
   offsetMs: number;
 }
 
-/** How much of the past a late reader is still given; both may be infinite. */
+/** How much of the past a late reader can still get; both limits may be infinite. */
 export interface Hold {
   holdsMs: number;
   holdsMessages: number;
 }
 
-/** Forgotten in strides, for each one moves the whole list. */
+/** The number of actions to forget at once, because each time the whole list moves. */
 const FORGET_STRIDE = 1000;
 
 export class ChatLog {
@@ -51,24 +53,30 @@ export class ChatLog {
     return this.entries.slice(start, Math.min(this.entries.length, start + limit));
   }
 
-  /** What came after `position` and is still held at `nowMs` (monotonic): what is older is lost to this reader. */
+  /**
+   * The actions after `position` that are still held at `nowMs` (monotonic); older ones are lost to this
+   * reader.
+   */
   held(position: number, nowMs: number, hold: Hold): Entry[] {
     return this.from(Math.max(position, this.#oldestHeld(nowMs, hold)));
   }
 
-  /** The last `count` actions, whatever their age. */
+  /** The last `count` actions of any age. */
   latest(count: number): Entry[] {
     return count > 0 ? this.entries.slice(-count) : [];
   }
 
-  /** The first position said at `offsetMs` of the video or later; at its start, what was said while waiting for it too. */
+  /**
+   * The position of the first action at `offsetMs` of the video or later; at its start this includes the
+   * messages from before the stream.
+   */
   positionAt(offsetMs: number): number {
     if (offsetMs <= 0) return this.#forgotten;
     const index = this.entries.findIndex((entry) => entry.offsetMs >= offsetMs);
     return index < 0 ? this.head : this.#forgotten + index;
   }
 
-  /** Drops what is neither held nor among the last `keep`. */
+  /** Drops actions that are no longer held, except the last `keep`. */
   forget(nowMs: number, hold: Hold, keep: number): void {
     const floor = Math.min(this.#oldestHeld(nowMs, hold), this.head - keep);
     if (floor - this.#forgotten < FORGET_STRIDE) return;
@@ -81,7 +89,7 @@ export class ChatLog {
     return this.#forgotten + Math.max(byNumber, this.#firstSince(nowMs - hold.holdsMs));
   }
 
-  /** The index of the first entry that was said at this time or later, halving: the list is in order of time. */
+  /** The index of the first entry at this time or later, by binary search: the list is sorted by time. */
   #firstSince(time: number): number {
     let [low, high] = [0, this.entries.length];
     while (low < high) {
@@ -93,7 +101,7 @@ export class ChatLog {
   }
 }
 
-/** Where an action that holds no item keeps the id that it names. */
+/** The path to the id in each action without an item. */
 const NAMED_IDS: Record<string, readonly string[]> = {
   addBannerToLiveChatCommand: ["bannerRenderer", "liveChatBannerRenderer", "actionId"],
   removeBannerForLiveChatCommand: ["targetActionId"],
@@ -108,7 +116,7 @@ const NAMED_IDS: Record<string, readonly string[]> = {
   updateOrAddInteractivityWidgetAction: ["widgetRenderer", "interactivityWidgetRenderer", "id"],
 };
 
-/** Names an action by its own content. */
+/** The id and kind of an action, from its content. */
 export function identify(action: JsonObject): { id: string; kind: string } {
   const key = Object.keys(action).find((name) => isObject(action[name])) ?? "";
   const item = dig(action, key, "item");

@@ -1,7 +1,7 @@
 /**
- * What holds a chat: the popout page, the watch page and what `next` answers, with the configuration calls and the
- * initial data that the real ones carry; or what they say where there is no chat, and where the upstream puts up a
- * wall before one.
+ * The places that show a chat: the popout page, the watch page and the answer of `next`, with the
+ * configuration calls and the initial data of the real ones; also their forms without a chat, and the
+ * upstream's walls.
  */
 import {
   type Answer,
@@ -18,17 +18,17 @@ import type { Random } from "./random.ts";
 import type { AbsentKind, ChatKind, Place } from "./scenario.ts";
 import { deadToken, type Grant } from "./tokens.ts";
 
-/** What a page shows of a video. */
+/** The content of a video's page. */
 export interface PageContent {
   videoId: string;
   kind: ChatKind;
-  /** How the initial data is written: as an object, or as a quoted and escaped string. */
+  /** The form of the initial data: an object, or a quoted and escaped string. */
   initialData: "plain" | "escaped";
   random: Random;
-  /** Why the page holds no chat. */
+  /** Why the page has no chat. */
   absent?: AbsentKind | "bot" | "offline";
   chat?: PageChat;
-  /** A recorded page: HTML as it lies, or the initial data that a page is made around. */
+  /** A recorded page: complete HTML, or the initial data for a generated page. */
   recorded?: string | JsonObject;
 }
 
@@ -45,23 +45,23 @@ interface PageChat {
 }
 
 /**
- * What an address meets that the upstream distrusts, whatever the video: a sign-in wanted, a question about cookies, a
- * page without data, another video's page, a stream said not to be live.
+ * The walls for an address that the upstream distrusts, whatever the video: a sign-in, a cookie question, a
+ * page without data, another video's page, a stream that is reported not to be live.
  */
 export const WALLS = ["bot", "consent", "no-data", "other-video", "offline"] as const;
 export type Wall = (typeof WALLS)[number];
 
-/** What the pages tell of the site. */
+/** The credentials that the pages contain. */
 export interface Credentials {
-  /** Empty: it is named nowhere. */
+  /** Empty: no page contains it. */
   apiKey: string;
   clientVersion: string;
   visitorData: string;
-  /** False leaves key and version out of the pages. */
+  /** False: the pages contain neither key nor version. */
   onPages: boolean;
 }
 
-/** What each page says without a chat; a `bar` is the text in the place of the chat. */
+/** The content of each page without a chat; a `bar` is the text in place of the chat. */
 const absences: Record<
   NonNullable<PageContent["absent"]>,
   { bar?: string; popout: string; status: string; reason?: string }
@@ -109,7 +109,7 @@ export function chatPage(on: Place, content: PageContent, credentials: Credentia
   return (on === "popout" ? popoutPage : watchPage)(content, credentials);
 }
 
-/** What stands in the place of a page. `other`: a page of another video. */
+/** The wall that replaces a page. `other`: a page of another video. */
 export function wallPage(
   wall: Wall,
   on: Place,
@@ -159,7 +159,7 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
   const endTimestamp = kind === "replay" || kind === "disabled" ? "2026-01-01T00:00:00+00:00" : undefined;
   const player = {
     playabilityStatus: offline ?? { status, ...(reason && { reason }) },
-    // A player that wants a sign-in knows nothing of the video.
+    // A player that requires a sign-in has no data of the video.
     ...(absent !== "bot" && {
       videoDetails: { videoId, isLiveContent: true, ...(isLive && { isLive }) },
       microformat: {
@@ -171,7 +171,7 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
   return frame(credentials, content, "var ytInitialData", watchData(content, credentials), before);
 }
 
-/** The initial data of a watch page, which is what `next` answers, too. */
+/** The initial data of a watch page, which is also the answer of `next`. */
 function watchData(content: PageContent, credentials: Credentials): JsonObject {
   const { chat, random, videoId, absent = "none" } = content;
   const bar = chat ? undefined : absences[absent].bar;
@@ -260,7 +260,7 @@ function viewSelector(views: PageChat["views"], random: Random, replay: boolean)
   return { sortFilterSubMenuRenderer: { subMenuItems, trackingParams: trackingParams(random) } };
 }
 
-/** The page itself: its initial data behind `before`. */
+/** The page itself: `before`, then its initial data. */
 function frame(
   credentials: Credentials,
   { initialData }: Pick<PageContent, "initialData">,
@@ -272,7 +272,7 @@ function frame(
   return document(credentials, `<script nonce="s1mul4t0r">${variable} = ${value};</script>`, before);
 }
 
-/** Several `ytcfg.set` calls, of which one is no JSON, around scripts. */
+/** Scripts and several `ytcfg.set` calls, one of which is not JSON. */
 function document(
   { apiKey, clientVersion, visitorData, onPages }: Credentials,
   scripts: string,
@@ -309,12 +309,12 @@ export const ytcfg =
   "var ytcfg={d:function(){return ytcfg.data_||(ytcfg.data_={})},get:function(k,o){return k in ytcfg.d()?ytcfg.d()[k]:o}," +
   "set:function(){var a=arguments;if(a.length>1)ytcfg.d()[a[0]]=a[1];else for(var k in a[0])ytcfg.d()[k]=a[0][k]}};\n";
 
-/** JSON inside a script: no `<`, so nothing in it can end the script. */
+/** JSON inside a script, without `<`, so that nothing in it can end the script. */
 function scriptJson(data: JsonObject): string {
   return JSON.stringify(data).replaceAll("<", "\\u003c");
 }
 
-/** JSON as the configuration is written, with every character of HTML escaped. */
+/** JSON as the configuration contains it, with all of HTML's special characters escaped. */
 function attributeJson(data: JsonObject): string {
   return JSON.stringify(data).replace(
     /[<>&='\u2028]/g,

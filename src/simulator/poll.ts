@@ -1,4 +1,7 @@
-/** A poll as the wire tells it: opened, updated some times while votes come in, closed, and its result told. */
+/**
+ * A poll in the upstream's format: opened, updated a few times while votes arrive, closed, and its result
+ * announced.
+ */
 import type { Spoken } from "./banners.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
@@ -23,7 +26,7 @@ export class Poll {
     this.#updatesLeft = 2 + random.below(3);
   }
 
-  /** The next action; none when it is closed and only its result is left to tell. */
+  /** The next action; undefined when the poll is closed and only its result is left. */
   step(): Spoken | undefined {
     if (this.#state === "closed") return undefined;
     if (this.#state === "new") {
@@ -42,7 +45,7 @@ export class Poll {
     return this.#spoken({ closeLiveChatActionPanelAction: closing });
   }
 
-  /** The runs of the notice that tells the result. */
+  /** The runs of the notice that announces the result. */
   result(): JsonObject[] {
     const lines = this.#votes.flatMap(({ text, count }) => [
       { text: "\n" },
@@ -51,7 +54,7 @@ export class Poll {
     return [{ text: this.#question, bold: true }, ...lines];
   }
 
-  /** What shows other votes, or that it is closed, is another version of the poll. */
+  /** An action that changes the votes or closes the poll is another version of the poll. */
   #spoken(action: JsonObject): Spoken {
     const isCounted = "updateLiveChatPollAction" in action || this.#state === "closed";
     const version = JSON.stringify([this.#state, isCounted, this.#votes.map(({ count }) => count)]);

@@ -1,15 +1,15 @@
-/** Chance that can be repeated: the same seed and name give the same sequence on every machine. */
+/** Reproducible randomness: the same seed and name give the same sequence on every machine. */
 
 export class Random {
   #state: number;
 
-  /** `name` parts the sequences of one seed, so that two chats of a simulator differ. */
+  /** `name` separates the sequences of one seed, so that two chats of a simulator differ. */
   constructor(seed: number, name = "") {
     this.#state = Math.trunc(seed) | 0;
     for (const unit of name) this.#state = Math.imul(this.#state ^ (unit.codePointAt(0) ?? 0), 0x01000193);
   }
 
-  /** Uniform in [0, 1). */
+  /** A uniform random number in [0, 1). */
   next(): number {
     return this.#word() / 2 ** 32;
   }
@@ -40,7 +40,7 @@ export class Random {
     return this.bytes(count).toString("base64url");
   }
 
-  /** 32 random bits, as a whole number that is not negative. */
+  /** 32 random bits as a non-negative integer. */
   #word(): number {
     this.#state = (this.#state + 0x9e3779b9) | 0;
     let mixed = this.#state;

@@ -1,7 +1,7 @@
 /**
- * Recorded chats, read from files and folders: whole answers of the chat endpoints, lists of actions, single
- * actions, yt-dlp's `.live_chat.json`, and pages as HTML or as initial data. Files are taken in the order of their
- * names; what holds no chat is passed over.
+ * Reads recorded chats from files and folders: whole answers of the chat endpoints, lists of actions, single
+ * actions, yt-dlp's `.live_chat.json`, and pages as HTML or as initial data. Reads files in the order of
+ * their names, and skips files without a chat.
  */
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -9,19 +9,19 @@ import { extname, join } from "node:path";
 import { dig, isObject, type JsonObject } from "./json.ts";
 import { bare } from "./replay.ts";
 
-/** What was recorded together: one answer, one list of actions, or one line. */
+/** Actions recorded together: one answer, one list of actions, or one line. */
 export interface Moment {
   /** Milliseconds on the recording's own clock. */
   atMs: number;
   actions: JsonObject[];
-  /** The whole answer, where one was recorded. */
+  /** The whole answer, if one was recorded. */
   body?: JsonObject;
 }
 
-/** A page to be served as it lies. */
+/** A page to serve as it was recorded. */
 export interface RecordedPage {
   on: "popout" | "watch";
-  /** HTML, or the initial data that a page is to be made around. */
+  /** HTML, or the initial data for a generated page. */
   content: string | JsonObject;
   /** The full continuation tokens in it. */
   tokens: string[];
@@ -34,15 +34,15 @@ export interface Recording {
   pages: RecordedPage[];
 }
 
-/** What a file may hold. */
+/** The content of one file or line. */
 type Content = Moment | RecordedPage;
 
-/** Between moments that name no time. */
+/** The time between moments without a time. */
 const USUAL_GAP_MS = 1000;
-/** Recordings of different days lie in one folder; nobody waits for the next day. */
+/** One folder may contain recordings of different days: the maximum time between moments. */
 const MAX_GAP_MS = 10_000;
 
-/** Reads files and folders. Rejects where nothing in them is of a chat. */
+/** Reads files and folders. Rejects if none of them contains a chat. */
 export async function readRecording(paths: readonly string[]): Promise<Recording> {
   const files: string[] = [];
   for (const path of paths) {
@@ -62,7 +62,7 @@ export async function readRecording(paths: readonly string[]): Promise<Recording
   return { kind: replay ? "replay" : "live", moments: inOrder(moments), pages };
 }
 
-/** What a body says after itself: whether a next answer can be asked for. */
+/** Whether an answer has a continuation for the next one. */
 export function hasNext(body: JsonObject): boolean {
   const next = ["invalidationContinuationData", "timedContinuationData", "liveChatReplayContinuationData"];
   return continuations(body).some((continuation) => next.some((key) => isObject(continuation[key])));
@@ -98,7 +98,7 @@ function isOfReplay({ actions, body }: Moment): boolean {
   );
 }
 
-/** An answer that ends its chat is played last, and time only goes on. */
+/** Plays an answer that ends its chat last, and never lets time go backwards. */
 function inOrder(moments: readonly Moment[]): Moment[] {
   const isLast = ({ body }: Moment): boolean => body !== undefined && !hasNext(body);
   const ordered = [...moments.filter((moment) => !isLast(moment)), ...moments.filter(isLast)];
@@ -113,7 +113,7 @@ function inOrder(moments: readonly Moment[]): Moment[] {
   });
 }
 
-/** Of JSON lines, of which there may be any number, or of one document over several lines. */
+/** The contents of any number of JSON lines, or of one document that spans several lines. */
 async function* jsonContents(path: string): AsyncGenerator<Content> {
   let isFirst = true;
   for await (const line of linesOf(path)) {
@@ -127,7 +127,7 @@ async function* jsonContents(path: string): AsyncGenerator<Content> {
   }
 }
 
-/** Ends them at line feeds alone: a message may hold any other line break as it is. */
+/** The file's lines, split only at line feeds: a message may contain any other line break. */
 async function* linesOf(path: string): AsyncGenerator<string> {
   let line = "";
   for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: 1 << 20 })) {
@@ -154,7 +154,7 @@ function jsonContent(value: unknown): Content[] {
   }
   if (isObject(value.contents)) return [page(value, JSON.stringify(value), value)];
   if (!isAction(value)) return [];
-  // A live chat's line is written like a replay's, with this mark.
+  // The line of a live chat looks like a replay's, with this mark.
   const actions = value.isLive === true ? bare(value) : [value];
   return [{ atMs: timeOf([value]), actions }];
 }
@@ -181,7 +181,7 @@ function isAction(value: JsonObject): boolean {
   return Object.keys(value).some((key) => /(?:Action|Command)$/.test(key) && isObject(value[key]));
 }
 
-/** When the last of the actions was said: by its place in the video, or by its own time; else not a number. */
+/** The time of the last action, by its offset in the video or by its own time; otherwise NaN. */
 function timeOf(actions: readonly JsonObject[]): number {
   const times = actions.flatMap((action) => {
     const offset = dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? action.videoOffsetTimeMsec;

@@ -1,15 +1,17 @@
-/** An action as a replay shows it, wrapped with its place in the video, and as it was when live, bare. */
+/**
+ * An action as a replay wraps it, with its position in the video, and the bare action as it was when live.
+ */
 import { dig, isObject, type JsonObject } from "./json.ts";
 import { identify } from "./log.ts";
 
-/** Wraps an action with its place in the video; an item is told it as text, too. */
+/** Wraps an action with its position in the video; an item also gets the position as text. */
 export function asReplay({ action, offsetMs }: { action: JsonObject; offsetMs: number }): JsonObject {
   return {
     replayChatItemAction: { actions: [stamped(action, offsetMs)], videoOffsetTimeMsec: String(offsetMs) },
   };
 }
 
-/** The time in the video as a viewer reads it: `m:ss`, `h:mm:ss`, with a minus before the start. */
+/** The time in the video as viewers see it: `m:ss`, `h:mm:ss`, with a minus before the start. */
 function offsetText(offsetMs: number): string {
   const seconds = Math.floor(Math.abs(offsetMs) / 1000);
   const sign = offsetMs < 0 ? "-" : "";
@@ -19,7 +21,7 @@ function offsetText(offsetMs: number): string {
   return `${sign}${hours}:${String(minutes).padStart(2, "0")}:${tail}`;
 }
 
-/** What has no wall time is given no text; what was recorded with one keeps it. */
+/** An item without a wall time gets no text; a recorded text stays. */
 function stamped(action: JsonObject, offsetMs: number): JsonObject {
   const { kind } = identify(action);
   const added = action.addChatItemAction;
@@ -29,7 +31,7 @@ function stamped(action: JsonObject, offsetMs: number): JsonObject {
   return { ...action, addChatItemAction: { ...added, item: { [kind]: timed } } };
 }
 
-/** The actions in a replay's action; a bare one is its own. */
+/** The actions inside a replay's action; a bare action is returned as it is. */
 export function bare(action: JsonObject): JsonObject[] {
   const inner = dig(action, "replayChatItemAction", "actions");
   return Array.isArray(inner) ? inner.filter(isObject) : [action];

@@ -1,6 +1,6 @@
 /**
- * What the simulator was asked, and when: a bounded list of records, the peak of requests in flight for each
- * host, and promises for requests yet to come. A record appears on arrival and is completed when the exchange ends.
+ * The simulator's requests: a bounded list of records, the peak of requests in flight for each host, and
+ * promises for future requests. A record appears on arrival and is complete when the exchange ends.
  */
 import type { IncomingHttpHeaders } from "node:http";
 
@@ -17,7 +17,7 @@ export type RequestKind =
   | "other";
 
 export interface RequestRecord {
-  /** When it arrived, in milliseconds of `performance.now`. */
+  /** The arrival, in milliseconds of `performance.now`. */
   readonly at: number;
   readonly host: HostName;
   readonly kind: RequestKind;
@@ -25,32 +25,35 @@ export interface RequestRecord {
   /** Path with query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** The address that it came from. */
+  /** The address from which the request came. */
   readonly from: string;
-  /** The page's `v`, or the video that the continuation names. */
+  /** The page's `v`, or the video of the continuation. */
   videoId?: string;
   /** `context.client.clientName` of the body. */
   client?: string;
   clientVersion?: string;
   continuation?: string;
-  /** The body as it came. */
+  /** The body as received. */
   body?: string;
-  /** Set where an ordered fault met it. */
+  /** Set if a fault hit the request. */
   faulted?: true;
-  /** The status that was sent; missing where none was. */
+  /** The status that was sent; missing if none was. */
   status?: number;
-  /** When the answer was written out, or its connection was gone, on the clock of `at`. */
+  /** The time at which the answer was written or the connection was gone, on the clock of `at`. */
   finishedAt?: number;
 }
 
 /** Which requests to wait for. */
 export interface Awaited {
   videoId?: string;
-  /** How many; 1 by default. */
+  /** The number of requests to wait for; 1 by default. */
   count?: number;
-  /** Only those that arrived at this time or later, by the clock of `at`; from now on by default, 0 counts all. */
+  /**
+   * Counts only requests that arrived at this time or later, on the clock of `at`. Default: now; 0 counts
+   * all.
+   */
   since?: number;
-  /** Waits until they are finished, not only received. */
+  /** Waits until the requests are finished, not only received. */
   finished?: boolean;
 }
 
@@ -63,10 +66,10 @@ interface Waiter {
 
 export class RequestLog {
   readonly records: RequestRecord[] = [];
-  /** The most requests that were in flight at once. */
+  /** The maximum number of requests in flight at once. */
   readonly peakInFlight: Record<HostName, number> = { main: 0, music: 0, mobile: 0 };
   readonly #inFlight: Record<HostName, number> = { main: 0, music: 0, mobile: 0 };
-  /** Arrived, but not read to the end: what they ask is not known yet. */
+  /** Requests that have arrived and are not yet read to the end, so their kind is unknown. */
   readonly #unread = new Set<RequestRecord>();
   readonly #waiters = new Set<Waiter>();
   readonly #keep: number;
@@ -76,7 +79,7 @@ export class RequestLog {
     this.#keep = keep;
   }
 
-  /** Opens a record; `received` follows when its body is read. */
+  /** Adds a record; call `received` when its body is read. */
   arrive(record: RequestRecord): void {
     this.#inFlight[record.host] += 1;
     this.peakInFlight[record.host] = Math.max(this.peakInFlight[record.host], this.#inFlight[record.host]);
@@ -98,7 +101,7 @@ export class RequestLog {
     this.#settle();
   }
 
-  /** Resolves, with the records, once so many requests of the kind have come. */
+  /** Resolves, with the records, after this number of requests of the kind. */
   requested(kind: RequestKind, awaited: Awaited, nowMs: number): Promise<RequestRecord[]> {
     const { videoId, count = 1, since = nowMs, finished = false } = awaited;
     const matches = (record: RequestRecord): boolean =>

@@ -1,10 +1,10 @@
-/** What somebody writes, as runs of text, links and emoji. */
+/** Generates a chatter's text as runs of text, links and emoji. */
 import { thumbnails } from "./author.ts";
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
 import * as words from "./words.ts";
 
-/** Mostly a phrase, at times with emoji, a link, or text that looks like markup. */
+/** Usually a phrase; sometimes with emoji, a link, or text that looks like markup. */
 export function writeRuns(random: Random): JsonObject[] {
   const kind = random.next();
   const phrase = { text: random.pick(words.PHRASES) };
@@ -26,7 +26,7 @@ function standardEmoji(random: Random): JsonObject {
     ],
     accessibility: { accessibilityData: { label: emojiId } },
   };
-  // Some carry no shortcuts at all.
+  // some have no shortcuts
   return { emoji: { emojiId, ...(random.chance(0.7) && { shortcuts: [shortcut] }), image } };
 }
 

@@ -1,23 +1,26 @@
-/** What an action says, as its writer knows it: judges hold readers to it without reading the action again. */
+/**
+ * The message that an action stands for, recorded by its generator, so that judges can check readers without
+ * parsing the action.
+ */
 import type { Origin } from "./author.ts";
 import { dig, type JsonObject } from "./json.ts";
 
-/** The message that viewers must be sent of an action; hashes at the end of its id are left out. */
+/** The message that viewers must receive for an action, without the hashes at the end of its id. */
 export interface Says {
   type: string;
   id: string;
   author: string;
-  /** The channel of whoever said it, where the action names one. */
+  /** The author's channel, if the action names one. */
   authorId?: string;
   message: string;
   amount: string;
-  /** What a gift costs in jewels; each message of a combo is another gift. */
+  /** A gift's price in jewels; each message of a combo is another gift. */
   jewels?: number;
-  /** The rank of whoever said it; its likes and replies as the answer counts them that brings it. */
+  /** The author's rank; the likes and replies in the answer that contains the action. */
   extras?: { rank?: number; likes?: number; replies?: number };
-  /** Tells apart versions of what has one id but for its hash. */
+  /** Distinguishes versions whose ids differ only in their hash. */
   version?: string;
-  /** The id of the message in whose place it comes. */
+  /** The id of the message that it replaces. */
   replaces?: string;
 }
 
@@ -25,12 +28,12 @@ export function says(type: string, id: string, author: string, message: string, 
   return { type, id, author, message, amount };
 }
 
-/** Says it as an author whose channel the action names. */
+/** A message whose author's channel the action names. */
 export function saysAs({ author, id }: Origin, type: string, message: string, amount = ""): Says {
   return { ...says(type, id, author.name, message, amount), authorId: author.channelId };
 }
 
-/** Runs as they are read aloud: of a custom emoji its first shortcut. */
+/** The text of runs; a custom emoji becomes its first shortcut. */
 export function wordsOf(runs: readonly JsonObject[]): string {
   const spoken = ({ text, emoji }: JsonObject) =>
     emoji ? dig(emoji, ...(dig(emoji, "isCustomEmoji") ? ["shortcuts", 0] : ["emojiId"])) : text;

@@ -1,6 +1,6 @@
 /**
- * What a chat is like: all that a caller can decide about one, with a default for each. Pure data; a scenario can be
- * changed while its chat runs.
+ * The properties of a chat that a caller can choose, each with a default. Pure data; a scenario can change
+ * while its chat runs.
  */
 import type { EndShape } from "./answers.ts";
 import type { Species } from "./generator.ts";
@@ -10,15 +10,15 @@ import type { Grant } from "./tokens.ts";
 
 export type ChatKind = "live" | "upcoming" | "replay" | AbsentKind;
 
-/** Why there is no chat; each has its own page and its own refusal of old tokens. */
+/** Why there is no chat; each reason has its own page and its own refusal of old tokens. */
 export type AbsentKind = "none" | "disabled" | "members-only" | "private" | "unavailable";
 
 export type Endpoint = "get_live_chat" | "get_live_chat_replay";
 
-/** What shows where a chat is: two pages, and `POST /youtubei/v1/next`. */
+/** The places that show a chat: two pages, and `POST /youtubei/v1/next`. */
 export type Place = "popout" | "watch" | "next";
 
-/** Which calls a chat answers; what is left out matches all. `client` is the body's `clientName`. */
+/** The calls that a chat answers; an omitted field matches all. `client` is the body's `clientName`. */
 export interface Pair {
   client?: string;
   host?: HostName;
@@ -27,40 +27,43 @@ export interface Pair {
 
 export interface Scenario {
   kind: ChatKind;
-  /** How many actions the popout page holds: the last ones of a live chat (50), the first ones of a replay (0). */
+  /**
+   * The number of actions on the popout page: the last ones of a live chat (50), the first ones of a replay
+   * (0).
+   */
   page: number | undefined;
-  /** How many actions from before the page the first answer repeats. */
+  /** The number of actions from before the page that the first answer repeats. */
   overlap: number;
-  /** The wait that answers ask for; null asks for none. */
+  /** The wait that answers ask for in milliseconds; null asks for none. */
   timeoutMs: number | null;
   /** The key of a live continuation. */
   continuation: "invalidation" | "timed";
-  /** Age, and number, of the actions that a late reader of a live chat is still given. */
+  /** The maximum age, and number, of the actions that a late reader of a live chat can still get. */
   holdsMs: number;
   holdsMessages: number;
-  /** Whether a token can be used again. */
+  /** Whether a token is valid more than once. */
   tokens: "strict" | "reusable";
   /** The calls that work; by default those of every client to the chat's own endpoint. */
   works: readonly Pair[] | undefined;
-  /** Where the chat is shown; `both` is popout and watch page, but not what `next` answers. */
+  /** Where the chat is shown; `both` means the popout and the watch page, but not the answer of `next`. */
   foundOn: "everywhere" | "both" | Place;
-  /** Whether pages hand out tokens that bring nothing, however often they are used. */
+  /** Whether pages give out tokens that never bring actions. */
   mute: boolean;
-  /** How a page writes its initial data: as an object, or as the mobile site's quoted and escaped string. */
+  /** The form of a page's initial data: an object, or the mobile site's quoted and escaped string. */
   initialData: "plain" | "escaped";
-  /** What a replay's page calls it: by its own renderer, or a live one that is marked as a replay. */
+  /** The renderer on a replay's page: its own, or a live one that is marked as a replay. */
   replayRenderer: "liveChatReplayRenderer" | "liveChatRenderer";
   /** Actions in an answer of a replay. */
   pageSize: number;
   /** How a replay ends. */
   end: EndShape;
-  /** Time in the video between two generated actions of a replay. */
+  /** Video time between two generated actions of a replay. */
   spacingMs: number;
-  /** The kinds that `say` generates, all in their usual proportions by default. */
+  /** The kinds that `say` generates; all of them in their usual proportions by default. */
   kinds: readonly Species[] | undefined;
-  /** What only the all-messages view shows. */
+  /** Selects the actions that only the all-messages view shows. */
   onlyInAll: (action: JsonObject) => boolean;
-  /** Drops, from the ledger too, what nobody can be given any more: for chats that go on for days. */
+  /** Drops actions that no reader can get any more, also from the ledger: for chats that run for days. */
   forget: boolean;
 }
 
@@ -86,10 +89,10 @@ export const DEFAULT_SCENARIO: Scenario = {
   forget: false,
 };
 
-/** What the real upstream holds for a late reader, near enough. */
+/** About as much as the real upstream holds for a late reader. */
 export const realisticHold = { holdsMs: 10_000, holdsMessages: 200 } as const;
 
-/** How many actions the popout page holds. */
+/** The number of actions on the popout page. */
 export function pageLength({ kind, page }: Scenario): number {
   return page ?? (kind === "replay" ? 0 : 50);
 }

@@ -1,6 +1,6 @@
 /**
- * A simulated upstream: three HTTP hosts that serve the chats which the caller drives, fail in the ways that the
- * caller orders, and tell what they were asked. It shares no code with the service that reads it.
+ * A simulated upstream: three HTTP hosts that serve the caller's chats, fail on request, and record their
+ * requests. It shares no code with the service that reads it.
  */
 import { type Clock, systemClock } from "../clock.ts";
 import { AddressLimit, type AddressLimitOptions } from "./address-limit.ts";
@@ -18,56 +18,58 @@ import { TokenBook, videoIdIn } from "./tokens.ts";
 import { serviceWorker, serviceWorkerData, type WorkerForm } from "./worker.ts";
 
 export interface SimulatorOptions {
-  /** Makes ids, tokens and generated chats repeat; 1 by default. */
+  /** Makes ids, tokens and generated chats reproducible; 1 by default. */
   seed?: number;
   clock?: Clock;
-  /** 0, the default, takes a free port. */
+  /** 0, the default, chooses a free port. */
   ports?: Partial<Record<HostName, number>>;
-  /** What `/sw.js` is; `full` by default. */
+  /** The form of `/sw.js`; `full` by default. */
   serviceWorker?: WorkerForm;
-  /** What `/sw.js_data` is; `full` by default. */
+  /** The form of `/sw.js_data`; `full` by default. */
   serviceWorkerData?: "full" | "broken";
-  /** Whether the pages tell key and version; true by default. */
+  /** Whether the pages contain key and version; true by default. */
   pageCredentials?: boolean;
-  /** How many requests are remembered at least; 20,000 by default. */
+  /** The minimum number of requests to remember; 20,000 by default. */
   keepRequests?: number;
-  /** How many requests one address may make; beyond it they are answered 429. Any number by default. */
+  /** The limit of requests per address, above which the answer is 429; none by default. */
   perAddress?: AddressLimitOptions;
 }
 
-/** How a recording is played; what is left out of the scenario is a live chat's or a replay's usual. */
+/**
+ * How to play a recording. Omitted fields of the scenario have the defaults of a live chat or of a replay.
+ */
 interface PlayOptions extends Partial<Omit<Scenario, "kind">> {
-  /** Live or replay; as it was recorded by default. */
+  /** Live or replay; by default as recorded. */
   as?: "live" | "replay";
-  /** How many times faster than recorded a live chat goes, its waits too; may be infinite. 1 by default. */
+  /** The speed of a live chat and its waits relative to the recording; may be infinite. 1 by default. */
   speed?: number;
 }
 
 export interface Simulator extends AsyncDisposable {
-  /** Base URLs without a slash at the end. */
+  /** Base URLs without a trailing slash. */
   readonly urls: Readonly<Record<HostName, string>>;
-  /** The key and version that it tells; may be replaced while it runs. */
+  /** Its current key and version; may be replaced while it runs. */
   readonly credentials: Credentials;
-  /** The remembered requests, oldest first. Live, not a copy. */
+  /** The remembered requests, oldest first. A live view, not a copy. */
   readonly requests: readonly Readonly<RequestRecord>[];
-  /** The most requests that were in flight at once at each host. */
+  /** The maximum number of requests in flight at once for each host. */
   readonly peakInFlight: Readonly<Record<HostName, number>>;
-  /** Opens the chat of a video; a chat that it had before is replaced. */
+  /** Opens the chat of a video, and replaces an earlier one. */
   chat(videoId: string, scenario?: Partial<Scenario>): Chat;
   /**
-   * Opens a chat that plays recorded files or folders. A recorded page names its own video: open it under that
-   * id. Rejects where nothing of a chat is recorded there.
+   * Opens a chat that plays recorded files or folders. A recorded page names its own video: open it under
+   * that id. Rejects if the recording contains no chat.
    */
   play(videoId: string, path: string | readonly string[], options?: PlayOptions): Promise<Chat>;
-  /** Orders a fault for the next requests that it fits. */
+  /** Adds a fault for the next matching requests. */
   fault(order: FaultOrder): Fault;
-  /** Resolves, with their records, once so many requests have come. */
+  /** Resolves, with the records, after this number of requests. */
   requested(kind: RequestKind, awaited?: Awaited): Promise<RequestRecord[]>;
   /** Destroys every socket and stops every chat at once. */
   close(): Promise<void>;
 }
 
-/** Starts the three hosts on 127.0.0.1; rejects where a port is taken. */
+/** Starts the three hosts on 127.0.0.1. Rejects if a port is in use. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const upstream = new Upstream(options);
   try {
@@ -79,14 +81,14 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-/** Whose page is shown in place of any other's. */
+/** The video of the wrong page that the wall `other-video` serves. */
 const OTHER_VIDEO = "0ther-vide0";
 
 const HOST_NAMES = ["main", "music", "mobile"] as const;
 
-/** A simulator without sockets: its URLs lead nowhere, and requests to them are handed over one by one. */
+/** A simulator without sockets: its URLs lead nowhere, and the caller passes in each request. */
 export interface InProcessSimulator extends Simulator {
-  /** Resolves with the head of the answer. Rejects where the connection breaks, or with the signal's reason. */
+  /** Resolves with the head of the answer. Rejects if the connection breaks, or with the signal's reason. */
   exchange(request: Request, signal: AbortSignal): Promise<Response>;
 }
 

@@ -1,31 +1,34 @@
 /**
- * Continuation tokens. Each is a protobuf message in url-safe base64 with the layout of the real ones, down to
- * the nested message that names the video, and no two are alike. The book knows which are good: a token that it
- * does not hold is spent, revoked or made up, and all three are refused alike.
+ * Continuation tokens. Each is a protobuf message in url-safe base64 with the layout of the real ones,
+ * including the nested message that names the video, and each is unique. The book holds the valid ones.
+ * Spent, revoked and invented tokens are refused alike.
  */
 import type { Random } from "./random.ts";
 
-/** What a token entitles to. */
+/** The rights of a token. */
 export interface Grant {
   videoId: string;
   kind: "live" | "replay";
-  /** The selection it reads: `top` leaves out what the chat's scenario says, `all` nothing. */
+  /** The selection that it reads: `top` omits actions as the chat's scenario says, `all` omits none. */
   view: "top" | "all";
-  /** Where in the chat its reader stands; infinite after the end. */
+  /** The reader's position in the chat; infinite after the end. */
   position: number;
-  /** Reads from the time that the request names, as the token for seeking does. */
+  /** Reads from the time that the request names, like the token for seeking. */
   seeks?: boolean;
-  /** Brings nothing, as its successors do. */
+  /** Never brings actions, and neither do its successors. */
   isMute?: boolean;
 }
 
 type Field = readonly [number: number, value: number | bigint | string | Buffer | readonly Field[]];
 
-/** Outer field, and the one that carries the view, by kind. */
+/** The outer field, and the field with the view, by kind. */
 const LAYOUTS = { live: { root: 119_693_434, view: 16 }, replay: { root: 156_074_452, view: 14 } } as const;
 const VIEW_FLAGS = { top: 4, all: 1 } as const;
 
-/** Above this many good tokens the oldest are forgotten: pages hand out more of them than are ever used. */
+/**
+ * Maximum number of valid tokens; above it the oldest are forgotten, because pages give out more than are
+ * ever used.
+ */
 const MAX_TOKENS = 100_000;
 
 export class TokenBook {
@@ -37,7 +40,7 @@ export class TokenBook {
     this.#random = random;
   }
 
-  /** A new good token. `nowMs` is wall time. */
+  /** A new valid token. `nowMs` is wall time. */
   mint(grant: Grant, channelId: string, nowMs: number): string {
     this.#minted += 1;
     const usec = BigInt(Math.trunc(nowMs)) * 1000n + BigInt(this.#minted);
@@ -46,7 +49,7 @@ export class TokenBook {
     return token;
   }
 
-  /** Makes a token good, whoever wrote it: one that a recorded page brings, or one whose use led nowhere. */
+  /** Makes any token valid: one from a recorded page, or one whose use had no effect. */
   admit(token: string, grant: Grant): void {
     this.#good.delete(token);
     this.#good.set(token, grant);
@@ -71,7 +74,7 @@ export class TokenBook {
   }
 }
 
-/** The short token in a watch page's view menu: it names no video and is refused when sent. */
+/** The short token in a watch page's view menu: it names no video and is always refused. */
 export function deadToken(kind: Grant["kind"], view: Grant["view"]): string {
   const { root, view: viewField } = LAYOUTS[kind];
   const choice: Field[] = [
@@ -89,7 +92,7 @@ export function deadToken(kind: Grant["kind"], view: Grant["view"]): string {
   return base64(encode([[root, inner]]));
 }
 
-/** The video that a token names, good or not. */
+/** The video that a token names, valid or not. */
 export function videoIdIn(token: string): string | undefined {
   const root = decode(fromBase64(token));
   const inner = root.get(LAYOUTS.live.root) ?? root.get(LAYOUTS.replay.root);
@@ -169,7 +172,7 @@ function varint(value: bigint): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The length-delimited fields of a message; stops without complaint where the bytes are none. */
+/** The length-delimited fields of a message; stops silently at bytes that are not a message. */
 function decode(bytes: Buffer): Map<number, Buffer> {
   const fields = new Map<number, Buffer>();
   let offset = 0;

@@ -1,4 +1,4 @@
-/** What the generated chatters say and pay with: data alone. */
+/** The texts and prices of the generated chatters: pure data. */
 
 /** Plain phrases in several scripts; some are longer than a line, two are written from right to left. */
 export const PHRASES = [
@@ -24,7 +24,7 @@ export const PHRASES = [
   "ｆｕｌｌ ｗｉｄｔｈ",
 ] as const;
 
-/** Text that looks like markup, script or JSON: harmless to a reader that escapes, a trap to one that does not. */
+/** Text that looks like markup, script or JSON: harmless if the reader escapes it, dangerous if not. */
 export const TRAPS = [
   "</script><script>alert(1)</script>",
   'try {"a": [1, "}"]};',
@@ -82,7 +82,7 @@ export const CHARITIES = ["Clean Harbours", "Книги детям"] as const;
 
 export const PRODUCTS = ["Enamel mug", "Poster, signed"] as const;
 
-/** Gifts in jewels: their names, the name of their picture, and their price. */
+/** Gifts in jewels: name, picture name and price. */
 export const GIFTS = [
   { name: "Sparkles", japanese: "きらめき", slug: "sparkles", price: 2 },
   { name: "Gold coin", japanese: "金貨", slug: "gold_coin", price: 10 },
@@ -100,7 +100,9 @@ export const ANSWERS = [
   ["yes", "no", "later", "ask again"],
 ] as const;
 
-/** How an amount is written in English, and with how many decimals; letter codes are followed by a no-break space. */
+/**
+ * The English format of an amount and its number of decimals; letter codes are followed by a no-break space.
+ */
 export const CURRENCIES = [
   { prefix: "$", decimals: 2, unit: 1 },
   { prefix: "€", decimals: 2, unit: 1 },
@@ -120,7 +122,9 @@ export const CURRENCIES = [
   { prefix: "PLN\u00a0", decimals: 2, unit: 4 },
 ] as const;
 
-/** The seven colours of paid messages, cheapest first, with the least amount in dollars; colours are ARGB. */
+/**
+ * The seven colours of paid messages, cheapest first, with the minimum amount in dollars; colours are ARGB.
+ */
 export const TIERS = [
   { from: 1, seconds: 0, header: 0xff1565c0, body: 0xff1e88e5, text: 0xffffffff, author: 0xb3ffffff },
   { from: 2, seconds: 0, header: 0xff00b8d4, body: 0xff00e5ff, text: 0xff000000, author: 0xb3000000 },

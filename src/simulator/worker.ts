@@ -1,8 +1,8 @@
-/** The two scripts that can tell the API key and the client version: `/sw.js` and `/sw.js_data`. */
+/** The two scripts that can contain the API key and the client version: `/sw.js` and `/sw.js_data`. */
 import type { Answer } from "./answers.ts";
 import { type Credentials, ytcfg } from "./pages.ts";
 
-/** `/sw.js` with its configuration, as a stub that removes itself and tells nothing, or cut off. */
+/** `/sw.js` with its configuration, as a stub that removes itself and contains nothing, or cut off. */
 export type WorkerForm = "full" | "stub" | "broken";
 
 export function serviceWorker(form: WorkerForm, { apiKey, clientVersion }: Credentials): Answer {
@@ -27,7 +27,7 @@ export function serviceWorker(form: WorkerForm, { apiKey, clientVersion }: Crede
   return { status: 200, headers: { "content-type": "text/javascript; charset=utf-8" }, body: scripts[form] };
 }
 
-/** `/sw.js_data`: a guard line, then nested lists in which the place alone says what a value is. */
+/** `/sw.js_data`: a guard line, then nested lists in which only the position identifies a value. */
 export function serviceWorkerData(
   form: "full" | "broken",
   { apiKey, clientVersion, visitorData }: Credentials,
