@@ -1,7 +1,7 @@
 /**
- * The disk under the store, and the store's thread without a thread: SQLite's tables in this process, their rounds in
- * virtual time. It can fail at the n-th commit, before it or after it, be gone for a while, or be slow. What is
- * committed outlives the processes that use it.
+ * The disk under the store, and the store's thread without a thread: SQLite's tables in this process, with
+ * rounds in virtual time. It can fail before or after the n-th commit, be absent for a while, or be slow.
+ * Commits survive the processes that use the disk.
  */
 import type { DatabaseSync } from "node:sqlite";
 import type { Random } from "../src/simulator/random.ts";
@@ -18,10 +18,10 @@ import type { StoreThread } from "../src/store/sqlite/thread.ts";
 import type { Journal } from "./journal.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 
-/** How long a round takes usually: at least the first, at most both together, in milliseconds. */
+/** The usual duration of a round in milliseconds: a minimum, plus at most the jitter. */
 const USUAL_COMMIT = { leastMs: 0.2, jitterMs: 5 };
 
-/** What a commit meets: nothing of it stays, or all of it does and nobody is told. */
+/** A commit's failure: it is not done, or it is done without an answer. */
 export type CommitFailure = "refused" | "unanswered";
 
 const FAILURES = {
@@ -31,16 +31,16 @@ const FAILURES = {
 
 export class Disk {
   commit = USUAL_COMMIT;
-  /** Until when nothing can be read or written, in virtual milliseconds. */
+  /** Until this virtual time, reads and writes fail (milliseconds). */
   goneUntil = 0;
-  /** When a write last failed. */
+  /** The time of the last failed write. */
   failedAt = Number.NEGATIVE_INFINITY;
   readonly #database: DatabaseSync = openDatabase(":memory:");
   readonly tables = new Tables(this.#database);
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #journal: Journal;
-  /** The commits that are to fail, by how many come before them. */
+  /** The failures of future commits, with the number of commits before each. */
   readonly #orders: { after: number; as: CommitFailure }[] = [];
 
   constructor(scheduler: Scheduler, random: Random, journal: Journal) {
@@ -49,12 +49,12 @@ export class Disk {
     this.#journal = journal;
   }
 
-  /** The n-th commit from now on fails. */
+  /** Makes the n-th commit from now on fail. */
   failAtCommit(n: number, as: CommitFailure): void {
     this.#orders.push({ after: n, as });
   }
 
-  /** Changes a room's checkpoint, whoever wrote it. */
+  /** Changes a room's checkpoint regardless of its owner. */
   rewrite(videoId: string, change: (checkpoint: string) => string): void {
     const room = this.tables.getRoom(videoId, 0);
     const update = this.#database.prepare("update room set checkpoint = ? where video_id = ?");
@@ -115,7 +115,7 @@ interface Pending {
   reject(error: StoreError): void;
 }
 
-/** What `SqliteThread` does, for one life of the service. */
+/** Replaces `SqliteThread` for one life of the service. */
 export class SimulatedThread {
   readonly lost = new Promise<never>(() => {});
   readonly #disk: Disk;
@@ -151,7 +151,7 @@ export class SimulatedThread {
     while (this.#isWorking) await this.#clock.sleep(1);
   }
 
-  /** Rounds while there is something to do. A kill can come before a commit, or between it and its answer. */
+  /** Runs rounds while there is work. A kill can come before a commit, or between it and its answer. */
   async #work(): Promise<void> {
     this.#isWorking = true;
     while (this.#outbox.length > 0 || !this.#rounds.isIdle) {

@@ -1,4 +1,7 @@
-/** Server-sent events as the viewers of a run read them: viewers are sent the same bytes, which are parsed once. */
+/**
+ * Server-sent events for the viewers of a run. All viewers receive the same bytes, so each is parsed only
+ * once.
+ */
 
 export interface Frame {
   event: string;
@@ -12,7 +15,7 @@ const FRAME = /^(?:id: (\d+)\n)?event: (\w+)\ndata: ([^\n]*)$/;
 export class FrameReader {
   readonly #parsed = new WeakMap<Buffer, readonly Frame[]>();
 
-  /** The events in bytes that hold whole frames; comments and `retry` are none. Throws for anything else. */
+  /** The events in bytes of whole frames; skips comments and `retry`. Throws for anything else. */
   read(bytes: Buffer): readonly Frame[] {
     let frames = this.#parsed.get(bytes);
     if (!frames) {

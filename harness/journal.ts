@@ -1,10 +1,13 @@
-/** What a run did, line by line, how often each thing happened, and what was wrong: the same seed writes the same. */
+/**
+ * The journal of a run: its log line by line, a count of each kind of event, and the first violation. The
+ * same seed writes the same journal.
+ */
 
-/** A promise that was broken: it ends the run. */
+/** A broken promise; it ends the run. */
 export interface Violation {
   /** Virtual time since the run began, in milliseconds. */
   atMs: number;
-  /** The room that it is about, or "". */
+  /** The video of the room in question, or "". */
   videoId: string;
   what: string;
 }
@@ -33,14 +36,14 @@ export class Journal {
     this.count(mark);
   }
 
-  /** The first one stands: what follows it may follow from it. */
+  /** Only the first violation is kept: later ones may follow from it. */
   violate(videoId: string, what: string): void {
     if (this.violation) return;
     this.note(`VIOLATION ${videoId} ${what}`);
     this.violation = { atMs: this.#elapsedMs(), videoId, what };
   }
 
-  /** The last lines that name the room, or the last of all where `videoId` is "". */
+  /** The last lines that name the room, or the last of all if `videoId` is "". */
   lastAbout(videoId: string, lines: number): string[] {
     return this.lines.filter((line) => line.includes(videoId)).slice(-lines);
   }

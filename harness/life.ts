@@ -1,6 +1,6 @@
 /**
- * One life of the service: the real relay from the store upwards, put together as `cli/` does, on a clock, a store and
- * connections of the simulation. A kill leaves it as it is, cut off from all of them.
+ * One life of the service: the real relay from the store upwards, composed as in `cli/`, on a simulated
+ * clock, store and network. A kill cuts it off from all three and leaves it as it is.
  */
 
 import type { Config } from "../src/cli/config.ts";
@@ -22,9 +22,9 @@ interface LifeParts {
   network: Network;
   storage: Storage;
   telemetry: Telemetry;
-  /** Of several instances the one that it is of; "" where there is one. */
+  /** The name of its instance; "" if there is only one. */
   instance?: string;
-  /** By how much its wall clock is wrong. */
+  /** The error of its wall clock, in milliseconds. */
   aheadMs?: number;
 }
 
@@ -36,7 +36,7 @@ export class Life {
   readonly store: ObservedStore;
   readonly #drainMs: number;
 
-  /** Rejects where the store does not work: then there is no service, until the next try. */
+  /** Rejects if the store does not work: then there is no service until the next attempt. */
   static async begin(parts: LifeParts): Promise<Life> {
     const life = new Life(parts);
     try {
@@ -63,24 +63,24 @@ export class Life {
     this.#drainMs = instance === "" ? 0 : config.drainMs;
   }
 
-  /** A probe of a video, by the egress that is best. Resolves when it is over, whatever came of it. */
+  /** Probes a video by the best egress. Resolves at the end of the probe, whatever its result. */
   async probe(videoId: string): Promise<void> {
     await this.clock
       .untilDeath(probe(this.egresses.best, videoId, new AbortController().signal))
       .catch(() => {});
   }
 
-  /** As the service stops on a signal. */
+  /** Stops it as a signal stops the service. */
   async stop(): Promise<void> {
     if (this.#drainMs > 0) await this.rooms.drain(this.#drainMs);
     await this.rooms.stop();
     await this.egresses.close();
-    await this.clock.sleep(1); // in the service the listener closes here
+    await this.clock.sleep(1); // the service closes its listener here
     await this.store.close();
     this.clock.isDead = true;
   }
 
-  /** Nothing of it goes on, and nothing is said to anybody. */
+  /** Freezes it silently: nothing continues, and no connection is closed. */
   kill(): void {
     this.clock.isDead = true;
   }

@@ -1,6 +1,6 @@
 /**
- * The way to the simulated upstream: latency with jitter, refused connections, total silence. What each call was, and
- * what became of it, is reported to the upstream's judge.
+ * The network between the service and the simulated upstream: latency with jitter, refused connections, total
+ * silence. It reports each call and its outcome to the upstream's judge.
  */
 import type { InProcessSimulator } from "../src/simulator/index.ts";
 import type { Random } from "../src/simulator/random.ts";
@@ -9,15 +9,15 @@ import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { UpstreamJudge } from "./upstream-judge.ts";
 import { addressOf, type Way } from "./way.ts";
 
-/** Milliseconds of a usual answer's way: at least the first, at most both together. */
+/** The usual latency of an answer in milliseconds: a minimum, plus at most the jitter. */
 const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
 
 export class Network {
   latency = USUAL_LATENCY;
-  /** Until when connections are refused, or nothing is answered, in virtual milliseconds. */
+  /** Until these virtual times, connections are refused, or nothing is answered (milliseconds). */
   refusesUntil = 0;
   silentUntil = 0;
-  /** The addresses by which nothing is answered, and those by which connections are refused. */
+  /** The addresses from which nothing is answered, and those from which connections are refused. */
   readonly lost = new Set<string>();
   readonly refused = new Set<string>();
   readonly #simulator: InProcessSimulator;
@@ -32,7 +32,7 @@ export class Network {
     this.#judge = judge;
   }
 
-  /** Nothing is wrong any more. */
+  /** Ends all faults. */
   calm(): void {
     this.latency = USUAL_LATENCY;
     this.refusesUntil = 0;
@@ -41,13 +41,13 @@ export class Network {
     this.refused.clear();
   }
 
-  /** Whether calls from an address reach the upstream, and what it answers comes back. */
+  /** Whether calls from an address reach the upstream, and its answers come back. */
   reaches(address: string): boolean {
     const isCut = this.#scheduler.monotonic() < Math.max(this.refusesUntil, this.silentUntil);
     return !isCut && !this.lost.has(address) && !this.refused.has(address);
   }
 
-  /** The connections of one egress in one life of the service, or of one of its instances. */
+  /** The connections of one egress, in one life of the service or of one of its instances. */
   connectionsOf(life: MortalClock, egress: string, instance = ""): Connections {
     return {
       request: (request, signal) =>
@@ -109,7 +109,7 @@ export class Network {
   }
 }
 
-/** Rejects with the signal's reason once it aborts; without one, never settles. */
+/** Rejects with the signal's reason when it aborts; without a signal, never settles. */
 function aborted(signal?: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal?.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -1,21 +1,21 @@
 /**
- * Virtual time: one queue of timers for everything in a run. Time stands still while anything can go on without it,
- * then jumps to the next timer; timers that are due together fire in the order of a draw. So a run depends on its seed
- * alone, and minutes pass in milliseconds.
+ * Virtual time: one queue of timers for everything in a run. Time stops while anything can continue without
+ * it, then jumps to the next timer. A random draw orders the timers that are due together. So a run depends
+ * only on its seed, and minutes pass in milliseconds.
  */
 
 import type { Clock } from "../src/clock.ts";
 import type { Random } from "../src/simulator/random.ts";
 
-/** The wall clock when a run begins, in milliseconds since 1970. */
+/** The wall clock at the beginning of a run, in milliseconds since 1970. */
 const BEGINNING = Date.UTC(2026, 0, 1);
-/** A real timer waits no less, and none can wait longer. */
+/** The minimum and the maximum delay of a real timer. */
 const MIN_TIMER_MS = 1;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Timer {
   at: number;
-  /** Decides between timers that are due together. */
+  /** Orders timers that are due together. */
   draw: number;
   fire: () => void;
   isCancelled: boolean;
@@ -66,7 +66,10 @@ export class Scheduler implements Clock {
     });
   }
 
-  /** Plays timer after timer while `goesOn`; `afterEach` is called when all that a timer set off has come to rest. */
+  /**
+   * Fires timer after timer while `goesOn`; calls `afterEach` when everything that a timer started has come
+   * to rest.
+   */
   async run(goesOn: () => boolean, afterEach: () => Promise<void>): Promise<void> {
     await rest();
     while (goesOn()) {
@@ -77,14 +80,14 @@ export class Scheduler implements Clock {
     }
   }
 
-  /** Lets time pass. */
+  /** Advances virtual time. */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;
     await this.until(() => false, ms);
     this.#elapsedMs = end;
   }
 
-  /** Lets time pass until the condition holds; gives whether it did within the time. */
+  /** Advances virtual time until the condition holds. Returns whether it did within the time. */
   async until(holds: () => boolean, withinMs: number): Promise<boolean> {
     if (this.#isPlaying) throw new Error("time passes already: nobody else can play it");
     this.#isPlaying = true;
@@ -95,7 +98,7 @@ export class Scheduler implements Clock {
     return holds();
   }
 
-  /** Fires the next timer that is due by then; gives whether there was one. */
+  /** Fires the next timer due by `until`. Returns whether there was one. */
   #fireNext(until: number): boolean {
     for (;;) {
       const next = this.#timers.top;
@@ -109,13 +112,13 @@ export class Scheduler implements Clock {
   }
 }
 
-/** The clock of a process that can be killed: what sleeps by it then never wakes. */
+/** The clock of a process that can be killed; its sleeps then never end. */
 export class MortalClock implements Clock {
   readonly #scheduler: Scheduler;
   isDead = false;
-  /** By how much its wall clock is wrong. */
+  /** The error of its wall clock, in milliseconds. */
   aheadMs: number;
-  /** For how long its computer has slept: neither timers nor the monotonic clock have noticed. */
+  /** How long its computer has slept: timers and the monotonic clock do not include this time. */
   sleptMs = 0;
 
   constructor(scheduler: Scheduler, aheadMs = 0) {
@@ -143,7 +146,7 @@ export class MortalClock implements Clock {
     return this.untilDeath(this.#scheduler.sleep(ms, signal));
   }
 
-  /** The promise's outcome while the process lives; after that none, ever. */
+  /** The promise's outcome while the process lives; after its death it never settles. */
   untilDeath<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       promise.then(
@@ -158,12 +161,12 @@ export class MortalClock implements Clock {
   }
 }
 
-/** Resolves when no promise can go on without time: none waits for the system in a run. */
+/** Resolves when no promise can continue without time; nothing in a run waits for the system. */
 function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The timer that is due first, on top. */
+/** A heap with the next timer on top. */
 class Heap {
   readonly #timers: Timer[] = [];
 

@@ -1,15 +1,19 @@
 /**
- * What one viewer may be sent, over all its connections: each begins where it was asked to, or anywhere if it was not;
- * each message's cursor is one more than the last; and nothing comes after a terminal frame. Every judge of a viewer
- * uses this one; each method returns what is wrong, if anything.
+ * The rules for the frames of one viewer, across all its connections: each connection begins at the requested
+ * cursor, or anywhere without one; each message's cursor is one more than the last; and nothing follows a
+ * terminal frame. Every judge of a viewer uses this class. Each method returns the violation, if there is
+ * one.
  */
 export class Sequence {
-  /** Of the last message, or of the init frame before it; undefined before the first init. */
+  /** The cursor of the last message, or of the init frame before it; undefined before the first init. */
   cursor: number | undefined;
-  /** The connection's terminal frame has come. */
+  /** The connection's terminal frame has arrived. */
   hasEnded = false;
 
-  /** A connection begins after `cursor`; one that asked for what follows `asked` begins there. 0 asks for all. */
+  /**
+   * A connection begins after `cursor`; if it asked for the messages after `asked`, it must begin there. 0
+   * asks for all.
+   */
   begin(cursor: number, asked: number | undefined): string | undefined {
     this.cursor = cursor;
     this.hasEnded = false;

@@ -1,16 +1,21 @@
 /**
- * A viewer's connection in place of an HTTP response: takes what is written at once, a little later, or not at all while
- * its viewer stalls; what was written and not taken is lost with the connection.
+ * A viewer's connection instead of an HTTP response: it takes written bytes at once, a little later, or not
+ * at all while its viewer stalls. Bytes that were written and not taken are lost with the connection.
  */
 import { FORMS, type Form, type Packet } from "../src/serving/form.ts";
 import type { StreamRequest } from "../src/serving/room.ts";
 import type { Sink, SinkOwner } from "../src/serving/sink.ts";
 
-/** What a connection holds before it asks its writer to wait, in bytes: little, for chats in a run are slow. */
+/**
+ * The bytes that a connection holds before it makes its writer wait: few, because chats in a run are slow.
+ */
 const HIGH_WATER_BYTES = 1024;
 
 export class SimulatedSink implements Sink {
-  /** `end`: the service ended it, `reset`: it was cut, `left`: its viewer is gone, `lost`: its service is. */
+  /**
+   * `end`: the service ended it; `reset`: the service cut it; `left`: its viewer left; `lost`: its service
+   * died.
+   */
   closedBy: "end" | "reset" | "left" | "lost" | undefined;
   readonly closed: Promise<void>;
   readonly #take: (bytes: Buffer) => void;
@@ -19,7 +24,7 @@ export class SimulatedSink implements Sink {
   #owner: SinkOwner | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** Bytes of all that was written. */
+  /** The total of written bytes. */
   written = 0;
   #isStalled = false;
   #isAwaited = false;
@@ -49,12 +54,12 @@ export class SimulatedSink implements Sink {
     return this.written - this.#heldBytes;
   }
 
-  /** From now on nothing is taken. */
+  /** Takes nothing from now on. */
   stall(): void {
     this.#isStalled = true;
   }
 
-  /** Takes what is held, and whatever comes. */
+  /** Takes all bytes that are held, and those that follow. */
   readOn(): void {
     this.#isStalled = false;
     this.#flush();
@@ -76,7 +81,7 @@ export class SimulatedSink implements Sink {
     this.#over("left");
   }
 
-  /** Its service was killed: nobody is there to notice. */
+  /** Its service was killed, so nobody notices. */
   lose(): void {
     this.#owner = undefined;
     this.#over("lost");
@@ -101,7 +106,7 @@ export class SimulatedSink implements Sink {
   }
 }
 
-/** The request of somebody who watches a room from now on, and the connection that serves it, which takes all. */
+/** The request of a viewer who watches a room from now on, and its connection, which takes everything. */
 export function visit(videoId: string, address: string): { request: StreamRequest; sink: SimulatedSink } {
   const sink = new SimulatedSink(FORMS.plain.bare, () => {});
   const request = {

@@ -1,4 +1,4 @@
-/** What a life of the service stores in, and how a judge sees it. */
+/** The store of a life of the service, and a judge's view of it. */
 
 import type { StoreHealth } from "../src/store/health.ts";
 import { MemoryStore } from "../src/store/memory.ts";
@@ -15,7 +15,7 @@ interface StorageParts {
   health: StoreHealth;
 }
 
-/** Makes the store of a life that begins. */
+/** Makes the store of a new life. */
 export type Storage = (life: StorageParts) => { engine: StoreEngine; peek: Peek };
 
 export function onDisk(disk: Disk): Storage {
@@ -33,7 +33,7 @@ export function inMemory(): Storage {
   return ({ clock }) => {
     const engine = new MemoryStore(clock);
     const peek: Peek = {
-      room: (videoId) => engine.getRoom(videoId).catch(() => undefined), // once it is closed, all of it is lost
+      room: (videoId) => engine.getRoom(videoId).catch(() => undefined), // a closed store in memory is lost
       after: (videoId, cursor) => engine.read(videoId, cursor, Number.POSITIVE_INFINITY).catch(() => []),
     };
     return { engine, peek };

@@ -1,6 +1,7 @@
 /**
- * Holds the calls of the service to its promises, as the upstream sees them: spacing, concurrency and cooldown of the
- * gate, one poll of a room at a time, and what an answer brought stored before the next call of its room.
+ * Checks the service's calls against its promises, from the upstream's side: the gate's spacing, concurrency
+ * and cooldown; one poll of a room at a time; and an answer's messages stored before the next call of its
+ * room.
  */
 
 import { parseObject } from "../src/simulator/json.ts";
@@ -15,29 +16,32 @@ interface Call {
   at: number;
   name: string;
   videoId: string;
-  /** A chat call; else a page or a script. */
+  /** A chat call; otherwise a page or a script. */
   isChat: boolean;
   address: Address;
 }
 
-/** Sums of fractions of milliseconds are not exact. */
+/** Sums of fractional milliseconds are inexact. */
 const TOLERANCE_MS = 0.01;
-/** A live chat that is well is polled at least so often: nine seconds apart, as late as loses nothing. */
+/**
+ * Maximum time between polls of a healthy live chat: intervals of nine seconds, plus the lateness that still
+ * loses nothing.
+ */
 const MAX_RHYTHM_MS = 10_500;
 const MAX_COOLDOWN_MS = 10 * 60_000;
 const POPOUT = "/live_chat";
 const LIVE = "/youtubei/v1/live_chat/get_live_chat";
 const QUOTA_SIGNAL = /RESOURCE_EXHAUSTED|captcha-form/;
 
-/** A class of calls and the pause that a quota signal imposes on it. */
+/** A class of calls, and the pause that a quota signal imposes on it. */
 class Pause {
   until = 0;
   #beganAt = 0;
   #count = 0;
 
-  /** `isSame`: the answer reports a throttling that is known already. */
+  /** `isSame`: the answer reports a throttling that is already known. */
   throttled(isSame: boolean, now: number, cooldownMs: number, namedMs: number): void {
-    if (now - this.until > this.until - this.#beganAt) this.#count = 0; // the last one is over for as long as it took
+    if (now - this.until > this.until - this.#beganAt) this.#count = 0; // the previous throttling expires after as long as its pause lasted
     const doubled = Math.min(MAX_COOLDOWN_MS, cooldownMs * 2 ** this.#count);
     if (namedMs > 0) this.until = Math.max(this.until, now + namedMs);
     else if (!isSame) this.until = Math.max(this.until, now + doubled);
@@ -51,13 +55,13 @@ class Pause {
   }
 }
 
-/** What the upstream has seen of one address. */
+/** The upstream's view of one address. */
 class Address {
   readonly instance: string;
   readonly inFlight = new Set<Call>();
   readonly pauses = { chat: new Pause(), page: new Pause() };
   lastAt = Number.NEGATIVE_INFINITY;
-  /** When it was last answered. */
+  /** The time of its last answer. */
   answeredAt = Number.NEGATIVE_INFINITY;
   throttledAt = Number.NEGATIVE_INFINITY;
   #fullMs = 0;
@@ -67,12 +71,12 @@ class Address {
     this.instance = instance;
   }
 
-  /** How long polls that got no answer held slots while all were taken: others cannot be made then. */
+  /** How long polls without an answer held slots while all slots were taken; no other call can start then. */
   fullMs(now: number): number {
     return this.#fullMs + (now - (this.#fullSince ?? now));
   }
 
-  /** To be called when a call has begun or ended. */
+  /** Call it at the beginning and the end of each call. */
   look(now: number, concurrency: number): void {
     this.#fullMs = this.fullMs(now);
     const isFull = this.inFlight.size >= concurrency && this.inFlight.values().some(({ isChat }) => isChat);
@@ -81,29 +85,35 @@ class Address {
 }
 
 interface UpstreamJudgeHost {
-  /** The next call of a room begins: what was offered to it before must be stored. */
+  /** The next call of a room begins: all messages offered to it before must be stored. */
   chatCalled(videoId: string, instance: string): void;
   pageCame(videoId: string): void;
-  /** A good answer to a chat call of the room came. */
+  /** A chat call of the room got a good answer. */
   answered(videoId: string): void;
-  /** Whether rooms alone call its chat, one call at a time. */
+  /** Whether only rooms call its chat, one call at a time. */
   isRoom(videoId: string): boolean;
 }
 
 export class UpstreamJudge {
-  /** How often each room's page was loaded: wherever a chat is looked for, this is where the search begins. */
+  /** The number of loads of each room's page, where every search for a chat begins. */
   readonly pageLoads = new Map<string, number>();
-  /** When the last poll of each room went out, where it was answered well and nothing came between: it keeps its rhythm. */
+  /**
+   * The time of each room's last poll, if it was answered well and nothing intervened: such a room keeps its
+   * rhythm.
+   */
   readonly #rhythm = new Map<string, { at: number; fullMs: number; address: Address }>();
-  /** Whether nothing is wrong with what rooms share, so that a room's rhythm may be broken by its own trouble alone. */
+  /** Whether everything that rooms share works, so that only a room's own trouble may break its rhythm. */
   isSharedWell = false;
-  /** What the last good answers of a room brought, to be found in its log at its next call. */
+  /** The messages in the last good answers of a room; its log must contain them at its next call. */
   readonly offered = new Map<string, { ids: string[]; at: number; instance: string }>();
   readonly #gate: GateSettings;
   readonly #scheduler: Scheduler;
   readonly #journal: Journal;
   readonly #host: UpstreamJudgeHost;
-  /** A call of a room that was under way for so long when its owner's lease ran out may meet the next owner's. */
+  /**
+   * If a room's call began at least this long before its owner's lease expired, it may overlap a call of the
+   * next owner.
+   */
   marginMs = Number.POSITIVE_INFINITY;
   readonly #addresses = new Map<string, Address>();
 
@@ -114,7 +124,7 @@ export class UpstreamJudge {
     this.#host = host;
   }
 
-  /** A process of the instance is gone, and its calls with it: the next one knows nothing of it. */
+  /** A process of the instance has ended, and its calls with it; the next process knows nothing of them. */
   lifeEnds(instance: string): void {
     for (const [name, address] of this.#addresses) {
       if (address.instance === instance) this.#addresses.delete(name);
@@ -127,7 +137,7 @@ export class UpstreamJudge {
     }
   }
 
-  /** When a process of the instance was last answered, by whichever way. */
+  /** The time of the last answer to a process of the instance, through any egress. */
   answeredAt(instance: string): number {
     const own = this.#addresses.values().filter((address) => address.instance === instance);
     return Math.max(...own.map(({ answeredAt }) => answeredAt));
@@ -147,7 +157,7 @@ export class UpstreamJudge {
     this.#judge(call);
     if (!isChat) {
       if (name === POPOUT) this.pageLoads.set(videoId, (this.pageLoads.get(videoId) ?? 0) + 1);
-      this.offered.delete(videoId); // the page may come in the place of an answer that was given up
+      this.offered.delete(videoId); // the page may replace an answer that was given up
     }
     this.#judgeRhythm(call);
     address.lastAt = call.at;
@@ -170,7 +180,10 @@ export class UpstreamJudge {
       violate("the room is being polled already");
   }
 
-  /** Whether another call of its room is under way; one of another instance that its lease does not excuse. */
+  /**
+   * Whether another call of its room is in progress, excluding another instance's call that its lease
+   * excuses.
+   */
   #isPolled({ videoId, at, address }: Call): boolean {
     const all = this.#addresses.values().flatMap(({ inFlight }) => inFlight);
     return all
@@ -210,7 +223,7 @@ export class UpstreamJudge {
     if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
       const namedMs = 1000 * Number(header("retry-after") ?? 0);
       const pause = call.isChat ? address.pauses.chat : address.pauses.page;
-      // Calls that were in flight together report one and the same throttling.
+      // Calls that were in flight together report the same throttling.
       const isSame = call.at < address.throttledAt;
       pause.throttled(isSame, now, this.#gate.cooldownMs, namedMs);
       if (!isSame) address.throttledAt = now;

@@ -1,7 +1,7 @@
 /**
- * A relay without faults of its own, in virtual time: the real rooms on a store in memory or on a simulated disk, and a
- * simulated upstream that counts calls by address and holds them to the gate's promises. Time passes while a test waits,
- * and only then:
+ * A relay without faults of its own, in virtual time: the real rooms on a store in memory or on a simulated
+ * disk, and a simulated upstream that counts calls by address and checks them against the gate's promises.
+ * Time passes only while a test waits:
  *
  *     const relay = new VirtualRelay();
  *     const chat = relay.upstream.chat("some-video1", { kinds: ["text"] });
@@ -31,10 +31,10 @@ import { inMemory, onDisk } from "./storage.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import { VirtualViewer, type Visit } from "./virtual-viewer.ts";
 
-/** Longer than anything takes that comes at all, in virtual milliseconds. */
+/** Longer than anything can take that happens at all, in virtual milliseconds. */
 const LIMIT_MS = 600_000;
 
-/** What the upstream is asked at the very moment from which a test waits is past: less than any timer takes. */
+/** Requests at the very moment at which a test begins to wait are past: shorter than any timer. */
 const AT_ONCE_MS = 0.001;
 
 export interface VirtualRelayOptions {
@@ -42,9 +42,9 @@ export interface VirtualRelayOptions {
   seed?: number;
   settings?: Partial<Record<SettingName, string>>;
   simulator?: SimulatorOptions;
-  /** Of all lives; by default each life has its own. */
+  /** The telemetry of all lives; by default each life has its own. */
   telemetry?: Telemetry;
-  /** Whether the store is on `disk`, and outlives the service; else it is in memory. */
+  /** Whether the store is on `disk` and outlives the service; otherwise it is in memory. */
   hasDisk?: boolean;
 }
 
@@ -58,10 +58,10 @@ export class VirtualRelay {
   readonly clock: Scheduler;
   readonly upstream: InProcessSimulator;
   readonly network: Network;
-  /** What may fail under the store; not used where the store is in memory. */
+  /** The disk under the store, with its faults; unused if the store is in memory. */
   readonly disk: Disk;
   config: Config;
-  /** When the upstream gave each chat a good answer, in virtual milliseconds. */
+  /** The times of the good answers for each chat, in virtual milliseconds. */
   readonly answers = new Map<string, number[]>();
   telemetry: Telemetry;
   #life: Life;
@@ -75,7 +75,7 @@ export class VirtualRelay {
     const { seed = 1, settings, simulator } = options;
     const clock = new Scheduler(new Random(seed, "time"));
     const spacingMs = Number(settings?.RELAY_GATE_SPACING_MS ?? SETTINGS.RELAY_GATE_SPACING_MS.default);
-    // One more than an address asks for that keeps to the gate.
+    // One more than an address sends if it keeps to the gate.
     const perAddress = { requests: Math.floor(1000 / spacingMs) + 1, everyMs: 1000 };
     this.clock = clock;
     this.upstream = simulateInProcess({ seed, clock, perAddress, ...simulator });
@@ -105,18 +105,18 @@ export class VirtualRelay {
     return this.#life.store;
   }
 
-  /** The clock of the computer that the service runs on: its wall clock may be set, and it may sleep. */
+  /** The clock of the service's computer: its wall clock can be set, and it can sleep. */
   get computer(): Life["clock"] {
     return this.#life.clock;
   }
 
-  /** Lets time pass. */
+  /** Advances virtual time. */
   async advance(ms: number): Promise<void> {
     await this.clock.advance(ms);
     this.#assertPromises();
   }
 
-  /** Lets time pass until the promise settles, and gives its outcome. */
+  /** Advances virtual time until the promise settles. Returns its outcome. */
   async when<T>(promise: Promise<T>, what = "the promise settles"): Promise<T> {
     let isSettled = false;
     const settled = () => {
@@ -127,34 +127,37 @@ export class VirtualRelay {
     return promise;
   }
 
-  /** Lets time pass until the condition holds; rejects where it does not in time. */
+  /** Advances virtual time until the condition holds. Rejects if it does not in time. */
   async until(condition: () => boolean, what = condition.toString()): Promise<void> {
     const holds = await this.clock.until(condition, LIMIT_MS);
     this.#assertPromises();
     if (!holds) throw new Error(`not within ${LIMIT_MS} ms: ${what}`);
   }
 
-  /** Lets time pass until the upstream has been asked: from now on, where `since` does not say otherwise. */
+  /**
+   * Advances virtual time until the upstream has received the requests: from now on, unless `since` says
+   * otherwise.
+   */
   requested(kind: RequestKind, awaited: Awaited = {}): Promise<RequestRecord[]> {
     const since = this.clock.monotonic() + AT_ONCE_MS;
     return this.when(this.upstream.requested(kind, { since, ...awaited }), `a request of ${kind}`);
   }
 
-  /** A viewer that is on its way into a room. */
+  /** A viewer that is about to enter a room. */
   visit(visit: Visit): VirtualViewer {
     return new VirtualViewer(this.rooms, visit, this.#frames, (condition, what) =>
       this.until(condition, what),
     );
   }
 
-  /** Takes a viewer into a room, in as much time as that takes; rejects as `/v1/stream` answers. */
+  /** Takes a viewer into a room, however long it takes. Rejects as `/v1/stream` answers. */
   async enter(visit: Visit): Promise<VirtualViewer> {
     const viewer = this.visit(visit);
     await this.when(viewer.entered, `a stream of ${visit.videoId}`);
     return viewer;
   }
 
-  /** What a viewer is refused with. */
+  /** The error with which a viewer is refused. */
   async refusal(visit: Visit): Promise<RelayError> {
     const error = await this.enter(visit).catch((reason: unknown) => reason);
     if (error instanceof RelayError) return error;
@@ -166,37 +169,37 @@ export class VirtualRelay {
     return this.when(this.#life.stop(), "the service stops");
   }
 
-  /** The process is gone, between two steps; nobody is told. */
+  /** Kills the process between two steps, without notice. */
   kill(): void {
     this.#life.kill();
   }
 
-  /** Starts the service again, after `stop` or `kill`, perhaps with other settings. */
+  /** Starts the service again after `stop` or `kill`, with other settings if given. */
   start(settings: VirtualRelayOptions["settings"] = {}): void {
     this.config = configOf(this.upstream, { ...this.#options.settings, ...settings });
     this.#judge.lifeEnds("");
     [this.#life, this.telemetry] = this.#begin();
   }
 
-  /** Stops the service, and starts it after a while. */
+  /** Stops the service, and starts it again after `downMs`. */
   async restart(downMs = 0, settings: VirtualRelayOptions["settings"] = {}): Promise<void> {
     await this.stop();
     await this.advance(downMs);
     this.start(settings);
   }
 
-  /** The messages of a room as they are stored, id and type. */
+  /** The stored messages of a room, id and type. */
   async stored(videoId: string): Promise<{ id: string; type: string }[]> {
     const rows = await this.#life.peek.after(videoId, 0);
     return rows.map(({ body }) => JSON.parse(body));
   }
 
-  /** The log of all lives, as `RELAY_LOG_LEVEL` has it. */
+  /** The log of all lives, at `RELAY_LOG_LEVEL`. */
   get log(): LogLine[] {
     return this.#written.map((line) => JSON.parse(line));
   }
 
-  /** The value of one metric by its name with labels; undefined where it has none yet. */
+  /** The value of one metric by its name with labels; undefined if it has none yet. */
   async metric(name: string): Promise<number | undefined> {
     const lines = (await this.telemetry.registry.metrics()).split("\n");
     const line = lines.find((candidate) => candidate.startsWith(`${name} `));
@@ -226,7 +229,10 @@ function configOf({ urls }: InProcessSimulator, settings: VirtualRelayOptions["s
   return toConfig(readFlags(SETTINGS, [], { ...hosts, ...settings }).values);
 }
 
-/** How many of a chat's messages are missing in a room between the first and the last one that it holds, and its gaps. */
+/**
+ * The number of a chat's messages that a room lacks between its first and its last one, and the number of its
+ * gaps.
+ */
 export async function missing(
   relay: VirtualRelay,
   chat: { videoId: string; ledger: readonly { id: string }[] },

@@ -1,4 +1,6 @@
-/** A viewer of a virtual relay: what it was sent, its place and its end, and what it does with its connection. */
+/**
+ * A viewer of a virtual relay: its received frames, its cursor, its end, and the control of its connection.
+ */
 import { FAULT_CODES, ofFault } from "../src/http/fault-codes.ts";
 import type { Init } from "../src/protocol/chat.ts";
 import type { Message } from "../src/protocol/message.ts";
@@ -13,7 +15,7 @@ export interface Visit {
   lastEventId?: number;
   backfill?: number;
   details?: boolean;
-  /** Openings take turns by it. */
+  /** Openings take turns by address. */
   address?: string;
 }
 
@@ -27,11 +29,11 @@ export interface SentMessage {
   message: Omit<Message, "details"> & { details?: Message["details"] };
 }
 
-/** Lets time pass until the condition holds; rejects where it does not in time. */
+/** Advances virtual time until the condition holds. Rejects if it does not in time. */
 type Until = (condition: () => boolean, what: string) => Promise<void>;
 
 export class VirtualViewer {
-  /** Resolves once its stream has begun; rejects as `/v1/stream` answers. */
+  /** Resolves once its stream has begun. Rejects as `/v1/stream` answers. */
   readonly entered: Promise<void>;
   readonly sink: SimulatedSink;
   readonly #gone = new AbortController();
@@ -56,7 +58,7 @@ export class VirtualViewer {
     this.entered = rooms.enter(request, signal).catch((error) => {
       throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;
     });
-    this.entered.catch(() => {}); // it is seen by those who wait for it
+    this.entered.catch(() => {}); // callers that await `entered` see it
   }
 
   /** All frames so far, in order. */
@@ -84,13 +86,13 @@ export class VirtualViewer {
     return this.messages.map(({ cursor }) => cursor);
   }
 
-  /** The terminal frame; undefined where none has come. */
+  /** The terminal frame; undefined if none has arrived. */
   get end(): SentFrame | undefined {
     const last = this.frames.at(-1);
     return last?.event === "end" || last?.event === "error" ? last : undefined;
   }
 
-  /** Lets time pass until the condition holds; rejects where the connection ends before. */
+  /** Advances virtual time until the condition holds. Rejects if the connection ends first. */
   async until(condition: () => boolean, what = condition.toString()): Promise<void> {
     await this.#until(() => condition() || this.sink.closedBy !== undefined, what);
     if (!condition()) throw new Error(`the stream ended before: ${what}`);
@@ -101,7 +103,7 @@ export class VirtualViewer {
     return this.messages;
   }
 
-  /** Waits for the connection's end, and gives the terminal frame if there was one. */
+  /** Waits for the end of the connection. Returns the terminal frame, if there was one. */
   async ended(): Promise<SentFrame | undefined> {
     await this.#until(() => this.sink.closedBy !== undefined, "the end of the stream");
     return this.end;

@@ -1,10 +1,10 @@
-/** By which way a call goes out: of which instance, where there are several. */
+/** The egress of a call, and its instance if there are several. */
 export interface Way {
   egress: string;
   instance: string;
 }
 
-/** As the upstream tells callers apart. */
+/** The address by which the upstream distinguishes callers. */
 export function addressOf({ egress, instance }: Way): string {
   return instance === "" ? egress : `${egress}@${instance}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Checks one connection against the rules of the service's stream, whichever library read it: reports to the observer
- * what came and what breaks the rules, and knows where the next connection has to resume. It reports nothing more
- * once it is cut, and is closed once.
+ * Checks one connection against the rules of the service's stream, for any library. It reports received
+ * events and broken rules to the observer, and knows the cursor from which the next connection must resume.
+ * It reports nothing after a cut, and is closed once.
  */
 import { dig, parseObject } from "../../src/simulator/json.ts";
 import type { Observer } from "./observer.ts";
@@ -14,7 +14,7 @@ type State = "calling" | "refused" | "begun" | "primed" | "open" | "terminal" | 
 
 export class CheckedStream implements SseListener {
   readonly #observer: Observer;
-  /** What the request carried. */
+  /** The `Last-Event-ID` of the request. */
   readonly #resumedFrom: number | undefined;
   #lastEventId: number | undefined;
   #state: State = "calling";
@@ -23,7 +23,7 @@ export class CheckedStream implements SseListener {
   #status = 0;
   #retryAfterMs: number | undefined;
 
-  /** `lastEventId`: what the request carries, if anything. */
+  /** `lastEventId`: the request's value, if it has one. */
   constructor(observer: Observer, lastEventId: number | undefined) {
     this.#observer = observer;
     this.#resumedFrom = lastEventId;
@@ -34,12 +34,12 @@ export class CheckedStream implements SseListener {
     return this.#state === "open";
   }
 
-  /** The last id that was seen, on this connection or before it. */
+  /** The last id received, on this connection or before it. */
   get lastEventId(): number | undefined {
     return this.#lastEventId;
   }
 
-  /** How long a refusal asks to stay away. */
+  /** The wait that a refusal asks for, in milliseconds. */
   get retryAfterMs(): number | undefined {
     return this.#retryAfterMs;
   }
@@ -86,7 +86,7 @@ export class CheckedStream implements SseListener {
     if (!this.#isSilent) this.#observer.malformed(what.slice(0, 200));
   }
 
-  /** What comes before anything else must be the reconnection time. */
+  /** The reconnection time must come before anything else. */
   beforeRetry(what: string): void {
     if (this.#state !== "begun") return;
     this.#state = "primed";
@@ -111,7 +111,7 @@ export class CheckedStream implements SseListener {
     return this.#state === "cut" || this.#state === "closed";
   }
 
-  /** Whether something may come where it came. */
+  /** Whether this event is allowed at this point of the stream. */
   #checkPlace(what: string): boolean {
     this.beforeRetry(what);
     if (this.#state === "terminal") this.malformed(`${what} after a terminal frame`);

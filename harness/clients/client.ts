@@ -1,7 +1,7 @@
 /**
- * A viewer as the service sees it: one connection after the other on a library that is not ours, each with the last
- * id seen. It reconnects by itself, after a wait of its own choice or a refusal's, until it is ordered to stay away or
- * leaves. A connection may come back by itself, as an EventSource does, until it is over.
+ * A viewer from the service's side: one connection after another on a third-party library, each with the last
+ * id received. It reconnects by itself after a wait of its own choice or a refusal's, unless it was ordered
+ * to stay away or to leave. A connection may reconnect by itself, like an EventSource, until it is over.
  */
 import type { Random } from "../../src/simulator/random.ts";
 import { CheckedStream } from "./checked-stream.ts";
@@ -15,7 +15,7 @@ import { streamUrl } from "./sse.ts";
 
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 1500;
-/** Nobody stays away for longer because of a refusal. */
+/** Maximum wait after a refusal. */
 const MAX_REFUSED_MS = 2000;
 
 export type ClientKind = "http" | "curl" | "eventsource" | "sdk";
@@ -36,13 +36,13 @@ export class Client {
   #connection: Connection | undefined;
   #stream: CheckedStream | undefined;
   #wait: NodeJS.Timeout | undefined;
-  /** How long to stay away once the connection is over; undefined where the client itself chooses. */
+  /** The time to stay away after the connection; undefined if the client chooses it. */
   #awayMs: number | undefined;
-  /** It is away because it was ordered to be. */
+  /** It is away on an order. */
   #isAway = false;
   #left: PromiseWithResolvers<void> | undefined;
 
-  /** Connects at once. `base` says where the service listens now; `random` draws the waits. */
+  /** Connects at once. `base` returns the service's current URL; `random` draws the waits. */
   constructor(
     kind: ClientKind,
     base: () => string,
@@ -58,12 +58,12 @@ export class Client {
     this.#connect();
   }
 
-  /** Whether a stream is open, its init seen. */
+  /** Whether a stream is open and its init frame received. */
   get isOpen(): boolean {
     return this.#stream?.isOpen ?? false;
   }
 
-  /** Breaks the connection and stays away for `awayMs`; where that is infinite, until `comeBack`. */
+  /** Breaks the connection and stays away for `awayMs`; if infinite, until `comeBack`. */
   drop(awayMs: number): void {
     if (this.#left) return;
     this.#awayMs = awayMs;
@@ -71,24 +71,24 @@ export class Client {
     else this.#stayAway();
   }
 
-  /** Ends an absence at once; a client that is not away does nothing. */
+  /** Ends an absence at once; has no effect on a client that is not away. */
   comeBack(): void {
     if (this.#awayMs !== undefined)
       this.#awayMs = 0; // the connection is not over yet
     else if (this.#isAway && !this.#left) this.#connect();
   }
 
-  /** Takes nothing from its present connection for so long; the latest of this and `trickle` counts. */
+  /** Stops reading from the current connection for `ms`. A later `stall` or `trickle` replaces it. */
   stall(ms: number): void {
     this.#connection?.stall(ms);
   }
 
-  /** Takes a few bytes at a time for so long; a client that cannot do that stalls in small steps. */
+  /** Reads a few bytes at a time for `ms`; a client that cannot do that stalls in small steps. */
   trickle(ms: number): void {
     this.#connection?.trickle(ms);
   }
 
-  /** Goes for good. Resolves when its connection is closed and its processes are gone. */
+  /** Leaves for good. Resolves when its connection is closed and its processes have ended. */
   leave(): Promise<void> {
     if (!this.#left) {
       this.#left = Promise.withResolvers();
@@ -99,7 +99,7 @@ export class Client {
     return this.#left.promise;
   }
 
-  /** What its next connection resumes from. */
+  /** The id from which its next connection resumes. */
   get #lastEventId(): number | undefined {
     return this.#stream?.lastEventId ?? this.#options.lastEventId;
   }

@@ -1,7 +1,7 @@
-/** What a client knows of its connections, whatever library makes them. */
+/** The interface between a client and its connections, for any library. */
 import type { CheckedStream } from "./checked-stream.ts";
 
-/** One connection of a client, or all of a library that reconnects by itself. */
+/** One connection of a client, or all connections of a library that reconnects by itself. */
 export interface Connection {
   stall(ms: number): void;
   trickle(ms: number): void;
@@ -9,13 +9,13 @@ export interface Connection {
   cut(): void;
 }
 
-/** What a connection is made from. */
+/** The parameters of a connection. */
 export interface ConnectionContext {
   url: URL;
-  /** What the next connection resumes from. */
+  /** The id from which the next connection resumes. */
   lastEventId(): number | undefined;
-  /** To be called for each request, with what it carries. */
+  /** Call it for each request, with the request's `Last-Event-ID`. */
   begin(lastEventId: number | undefined): CheckedStream;
-  /** To be called once, when there is no connection and there will be none. */
+  /** Call it once, after the last connection. */
   over(): void;
 }

@@ -1,24 +1,26 @@
 /**
- * A client's connection on `curl`: one process, which reads HTTP in its own, strict way; its output is the head as it
- * came, then the body without its transfer coding. It stalls by being stopped as a process, and is over when the
- * process is gone.
+ * A client's connection through `curl`: one process, whose HTTP parser is strict. Its output is the response
+ * head as received, then the body without its transfer coding. To stall, the process is stopped; the
+ * connection is over when the process ends.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import type { CheckedStream } from "./checked-stream.ts";
 import type { Connection, ConnectionContext } from "./connection.ts";
 import { frameParser, isStream } from "./sse.ts";
 
-/** A stopped process cannot read a little: it is stopped and let go in turns. */
+/**
+ * A stopped process cannot read a little, so to trickle it is stopped and continued in turns of this length.
+ */
 const TURN_MS = 20;
 const HEAD_END = "\r\n\r\n";
 
 /**
- * Exit codes of a connection that broke or never came about: 7 refused, 18 cut in the midst of the body, 52 nothing
- * came, 55 not sent. 56, not received, is also that of a body whose form is wrong; then the words are others.
+ * curl's exit codes for a broken or failed connection: 7 refused, 18 cut within the body, 52 empty, 55 not
+ * sent. 56, not received, also means a malformed body, but with another text.
  */
 const BROKEN = /^curl: \((7|18|52|55)\)|^curl: \(56\) Recv failure/;
 
-/** Whether there is a `curl` on this machine. */
+/** Whether this machine has `curl`. */
 export function hasCurl(): boolean {
   return spawnSync("curl", ["--version"]).status === 0;
 }
@@ -28,11 +30,11 @@ export class CurlConnection implements Connection {
   readonly #context: ConnectionContext;
   readonly #stream: CheckedStream;
   readonly #parser: ReturnType<typeof frameParser>;
-  /** What has come of the head, then of a body that is not a stream. */
+  /** The received text of the head, and later of a body that is not a stream. */
   #text = "";
   #part: "head" | "stream" | "body" = "head";
   #complaint = "";
-  /** The end of a stall or trickle. */
+  /** Ends a stall or trickle. */
   #recovery: NodeJS.Timeout | undefined;
   #turns: NodeJS.Timeout | undefined;
   #isOver = false;
@@ -44,7 +46,7 @@ export class CurlConnection implements Connection {
     this.#parser = frameParser(this.#stream);
     const resume = lastEventId === undefined ? [] : ["-H", `Last-Event-ID: ${lastEventId}`];
     const request = ["-H", "Accept: text/event-stream", ...resume, context.url.href];
-    // -q: not what the user's own curlrc says
+    // -q: ignores the user's curlrc
     this.#child = spawn("curl", ["-q", "-sS", "-N", "-i", "--noproxy", "*", ...request], {
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -53,7 +55,7 @@ export class CurlConnection implements Connection {
       this.#complaint += bytes;
     });
     this.#child.once("error", () => {
-      if (this.#child.pid === undefined) this.#finish(); // it could not be started: no other event follows
+      if (this.#child.pid === undefined) this.#finish(); // it did not start, so no other event follows
     });
     this.#child.once("close", () => this.#finish());
   }

@@ -1,7 +1,7 @@
 /**
- * A client on the `eventsource` package over the built-in fetch: it comes back by itself, three seconds after a
- * connection broke, as the stream asks; a refusal ends it. It hears what an EventSource hears, which is neither
- * comments nor frames of other names.
+ * A client on the `eventsource` package over the built-in fetch. It reconnects by itself three seconds after
+ * a broken connection, as the stream asks; a refusal ends it. Like every EventSource it sees neither comments
+ * nor frames with other names.
  */
 import { EventSource, type EventSourceFetchInit, type FetchLikeResponse } from "eventsource";
 import { dig } from "../../src/simulator/json.ts";
@@ -29,7 +29,7 @@ export class EventSourceConnection implements Connection {
     this.#source.addEventListener("error", (event: Event) => {
       if (event instanceof MessageEvent) this.#hear(event);
       else if (this.#source.readyState === this.#source.CLOSED) this.#finish();
-      else this.#stream?.closed(); // it comes back by itself
+      else this.#stream?.closed(); // it reconnects by itself
     });
   }
 
@@ -53,7 +53,7 @@ export class EventSourceConnection implements Connection {
     this.#context.over();
   }
 
-  /** A new EventSource knows no id yet: it is given the one that its client has. */
+  /** A new EventSource has no id yet, so the client's id is added. */
   async #fetch(init: EventSourceFetchInit): Promise<FetchLikeResponse> {
     const known = this.#context.lastEventId();
     const sent = { ...(known === undefined ? {} : { "Last-Event-ID": String(known) }), ...init.headers };
@@ -94,7 +94,7 @@ export class EventSourceConnection implements Connection {
     return { getReader: () => slow };
   }
 
-  /** What has no id of its own comes with the last one, which only a message that is the same may bring again. */
+  /** An event without an id has the last one; only an identical message may repeat an id. */
   #hear({ type, data, lastEventId }: MessageEvent): void {
     const isForeign = lastEventId === this.#lastMessage.lastEventId && data !== this.#lastMessage.data;
     const id = isForeign ? undefined : lastEventId;
@@ -103,7 +103,7 @@ export class EventSourceConnection implements Connection {
   }
 }
 
-/** An EventSource does not say how a stream begins. */
+/** An EventSource does not report how a stream begins. */
 function checkOpening(text: string, stream: CheckedStream): void {
   const line = /^(.*?)\r?\n/.exec(text)?.[1];
   if (line === undefined) return;
@@ -111,7 +111,7 @@ function checkOpening(text: string, stream: CheckedStream): void {
   else stream.beforeRetry(line);
 }
 
-/** Gives the failure of a request back, and reports it where the form of the answer is wrong, not only its end missing. */
+/** Returns the failure of a request, and reports it if the answer is malformed and not merely incomplete. */
 function reportFailure(error: unknown, stream: CheckedStream): unknown {
   const words = String(dig(error, "cause", "message"));
   if (dig(error, "cause", "name") === "HTTPParserError" && !words.includes("EOF")) stream.malformed(words);

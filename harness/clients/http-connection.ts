@@ -6,7 +6,7 @@ import { SseConnection } from "./sse.ts";
 
 export class HttpConnection implements Connection {
   readonly #connection: SseConnection;
-  /** The end of a stall or trickle. */
+  /** Ends a stall or trickle. */
   #recovery: NodeJS.Timeout | undefined;
   #reads: NodeJS.Timeout | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * A client's connection on the project's own SDK, over the built-in fetch: it comes back by itself until it is cut or
- * the chat is over. It takes what comes as it comes, so it is never slow.
+ * A client's connection through the project's own SDK, over the built-in fetch. It reconnects by itself until
+ * it is cut or the chat is over. It reads everything at once, so it is never slow.
  */
 import { type Chat, chat } from "../../client/index.ts";
 import { wireJson } from "../../src/wire-json.ts";
@@ -45,7 +45,7 @@ export class SdkConnection implements Connection {
     this.#chat.close();
   }
 
-  /** Written as the service writes it, so that its text can be compared with what others were sent. */
+  /** Serialised as the service does it, so that the text can be compared with that of other clients. */
   #hear(event: string, value: object, id?: string): void {
     this.#stream?.frame({ event, id, data: wireJson(value) });
   }
@@ -59,7 +59,7 @@ export class SdkConnection implements Connection {
       const headers = new Map(response.headers);
       stream.head(response.status, headers);
       if (isStream(response.status, headers)) {
-        stream.retry(RETRY_MS); // the SDK does not say that it came
+        stream.retry(RETRY_MS); // the SDK does not report the reconnection time
         return response;
       }
       stream.body(await response.clone().text());

@@ -1,11 +1,14 @@
 /**
- * A response's body, handed on as slowly as its client wants to take it: what is not handed on is not asked for
- * either, so that the sender's window fills.
+ * Passes on a response's body as slowly as its client wants, and reads no more than that, so that the
+ * sender's window fills.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { ReaderLike } from "eventsource";
 
-/** What a trickling client takes at a time. A prime, so that reads and frames, or characters, seldom end together. */
+/**
+ * The number of bytes that a trickling client reads at a time. A prime, so that reads rarely end with a frame
+ * or a character.
+ */
 export const SLOW_READ_BYTES = 47;
 export const SLOW_READ_MS = 10;
 
@@ -14,13 +17,13 @@ export type Next = { done: false; value: Uint8Array } | { done: true };
 export class SlowReader implements ReaderLike {
   readonly #take: () => Promise<Next>;
   readonly #signal: AbortSignal;
-  /** Taken, and not handed on yet. */
+  /** Bytes that were read and not passed on yet. */
   #rest: Uint8Array = new Uint8Array();
   /** On the clock of `performance.now()`. */
   #stallsUntil = 0;
   #tricklesUntil = 0;
 
-  /** `signal` ends every wait: what is read then fails with an `AbortError`. */
+  /** `signal` ends every wait; reads then fail with an `AbortError`. */
   constructor(take: () => Promise<Next>, signal: AbortSignal) {
     this.#take = take;
     this.#signal = signal;
@@ -46,7 +49,7 @@ export class SlowReader implements ReaderLike {
 
   async cancel(): Promise<void> {}
 
-  /** Waits as long as it is slow; gives how many bytes may be handed on. */
+  /** Waits while it is slow. Returns how many bytes may be passed on. */
   async #turn(): Promise<number> {
     for (;;) {
       const now = performance.now();

@@ -1,13 +1,13 @@
 /**
- * The event stream as libraries read it: `node:http` the response, `eventsource-parser` its frames. A connection
- * carries one request, and its owner decides when bytes are taken from it.
+ * Reads event streams with third-party libraries: `node:http` reads the response, `eventsource-parser` its
+ * frames. A connection has one request, and its owner controls when bytes are read.
  */
 import { type ClientRequest, get, type IncomingMessage } from "node:http";
 import { createParser, type EventSourceParser } from "eventsource-parser";
 
 export interface SseFrame {
   event: string;
-  /** The frame's own `id:` line; undefined where it has none. */
+  /** The frame's own `id:` line; undefined if it has none. */
   id: string | undefined;
   data: string;
 }
@@ -22,7 +22,9 @@ export interface SseListener {
   /** The whole body of an answer that is not a stream. */
   body?(text: string): void;
   malformed?(what: string): void;
-  /** The connection is over. `complete`: the response came to its orderly end; `why` says what failed, if known. */
+  /**
+   * The connection is over. `complete`: the response ended properly; `why`: the cause of a failure, if known.
+   */
   closed(complete: boolean, why?: string): void;
 }
 
@@ -35,12 +37,12 @@ export function frameParser(listener: Omit<SseListener, "head" | "closed">): Eve
   });
 }
 
-/** What a request for a stream says in its URL. */
+/** The stream's parameters in the request's URL. */
 export interface StreamQuery {
   videoId: string;
   backfill?: number | string;
   details?: boolean;
-  /** `lastEventId`, which a header outranks. */
+  /** `lastEventId` in the query; the header takes precedence. */
   inQuery?: number;
 }
 
@@ -53,7 +55,7 @@ export function streamUrl(base: string, { videoId, backfill, details, inQuery }:
   return url.href;
 }
 
-/** Whether an answer is the stream that was asked for. */
+/** Whether an answer is the requested stream. */
 export function isStream(status: number, headers: ReadonlyMap<string, string>): boolean {
   return status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
 }
@@ -62,7 +64,7 @@ export class SseConnection {
   readonly #request: ClientRequest;
   #response: IncomingMessage | undefined;
 
-  /** `localAddress`: any of 127.0.0.0/8, as one address has only some 28,000 ports to call from. */
+  /** `localAddress`: any of 127.0.0.0/8, because one address has only about 28,000 ports for connections. */
   constructor(url: URL, lastEventId: number | undefined, listener: SseListener, localAddress?: string) {
     const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
     const headers = { accept: "text/event-stream", connection: "keep-alive", ...resume };
@@ -76,12 +78,12 @@ export class SseConnection {
     this.#request.on("close", () => this.#response ?? listener.closed(false, why));
   }
 
-  /** Takes nothing more, so that the sender's window fills; what Node reads ahead, 64 KiB, waits in memory. */
+  /** Stops reading, so that the sender's window fills; Node's read-ahead of 64 KiB stays in memory. */
   pause(): void {
     this.#response?.pause();
   }
 
-  /** Takes so many characters at most while it is paused. */
+  /** Reads at most this many characters while paused. */
   readSlowly(characters: number): void {
     if (this.#response) this.#response.read(Math.min(characters, this.#response.readableLength));
   }
