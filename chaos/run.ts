@@ -46,7 +46,8 @@ export async function run(options: RunOptions): Promise<Outcome> {
 async function play(world: World, options: RunOptions): Promise<void> {
   const { verdict } = world;
   await world.start();
-  if (options.without?.includes("hand-over")) await world.service.logged("this Node.js does not hand over");
+  if (options.without?.includes("hand-over"))
+    await world.service.logged("this Node.js does not release its sockets");
   await audience(world, options.viewers);
   await world.sayLongHistory();
   await world.settle();

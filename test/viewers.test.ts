@@ -264,7 +264,7 @@ describe("a viewer", LIMIT, () => {
     const parser = createParser({ onEvent: ({ id }) => id && cursors.push(Number(id)) });
     for (let pauses = 0; pauses < 3; pauses++) {
       await sayMuch();
-      await pass(STALL_MS / 2);
+      await pass((2 * STALL_MS) / 3); // it is looked at from half the time on
       const due = base + chat.ledger.length;
       while (cursors.at(-1) !== due) {
         const { value, done } = await chunks.next();
