@@ -1,7 +1,7 @@
 /**
- * Reads the raw actions of a chat answer or page into messages, in their order. Never throws, and changes nothing of
- * what the upstream sent: what gives no message is counted by its kind, a reader that fails is reported as a bug of
- * ours, and the rest goes on.
+ * Reads the raw actions of a chat answer or page into messages, in their order. Never throws and never
+ * modifies the input. An action without a message is counted by its kind, a reader that throws is reported as
+ * a bug, and the other actions are read as usual.
  */
 
 import { addDefined, asArray, asNumber, asObject, dig, type JsonObject, startOfJson } from "../../json.ts";
@@ -26,9 +26,9 @@ import type { TimeOfDay } from "./timestamp.ts";
 
 const MAX_KIND_LENGTH = 100;
 const MAX_SAMPLE_LENGTH = 1000;
-/** Kinds counted by name in one call; what comes beyond is counted together. */
+/** Maximum number of kinds that one call counts by name; all others are counted together. */
 const MAX_KINDS = 50;
-/** Holds something itself, or only gives ids to what stands beside it. */
+/** Holds another thing itself, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";
 const NOTHING: Surroundings = {};
 const OTHER_KINDS = "(other kinds)";
@@ -36,11 +36,11 @@ const OTHER_KINDS = "(other kinds)";
 export interface ActionContext {
   /** Wall time of the receipt, in milliseconds since 1970. */
   receivedAt: number;
-  /** Shows the time of live messages. */
+  /** Formats the time of live messages. */
   timeOfDay: TimeOfDay;
-  /** As earlier answers left them; none by default. */
+  /** The panels after earlier answers; none by default. */
   panels?: Panels | undefined;
-  /** The entities that came beside the actions, as they came. */
+  /** The raw entity mutations of the same answer. */
   mutations?: readonly unknown[] | undefined;
 }
 
@@ -63,7 +63,7 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
-/** Where an action stands, as what it holds is read. */
+/** The surroundings of an action that its readers need. */
 interface Place {
   moment: ActionTime;
   panels: Panels;
@@ -72,14 +72,14 @@ interface Place {
 
 class Collector {
   readonly items: Item[] = [];
-  /** The ids of the polls among the items: what one showed already is not told again. */
+  /** The ids of the polls among the items: a poll whose content did not change is not repeated. */
   readonly #polls = new Set<string>();
   readonly #counts: Counts;
   /** By kind: the renderer's key of a chat item, else the action's. */
   readonly dropped = new Map<string, DroppedActions>();
-  /** Actions on which a reader failed. */
+  /** Actions for which a reader failed. */
   readonly bugs: ReaderBug[] = [];
-  /** As they are now. */
+  /** The panels after the actions taken until now. */
   panels: Panels;
 
   constructor(panels: Panels, counts: Counts) {
@@ -117,7 +117,7 @@ class Collector {
   }
 }
 
-/** Reads what stands in the holder under its name; what holds nothing is counted as the holder itself. */
+/** Reads the object under the holder's name. A holder without one is counted under its own kind. */
 function readNamed(
   holder: unknown,
   holderKind: string,
@@ -138,7 +138,7 @@ function readNamed(
   try {
     const outcome = toOutcome(reader(body, { ...moment, around, panels, counts, read }));
     const { item } = outcome;
-    // What only holds another kind gives that one's outcome, which is complete.
+    // A reader that delegates to another kind returns that kind's complete outcome.
     if (outcome.kind !== undefined) return outcome as Outcome & { kind: string };
     if (typeof item !== "string") addOrigin(item.message, kind, moment);
     return { ...outcome, kind };
@@ -153,7 +153,7 @@ function toOutcome(result: ReturnType<Reader>): Outcome {
   return "item" in result ? result : { item: { message: result } };
 }
 
-/** The message has just been made, with details of its own. */
+/** Adds to the details of a message that was just created. */
 function addOrigin({ details }: Message, upstreamKind: string, { offsetMs }: ActionTime): void {
   if (offsetMs !== undefined) details.offsetMs = offsetMs;
   details.upstreamKind = upstreamKind;
@@ -164,9 +164,9 @@ function within(outside: Surroundings, ids: Surroundings): Surroundings {
 }
 
 /**
- * The one thing that the wire's objects hold under its name. Beside it can stand `clickTrackingParams` and the like, an
- * element with its ids, a mere picture, in any order; so what can be read comes first, then a known name, then one that
- * looks like a name, then any object.
+ * The one object that matters in a holder, with its name. Siblings can be `clickTrackingParams` and the like,
+ * an element with its ids, or a mere picture, in any order. So readable names come first, then known names,
+ * then any that looks like a renderer or an action, then any object.
  */
 function namedIn(holder: unknown): { kind: string; body: JsonObject | undefined } | undefined {
   const object = asObject(holder);

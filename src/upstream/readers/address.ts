@@ -1,17 +1,17 @@
 /**
- * Web addresses as the upstream writes them: relative to a scheme or to its own host, wrapped into its
- * redirect, or taken apart into an endpoint. What comes out is absolute http(s), or undefined.
+ * URLs as the upstream writes them: relative to a scheme or to its own host, wrapped into its redirect, or
+ * split into the fields of an endpoint. The results are absolute http(s) URLs, or undefined.
  */
 
 import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
 import { BOUNDS } from "../bounds.ts";
 
-/** An address of the usual form, which needs no parser to be found good: almost all are. */
+/** The usual format, which almost all URLs have: a match needs no parser. */
 const PLAIN_ADDRESS = /^https:\/\/(?:(?!xn--)[a-z\d-]+\.)+[a-z]{2,}\/[\w\-./=?&%+,:;@~]*$/;
 
 const UPSTREAM_SITE = "https://www.youtube.com";
 
-/** Made absolute, otherwise as it stands; undefined if it is not an address, too long, or of another scheme. */
+/** The URL made absolute, otherwise unchanged; undefined if it is invalid, too long, or of another scheme. */
 export function webAddress(value: unknown): string | undefined {
   const text = asString(value);
   if (text === undefined || text.length > BOUNDS.addressLength) return undefined;
@@ -24,7 +24,7 @@ export function webAddress(value: unknown): string | undefined {
   return /^https?:\/\/[^\s"<>\\]+$/i.test(absolute) && URL.canParse(absolute) ? absolute : undefined;
 }
 
-/** Where a run's `navigationEndpoint` leads, freed from the upstream's redirect. */
+/** The target of a run's `navigationEndpoint`, without the upstream's redirect. */
 export function linkAddress(endpoint: unknown): string | undefined {
   const address =
     webAddress(dig(endpoint, "urlEndpoint", "url")) ??
@@ -35,14 +35,14 @@ export function linkAddress(endpoint: unknown): string | undefined {
   return address === undefined ? undefined : redirectTarget(address);
 }
 
-/** The address of the largest of an image's forms: `thumbnails` of a renderer, `sources` of a view model. */
+/** The URL of an image's largest size: `thumbnails` of a renderer, `sources` of a view model. */
 export function imageAddress(image: unknown): string | undefined {
   const forms = asArray(asObject(image)?.thumbnails) ?? asArray(asObject(image)?.sources) ?? [];
   let largest: unknown;
   let width = 0;
   for (const form of forms) {
     const formWidth = widthOf(form);
-    if (formWidth < width) continue; // of two as large the last one counts
+    if (formWidth < width) continue; // of two with equal width, the last one counts
     largest = form;
     width = formWidth;
   }

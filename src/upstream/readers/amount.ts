@@ -1,6 +1,6 @@
 /**
- * Amounts of money as texts, read without guessing: what a text does not say is null. The upstream writes in
- * the language asked for (`¥1,000`, `CZK 20.00`), but other languages' forms (`1.234,56 €`) come through too.
+ * Reads amounts of money from texts, without guessing: anything ambiguous is null. The upstream writes in the
+ * requested language (`¥1,000`, `CZK 20.00`), but formats of other languages (`1.234,56 €`) occur too.
  */
 import type { Details } from "../../protocol/kinds.ts";
 
@@ -8,7 +8,10 @@ type Amount = NonNullable<Details["amount"]>;
 
 const MAX_LENGTH = 100;
 
-/** A bare `$` and `¥` are taken as the upstream's default language means them. `kr`, `Rs` and the like name several. */
+/**
+ * A bare `$` or `¥` has the meaning of the upstream's default language. `kr`, `Rs` and the like are
+ * ambiguous.
+ */
 const CURRENCIES: ReadonlyMap<string, string> = new Map([
   ["$", "USD"],
   ["US$", "USD"],
@@ -43,12 +46,13 @@ const CURRENCIES: ReadonlyMap<string, string> = new Map([
   ["Ft", "HUF"],
 ]);
 const LETTER_CODES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"));
-/** Only here can three digits behind a mark be a fraction. */
+/** The only currencies in which three digits after the separator can be a fraction. */
 const THREE_DECIMALS: ReadonlySet<string> = new Set(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]);
 
-/** Value and ISO 4217 code of an amount such as `$5.00`, `NT$150.00`, `₹1,00,000.00`, `1.234,56 €`. */
+/** The value and ISO 4217 code of an amount such as `$5.00`, `NT$150.00`, `₹1,00,000.00`, `1.234,56 €`. */
 export function readAmount(text: string): Amount {
-  // Compatibility forms: the full-width yen is a yen, every no-break space a space; direction marks show nothing.
+  // NFKC turns the full-width yen into a yen, and every no-break space into a space. Direction marks are
+  // invisible.
   const plain = text
     .slice(0, MAX_LENGTH + 1)
     .normalize("NFKC")
@@ -68,7 +72,7 @@ function currencyOf(sign: string): string | null {
 const PLAIN = /^\d{1,15}$/;
 /** Groups of three digits, or of two with a last one of three as in India. */
 const GROUPED = /^[1-9]\d{0,2}([.,'’ ])\d{3}(?:\1\d{3}){0,4}$|^[1-9]\d?(?:,\d{2}){1,5},\d{3}$/;
-/** The same text is a thousand in one language and one with three decimals in another. */
+/** The same text means a thousand in one language, and one with three decimals in another. */
 const TWO_READINGS = /^[1-9]\d{0,2}[.,]\d{3}$/;
 
 function numberOf(digits: string, currency: string | null): number | null {

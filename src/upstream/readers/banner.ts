@@ -1,6 +1,6 @@
 /**
- * Banners above a chat: a pinned message, a raid, a summary, a call for questions. A banner has an id of its own, by
- * which it is removed, and no time.
+ * Banners above a chat: a pinned message, a raid, a summary, a call for questions. A banner is removed by its
+ * own id, and has no time.
  */
 
 import { asObject, asString, dig, omitUndefined } from "../../json.ts";
@@ -11,7 +11,7 @@ import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
 
-/** The types that only banners hold; any other is an item of the chat that was pinned. */
+/** The types that only banners hold. Any other type is a pinned item of the chat. */
 const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);
 
 export const banner: Reader = (action, context) => {
@@ -30,13 +30,13 @@ function inBanner<M extends Message>(message: M, shown: Details["banner"] & {}):
   return { ...message, details: { ...message.details, banner: shown } };
 }
 
-/** Old banners say no type; they all held a pinned message. */
+/** Old banners have no type; they all held a pinned message. */
 function kindOf(bannerType: unknown): string {
   const [, name] = /^LIVE_CHAT_BANNER_TYPE_(\w{1,100})$/.exec(asString(bannerType) ?? "") ?? [];
   return name?.toLowerCase() ?? "pinned_message";
 }
 
-/** The pinned message's words and author, at the time of the pinning. */
+/** The text and author of the pinned message, at the time of the pinning. */
 function pinned(actionId: string, message: Message, shown: Details["banner"], context: Context): Message {
   const { publishedAt: _, ...details }: Details = message.details;
   const target = message.id === actionId ? undefined : { messageId: message.id };
@@ -53,7 +53,10 @@ export const bannerRemoved: Reader = (action, context) =>
     parts: [],
   });
 
-/** A button that leads to a video sends this channel's viewers there; without one, viewers have come from elsewhere. */
+/**
+ * A button that leads to a video sends this channel's viewers there. Without one, viewers have arrived from
+ * elsewhere.
+ */
 export const raid: Reader = (redirect, context) => {
   const command = dig(redirect, "inlineActionButton", "buttonRenderer", "command");
   const watch = asObject(dig(command, "watchEndpoint"));
@@ -79,7 +82,7 @@ export const summary: Reader = (renderer, context) =>
     parts: partsOf(dig(renderer, "chatSummary")),
   });
 
-/** The channel calls for questions; it is the author. */
+/** A call for questions by the channel, which is the author. */
 export const questions: Reader = (renderer, context) =>
   event(`banner:${usableId(context.around.id)}`, context, {
     type: "banner",

@@ -1,4 +1,4 @@
-/** Changes to earlier messages: one is deleted, all of an author's are, one is replaced. */
+/** Changes to earlier messages: one deleted, all of an author deleted, one replaced. */
 
 import { dig } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -25,8 +25,8 @@ export const authorDeleted: Reader = (action, context) => {
 };
 
 /**
- * Reads the replacement as an item of its own, together with the event for a room that holds the original. A
- * placeholder stands for something that is not shown yet, and gives no message.
+ * Reads the replacement as an item, together with the event for a room that has the original. A placeholder
+ * replaces a message that is not visible yet, and gives no message.
  */
 export const replaced: Reader = (action, context) => {
   const targetId = usableId(dig(action, "targetItemId"));
@@ -43,7 +43,7 @@ export const replaced: Reader = (action, context) => {
   return { ...outcome, item: { ...item, replaces: { id: targetId, as } } };
 };
 
-/** The id of the event that a message now has this content; the same content gives the same id. */
+/** The id of the event that replaces a message's content. The same content gives the same id. */
 export function replacedId(targetId: string, content: Omit<Message, "details">): string {
   const { author, amount, color, parts } = content;
   return `replaced:${targetId}:${shortHash(author, amount, color, parts)}`;

@@ -1,6 +1,6 @@
 /**
- * What all items of the chat's list have in common: an id, a time, an author with photo and badges. All of it
- * but the id may be missing. The plainest item, what viewers write, is read here too.
+ * The common part of all items in the chat's list: an id, a time, an author with photo and badges. All of
+ * them except the id are optional. Also reads the plainest item, a viewer's text message.
  */
 
 import { asArray, asNumber, asString, dig, type JsonObject } from "../../json.ts";
@@ -13,7 +13,9 @@ import type { Context, Reader } from "./reader.ts";
 import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
 
-/** The message of a chat item. Throws where neither the item nor what holds it has a usable id. */
+/**
+ * Creates the message of a chat item. Throws `BrokenItem` if neither the item nor its holder has a usable id.
+ */
 export function chatItem(item: JsonObject, context: Context, content: Content): Message {
   const { around } = context;
   const usec = microseconds(item.timestampUsec);
@@ -28,7 +30,7 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
   if (badges) details.badges = badges;
   if (rank !== undefined) details.rank = rank;
   if (usec !== undefined) details.publishedAt = isoTime(usec);
-  // Only replays carry the time's text; there it counts from the stream's beginning.
+  // Only replays carry the time as text. There it counts from the stream's beginning.
   const shownTime = wordsOf(item.timestampText, 50);
   return event(usableId(item.id ?? around.id), context, content, {
     author: wordsOf(item.authorName).trim(),
@@ -41,7 +43,7 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
 export const chat: Reader = (item, context) =>
   chatItem(item, context, { type: "chat", parts: partsOf(item.message) });
 
-/** The button of the leaderboard, before the words or in a paid message's header: `#1`. */
+/** The rank on the leaderboard's button (`#1`), before the text or in a paid message's header. */
 function rankOf(item: JsonObject): number | undefined {
   const [before, beside] = [asArray(item.beforeContentButtons), item.leaderboardBadge];
   if (!before && beside === undefined) return undefined;
@@ -56,7 +58,7 @@ const BADGE_KINDS: ReadonlyMap<unknown, Badge["kind"]> = new Map([
   ["VERIFIED", "verified"],
 ]);
 
-/** A member's badge has a picture of the channel's own; the others have one of three icons. */
+/** A member's badge has the channel's own picture. The others have one of three icons. */
 function badgesOf(item: JsonObject): Badge[] | undefined {
   const shown = asArray(item.authorBadges);
   if (!shown) return undefined;

@@ -1,13 +1,13 @@
 /**
- * What the upstream counts beside its messages: entities by their key, in each answer beside the actions, or as an
- * action. Of them all, the likes and the replies of paid messages are of use.
+ * The counts that the upstream sends separately from its messages: entities by their key, next to the actions
+ * of an answer or in an action. Only the likes and replies of paid messages are used.
  */
 import { asArray, asNumber, asString, dig } from "../../json.ts";
 
-/** By entity key, as the upstream writes it. */
+/** By the upstream's entity key. */
 export type Counts = ReadonlyMap<unknown, number>;
 
-/** The last count of each entity, from those that came beside the actions and from the actions themselves. */
+/** The last count of each entity, from the mutations next to the actions and from those in actions. */
 export function readCounts(mutations: readonly unknown[], actions: readonly unknown[]): Counts {
   const counts = new Map<unknown, number>();
   for (const mutation of mutations) addCount(counts, mutation);

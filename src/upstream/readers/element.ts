@@ -1,7 +1,7 @@
 /**
- * The schema of phones: an element that holds a model in place of a renderer, its ids outside of the model, its
- * texts with attributes in place of runs, and no time. Each model is brought into the shape of the renderer that
- * says the same, and read as that.
+ * The schema of the phone apps: an element that holds a model instead of a renderer, has its ids outside of
+ * the model, texts with attributes instead of runs, and no time. Each model is converted to its corresponding
+ * renderer and read as that.
  */
 import { asString, dig } from "../../json.ts";
 import { chat } from "./chat-item.ts";
@@ -12,7 +12,7 @@ import type { Reader, Surroundings } from "./reader.ts";
 export const element: Reader = (renderer, { read }) =>
   read(dig(renderer, "newElement", "type", "componentType", "model"), idsInElement(renderer));
 
-/** The ids that an element gives what it holds, or what stands beside it. */
+/** The ids that an element provides for its content, or for its sibling. */
 export function idsInElement(renderer: unknown): Surroundings {
   return {
     id: dig(renderer, "compatibilityOptions", "liveChatId"),
@@ -20,7 +20,7 @@ export function idsInElement(renderer: unknown): Surroundings {
   };
 }
 
-/** Of a message in the list, and of a pinned one. */
+/** A message in the list, or a pinned one. */
 export const chatModel: Reader = (model, context) => {
   const data = dig(model, "messageData");
   const texts = dig(data, "attributedTextData");
@@ -66,7 +66,7 @@ export const superstickerModel: Reader = (model, context) => {
 export const noticeModel: Reader = (model, context) =>
   notice({ message: dig(model, "data", "messageText") }, context);
 
-/** Some of the models' texts are bare strings. */
+/** Some texts of the models are bare strings. */
 function text(value: unknown): unknown {
   return asString(value) === undefined ? value : { simpleText: value };
 }

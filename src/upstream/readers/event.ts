@@ -1,6 +1,6 @@
 /**
- * The message of an event: the fields that every kind has, filled from what a reader found. Ids that are not the
- * upstream's own are put together here and stay the same however often an event is read.
+ * Creates the message of an event: the fields of every kind, filled from the reader's content. Ids that are
+ * not the upstream's own are composed here, and are the same each time an event is read.
  */
 import { createHash } from "node:crypto";
 import { addDefined, asString } from "../../json.ts";
@@ -11,32 +11,32 @@ import { type ActionTime, BrokenItem } from "./reader.ts";
 import { plainText } from "./text.ts";
 import { offsetText } from "./timestamp.ts";
 
-/** Details as a reader finds them: an optional one may be undefined. */
+/** Details as readers return them: an optional one may be undefined. */
 type Found<D> = { [K in keyof D]: object extends Pick<D, K> ? D[K] | undefined : D[K] };
 
 interface Texts {
   parts: Part[];
-  /** Absent: the origin's, else "". */
+  /** Absent: the origin's author, else "". */
   author?: string;
   amount?: string;
   color?: string;
 }
 
-/** What an event of one kind says. */
+/** The content of an event of one kind. */
 export type Content = {
   [T in MessageType]: Texts & { type: T } & (object extends DetailsOf<T>
       ? { details?: Found<DetailsOf<T>> }
       : { details: Found<DetailsOf<T>> });
 }[MessageType];
 
-/** Who said it and when. */
+/** Author and time of an event. */
 export interface Origin {
   author?: string;
-  /** As the upstream writes the time; "" or absent: by `usec`. */
+  /** The upstream's text of the time. If "" or absent, it is derived from `usec`. */
   shownTime?: string;
   /** Microseconds since 1970; absent: the time of receipt. */
   usec?: number | undefined;
-  /** Made for this event, which takes it over. */
+  /** Created for this event only, and modified by it. */
   details?: Details;
 }
 
@@ -59,7 +59,10 @@ function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay
   return timeOfDay(usec === undefined ? receivedAt : usec / 1000);
 }
 
-/** The upstream's id. Throws `BrokenItem` where there is none: what has no id cannot be distinguished from others. */
+/**
+ * The upstream's id. Throws `BrokenItem` if there is none: without an id, an item cannot be distinguished
+ * from others.
+ */
 export function usableId(value: unknown): string {
   const id = asString(value) ?? "";
   if (id === "" || id.length > BOUNDS.idLength || /[\p{Cc}\p{Cs}]/u.test(id))
@@ -67,7 +70,7 @@ export function usableId(value: unknown): string {
   return id;
 }
 
-/** Twelve characters that differ where the contents do. */
+/** Twelve characters of a hash of the contents. */
 export function shortHash(...contents: unknown[]): string {
   return createHash("sha256").update(JSON.stringify(contents)).digest("base64url").slice(0, 12);
 }

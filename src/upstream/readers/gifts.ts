@@ -1,6 +1,7 @@
 /**
- * The two forms of one gift in jewels, an item of the list and a widget, as one message of a room: that of whichever
- * came first. Neither form carries a time or the other's id, so what a room has read of late is remembered.
+ * Joins the two forms of one gift in jewels, an item of the list and a widget, into one message of a room:
+ * the form that came first. Neither form has a time or the other's id, so the recent gifts of a room are
+ * remembered.
  */
 import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -12,7 +13,7 @@ interface OpenGift extends Gift {
   author: string;
   /** When it was read, in milliseconds since 1970. */
   readAt: number;
-  /** It was said no earlier and no later than that, by the upstream's times around it, in milliseconds. */
+  /** Bounds of the time at which it was sent, in milliseconds, from the upstream's times around it. */
   after?: number | undefined;
   before?: number | undefined;
 }
@@ -20,26 +21,26 @@ interface OpenGift extends Gift {
 export interface GiftMemory {
   /** The oldest first. */
   open: readonly OpenGift[];
-  /** By the id of a gift's second form, that of its message; the oldest first. */
+  /** Maps the id of a gift's second form to the id of its message; the oldest first. */
   firstForms: ReadonlyMap<string, string>;
 }
 
 export const NO_GIFTS: GiftMemory = { open: [], firstForms: new Map() };
 
-/** How far apart the two forms of a gift can be. */
+/** Maximum time between the two forms of a gift. */
 const PAIR_MS = 10_000;
-/** Beyond these the oldest are forgotten. A page shows about two hundred items, which are then read again. */
+/** Beyond this number the oldest are forgotten. A re-read page shows about two hundred items. */
 const MAX_REMEMBERED = 200;
 
-/** The ids of the gifts among the items, and those under which they may come to stand. */
+/** The ids of the gifts among the items, and of the gifts with which they may be joined. */
 export function giftIds(items: readonly Item[], { open, firstForms }: GiftMemory): string[] {
   const ids = items.flatMap(({ message: { id }, gift }) => (gift ? [id, firstForms.get(id) ?? id] : []));
   return ids.length > 0 ? [...ids, ...open.map(({ id }) => id)] : [];
 }
 
 /**
- * The items with each second form under the id of the first, which takes over details that it lacks. A form that the room holds already, or that was joined
- * before, stays what it was. `now`: milliseconds since 1970.
+ * Moves each second form to the id of the first, which adopts the details that it lacks. A form that the room
+ * already holds, or that was joined before, does not change. `now`: milliseconds since 1970.
  */
 export function joinGifts(
   items: readonly Item[],
@@ -73,7 +74,7 @@ export function joinGifts(
       };
     }),
     memory: {
-      // Only now: what was said while nobody read is joined with what was read last before.
+      // Only after joining: gifts sent while nobody read are joined with the last ones read before.
       open: open.filter(({ readAt }) => Math.abs(now - readAt) <= PAIR_MS),
       firstForms: new Map([...firstForms].slice(-MAX_REMEMBERED)),
     },
@@ -91,19 +92,19 @@ function isSameGift(one: OpenGift, other: OpenGift): boolean {
   );
 }
 
-/** The minimum by which the other was said later than the one. */
+/** Minimum time from the one to the other, in milliseconds. */
 function minimumDistanceMs(one: OpenGift, other: OpenGift): number {
   return (other.after ?? Number.NEGATIVE_INFINITY) - (one.before ?? Number.POSITIVE_INFINITY);
 }
 
-/** For each item, by the times of those around it. */
+/** The time bounds of each item, from the times of the items around it. */
 function spansOf(items: readonly Item[]): Pick<OpenGift, "after" | "before">[] {
   const times = items.map(saidAt);
   const before = carryOn(times.toReversed()).reverse();
   return carryOn(times).map((after, i) => ({ after, before: before[i] }));
 }
 
-/** Each time, or the one before it where there is none. */
+/** Replaces a missing time by the one before it. */
 function carryOn(times: readonly (number | undefined)[]): (number | undefined)[] {
   let last: number | undefined;
   return times.map((time) => {
@@ -112,14 +113,14 @@ function carryOn(times: readonly (number | undefined)[]): (number | undefined)[]
   });
 }
 
-/** In a replay by the video's time, which every item has; else by the upstream's clock, by which gifts have none. */
+/** In a replay the video's time, which every item has; else the upstream's clock, which gifts lack. */
 function saidAt({ message: { details }, isInTicker }: Item): number | undefined {
   if (details.offsetMs !== undefined) return details.offsetMs;
-  // What a ticker shows was said long before what stands around it.
+  // Items in a ticker were sent long before the items around them.
   return isInTicker || details.publishedAt === undefined ? undefined : Date.parse(details.publishedAt);
 }
 
-/** What is about a second form is about the message of the first. */
+/** Redirects events that target the second form to the first. */
 function underFirstForm(message: Message, firstForms: ReadonlyMap<string, string>): Message {
   if (message.type === "deleted") {
     const messageId = firstForms.get(message.details.target.messageId);
@@ -133,19 +134,19 @@ function underFirstForm(message: Message, firstForms: ReadonlyMap<string, string
   return { ...message, details: { ...message.details, target: { messageId } } };
 }
 
-/** The list shows the price, the widget who gave it. */
+/** The list shows the price, the widget shows the giver. */
 function withDetailsOf(first: Message, second: Message | undefined): Message {
   if (first.type !== "jewels" || second?.type !== "jewels") return first;
   const jewels = { ...second.details.jewels, ...first.details.jewels };
   return { ...first, details: { ...second.details, ...first.details, jewels } };
 }
 
-/** As it is stored. */
+/** For the store, as JSON. */
 export function encodeGifts({ open, firstForms }: GiftMemory): object {
   return { open, firstForms: [...firstForms] };
 }
 
-/** Reads what `encodeGifts` gave, from JSON; undefined where anything in it is something else. */
+/** Reads the JSON of `encodeGifts`; undefined if any of it is invalid. */
 export function toGifts(stored: unknown): GiftMemory | undefined {
   const open = asArray(dig(stored, "open"));
   const pairs = asArray(dig(stored, "firstForms"))?.map((pair) => [dig(pair, 0), dig(pair, 1)]);

@@ -1,10 +1,10 @@
-/** Actions and renderers that only hold another, which is what they are read as. */
+/** Actions and renderers that only hold another one, and are read as that one. */
 import { dig } from "../../json.ts";
 import type { Reader } from "./reader.ts";
 
 export const item: Reader = (action, { read }) => read(dig(action, "item"));
 
-/** A ticker shows an item of the chat, whose copy here may lack its id. */
+/** A ticker shows an item of the chat. Its copy of the item may lack the id. */
 export const ticker: Reader = (renderer, { read }) => {
   const outcome = read(dig(renderer, "showItemEndpoint", "showLiveChatItemEndpoint", "renderer"), {
     id: dig(renderer, "id"),
@@ -14,7 +14,7 @@ export const ticker: Reader = (renderer, { read }) => {
   return typeof item === "string" ? outcome : { ...outcome, item: { ...item, isInTicker: true } };
 };
 
-/** What moves over the chat; without a widget of its own it is another's picture. */
+/** An animation over the chat. Without content of its own it is a picture of another gift. */
 export const widget: Reader = (action, { read }) => {
   const content = dig(action, "widgetRenderer", "interactivityWidgetRenderer", "content");
   return read(content === undefined ? action : content);

@@ -1,6 +1,6 @@
 /**
- * Gifts paid in jewels. The upstream shows one as an item of the list, as a widget above it, or as both, under ids of
- * their own and without a time; by what is kept beside the message, a room takes the two for one.
+ * Gifts paid in jewels. The upstream shows one as an item of the list, as a widget above it, or as both, with
+ * different ids and without a time. The `gift` of the item lets a room join the two (see `joinGifts`).
  */
 import { asNumber, dig, type JsonObject, omitUndefined } from "../../json.ts";
 import { imageAddress } from "./address.ts";
@@ -23,7 +23,7 @@ export const giftInWidget: Reader = (widget, context) => {
   return giftItem(item, context, "widget");
 };
 
-/** The same widget with a higher count is one more gift, and never in the list too. */
+/** The same widget with a higher count is one more gift, which never appears in the list. */
 function giftItem(item: JsonObject, context: Context, shownIn: Gift["shownIn"]): Outcome {
   const parts = partsOf(dig(item, "text"));
   const label = shorten(dig(item, "giftImageA11yLabel"));
@@ -47,7 +47,10 @@ function giftItem(item: JsonObject, context: Context, shownIn: Gift["shownIn"]):
   return { item: isRaised ? { message } : { message, gift: { names: names.map(plainName), shownIn } } };
 }
 
-/** The upstream's sentence: `sent Gold coin for 10 Jewels`, `sent Hiding`, `かき氷 を送信しました`; but not `Sent a gift`. */
+/**
+ * Reads the upstream's sentence: `sent Gold coin for 10 Jewels`, `sent Hiding`, `かき氷 を送信しました`; but not `Sent
+ * a gift`.
+ */
 function giftIn(text: string): { name?: string | undefined; count?: number | undefined } {
   const [, english, price] = /^sent (?!a gift$)(.+?)(?: for (\d[\d,.]*) Jewels?)?$/i.exec(text.trim()) ?? [];
   const [, japanese] = /^(.+?)\s*を送信しました$/.exec(text.trim()) ?? [];
@@ -67,7 +70,7 @@ function nameInLabel(label: string): string | undefined {
   return name;
 }
 
-/** A name as it is compared. */
+/** A name for comparison. */
 function plainName(name: string): string {
   return name.normalize("NFKC").toLowerCase();
 }

@@ -1,6 +1,6 @@
 /**
- * Members of the channel: who joins, changes level, reaches a number of months, gives memberships or receives one.
- * The text is the upstream's, but the member's own at a milestone.
+ * Members of the channel: joining, a new level, a milestone, a gift of memberships, a membership received.
+ * The text is the upstream's, except at a milestone, where it is the member's own.
  */
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
@@ -13,7 +13,7 @@ export const membership: Reader = (item, context) =>
 
 const joining: Reader = (item, context) => {
   const said = dig(item, "headerSubtext");
-  // "Welcome to ", the level, "!": what varies stands between what does not.
+  // Three runs: "Welcome to ", the level, "!".
   const runs = asArray(dig(said, "runs")) ?? [];
   const level = runs.length === 3 ? wordsOf({ runs: [runs[1]] }) : "";
   return chatItem(item, context, {
@@ -33,14 +33,14 @@ const milestone: Reader = (item, context) =>
     },
   });
 
-/** How the upstream announced a new member before there were levels. */
+/** The upstream's announcement of a new member before there were levels. */
 export const newSponsor: Reader = (item, context) =>
   chatItem(item, context, {
     type: "membership",
     parts: sentence(dig(item, "eventText"), dig(item, "detailText")),
   });
 
-/** The giver's name stands in the header, the time and the giver's channel outside of it. */
+/** The giver's name is in the header, the time and the giver's channel are outside of it. */
 export const gift: Reader = (item, context) => {
   const header = dig(item, "header", "liveChatSponsorshipsHeaderRenderer");
   const giver: JsonObject = {
@@ -57,7 +57,7 @@ export const gift: Reader = (item, context) => {
   });
 };
 
-/** The first run that is a number and nothing else: the channel's name may hold one too. */
+/** The first run that consists of a number: the channel's name may also contain one. */
 function countIn(text: unknown): number | undefined {
   const runs = asArray(dig(text, "runs")) ?? [];
   const numbers = runs.map((run) => asString(dig(run, "text"))?.trim() ?? "");

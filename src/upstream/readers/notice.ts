@@ -1,6 +1,6 @@
 /**
- * What the upstream itself writes in a chat, without an author: rules, results of polls, changes of mode. And products
- * of the channel's shop, shown in a banner or bought by a viewer.
+ * The upstream's own messages in a chat, without an author: rules, results of polls, changes of mode. Also
+ * products of the channel's shop, in a banner or bought by a viewer.
  */
 import { asString, dig } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
@@ -8,7 +8,10 @@ import { event, shortHash, usableId } from "./event.ts";
 import type { Reader } from "./reader.ts";
 import { partsOf, plainText, sentence } from "./text.ts";
 
-/** A poll's result has an icon of its own. A notice's upstream id is another at each load of the page, its text is not. */
+/**
+ * The icon identifies a poll's result. A notice's id changes with each load of the page, but its text does
+ * not.
+ */
 export const notice: Reader = (item, context) => {
   const parts = partsOf(dig(item, "message"));
   if (dig(item, "icon", "iconType") === "POLL")
@@ -20,7 +23,7 @@ export const notice: Reader = (item, context) => {
 export const mode: Reader = (item, context) =>
   chatItem(item, context, { type: "mode", parts: sentence(dig(item, "text"), dig(item, "subtext")) });
 
-/** It has no id but that of its banner; without one it is known by what it shows. */
+/** The only id is that of its banner. Without one, the content identifies it. */
 export const product: Reader = (item, context) => {
   const title = dig(item, "title");
   const parts = partsOf(asString(title) === undefined ? title : { simpleText: title });

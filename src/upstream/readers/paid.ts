@@ -1,6 +1,6 @@
 /**
- * What viewers pay for in money: messages, stickers, donations to charity. An amount stays the upstream's own
- * text; what it means, the colours and the tier that follows from these are details.
+ * Paid items: messages, stickers, donations to charity. `amount` is the upstream's own text; its meaning, the
+ * colours and the tier that follows from them are details.
  */
 
 import { asArray, asString, dig, type JsonObject } from "../../json.ts";
@@ -13,7 +13,7 @@ import type { Counts } from "./counts.ts";
 import type { Reader } from "./reader.ts";
 import { labelOf, partsOf, sentence, wordsOf } from "./text.ts";
 
-/** Under which keys a renderer has which colour. */
+/** The renderer's keys of the colours. */
 type ColorKeys = readonly (readonly [keyof Colors, string])[];
 
 const MESSAGE_COLORS: ColorKeys = [
@@ -64,7 +64,7 @@ function paymentOf(item: JsonObject, keys: ColorKeys, counts: Counts) {
     color: colors.body ?? colors.header ?? "",
     details: {
       amount: amount === "" ? undefined : readAmount(amount),
-      // A header can have a colour of its own; the body then still has the tier's.
+      // A header can have a custom colour; the body then still has the tier's colour.
       tier: tierOf(colors.header) ?? tierOf(colors.body),
       likes: counts.get(keyIn(item, "pdgLikeViewModel", "likeCountEntityKey")),
       replies: counts.get(keyIn(item, "pdgReplyButtonViewModel", "replyCountEntityKey")),
@@ -73,7 +73,7 @@ function paymentOf(item: JsonObject, keys: ColorKeys, counts: Counts) {
   };
 }
 
-/** The entity's key of a button, wherever the item has the button. */
+/** The entity key of a button, in whichever part of the item the button is. */
 function keyIn(item: JsonObject, model: string, key: string): unknown {
   const own = dig(item, model, key);
   if (own !== undefined) return own;
@@ -95,7 +95,7 @@ export const donation: Reader = (item, context) => {
   });
 };
 
-/** The run that is an amount and nothing else. */
+/** The run that consists of an amount. */
 function amountIn(text: unknown): string {
   for (const run of asArray(dig(text, "runs")) ?? []) {
     const words = asString(dig(run, "text"))?.trim() ?? "";

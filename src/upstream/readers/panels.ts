@@ -1,7 +1,7 @@
 /**
- * The panels of a chat's latest polls. The action that closes one names its panel alone, so what a panel showed last is
- * remembered from answer to answer, after its closing too: it may be read again. Immutable: what a panel shows makes a
- * new list.
+ * The panels of a chat's latest polls. The action that closes a panel names only the panel, so its latest
+ * content is kept across answers, and also after it has closed, because the action may be read again.
+ * Immutable: an update returns a new list.
  */
 
 import { asArray, asObject, asString } from "../../json.ts";
@@ -13,22 +13,22 @@ export interface Panel {
   panelId: string;
   pollId: string;
   question: readonly Part[];
-  /** As it was shown last. */
+  /** The latest content of the poll. */
   poll: Readonly<NonNullable<Details["poll"]>>;
 }
 
-/** The one that showed something last stands last. */
+/** The most recently updated panel is last. */
 export type Panels = readonly Panel[];
 
 export const NO_PANELS: Panels = [];
 
-/** The panels once this one shows what it shows now. */
+/** Adds the panel, or replaces the one with its id. */
 export function withPanel(panels: Panels, panel: Panel): Panels {
   const others = panels.filter(({ panelId }) => panelId !== panel.panelId);
   return [...others, panel].slice(-BOUNDS.panels);
 }
 
-/** Panels from JSON that was made from panels; anything else in it is left out. */
+/** Reads panels from JSON; skips anything else in it. */
 export function toPanels(stored: unknown): Panels {
   return (asArray(stored) ?? []).filter(isPanel).slice(-BOUNDS.panels);
 }

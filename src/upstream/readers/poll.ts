@@ -1,6 +1,6 @@
 /**
- * Polls: opened in a panel or a banner, updated as votes come in, closed. The id holds a hash of what is shown, so
- * a poll that shows what it showed before is the same message again, and a room that holds it takes it as such.
+ * Polls: opened in a panel or a banner, updated as votes come in, closed. The id contains a hash of the
+ * content, so a poll with unchanged content is the same message, and a room stores it once.
  */
 
 import { asArray, asNumber, asObject, dig, omitUndefined } from "../../json.ts";
@@ -31,14 +31,14 @@ export const pollUpdated: Reader = (action, context) => {
   return showPoll({ ...panel, panelId: known?.panelId ?? panel.panelId }, context);
 };
 
-/** A message only where the poll was shown: the action itself says nothing about it. */
+/** A message only if the poll was shown: the action itself carries no content. */
 export const pollClosed: Reader = (action, context) => {
   const panelId = usableId(dig(action, "targetPanelId"));
   const known = context.panels.find((panel) => panel.panelId === panelId);
   return known ? messageOf({ ...known, poll: { ...known.poll, state: "closed" } }, context) : "silent";
 };
 
-/** A banner's poll shows no votes, and goes with its banner. */
+/** A banner's poll shows no votes, and disappears with its banner. */
 export const pollInBanner: Reader = (poll, context) => {
   const question = partsOf(dig(poll, "pollQuestion"), BOUNDS.questionLength);
   const choices = choicesOf(dig(poll, "pollChoices"));
@@ -59,12 +59,12 @@ function messageOf({ pollId, question, poll }: Panel, moment: ActionTime): Messa
   });
 }
 
-/** Open and updated count as one state, closed as another. */
+/** Open and updated count as the same state, closed as another. */
 function hashOf(poll: Panel["poll"]): string {
   return shortHash({ ...poll, state: poll.state === "closed" ? "closed" : "open" });
 }
 
-/** `panelId`: where it is not the poll's own id, which it always was so far. */
+/** `panelId`: an id other than the poll's own, which has not been seen yet. */
 function readPoll(poll: unknown, state: Shown["state"], panelId?: unknown): Panel {
   const pollId = usableId(dig(poll, "liveChatPollId") ?? panelId);
   const header = dig(poll, "header", "pollHeaderRenderer");
@@ -100,8 +100,8 @@ function percentIn(text: unknown): number | undefined {
 }
 
 /**
- * The last run of the channel's name, the poll's age and the number of votes: `13,869 votes`. Undefined where
- * there is no whole number, as in `1.3K votes`.
+ * The number of votes (`13,869 votes`): the last run, after the channel's name and the poll's age. Undefined
+ * unless it is a whole number, such as for `1.3K votes`.
  */
 function votesIn(metadata: unknown): number | undefined {
   const text = wordsOf({ runs: [asArray(dig(metadata, "runs"))?.at(-1)] }, 100);

@@ -1,7 +1,7 @@
 /**
- * What a reader is: it makes the message of one kind of action or renderer, and knows nothing of the others; one
- * that holds another kind has that read by its context. What all messages share (offset, upstream's name of the
- * kind) is added by its caller.
+ * The interface of readers. A reader creates the message of one kind of action or renderer and knows nothing
+ * of the others: if it holds another kind, its context reads that one. The caller adds the details of all
+ * messages (offset, the upstream's name of the kind).
  */
 
 import type { JsonObject } from "../../json.ts";
@@ -11,16 +11,16 @@ import type { Counts } from "./counts.ts";
 import type { Panels } from "./panels.ts";
 import type { TimeOfDay } from "./timestamp.ts";
 
-/** When an action came. */
+/** The time of an action. */
 export interface ActionTime {
-  /** Wall time in milliseconds, for what carries no time of its own. */
+  /** Wall time in milliseconds, for actions without a time of their own. */
   receivedAt: number;
   timeOfDay: TimeOfDay;
   /** In a replay: milliseconds since the stream began. */
   offsetMs: number | undefined;
 }
 
-/** Fields of an item that its holder has, used where the item itself lacks them. Raw, as they came. */
+/** Raw fields of the holder, used if the item itself lacks them. */
 export interface Surroundings {
   id?: unknown;
   authorExternalChannelId?: unknown;
@@ -28,22 +28,22 @@ export interface Surroundings {
 
 export interface Context extends ActionTime {
   around: Surroundings;
-  /** As they are before this action. */
+  /** The panels before this action. */
   panels: Panels;
-  /** What the answer counts beside its actions (likes, replies), by entity key. */
+  /** The counts in the same answer (likes, replies), by entity key. */
   counts: Counts;
-  /** Reads the one thing that an object holds under its name. */
+  /** Reads the one object that the holder has under its name. */
   read(holder: unknown, around?: Surroundings): Outcome;
 }
 
-/** The upstream's data makes no sense, so that no message can be made from it. */
+/** The upstream's data is invalid, so that no message can be created from it. */
 export class BrokenItem extends Error {
   override readonly name = "BrokenItem";
 }
 
-/** By what the two forms of one gift in jewels are known as one. */
+/** Identifies the two forms of one gift in jewels. */
 export interface Gift {
-  /** All names that it shows, as they are compared. */
+  /** All names that it shows, normalized for comparison. */
   names: readonly string[];
   shownIn: "list" | "widget";
 }
@@ -51,28 +51,28 @@ export interface Gift {
 /** One message of a chat. */
 export interface Item {
   message: Message;
-  /** Of a gift in jewels that may be shown in another form too. */
+  /** Set for a gift in jewels that may have another form. */
   gift?: Gift;
-  /** Shown in a ticker, where what was said before is shown again. */
+  /** Shown in a ticker, which repeats earlier messages. */
   isInTicker?: true;
-  /** The earlier message that it replaces, and the event (`as`) for a room that holds that one. */
+  /** The earlier message that it replaces, and the event (`as`) for a room that holds that message. */
   replaces?: { id: string; as: Message };
 }
 
-/** Why something gives no message. */
+/** Why an action gives no message. */
 type Reason = DroppedActions["reason"];
 
-/** What one thing was read as. */
+/** The result of reading one object. */
 export interface Outcome {
   item: Item | Reason;
-  /** The kind that it was read as; absent: the reader's own. */
+  /** The kind as which it was read; absent: the reader's own. */
   kind?: string;
-  /** As they are afterwards; absent: as before. */
+  /** The panels after this action; absent: unchanged. */
   panels?: Panels;
 }
 
 /**
- * Reads the body under the kind's key. "unknown": a form of the kind that is not known. Throws
- * `BrokenItem` where the body makes no sense; anything else that it throws is a bug. Must not change the body.
+ * Reads the object under the kind's key. Returns "unknown" for an unknown variant of the kind. Throws
+ * `BrokenItem` if the object is invalid; any other error is a bug. Must not modify the object.
  */
 export type Reader = (body: JsonObject, context: Context) => Message | Reason | Outcome;

@@ -1,6 +1,6 @@
 /**
- * Every kind that is known, by its key: that of a chat item's renderer, else that of the action. "silent" has
- * nothing for a viewer. A kind without a row is unknown.
+ * Every known kind, by its key: that of a chat item's renderer, else that of the action. "silent" kinds
+ * contain nothing for a viewer. A kind without a row is unknown.
  */
 import { banner, bannerRemoved, questions, raid, summary } from "./banner.ts";
 import { authorDeleted, deleted, replaced } from "./change.ts";
@@ -15,7 +15,7 @@ import { pollClosed, pollInBanner, pollOpened, pollUpdated } from "./poll.ts";
 import type { Reader } from "./reader.ts";
 
 export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, Reader | "silent">([
-  // What only holds another kind.
+  // Holders of another kind.
   ["addChatItemAction", item],
   ["addLiveChatTickerItemAction", item],
   ["liveChatTickerPaidMessageItemRenderer", ticker],
@@ -42,21 +42,21 @@ export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, R
   ["liveChatProductItemRenderer", product],
   ["liveChatPurchasedProductMessageRenderer", productBought],
 
-  // The same for phones.
+  // The same for the phone apps.
   ["liveChatTextMessageModel", chatModel],
   ["liveChatTextMessageBannerModel", chatModel],
   ["superChatItemModel", superchatModel],
   ["liveChatPaidStickerModel", superstickerModel],
   ["viewerEngagementMessageModel", noticeModel],
 
-  // Changes of what was said.
+  // Changes to earlier messages.
   ["markChatItemAsDeletedAction", deleted],
   ["removeChatItemAction", deleted],
   ["markChatItemsByAuthorAsDeletedAction", authorDeleted],
   ["removeChatItemByAuthorAction", authorDeleted],
   ["replaceChatItemAction", replaced],
 
-  // Banners, and what only they hold.
+  // Banners, and kinds that only banners hold.
   ["addBannerToLiveChatCommand", banner],
   ["removeBannerForLiveChatCommand", bannerRemoved],
   ["liveChatBannerRedirectRenderer", raid],
@@ -81,9 +81,9 @@ export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, R
   ["dimChatItemAction", "silent"],
   ["liveChatAddToToastAction", "silent"],
   ["addLiveChatTextMessageFromTemplateAction", "silent"],
-  // Pictures of a gift that is shown elsewhere.
+  // Pictures of a gift that another action shows.
   ["companionWidgetRenderer", "silent"],
   ["giftOverlayItemViewModel", "silent"],
-  // Read beforehand, for the messages to which they belong.
+  // Read in advance, for the messages to which they belong.
   ["entityUpdateCommand", "silent"],
 ]);

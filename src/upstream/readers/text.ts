@@ -1,6 +1,6 @@
 /**
- * The upstream's text in its three forms (`runs`, `simpleText`, a view model's `content`) as message parts or
- * as plain words. Bounded whatever comes, and cut between characters, never within one.
+ * Converts the upstream's text in its three forms (`runs`, `simpleText`, a view model's `content`) to message
+ * parts or plain text. Lengths are bounded, and cuts are between characters, never within one.
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
@@ -8,7 +8,10 @@ import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageAddress, linkAddress } from "./address.ts";
 
-/** One part for each run that shows something, up to 500 parts, `maxLength` UTF-16 units of text and five times as many of addresses. */
+/**
+ * One part for each visible run, up to 500 parts, `maxLength` UTF-16 units of text, and five times as many of
+ * URLs.
+ */
 export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength): Part[] {
   const parts: Part[] = [];
   let room = maxLength;
@@ -20,7 +23,7 @@ export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength)
     if (parts.length === BOUNDS.parts || room === 0 || addressRoom < 0) break;
     if (part.text.length > room) {
       const text = cut(part.text, room);
-      // Half a shortcut names nothing.
+      // Half a shortcut is useless.
       if (part.kind !== "emoji" && text !== "") parts.push({ ...part, text });
       break;
     }
@@ -30,7 +33,7 @@ export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength)
   return parts;
 }
 
-/** A sentence of the upstream with its sub-text after a space, as the parts of one text. */
+/** A sentence of the upstream and, after a space, its sub-text, as the parts of one text. */
 export function sentence(text: unknown, subText: unknown): Part[] {
   const [runs, subRuns] = [runsOf(text), runsOf(subText)];
   const space = runs.length > 0 && subRuns.length > 0 ? [{ text: " " }] : [];
@@ -44,7 +47,7 @@ export function plainText(parts: readonly Part[]): string {
   return text;
 }
 
-/** The plain words of a text, shortened; "" where there are none. */
+/** The plain text, shortened; "" if there is none. */
 export function wordsOf(text: unknown, maxLength: number = BOUNDS.wordsLength): string {
   // The usual form needs no parts.
   const object = asObject(text);
@@ -52,7 +55,7 @@ export function wordsOf(text: unknown, maxLength: number = BOUNDS.wordsLength): 
   return cut(whole !== undefined && !object?.runs ? whole : plainText(partsOf(text)), maxLength);
 }
 
-/** A bare string, shortened; "" where there is none. */
+/** A bare string, shortened; "" if there is none. */
 export function shorten(value: unknown, maxLength: number = BOUNDS.wordsLength): string {
   return cut(asString(value) ?? "", maxLength);
 }
@@ -62,16 +65,16 @@ export function labelOf(labelled: unknown): string {
   return shorten(dig(labelled, "accessibility", "accessibilityData", "label"));
 }
 
-/** At most `maxLength` UTF-16 units, one less where the last would be half a character. */
+/** Maximum `maxLength` UTF-16 units, one fewer if the last would be half a character. */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const last = text.charCodeAt(maxLength - 1);
   const splitsCharacter = last >= 0xd800 && last <= 0xdbff;
-  // In memory of its own: a mere slice would keep all of the text for as long as it lives itself.
+  // A copy: a slice would keep the whole text in memory.
   return structuredClone(text.slice(0, splitsCharacter ? maxLength - 1 : maxLength));
 }
 
-/** Words without tags, on one line, shortened. */
+/** Text without tags, on one line, shortened. */
 export function stripMarkup(words: string): string {
   const plain = cut(words, 2 * BOUNDS.reasonLength).replaceAll(/<[^>]*>/g, " ");
   return cut(plain.replaceAll(/[\s<>]+/g, " ").trim(), BOUNDS.reasonLength);

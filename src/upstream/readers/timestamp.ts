@@ -1,32 +1,35 @@
 /**
- * Times: the upstream's microseconds since 1970, and the texts in which a message shows when it was written. No
- * clock is read here.
+ * Times: the upstream's microseconds since 1970, and the texts that show when a message was written. Reads no
+ * clock.
  */
 import { asNumber } from "../../json.ts";
 
-/** `timestampUsec`: microseconds since 1970; undefined where there is none (the upstream also writes 0 for that). */
+/**
+ * Reads `timestampUsec`: microseconds since 1970; undefined if there is none (the upstream also writes 0 for
+ * that).
+ */
 export function microseconds(value: unknown): number | undefined {
   const number = asNumber(value);
   return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined;
 }
 
-/** ISO 8601 in UTC, microseconds kept: `2026-01-02T03:04:05.678901Z`. */
+/** ISO 8601 in UTC with microseconds: `2026-01-02T03:04:05.678901Z`. */
 export function isoTime(usec: number): string {
-  // Not by `toISOString`, which takes longer than all the rest of a plain message.
+  // `toISOString` takes longer than the whole rest of a plain message.
   const date = new Date(Math.floor(usec / 1000));
   const day = `${date.getUTCFullYear()}-${twoDigits(date.getUTCMonth() + 1)}-${twoDigits(date.getUTCDate())}`;
   const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())}:${twoDigits(date.getUTCSeconds())}`;
   return `${day}T${time}.${String(usec % 1e6).padStart(6, "0")}Z`;
 }
 
-/** Shows a wall time, in milliseconds since 1970, as `h:mm AM` in one zone. */
+/** Formats a wall time, in milliseconds since 1970, as `h:mm AM` in one time zone. */
 export type TimeOfDay = (epochMs: number) => string;
 
 const MINUTE_MS = 60_000;
-/** More than a page shows: what is read comes from a few minutes as a rule. */
+/** More than a page shows: messages are usually from the last few minutes. */
 const MAX_MINUTES = 100;
 
-/** Of a zone by its IANA name; throws `RangeError` for an unknown one. Each minute is formatted once. */
+/** The formatter for an IANA time zone. Throws `RangeError` for an unknown zone. Formats each minute once. */
 export function timeOfDay(timezone: string): TimeOfDay {
   const format = new Intl.DateTimeFormat("en-US", {
     hour: "numeric",
@@ -39,7 +42,7 @@ export function timeOfDay(timezone: string): TimeOfDay {
     const minute = Math.floor(epochMs / MINUTE_MS);
     const known = shown.get(minute);
     if (known !== undefined) return known;
-    // Newer locale data put a narrow no-break space before AM and PM.
+    // Newer locale data have a narrow no-break space before AM and PM.
     const text = format.format(epochMs).replaceAll(/\s/g, " ");
     if (shown.size >= MAX_MINUTES) shown.clear();
     shown.set(minute, text);
@@ -47,7 +50,9 @@ export function timeOfDay(timezone: string): TimeOfDay {
   };
 }
 
-/** A replay's offset, in milliseconds, as the upstream shows it: `m:ss`, `h:mm:ss`, before the start `-m:ss`. */
+/**
+ * A replay's offset, in milliseconds, in the upstream's format: `m:ss`, `h:mm:ss`, before the start `-m:ss`.
+ */
 export function offsetText(offsetMs: number): string {
   const seconds = Math.trunc(Math.abs(offsetMs) / 1000);
   const hours = Math.floor(seconds / 3600);
