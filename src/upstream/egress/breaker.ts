@@ -1,30 +1,30 @@
 /**
- * Tells trouble of one address from trouble of one chat. Where the last calls of several rooms failed and nothing has
- * been answered since, the upstream is down for this address: the rooms whose call failed wait, and none of it counts
- * against them. A room whose last call succeeded is not paused. One of those that wait tries now and then; the first
- * sign of life, any answer that an upstream in order gives, lets all go on. Where there are other addresses and this one
- * cannot be reached any more, its calls under way are given up, so that its rooms can leave it; with no room left it
- * tries by itself.
+ * Distinguishes trouble of one egress from trouble of one chat. If the last calls of several rooms failed and
+ * none has been answered since, the upstream is down for this egress: the rooms whose call failed wait, and
+ * these failures do not count against them. A room whose last call succeeded is not paused. From time to time
+ * one of the waiting rooms tries. The first sign of life (any answer of a working upstream) resumes all of
+ * them. If there are other egresses and this one is unreachable, its calls in flight are aborted, so that its
+ * rooms can leave it; without rooms it tries by itself.
  */
 import { after, type Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
 
-/** So many rooms that fail together are no coincidence. */
+/** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
-/** From one try to the next: twice as long each time. All rooms of a full gate must be read again within 35 s. */
+/** Time between tries, doubled each time. All rooms of a full gate must be read again within 35 s. */
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 10_000;
-/** Where there is no connection, a try costs the upstream nothing, and being late costs messages. */
+/** Without a connection, a try costs the upstream nothing, and being late costs messages. */
 const MAX_WAIT_UNCONNECTED_MS = 5000;
-/** Viewers that come do not make it try more often. */
+/** Arriving viewers cannot make it try more often than this. */
 const MIN_HURRY_MS = 1000;
-/** A room that has learned nothing by then hands its try on. */
+/** A room without a result after this time passes its try on. */
 const TRY_MS = 10_000;
 
 interface Waiting {
-  /** Whether it can use a try: not where it needs a page while pages are throttled. */
+  /** Whether it can use a try: not if it needs a page while pages are throttled. */
   canTry: () => boolean;
   go(): void;
 }
@@ -39,13 +39,13 @@ interface Outage {
 }
 
 interface BreakerParts {
-  /** That of the egress, which metrics and log carry. */
+  /** The egress's name, for metrics and log. */
   name: string;
   clock: Clock;
   telemetry: Telemetry;
-  /** Where there are other addresses: how many rooms this one has. */
+  /** If there are other egresses: the number of rooms of this one. */
   roomCount: (() => number) | undefined;
-  /** Where there are other addresses: calls the upstream for the sake of the answer. */
+  /** If there are other egresses: calls the upstream just to see whether it answers. */
   tryItself: (() => Promise<unknown>) | undefined;
 }
 
@@ -53,10 +53,10 @@ export class Breaker {
   readonly #parts: BreakerParts;
   /** The rooms whose last call failed since the last sign of life. */
   readonly #failing = new Set<string>();
-  /** Those that wait for a try or a sign of life; the one that has waited longest stands first. */
+  /** The rooms that wait for a try or a sign of life; the longest waiting first. */
   readonly #waiting = new Map<string, Waiting>();
   #outage: Outage | undefined;
-  /** Ends the try that is under way; undefined where none is. */
+  /** The try in progress, with its end; undefined if there is none. */
   #trial: { room: string | undefined; over: AbortController } | undefined;
   #wake = new AbortController();
   #reached = new AbortController();
@@ -70,19 +70,19 @@ export class Breaker {
     return this.#outage === undefined;
   }
 
-  /** Whether there are other addresses and this one cannot be reached any more: its rooms shall leave it. */
+  /** Whether there are other egresses and this one is unreachable: its rooms must leave it. */
   get isLost(): boolean {
     return this.#outage !== undefined && this.#reached.signal.aborted;
   }
 
-  /** Gives up a call that is under way when the address is lost, with `UpstreamError` "unusable". */
+  /** Aborts a call in flight when the egress becomes unreachable, with `UpstreamError` "unusable". */
   get reached(): AbortSignal | undefined {
     return this.#parts.roomCount && !this.#outage ? this.#reached.signal : undefined;
   }
 
   /**
-   * Resolves when the room may call: at once, or when it is its turn to try, or at a sign of life. `canTry`: whether it
-   * could use a try just now. Rejects with the signal's reason.
+   * Resolves when the room may call: at once, or when its turn to try comes, or at a sign of life. `canTry`:
+   * whether it could use a try now. Rejects with the signal's reason.
    */
   async mayCall(room: string, canTry: () => boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;
@@ -98,7 +98,10 @@ export class Breaker {
     }
   }
 
-  /** A call of the room got no answer, or one of an upstream that fails. Whether that is the address's failure, and not the room's. */
+  /**
+   * A call of the room got no answer, or the answer of a failing upstream. Returns whether this is the
+   * egress's failure, and not the room's.
+   */
   failed(room: string, error: Error): boolean {
     this.#failing.add(room);
     const isUnreachable = this.#parts.roomCount !== undefined && isUnreached(error);
@@ -111,7 +114,7 @@ export class Breaker {
     return this.#outage !== undefined;
   }
 
-  /** The upstream answered a room, or whoever asked. */
+  /** The upstream answered a room or another caller. */
   answered(): void {
     this.#failing.clear();
     if (!this.#outage) return;
@@ -129,10 +132,12 @@ export class Breaker {
   leave(room: string): void {
     this.#failing.delete(room);
     if (room === this.#trial?.room) this.#endTrial();
-    else this.#advance(); // with no room left it tries by itself
+    else this.#advance(); // without rooms left, the breaker tries by itself
   }
 
-  /** Somebody waits for a room right now: one tries as soon as it may, once more where one is trying already. */
+  /**
+   * Somebody waits for a room now: a try starts as soon as allowed, and another one if a try is in progress.
+   */
   hurry(): void {
     if (!this.#outage) return;
     this.#outage.isHurried = true;
@@ -140,13 +145,16 @@ export class Breaker {
     this.#advance();
   }
 
-  /** Tries no more. */
+  /** Starts no more tries. */
   close(): void {
     this.#closed.abort();
     this.#wake.abort();
   }
 
-  /** An unreachable host is never one chat's fault: all of the address's rooms are enough, where they are fewer. */
+  /**
+   * An unreachable host is never one chat's fault, so all rooms of an egress suffice if they are fewer than
+   * the minimum.
+   */
   #minFailing(isUnreachable: boolean): number {
     const { roomCount } = this.#parts;
     return isUnreachable && roomCount ? Math.min(MIN_FAILING_ROOMS, roomCount()) : MIN_FAILING_ROOMS;
@@ -161,7 +169,7 @@ export class Breaker {
     this.#endTrial(error);
   }
 
-  /** Gives up the calls under way, and lets all that wait look for another address. */
+  /** Aborts the calls in flight, and lets all waiting rooms look for another egress. */
   #lose(error: Error): void {
     if (this.#reached.signal.aborted) return;
     const options = { unreachable: "no connection", cause: error } as const;
@@ -184,7 +192,7 @@ export class Breaker {
     this.#advance();
   }
 
-  /** Lets the next room try if it is time, else wakes when it is. */
+  /** Starts the next try if it is time, else wakes up when it is. */
   #advance(): void {
     if (!this.#outage || this.#trial || this.#closed.signal.aborted) return;
     const { clock, tryItself, roomCount } = this.#parts;
@@ -196,7 +204,7 @@ export class Breaker {
     }
     const [room, waiting] = this.#waiting.entries().find(([, { canTry }]) => canTry()) ?? [];
     if (!waiting && !(tryItself && (this.isLost || roomCount?.() === 0))) {
-      if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until then one of them may be able to
+      if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until one of them can try
       return;
     }
     const over = new AbortController();

@@ -1,81 +1,94 @@
 /**
- * How many live chats one address can read in time. A chat that is to be polled each T ms, and may be polled L ms late
- * without a loss, needs a call each T + L ms; calls go out in the order in which they must. So all chats are read in
- * time where the sum of 1 / (T + L) over them is not above the calls that the gate starts per millisecond. A live chat
- * that would break this is refused: taken in, it would make others late, and those lose messages. Replays lose nothing
- * by waiting: they take the calls that are left, and do not count.
+ * The number of live chats that one egress can read in time. A chat that is polled every T ms, and may be
+ * polled L ms late without loss, needs a call every T + L ms; calls start in the order of their latest times.
+ * So all chats are read in time if the sum of 1 / (T + L) does not exceed the calls that the gate starts per
+ * millisecond. A live chat that would exceed this is refused: it would delay others, which then lose
+ * messages. Replays lose nothing by waiting: they use the remaining calls, and do not count.
  */
 import { RelayError } from "../../protocol/errors.ts";
 
-/** The part of the gate's calls that polls are planned for; the rest is for pages, new rooms, sessions and probes. */
+/**
+ * The share of the gate's calls planned for polls. The rest is for pages, new rooms, callers that poll and
+ * probes.
+ */
 const POLLS_SHARE = 0.7;
-/** The interval of a live chat that has had no answer: the upstream asks for 10 s, and polls come each 9 s. */
+/**
+ * The interval of a live chat before its first answer: the upstream asks for 10 s, and polls come every 9 s.
+ */
 const USUAL_INTERVAL_MS = 9000;
-/** One answer takes longer than another: polls stay so much below the upstream's window. */
+/** Response times vary: the time between polls stays below the upstream's window by this margin. */
 const MARGIN_MS = 500;
-/** What a caller is told to wait. */
+/** The wait that a refused caller is asked for. */
 const RETRY_MS = 30_000;
 
 export interface CapacitySettings {
   /** Minimum time between the starts of two calls. */
   spacingMs: number;
-  /** How late polls may start. */
+  /** Maximum lateness of polls, in milliseconds. */
   maxLatenessMs: number;
 }
 
-/** What a room asks of the gate. */
+/** The calls that a room needs. */
 export interface Demand {
-  /** From the start of one poll to the start of the next; undefined where it is not known yet. */
+  /** From the start of one poll to the start of the next, in milliseconds; undefined if not known yet. */
   intervalMs: number | undefined;
-  /** How long the upstream holds what was said: polls further apart lose messages. Infinite for a replay. */
+  /**
+   * How long the upstream keeps messages, in milliseconds: polls further apart lose some. Infinite for a
+   * replay.
+   */
   windowMs: number;
 }
 
 export class Capacity {
   readonly #settings: CapacitySettings;
   readonly #rooms = new Map<string, Demand>();
-  /** What the rooms of other instances ask of the same address at least. */
+  /** The minimum that the rooms of other instances need of the same egress. */
   othersPollsPerSecond = 0;
 
   constructor(settings: CapacitySettings) {
     this.#settings = settings;
   }
 
-  /** How many rooms are read, replays included. */
+  /** Number of rooms that are read, replays included. */
   get roomCount(): number {
     return this.#rooms.size;
   }
 
-  /** How many live chats like these can be read in time; infinite where calls need no spacing, NaN where there are none. */
+  /**
+   * Number of live chats like these that can be read in time; infinite if calls need no spacing, NaN without
+   * live chats.
+   */
   get roomsCarried(): number {
     const left = POLLS_SHARE - (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
     return Math.max(0, Math.floor((this.#live.length * left) / this.#ownLoad(this.#live)));
   }
 
-  /** How many polls the live chats ask for in a second, none of them late. */
+  /** Polls per second that the live chats ask for if none is late. */
   get pollsPerSecond(): number {
     const usualMs = this.#usualIntervalMs;
     return 1000 * sum(this.#live.map(({ intervalMs = usualMs }) => 1 / Math.max(1, intervalMs)));
   }
 
-  /** How many polls the live chats need in a second, each as late as it may be. */
+  /** Polls per second that the live chats need if each is as late as it may be. */
   get leastPollsPerSecond(): number {
     return 1000 * sum(this.#live.map((demand) => this.#leastPollsPerMs(demand)));
   }
 
-  /** How late a poll of the room may start without a loss, in milliseconds. */
+  /** How late a poll of the room may start without loss, in milliseconds. */
   toleranceMs(room: string): number {
     const demand = this.#rooms.get(room);
     return demand ? this.#toleranceMs(demand) : 0;
   }
 
-  /** Whether a live chat like those that are read could be read in time, too. */
+  /** Whether one more live chat like these could be read in time. */
   get hasRoom(): boolean {
     const carried = this.roomsCarried;
     return Number.isNaN(carried) || carried > this.#live.length;
   }
 
-  /** Takes in a room that is not read yet. Throws `RelayError` CAPACITY where a live chat could not be read in time. */
+  /**
+   * Adds a room that is not read yet. Throws `RelayError` CAPACITY if a live chat could not be read in time.
+   */
   admit(room: string, demand: Demand): void {
     const others = this.#live.filter((other) => other !== this.#rooms.get(room));
     const load =
@@ -84,7 +97,7 @@ export class Capacity {
     this.set(room, demand);
   }
 
-  /** What a room that is read asks for from now on. It is never refused. */
+  /** Sets the demand of a room that is read. Never refuses it. */
   set(room: string, demand: Demand): void {
     this.#rooms.set(room, demand);
   }
@@ -98,14 +111,14 @@ export class Capacity {
     return [...this.#rooms.values()].filter(isLive);
   }
 
-  /** The mean of the live chats whose interval is known. */
+  /** The mean interval of the live chats whose interval is known. */
   get #usualIntervalMs(): number {
     const known = this.#live.flatMap(({ intervalMs }) => intervalMs ?? []);
     return known.length > 0 ? sum(known) / known.length : USUAL_INTERVAL_MS;
   }
 
   #toleranceMs({ intervalMs = this.#usualIntervalMs, windowMs }: Demand): number {
-    // A chat whose own interval is beyond the window loses messages whatever the others do.
+    // A chat whose own interval exceeds the window loses messages regardless of the others.
     const spareMs = windowMs < intervalMs ? windowMs : windowMs - intervalMs - MARGIN_MS;
     return Math.min(this.#settings.maxLatenessMs, Math.max(0, spareMs));
   }
@@ -114,12 +127,13 @@ export class Capacity {
     const { spacingMs } = this.#settings;
     const { intervalMs = this.#usualIntervalMs } = demand;
     const toleranceMs = this.#toleranceMs(demand);
-    // A call of another kind that has just started takes a spacing: where that is too long, polls are planned sooner.
+    // A call of another kind that has just started takes one spacing. If that exceeds the tolerance, plan
+    // polls sooner.
     const blockedMs = toleranceMs < spacingMs ? spacingMs : 0;
     return 1 / Math.max(1, intervalMs + toleranceMs - blockedMs);
   }
 
-  /** The part of the gate's calls that these chats need. */
+  /** The share of the gate's calls that these chats need. */
   #ownLoad(live: readonly Demand[]): number {
     return sum(live.map((demand) => this.#leastPollsPerMs(demand))) * this.#settings.spacingMs;
   }

@@ -1,6 +1,6 @@
 /**
- * How requests reach the upstream: over HTTP, with one pool per host, from the address or by the proxy that a spec
- * names. One that names none uses the proxy of the environment, if any, but never for loopback addresses.
+ * Sends requests to the upstream over HTTP, with one pool per host, from the address or through the proxy of
+ * a spec. A spec without either uses the environment's proxy, if any, but never for loopback addresses.
  */
 import { isIP } from "node:net";
 import { pipeline, type Readable, type Transform } from "node:stream";
@@ -31,33 +31,38 @@ export interface OutgoingRequest {
   body?: string;
 }
 
-/** An answer whose head has come. */
+/** An answer whose head has arrived. */
 export interface IncomingAnswer {
   status: number;
   /** Header names in lower case. */
   header(name: string): string | undefined;
-  /** Decompressed; fails where the connection breaks. */
+  /** Decompressed; fails if the connection breaks. */
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
 export interface Connections {
-  /** Rejects with what broke the connection (an error with the system's code, as a cause too), or once the signal aborts. */
+  /**
+   * Rejects with the error that broke the connection (the system's code is on it or on a cause), or once the
+   * signal aborts.
+   */
   request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer>;
   close(): Promise<void>;
 }
 
-// HTTP/1.1, on which a call that is given up takes its connection along. Of HTTP/2 all calls share one, and one that
-// has gone silent would fail them all for as long as it stands.
+// HTTP/1.1: aborting a call closes only its own connection. With HTTP/2 all calls share one connection, and
+// one that has gone silent would fail them all while it lasts.
 const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
 
-/** What `fetch` sends where nothing else is asked for; it would take twice the CPU time for the same call. */
+/**
+ * The headers that `fetch` sends by default. `fetch` itself would take twice the CPU time for the same call.
+ */
 const FETCH_HEADERS = {
   accept: "*/*",
   "accept-language": "*",
   "sec-fetch-mode": "cors",
   "accept-encoding": "gzip, deflate, br",
 };
-/** As with `fetch`, a body that lacks its end is taken for what it holds. */
+/** Like `fetch`, accept a compressed body without its end. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const DECODERS: Record<string, () => Transform> = {
   gzip: () => createGunzip(LENIENT),
@@ -66,15 +71,15 @@ const DECODERS: Record<string, () => Transform> = {
   br: () => createBrotliDecompress(),
   zstd: () => createZstdDecompress(),
 };
-/** One packed in another can be larger than all that the process may hold. */
+/** Nested encodings can decompress to more memory than the process may use. */
 const MAX_ENCODINGS = 5;
 
 export class HttpConnections implements Connections {
-  /** What leads to loopback addresses, and what leads to all others. */
+  /** For loopback addresses, and for all others. */
   readonly #inner: Dispatcher;
   readonly #outer: Dispatcher;
 
-  /** Throws an error that says what the environment's proxy must be. */
+  /** Throws an error that says which proxy settings of the environment are valid. */
   constructor(spec: EgressSpec = { name: "direct", isNamed: false, kind: "direct" }) {
     this.#outer = dispatcherOf(spec);
     this.#inner = spec.kind === "direct" ? new Agent(OPTIONS) : this.#outer;
@@ -102,20 +107,20 @@ function dispatcherOf(spec: EgressSpec): Dispatcher {
     case "direct":
       return environmentAgent();
     case "address": {
-      const connect = { ...OPTIONS.connect, family: isIP(spec.address) }; // a host's other addresses are not tried
+      const connect = { ...OPTIONS.connect, family: isIP(spec.address) }; // the other family is not tried
       return new Agent({ ...OPTIONS, localAddress: spec.address, connect });
     }
     case "proxy": {
       if (spec.url.startsWith("socks5:"))
         return new Socks5ProxyAgent(spec.url, { requestTls: OPTIONS.connect });
       const tls = { requestTls: OPTIONS.connect, proxyTls: OPTIONS.connect };
-      // Through a tunnel, whatever the upstream's scheme: so the proxy reads nothing, and answers nothing itself.
+      // A tunnel for any scheme of the upstream, so that the proxy neither reads nor answers anything.
       return new ProxyAgent({ uri: spec.url, proxyTunnel: true, allowH2: false, ...tls });
     }
   }
 }
 
-/** The body as it was before it was encoded; as it is, where an encoding is not known. Throws where there are too many. */
+/** The decoded body; unchanged if an encoding is unknown. Throws if there are too many encodings. */
 function decoded(body: Readable, encodings = ""): Readable {
   const names = encodings.toLowerCase().split(",").reverse();
   if (names.length > MAX_ENCODINGS) {
@@ -125,11 +130,11 @@ function decoded(body: Readable, encodings = ""): Readable {
   const decoders = names.map((name) => DECODERS[name.trim()]?.());
   if (!decoders.every((decoder) => decoder !== undefined)) return body;
   const last = decoders.at(-1);
-  pipeline([body, ...decoders], () => {}); // whatever breaks ends all, and whoever reads the last one learns it
+  pipeline([body, ...decoders], () => {}); // any failure destroys the last stream, too
   return last ?? body;
 }
 
-/** Uses the proxy that the environment names, if any. Throws an error that says what it must be. */
+/** Uses the environment's proxy, if any. Throws an error that says which settings are valid. */
 function environmentAgent(): EnvHttpProxyAgent {
   try {
     return new EnvHttpProxyAgent(OPTIONS);

@@ -1,12 +1,13 @@
 /**
- * The pause after throttling: as long as the upstream names, else twice as long each time it goes on. It goes on until
- * what was throttled succeeds, or as much time has passed without throttling as the last pause took.
+ * The pause after throttling: as long as the upstream asks for, else doubled each time that throttling
+ * continues. It ends when the throttled kind of call succeeds, or after as much time without throttling as
+ * the last pause took.
  */
 import type { Clock } from "../../clock.ts";
 
 /** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;
-/** A longer `Retry-After` is taken for a mistake: a relay must come back by itself. */
+/** A longer `Retry-After` counts as a mistake: the service must recover by itself. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** Two reports of one pause may differ by this much. */
@@ -28,13 +29,13 @@ export class Cooldown {
   #count = 0;
   #kind: string | undefined;
 
-  /** `firstMs`: the first pause where the upstream names none. */
+  /** `firstMs`: the first pause if the upstream asks for none. */
   constructor(clock: Clock, firstMs: number) {
     this.#clock = clock;
     this.#firstMs = firstMs;
   }
 
-  /** When it is over, on the monotonic clock. */
+  /** The end of the pause, on the monotonic clock. */
   get until(): number {
     return this.#until;
   }
@@ -44,10 +45,10 @@ export class Cooldown {
     if (kind === this.#kind) this.#count = 0;
   }
 
-  /** Whether the pause has begun or grown by this. */
+  /** Returns whether this began or extended the pause. */
   extend({ kind, startedAt, retryAfterMs }: Throttled): boolean {
     const now = this.#clock.monotonic();
-    // Calls that were in flight together report one and the same throttling: only the first one counts.
+    // Calls that were in flight together report the same throttling, so only the first one counts.
     const goesOn = startedAt >= this.#beganAt;
     if (!goesOn && retryAfterMs === undefined) return false;
     if (now - this.#until > this.#until - this.#beganAt) this.#count = 0;
@@ -63,7 +64,10 @@ export class Cooldown {
     return true;
   }
 
-  /** Takes over what is left of a pause that another instance was told. Whether this one has begun or grown by it. */
+  /**
+   * Adopts the rest of a pause that another instance reported. Returns whether this began or extended the
+   * pause.
+   */
   adopt(leftMs: number): boolean {
     const until = this.#clock.monotonic() + leftMs;
     if (leftMs <= 0 || until <= this.#until + SAME_PAUSE_MS) return false;

@@ -1,6 +1,7 @@
 /**
- * A way out to the upstream: one address with its own pace, health, capacity and connections, and the live chats as they
- * are read by it, for what the upstream gives to one address (credentials, a visitor) is used from that one alone.
+ * An egress: one path to the upstream with its own pace, health, capacity and connections. It reads its live
+ * chats itself, because the upstream gives credentials and a visitor to one address, and only that one may
+ * use them.
  */
 import type { Clock } from "../../clock.ts";
 import type { SharedPace } from "../../shared-pace.ts";
@@ -18,9 +19,11 @@ import { Transport } from "./transport.ts";
 
 /** The calls that open a room: for credentials, a page and the chat. */
 const OPENING_CALLS = 3;
-/** Maximum total time of the calls of rooms that are opened at once: opened together, they would be polled together. */
+/**
+ * Maximum total time of opening calls at once. Rooms opened together would be polled together from then on.
+ */
 const MAX_OPENING_MS = 3000;
-/** What an address asks for that no room uses, to learn whether it reaches the upstream again. */
+/** The page that an egress without rooms requests to see whether it reaches the upstream again. */
 const SMALL_PAGE = "/sw.js";
 
 export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
@@ -47,7 +50,9 @@ export class Egress {
   #answeredAt: number;
   #isCutOff = false;
 
-  /** `isSingle`: whether there is no other. Throws an error that says what the environment's proxy must be. */
+  /**
+   * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
+   */
   constructor(spec: EgressSpec, isSingle: boolean, parts: EgressParts) {
     const { gate: settings, reading, clock, telemetry, connectionsOf } = parts;
     const { name } = spec;
@@ -77,12 +82,12 @@ export class Egress {
     });
   }
 
-  /** Whether the upstream answers it, as far as is known. */
+  /** Whether the upstream answers, as far as is known. */
   get isUp(): boolean {
     return this.#breaker.isUp;
   }
 
-  /** Whether it cannot be reached any more while there are others: its rooms shall leave it. */
+  /** Whether it is unreachable and there are others: its rooms must leave it. */
   get isLost(): boolean {
     return this.#breaker.isLost;
   }
@@ -92,17 +97,19 @@ export class Egress {
     return this.#gate.cooldownLeftMs(isPage);
   }
 
-  /** Whether a chat can be opened, or else read on, by it just now. */
+  /** Whether it can open a chat now or, without pages, continue to read one. */
   isUsable(withPages = true): boolean {
     return this.isUp && this.cooldownLeftMs(withPages) === 0;
   }
 
-  /** Whether one more live chat could be read by it in time. */
+  /** Whether it could read one more live chat in time. */
   get hasRoom(): boolean {
     return this.#capacity.hasRoom;
   }
 
-  /** The best has the lowest, figure by figure: first of what may be called, then of the load, then of what waits. */
+  /**
+   * Sort key, the best egress first, compared element by element: availability, then load, then queued calls.
+   */
   get rank(): readonly number[] {
     return [
       this.isUp ? 0 : 1,
@@ -113,17 +120,22 @@ export class Egress {
     ];
   }
 
-  /** Calls the upstream for the sake of the answer. Rejects with `UpstreamError`, or the signal's reason. */
+  /**
+   * Calls the upstream just to see whether it answers. Rejects with `UpstreamError`, or the signal's reason.
+   */
   async call(signal: AbortSignal): Promise<void> {
     await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs: Number.POSITIVE_INFINITY, signal });
   }
 
-  /** From now on other instances call from this address, too. */
+  /** From now on this egress shares its pace with other instances. */
   share(pace: SharedPace): void {
     this.#gate.share(pace);
   }
 
-  /** A place for a chat that is looked for, to be disposed of with `onFree`; undefined where as many are as may be. */
+  /**
+   * Takes a place for opening a chat; undefined if all are taken. Disposing of it frees it and calls
+   * `onFree`.
+   */
   takeOpening(onFree: () => void): Disposable | undefined {
     const most = Math.max(1, Math.floor(MAX_OPENING_MS / (OPENING_CALLS * this.#parts.gate.spacingMs)));
     if (this.#openings >= most) return undefined;
@@ -136,56 +148,68 @@ export class Egress {
     };
   }
 
-  /** Takes in a room that is not read by it yet. Throws `RelayError` CAPACITY where a live chat could not be read in time. */
+  /**
+   * Adds a room that it does not read yet. Throws `RelayError` CAPACITY if a live chat could not be read in
+   * time.
+   */
   admit(room: string, demand: Demand): void {
     this.#capacity.admit(room, demand);
   }
 
-  /** What a room that it reads asks for from now on. */
+  /** Sets the demand of a room that it reads. */
   setDemand(room: string, demand: Demand): void {
     this.#capacity.set(room, demand);
   }
 
-  /** How late a poll of the room may start without a loss, in milliseconds. */
+  /** How late a poll of the room may start without loss, in milliseconds. */
   toleranceMs(room: string): number {
     return this.#capacity.toleranceMs(room);
   }
 
-  /** Resolves when the room may call: at once, unless its last call failed in an outage. Rejects with the signal's reason. */
+  /**
+   * Resolves when the room may call: at once, unless its last call failed in an outage. Rejects with the
+   * signal's reason.
+   */
   mayCall(room: string, needsPage: boolean, signal: AbortSignal): Promise<void> {
     const canTry = () => !needsPage || this.cooldownLeftMs(true) === 0;
     return this.#breaker.mayCall(room, canTry, signal);
   }
 
-  /** For how long no room has been answered, where the last that failed did not reach the upstream, in milliseconds; else 0. */
+  /**
+   * Milliseconds since a room was last answered, if the latest failed call did not reach the upstream; else
+   * 0.
+   */
   get outMs(): number {
     return this.#isCutOff ? this.#parts.clock.monotonic() - this.#answeredAt : 0;
   }
 
-  /** The upstream gave a room an answer in order, good or not. */
+  /** A working upstream answered a room, with success or not. */
   answered(): void {
     this.#isCutOff = false;
     this.#answeredAt = this.#parts.clock.monotonic();
     this.#breaker.answered();
   }
 
-  /** A call of the room got no answer in order. Whether that is the address's failure, and not the room's. */
+  /**
+   * A call of the room got no proper answer. Returns whether this is the egress's failure, and not the
+   * room's.
+   */
   failed(room: string, error: Error): boolean {
     this.#isCutOff = isUnanswered(error);
     return this.#breaker.failed(room, error);
   }
 
-  /** The room's last failure was its own: it says nothing of the address. */
+  /** The room's last failure was its own and says nothing about the egress. */
   excuse(room: string): void {
     this.#breaker.leave(room);
   }
 
-  /** Somebody waits right now for a room that may wait for a sign of life. */
+  /** Somebody waits now for a room that may wait for a sign of life. */
   hurry(): void {
     this.#breaker.hurry();
   }
 
-  /** The room is not read by it any more. `isWitness`: its failure still tells of the address. */
+  /** The room is not read by it any more. `isWitness`: its failure still counts as evidence of an outage. */
   leave(room: string, isWitness = false): void {
     this.#capacity.leave(room);
     if (!isWitness) this.#breaker.leave(room);

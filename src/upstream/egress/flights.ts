@@ -1,7 +1,7 @@
 /**
- * One call for all callers that ask for the same: while a call waits or runs, another with its key joins it. It is
- * aborted when no caller waits for it any more. The gate reads from those who wait just then when the call is due, in
- * which lane, and which cooldown it sits out.
+ * Makes one call for all callers that ask for the same: while a call waits or runs, another with its key
+ * joins it. It is aborted when its last caller gives up. The gate derives the due time, the lane and the
+ * accepted cooldown from the current callers.
  */
 import { answeredNow, type CallTimes, type Clock } from "../../clock.ts";
 import { UpstreamError } from "../errors.ts";
@@ -11,31 +11,36 @@ import { LANES, type Lane } from "./lanes.ts";
 /** How a call queues. */
 export interface CallOptions {
   lane: Lane;
-  /** When it should start, on the monotonic clock; the past is allowed, now is the default. */
+  /** When it should start, on the monotonic clock, possibly in the past; now by default. */
   dueAt?: number;
-  /** How late it may start without a loss, in milliseconds; 0 by default. */
+  /** How late it may start without loss, in milliseconds; 0 by default. */
   toleranceMs?: number;
-  /** How much more overdue it counts than it is, once it is too late, in milliseconds; 0 by default. */
+  /**
+   * Once it is later than `toleranceMs`, it counts as this much more overdue, in milliseconds; 0 by default.
+   */
   priorityMs?: number;
-  /** The longest cooldown that it sits out; a longer one refuses it, as throttled, at once. */
+  /** The longest cooldown that it waits for. A longer one rejects it at once, as throttled. */
   maxCooldownMs: number;
-  /** Proves the room's lease when the call goes out, behind its queue. A caller for whom it throws is given that, and waits no more. */
+  /**
+   * Proves the room's lease when the call leaves the queue. If it throws, its caller is rejected with that
+   * error.
+   */
   beforeStart?: (() => void) | undefined;
   signal: AbortSignal;
 }
 
 export interface Call<T> extends CallOptions {
-  /** Calls of one key are identical. */
+  /** Calls with the same key are identical. */
   key: string;
-  /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
+  /** The endpoint or path: a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
-  /** Whether it loads a page, which has a cooldown of its own. */
+  /** Whether it loads a page, which has its own cooldown. */
   isPage?: boolean | undefined;
-  /** The call itself; the signal aborts when no caller waits for it any more. */
+  /** Makes the call. The signal aborts when no caller waits for it any more. */
   run(signal: AbortSignal): Promise<T>;
 }
 
-/** What a call gave, and when it went out and was answered. */
+/** The result of a call, and when it started and was answered. */
 export interface Answered<T> extends CallTimes {
   value: T;
 }
@@ -56,8 +61,8 @@ export class Flights {
   }
 
   /**
-   * The outcome of the call, made when the gate lets it start. Rejects with what `run` rejects with, with the
-   * signal's reason, or with `UpstreamError` "throttled" where a cooldown is longer than it sits out.
+   * The outcome of the call, which runs when the gate starts it. Rejects with the error of `run`, the
+   * signal's reason, or `UpstreamError` "throttled" if a cooldown is longer than `maxCooldownMs`.
    */
   async call<T>(call: Call<T>): Promise<Answered<T>> {
     const { signal, key, lane, isPage, maxCooldownMs, beforeStart } = call;
@@ -76,13 +81,13 @@ export class Flights {
     if (!known) this.#begin(flight, call);
     this.#gate.advance();
     try {
-      return (await promise) as Answered<T>; // one key, one kind of answer
+      return (await promise) as Answered<T>; // calls with the same key have the same type of answer
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
   }
 
-  /** Refuses all who wait, and every later call. */
+  /** Rejects all waiting callers, and every later call. */
   close(): void {
     this.#closed = new UpstreamError("unusable", "the service is stopping");
     for (const flight of this.#byKey.values()) flight.leaveAll(this.#closed);
@@ -91,7 +96,7 @@ export class Flights {
   #begin<T>(flight: Flight, call: Call<T>): void {
     const { key } = call;
     this.#byKey.set(key, flight);
-    // Before its waiters learn the outcome: one that asks for the same at once must not join a flight that is over.
+    // Before the callers get the outcome: one that asks for the same at once must not join a finished flight.
     const isOver = () => {
       if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
     };
@@ -122,7 +127,7 @@ export class Flights {
   }
 }
 
-/** One call and all who wait for it. */
+/** One call and all its callers. */
 class Flight implements Waiting {
   readonly #waiters = new Set<Waiter>();
   readonly #abort = new AbortController();
@@ -152,7 +157,7 @@ class Flight implements Waiting {
     this.#waiters.add(waiter);
   }
 
-  /** To be called when the call goes out: those leave who may not make it. Throws where nobody is left. */
+  /** Called when the call starts: rejects the callers that may not make it. Throws if none is left. */
   depart(): void {
     for (const waiter of this.#waiters) {
       try {
@@ -168,7 +173,7 @@ class Flight implements Waiting {
     for (const waiter of this.#waiters) waiter.resolve(answered);
   }
 
-  /** One waiter gives up; the last one takes the call along. */
+  /** One caller gives up. The last one aborts the call. */
   leave(waiter: Waiter, reason: unknown): void {
     this.#waiters.delete(waiter);
     waiter.reject(reason);

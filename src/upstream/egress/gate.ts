@@ -1,8 +1,8 @@
 /**
- * The pace of one address: every call to the upstream from it waits here. The gate starts calls at least
- * `spacingMs` apart and keeps at most `concurrency` in flight, and after a throttling answer starts nothing until the
- * cooldown is over; where a page was throttled, only pages wait. Lanes decide which kind of call goes next; within a
- * lane the call goes first that would lose messages first.
+ * The pace of one egress: all its calls to the upstream wait here. The gate starts calls at least `spacingMs`
+ * apart and keeps at most `concurrency` in flight. After a throttling answer it starts nothing until the
+ * cooldown is over; if a page was throttled, only pages wait. Lanes decide which kind of call is next; within
+ * a lane, the first is the one that would lose messages first.
  */
 import { after, type Clock } from "../../clock.ts";
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
@@ -20,46 +20,49 @@ export interface GateSettings {
   spacingMs: number;
   /** Maximum number of calls in flight. */
   concurrency: number;
-  /** First pause after a throttling answer that names none. */
+  /** First pause after a throttling answer that asks for none. */
   cooldownMs: number;
-  /** How late polls may start. */
+  /** Maximum lateness of polls, in milliseconds. */
   maxLatenessMs: number;
 }
 
 interface GateParts {
-  /** That of the egress, which metrics and log carry. */
+  /** The egress's name, for metrics and log. */
   name: string;
   settings: GateSettings;
   clock: Clock;
   telemetry: Telemetry;
-  /** What the rooms ask of it. */
+  /** The demands of the rooms. */
   capacity: Capacity;
 }
 
-/** Those who wait for a call. */
+/** The callers of one call. */
 export interface Waiting {
-  /** Aborts when nobody waits any more. */
+  /** Aborts when its last caller has given up. */
   readonly signal: AbortSignal;
   readonly dueAt: number;
   readonly lane: Lane;
-  /** By which calls of a lane are ordered: the latest time at which it loses nothing; once that has passed, earlier by its priority. */
+  /**
+   * Orders the calls of a lane: the latest time without loss; once that has passed, earlier by the call's
+   * priority.
+   */
   sortKey(now: number): number;
-  /** Ends the wait of those who do not sit out so long a cooldown. */
+  /** Rejects the callers that do not wait for a cooldown of this length. */
   refuseImpatient(cooldownMs: number, refusal: UpstreamError): void;
 }
 
 export interface GatedCall {
-  /** What is called (a path): a cooldown's doubling ends when the same kind succeeds. */
+  /** The endpoint or path: a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
-  /** Pages are throttled long before chat calls are, and have a cooldown of their own. */
+  /** Pages are throttled long before chat calls, and have their own cooldown. */
   isPage?: boolean | undefined;
   waiting: Waiting;
 }
 
-/** Leave for one call to go out now; one of the two must be called when it is over. */
+/** Permission for one call to start now. One of the two methods must be called when it is over. */
 export interface Slot {
   succeeded(): void;
-  /** The error as those who wait shall get it: where the call was throttled, with how long the cooldown lasts. */
+  /** Returns the error for the callers: if the call was throttled, one with the rest of the cooldown. */
   failed(error: unknown): unknown;
 }
 
@@ -77,7 +80,7 @@ export class Gate {
   readonly #cooldown: Cooldown;
   readonly #pageCooldown: Cooldown;
   #lateWarningAt = Number.NEGATIVE_INFINITY;
-  /** With the other instances that call from this address. */
+  /** Set if other instances share this egress's pace. */
   #shared: { pace: SharedPace; reservations: Reservations } | undefined;
 
   constructor(parts: GateParts) {
@@ -88,7 +91,7 @@ export class Gate {
     this.#pageCooldown = new Cooldown(clock, settings.cooldownMs);
   }
 
-  /** From now on other instances call from this address, too: they share spacing and cooldowns. */
+  /** From now on other instances share this egress, its spacing and its cooldowns. */
   share(pace: SharedPace): void {
     const { clock } = this.#parts;
     const onReserved = (reservation: Reservation | undefined) => this.#onReserved(reservation);
@@ -100,19 +103,19 @@ export class Gate {
     return Math.max(0, this.#cooldownUntil(isPage) - this.#parts.clock.monotonic());
   }
 
-  /** How many calls wait. */
+  /** Number of queued calls. */
   get queued(): number {
     return this.#queue.size;
   }
 
-  /** The error for a call that does not sit out the cooldown. */
+  /** The error for a call that does not wait for the cooldown. */
   refusal(isPage = false): UpstreamError {
     return new UpstreamError("throttled", "the upstream is throttling this server", {
       retryAfterMs: this.cooldownLeftMs(isPage),
     });
   }
 
-  /** Resolves when it is the call's turn. Rejects with the reason of the signal of those who wait. */
+  /** Resolves when it is the call's turn. Rejects with the reason of `waiting.signal`. */
   enter(call: GatedCall): Promise<Slot> {
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const queued: Queued = { ...call, resolve, reject };
@@ -126,12 +129,12 @@ export class Gate {
     return promise;
   }
 
-  /** Starts nothing more. */
+  /** Starts no more calls. */
   close(): void {
     this.#closed.abort();
   }
 
-  /** Starts the calls that may start now; to be called, too, when a call that waits has become more urgent. */
+  /** Starts the calls that may start now. Also called when a queued call has become more urgent. */
   advance(): void {
     while (!this.#closed.signal.aborted) {
       const now = this.#parts.clock.monotonic();
@@ -167,12 +170,12 @@ export class Gate {
     return lane && first.get(lane)?.call;
   }
 
-  /** Undefined until other instances have told when this one's next call may start. */
+  /** Undefined until the reservation with other instances says when the next call may start. */
   #mayStartAt(lane: Lane, now: number): number | undefined {
     const { settings, capacity } = this.#parts;
-    this.#lastStartAt = Math.min(this.#lastStartAt, now); // a computer that woke up may have set its clock back
+    this.#lastStartAt = Math.min(this.#lastStartAt, now); // waking up can set the clock back
     const spacedAt = Math.max(this.#lastStartAt + settings.spacingMs, this.#cooldown.until);
-    // The next call of a bootstrap comes right after the last one's answer.
+    // The next call of a bootstrap directly follows the previous one's answer.
     const at = lane === "probe" ? Math.max(spacedAt, this.#openingLandedAt + settings.spacingMs) : spacedAt;
     if (at > now || !this.#shared) return at;
     return this.#shared.reservations.next(settings.spacingMs, capacity.leastPollsPerSecond);
@@ -193,7 +196,7 @@ export class Gate {
     this.#queue.delete(call);
     this.#lanes.started(lane);
     this.#lastStartAt = now;
-    // Time spent in a cooldown is not the gate's lateness.
+    // Time in a cooldown does not count as lateness.
     const lateMs = Math.max(0, now - Math.max(dueAt, this.#cooldownUntil(call.isPage)));
     telemetry.callStarted(name, lane, lateMs);
     if (lane === "poll" && lateMs > settings.maxLatenessMs) this.#warnLate(now, lateMs);
@@ -235,7 +238,7 @@ export class Gate {
     const leftMs = this.cooldownLeftMs(isPage);
     const { name, telemetry } = this.#parts;
     telemetry.throttled(name, leftMs, kind, isPage ? "page loads" : "all calls");
-    this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // then the others find out by themselves
+    this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // else the others find out
     this.#refuseImpatient(isPage);
   }
 

@@ -1,22 +1,24 @@
 /**
- * Which kind of call starts next, and how many of each may be in flight. Polls of live chats go first, for only they
- * lose messages by waiting; but after a few of them in a row another call goes, and others never hold all slots, so that
- * no kind of call can starve the others or stand in the way of polls.
+ * Decides which kind of call starts next, and how many of each may be in flight. Polls of live chats go
+ * first, because only they lose messages by waiting. But after a few polls in a row another call starts, and
+ * others never hold all slots, so that no kind of call starves the others or blocks polls.
  */
 
 /**
- * `poll`: a live chat is read on. `opening`: a viewer waits for a chat to be found. `caller`: a client polls by itself.
- * `recovery`: a room loads a page, or tries again after a failure. `retry`: it does so after more than one. `replay`: a
- * replay is read on. `probe`: a diagnosis.
+ * `poll`: a live chat is read on. `opening`: a viewer waits for a chat to be found. `caller`: a client polls
+ * by itself. `recovery`: a room loads a page, or retries after one failure. `retry`: it retries after more
+ * than one. `replay`: a replay is read on. `probe`: a diagnosis.
  */
 export const LANES = ["poll", "opening", "caller", "recovery", "retry", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
-/** So many polls go before another call that waits: three of four calls are more than capacity plans for polls. */
+/** Maximum polls in a row while others wait. Three of four calls are more than capacity plans for polls. */
 const POLLS_IN_A_ROW = 3;
-/** And so many where the next poll would be too late otherwise: where there are too many polls, that is so again and again. */
+/**
+ * The maximum while the next poll would otherwise be too late. With too many polls, that is permanently so.
+ */
 const URGENT_POLLS_IN_A_ROW = 12;
-/** A poll that can wait for so many calls takes turns with openings, callers and recoveries. */
+/** A poll that can wait for this many calls takes turns with openings, callers and recoveries. */
 const RELAXED_CALLS = 4;
 
 export class Lanes {
@@ -30,7 +32,9 @@ export class Lanes {
     replay: 0,
     probe: 0,
   };
-  /** In each of these the lane that was served last stands last; the second takes what the first leaves. */
+  /**
+   * In each list, the lane served last is last. The second list gets the calls that the first does not use.
+   */
   #turns: readonly Lane[] = ["opening", "caller", "recovery", "retry"];
   #leftovers: readonly Lane[] = ["replay", "probe"];
   #pollsInARow = 0;
@@ -41,8 +45,8 @@ export class Lanes {
   }
 
   /**
-   * The lanes that may start a call now, the next one first. `slack`: how many calls may go before the poll that waits
-   * until it is too late; below -1 it is much too late, and others must not wait for that.
+   * The lanes that may start a call now, the next one first. `slack`: the number of calls that can start
+   * before the waiting poll is too late. Below -1 it is much too late, and others must not wait for it.
    */
   open(slack: number): readonly Lane[] {
     const polls = this.#pollsInARow;
@@ -81,7 +85,7 @@ export class Lanes {
       case "replay":
         return replay + probe < half;
       case "probe":
-        // A bootstrap makes its calls one after another: the next one must not find the slot taken.
+        // A bootstrap makes its calls one after another: a probe must not take the slot of the next one.
         return replay + probe < half && opening + caller === 0;
       default:
         return true;

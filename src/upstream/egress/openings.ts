@@ -1,19 +1,19 @@
 /**
- * The queue of videos that wait to be looked for. None of them is a room yet, and most may have no chat: so they take
- * turns by the address of who asks, and of one address the newest goes first, for who has waited long has likely left.
- * Rooms that were open before, and recordings, go before all others.
+ * The queue of videos whose chats are to be looked for. None of them is a room yet, and most may have no
+ * chat. So the clients' addresses take turns, and each address's newest request goes first, because clients
+ * that waited long have probably left. Rooms that were open before, and recordings, go first of all.
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
 
 const MAX_WAIT_MS = 30_000;
-/** What a caller is told to wait. */
+/** The wait that a refused caller is asked for. */
 const RETRY_MS = 5000;
 
-/** Who asks for a video. */
+/** A client that asks for a video. */
 export interface Applicant {
-  /** The address, or network, that it asks from. */
+  /** The client's address, or its network. */
   address: string;
   /** Whether it goes before all others. */
   isFirst: boolean;
@@ -27,16 +27,19 @@ export class Openings<T> {
   readonly #clock: Clock;
   readonly #take: () => T | undefined;
   readonly #first: Waiting<T>[] = [];
-  /** By address, in the order of their turns; of each the newest last. */
+  /** By address, in the order of their turns; the newest request of each is last. */
   readonly #others = new Map<string, Waiting<T>[]>();
 
-  /** `take` takes a place for one that is looked for, if there is one just now. */
+  /** `take` takes a place for an opening; undefined if none is free. */
   constructor(clock: Clock, take: () => T | undefined) {
     this.#clock = clock;
     this.#take = take;
   }
 
-  /** A place, once it is the applicant's turn. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's reason. */
+  /**
+   * A place, once it is the applicant's turn. Rejects with `RelayError` CAPACITY after 30 s, and with the
+   * signal's reason.
+   */
   async enter({ address, isFirst }: Applicant, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -58,7 +61,7 @@ export class Openings<T> {
     }
   }
 
-  /** Lets go on whose turn it is; to be called when a place may have become free. */
+  /** Serves the next applicants. Called when a place may have become free. */
   advance(): void {
     while (this.#first.length > 0 || this.#others.size > 0) {
       const place = this.#take();

@@ -1,22 +1,22 @@
 /**
- * The clock of the place where instances reserve their calls, as one of them knows it. Each answer tells what it showed
- * at some moment between question and answer. What all answers allow is narrower than the quickest of them, and its
- * middle is right where the way there takes as long as the way back: so all instances mean the same moment, however far
- * each is from the place, and an answer that was held up on either way does not mislead.
+ * Estimates the clock of the place where instances reserve their calls. Each answer carries the place's time
+ * at some moment between request and answer. The intersection of all these intervals is narrower than the
+ * quickest answer, and its middle is exact if both ways take equally long. So all instances agree on a moment
+ * regardless of their distance from the place, and an answer that was delayed on either way does not mislead.
  */
 
-/** Clocks are set right by going faster or slower by so much at most (NTP's 500 ppm), in milliseconds each. */
+/** Maximum rate at which clocks are adjusted (NTP's 500 ppm), in milliseconds per millisecond. */
 const DRIFT = 0.0005;
 
 export class PlaceClock {
-  /** By how much it is ahead of the monotonic clock here: at least, and at most. */
+  /** Bounds of its lead over the local monotonic clock, in milliseconds. */
   #least = Number.POSITIVE_INFINITY;
   #most = Number.NEGATIVE_INFINITY;
   #heardAt = 0;
 
   /**
-   * It showed `time` at some moment between the two. False where that does not agree with what was heard before, as
-   * with the first: then it counts alone, and may mislead.
+   * Adds a measurement: the place showed `time` at some moment between the two. Returns false if that
+   * contradicts the earlier ones, and for the first: then this one replaces them, and may mislead.
    */
   heard(time: number, sentAt: number, receivedAt: number): boolean {
     const driftMs = (receivedAt - this.#heardAt) * DRIFT;
@@ -29,12 +29,12 @@ export class PlaceClock {
     return agrees;
   }
 
-  /** How long question and answer are under way at least; 0 before the first. */
+  /** Minimum duration of request and answer, in milliseconds; 0 before the first. */
   get tripMs(): number {
     return Math.max(0, this.#most - this.#least);
   }
 
-  /** The moment at which it shows that time, on the monotonic clock here. */
+  /** The moment at which the place shows that time, on the local monotonic clock. */
   whenItShows(time: number): number {
     return time - (this.#least + this.#most) / 2;
   }

@@ -1,6 +1,6 @@
 /**
- * All ways out to the upstream. Chooses among them: the least loaded of those that work, and one that is throttled or
- * down only where there is no other.
+ * All egresses. Chooses the least loaded one that works, and one that is throttled or down only if there is
+ * no other.
  */
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
@@ -10,18 +10,18 @@ import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
 
-/** Where there is another egress, one that does not answer is left sooner than a call would be given up otherwise. */
+/** With another egress available, a call without an answer is given up sooner than usual. */
 const MAX_CHAT_MS = 5000;
-/** From one try to the next, where none reaches the upstream. */
+/** Time between tries while no egress reaches the upstream. */
 const TRY_MS = 5000;
-/** A caller waits for no more of them. */
+/** Maximum number of egresses that a caller tries. */
 const MAX_TRIES = 3;
 
 interface EgressPoolParts extends EgressParts {
   specs: readonly EgressSpec[];
 }
 
-/** Leave to look for a video's chat, given back when it is disposed of. */
+/** Permission to look for a video's chat, returned by disposing of it. */
 export interface Opening extends Disposable {
   egress: Egress;
 }
@@ -31,10 +31,10 @@ export class EgressPool {
   readonly #all: readonly Egress[];
   readonly #closed = new AbortController();
   readonly #openings: Openings<Opening>;
-  /** Resolved when the upstream is reached again; undefined while it is, as far as is known. */
+  /** Resolved when the upstream is reached again; undefined while it is reachable, as far as is known. */
   #reaching: PromiseWithResolvers<void> | undefined;
 
-  /** Throws an error that says what the environment's proxy must be. */
+  /** Throws an error that says which proxy settings of the environment are valid. */
   constructor({ specs, ...parts }: EgressPoolParts) {
     const isSingle = specs.length === 1;
     const maxChatMs = isSingle ? Number.POSITIVE_INFINITY : MAX_CHAT_MS;
@@ -49,7 +49,7 @@ export class EgressPool {
     return this.#all.length === 1;
   }
 
-  /** The one that works and is the least loaded; where none works, the one that soonest may. */
+  /** The least loaded one that works; if none works, the one that may be the first to work again. */
   get best(): Egress {
     const [best] = this.#ranked();
     if (!best) throw new Error("there is no egress");
@@ -60,19 +60,19 @@ export class EgressPool {
     return this.#all.find((egress) => egress.name === name);
   }
 
-  /** Another one that works, the best first. */
+  /** Other egresses that work, the best first. */
   others(tried: ReadonlySet<Egress>): readonly Egress[] {
     return this.#ranked().filter((egress) => !tried.has(egress) && egress.isUsable());
   }
 
-  /** The upstream has not been reached for long: `reachable` waits until it is again. */
+  /** The upstream has not been reached for long: from now on `reachable` waits until it is again. */
   cutOff(): void {
     if (this.#reaching) return;
     this.#reaching = Promise.withResolvers();
     void this.#reach(this.#reaching);
   }
 
-  /** The upstream answered by one of them: a room, somebody who opens one, or the pool itself. */
+  /** The upstream answered through one of them: a room, an opening, or the pool itself. */
   reached(): void {
     this.#reaching?.resolve();
     this.#reaching = undefined;
@@ -83,14 +83,15 @@ export class EgressPool {
     if (this.#reaching) await unlessAborted(this.#reaching.promise, signal);
   }
 
-  /** From now on the egress of that name, if there is one, shares its pace with other instances. */
+  /** From now on the egress of that name, if any, shares its pace with other instances. */
   share(name: string, pace: SharedPace): void {
     this.named(name)?.share(pace);
   }
 
   /**
-   * Resolves when it is the applicant's turn to look for a chat: at once where all is throttled, for then it learns so at
-   * once. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's reason.
+   * Resolves when it is the applicant's turn to look for a chat: at once if all are throttled, because the
+   * applicant then fails at once. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's
+   * reason.
    */
   async opening(applicant: Applicant, signal: AbortSignal): Promise<Opening> {
     const { best } = this;
@@ -99,8 +100,8 @@ export class EgressPool {
   }
 
   /**
-   * What the first egress gives that does not turn out to be throttled or without a connection. `preferred` is tried
-   * first if it works. Rejects as the last call did.
+   * The result of the first egress that is neither throttled nor without a connection. Tries `preferred`
+   * first if it works. Rejects like the last call.
    */
   async call<T>(signal: AbortSignal, use: (egress: Egress) => Promise<T>, preferred?: Egress): Promise<T> {
     let egress = preferred?.isUsable(false) ? preferred : this.best;
@@ -125,7 +126,7 @@ export class EgressPool {
     await Promise.all(this.#all.map((egress) => egress.close()));
   }
 
-  /** Tries until the upstream answers, be it somebody else. */
+  /** Tries until the upstream answers any caller. */
   async #reach(reaching: PromiseWithResolvers<void>): Promise<void> {
     while (this.#reaching === reaching) {
       try {

@@ -1,18 +1,21 @@
 /**
- * The pace of an address that several instances share, as the gate of one of them uses it. A time that is reserved
- * holds for as long as the instance is usually late; one that has passed, as its answer came too late or the instance
- * was busy, is given up, because the time after it is another's, and another one is reserved.
+ * Reserves the times of calls on an egress that several instances share. A reserved time remains valid for
+ * the instance's usual lateness. If it is missed, because the answer came too late or the instance was busy,
+ * it is discarded, because the time after it is another instance's, and a new one is reserved.
  */
 import type { Clock } from "../../clock.ts";
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import { PlaceClock } from "./place-clock.ts";
 
-/** How late an instance may be: what timers are, at least. Whoever was later than the most had no call to start. */
+/**
+ * Bounds of an instance's lateness: timers are at least this late; an instance that is later than the maximum
+ * had no call to start.
+ */
 const LATE_MS = { least: 3, most: 200 };
-/** What is left of it after each call that was in time. */
+/** Factor by which the lateness shrinks after each call in time. */
 const CALMING = 0.9;
 
-/** One reservation at a time: for the call that would start now if this instance had the address to itself. */
+/** One reservation at a time: for the call that would start now if this instance had the egress to itself. */
 export class Reservations {
   readonly #pace: SharedPace;
   readonly #clock: Clock;
@@ -20,10 +23,10 @@ export class Reservations {
   readonly #placeClock = new PlaceClock();
   #startAt: number | undefined;
   #isAsking = false;
-  /** How late a call may start: the spacing that is reserved is longer by it. */
+  /** How late a call may start. The reserved spacing is longer by this. */
   #lateMs = LATE_MS.least;
 
-  /** `onReserved` is called when the place has answered; with undefined where it cannot be reached. */
+  /** `onReserved` is called with the place's answer, or with undefined if the place cannot be reached. */
   constructor(pace: SharedPace, clock: Clock, onReserved: (reservation: Reservation | undefined) => void) {
     this.#pace = pace;
     this.#clock = clock;
@@ -58,7 +61,7 @@ export class Reservations {
     const reservation = await this.#pace.reserve(wish).catch(() => undefined);
     this.#isAsking = false;
     const now = this.#clock.monotonic();
-    // Without the place every instance keeps the spacing by itself.
+    // Without the place, each instance keeps the spacing by itself.
     if (!reservation) this.#startAt = now;
     else if (this.#placeClock.heard(reservation.now, sentAt, now))
       this.#startAt = this.#placeClock.whenItShows(reservation.startAt);

@@ -1,6 +1,7 @@
 /**
- * The egress by which a room reads its chat. A room stays with one, for credentials and visitor data belong to an
- * address, and moves where that is throttled or cannot be reached any more, if another works and can carry it.
+ * The egress through which a room reads its chat. A room keeps its egress, because credentials and visitor
+ * data belong to an address. It moves if its egress is throttled or unreachable and another one works and has
+ * capacity.
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
@@ -15,18 +16,18 @@ import type { CallOptions } from "./flights.ts";
 import type { Lane } from "./lanes.ts";
 import type { EgressPool } from "./pool.ts";
 
-/** A cooldown that is over so soon costs less than a new page. */
+/** A shorter cooldown costs less than a new page. */
 const SHORT_COOLDOWN_MS = 2000;
-/** How often a room that has nowhere to go looks again. */
+/** Time between attempts of a room that finds no other egress. */
 const LOOK_MS = 1000;
-/** A room that is throttled by so many egresses in a row may be what is throttled: it takes no further one along... */
+/** After this many throttled egresses in a row, the room itself may be throttled: it must not move... */
 const MAX_MOVES = 2;
-/** ... before it has stayed for so long: a cooldown may last a day. */
+/** ... before it has stayed this long, because a cooldown may last a day. */
 const REST_MS = 5 * 60_000;
 
 interface Trouble {
   why: MoveReason;
-  /** How long it surely lasts, in milliseconds; infinite where that is not known. */
+  /** Its minimum duration, in milliseconds; infinite if unknown. */
   forMs: number;
 }
 
@@ -41,24 +42,27 @@ export class RoomEgress {
   readonly #parts: RoomEgressParts;
   #egress: Egress;
   #demand: Demand | undefined;
-  /** Set where a room that is resumed is not read by its own egress any more. */
+  /** Set for a resumed room whose own egress no longer exists. */
   #moved: MoveReason | undefined;
-  /** How many calls failed in a row, and whether the room shall leave for the last one, which did not reach the upstream. */
+  /**
+   * Number of consecutive failures, and whether the room must move because the last call did not reach the
+   * upstream.
+   */
   #failures = 0;
   #isUnreached = false;
-  /** When the upstream last answered, and whether no answer to the last call began. */
+  /** When the upstream last answered, and whether the last call got no beginning of an answer. */
   #answeredAt: number;
   #isCutOff = false;
-  /** How many times it moved since something good last came. */
+  /** Number of moves since the last success. */
   #moves = 0;
   #movedAt = Number.NEGATIVE_INFINITY;
 
-  /** For a room that is opened. `leave` must follow, whatever comes of it. */
+  /** For a room that is opened. `leave` must follow in any case. */
   static opened(videoId: string, egress: Egress, parts: RoomEgressParts): RoomEgress {
     return new RoomEgress(videoId, egress, parts);
   }
 
-  /** For a room that is read on. `name`: the egress by which it was read; undefined where that is not known. */
+  /** For a room that was read before. `name`: its egress; undefined if not known. */
   static resumed(
     videoId: string,
     demand: Demand,
@@ -101,7 +105,10 @@ export class RoomEgress {
     return this.#egress.cooldownLeftMs(isPage);
   }
 
-  /** What the first egress gives that is neither throttled nor without a connection; the room is read by it. Rejects as the last call did. */
+  /**
+   * The result of the first egress that is neither throttled nor without a connection. The room stays with
+   * that one. Rejects like the last call.
+   */
   open<T>(call: (liveChat: LiveChat) => Promise<T>, signal: AbortSignal): Promise<T> {
     const use = (egress: Egress) => {
       if (egress !== this.#egress) this.leave(); // it may have been admitted there
@@ -111,14 +118,14 @@ export class RoomEgress {
     return this.#parts.egresses.call(signal, use, this.#egress);
   }
 
-  /** The room's chat was found. Throws `RelayError` CAPACITY where it is live and could not be read in time. */
+  /** The room's chat was found. Throws `RelayError` CAPACITY if it is live and could not be read in time. */
   admit(demand: Demand): void {
     this.#demand = demand;
     this.#egress.admit(this.#videoId, demand);
   }
 
   /**
-   * Resolves when the room may call. Why it has moved meanwhile, where it must begin by its page; else undefined.
+   * Resolves when the room may call, with the reason of a move if it must reload its page because of one.
    * Rejects with the signal's reason.
    */
   async ready(needsPage: boolean, signal: AbortSignal): Promise<MoveReason | undefined> {
@@ -129,37 +136,40 @@ export class RoomEgress {
       if (!trouble) {
         await this.#egress.mayCall(this.#videoId, needsPage, signal);
         if (!this.#egress.isLost) return moved;
-        continue; // it was lost while the room waited
+        continue; // it became unreachable while the room waited
       }
       if ((trouble.why !== "throttled" || this.#mayMove) && this.#move(trouble.why)) return trouble.why;
       if (await this.#mayStay(trouble.forMs, needsPage, signal)) return moved;
     }
   }
 
-  /** What the room asks of its gate from now on. */
+  /** Sets the room's demand on its gate. */
   setDemand(demand: Demand): void {
     this.#demand = demand;
     this.#egress.setDemand(this.#videoId, demand);
   }
 
-  /** For how long the room cannot be read from here, or surely will not be, in milliseconds: not reached, or throttled. */
+  /**
+   * For how long the room has been or will be unreadable from here, in milliseconds: not reached, or
+   * throttled.
+   */
   get outMs(): number {
     const { clock, egresses } = this.#parts;
     const isThrottled = egresses.others(new Set([this.#egress])).length === 0;
     const throttledMs = isThrottled ? this.#egress.cooldownLeftMs(false) : 0;
     const unansweredMs = clock.monotonic() - this.#answeredAt;
-    // A room whose call waits behind others that get no answer need not learn it by itself.
+    // A room whose call waits behind unanswered calls of others need not find out by itself.
     return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));
   }
 
-  /** A call brought the reading on. */
+  /** A call advanced the reading. */
   succeeded(): void {
     this.#moves = 0;
     this.#failures = 0;
     this.answered();
   }
 
-  /** The upstream gave an answer in order, though not what was asked for: a token that it refuses, a page, nothing. */
+  /** A working upstream answered, but without the requested thing: a refused token, a page, nothing. */
   answered(): void {
     this.#isCutOff = false;
     this.#answeredAt = this.#parts.clock.monotonic();
@@ -167,7 +177,10 @@ export class RoomEgress {
     this.#parts.egresses.reached();
   }
 
-  /** A call of the room failed, throttling aside. Whether that is the address's failure, and not the room's. */
+  /**
+   * A call of the room failed, other than by throttling. Returns whether this is the egress's failure, and
+   * not the room's.
+   */
   failed(error: Error): boolean {
     this.#failures += 1;
     this.#isCutOff = isUnanswered(error);
@@ -180,7 +193,7 @@ export class RoomEgress {
     return this.#egress.failed(this.#videoId, error);
   }
 
-  /** Somebody waits for the room right now. */
+  /** Somebody waits for the room now. */
   hurry(): void {
     this.#egress.hurry();
   }
@@ -200,7 +213,7 @@ export class RoomEgress {
     return this.#moves < MAX_MOVES || restedMs >= REST_MS;
   }
 
-  /** Why the room should move, and for how long; a short cooldown, or an upstream that fails, is no reason. */
+  /** Why the room should move, and for how long. A short cooldown or a failing upstream is not a reason. */
   #trouble(needsPage: boolean): Trouble | undefined {
     if (this.#parts.egresses.isSingle) return undefined;
     const forMs = this.#egress.cooldownLeftMs(needsPage);
@@ -209,14 +222,14 @@ export class RoomEgress {
     return isLost ? { why: "unreachable", forMs: Number.POSITIVE_INFINITY } : undefined;
   }
 
-  /** Whether another egress could take the room in. */
+  /** Moves the room to another egress. Returns false if none can admit it. */
   #move(why: MoveReason): boolean {
     const { egresses, telemetry } = this.#parts;
     const old = this.#egress;
     this.#isUnreached = false;
     const next = egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
-    // Who could not reach the upstream tells of its egress, wherever it is now.
+    // A room that could not reach the upstream remains evidence about its old egress.
     old.leave(this.#videoId, why !== "throttled" && old.isUp);
     this.#egress = next;
     this.#moves += 1;
@@ -235,7 +248,7 @@ export class RoomEgress {
     }
   }
 
-  /** Waits until another egress may have a place. Whether the room may call by its own one before that. */
+  /** Waits until another egress may have capacity. Returns whether the room may use its own before that. */
   async #mayStay(forMs: number, needsPage: boolean, signal: AbortSignal): Promise<boolean> {
     const waitMs = Math.min(forMs, LOOK_MS);
     if (this.#egress.isUp) {

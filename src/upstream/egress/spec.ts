@@ -1,16 +1,16 @@
 /**
- * The egresses that a setting lists: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, with
- * commas between and each with a name before it if wanted (`office=direct`). What a proxy asks for stays in its URL:
- * no name and no error holds it.
+ * Parses the setting that lists egresses: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, separated
+ * by commas, each with an optional name (`office=direct`). A proxy's credentials stay in its URL: no name and
+ * no error contains them.
  */
 import { once } from "node:events";
 import { createServer, isIP } from "node:net";
 
-/** One way out to the upstream. */
+/** One egress. */
 export type EgressSpec = {
-  /** Of the egress, in metrics, log and list of rooms. */
+  /** The egress's name in metrics, log and list of rooms. */
   name: string;
-  /** Whether the setting names it: instances on one store share the pace of those. */
+  /** Whether the setting names it: instances on one store share the pace of named egresses. */
   isNamed: boolean;
 } & (
   | /** The machine's own address, or the proxy that the environment names. */ { kind: "direct" }
@@ -26,7 +26,7 @@ const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "socks5:": 1080 };
 const MUST =
   "a comma-separated list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each with a unique name (`office=direct`; by default its address)";
 
-/** Throws an error that says what the text must be, and which entry is wrong. */
+/** Throws an error that says which texts are valid, and which entry is not. */
 export function parseEgressSpecs(text: string): EgressSpec[] {
   const specs = text.split(",").map((entry, i) => {
     const spec = parseSpec(entry.trim());
@@ -39,7 +39,7 @@ export function parseEgressSpecs(text: string): EgressSpec[] {
   return specs;
 }
 
-/** Rejects with one line where an address among them is none of this machine's. */
+/** Rejects with a one-line error if an address is not one of this machine's. */
 export async function assertLocal(specs: readonly EgressSpec[]): Promise<void> {
   for (const spec of specs) {
     if (spec.kind !== "address") continue;

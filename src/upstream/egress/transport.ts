@@ -1,6 +1,6 @@
 /**
- * Requests to the upstream and their whole answers: a deadline and a size limit on each, redirects never followed.
- * Whatever goes wrong is an `UpstreamError`. How bytes travel is the affair of the connections.
+ * Sends requests to the upstream and returns complete answers, with a deadline and a size limit on each.
+ * Never follows redirects. Every failure is an `UpstreamError`. The connections move the bytes.
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
@@ -14,7 +14,7 @@ import {
   type OutgoingRequest,
 } from "./connections.ts";
 
-/** How connecting fails, by the system's codes and undici's. */
+/** The system's and undici's codes of failed connections. */
 const NO_CONNECTION = new Set([
   "EACCES",
   "EADDRNOTAVAIL",
@@ -28,19 +28,19 @@ const NO_CONNECTION = new Set([
   "EPERM",
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
-  // An HTTP proxy refuses the tunnel, or breaks it off while it is made.
+  // An HTTP proxy refuses the tunnel, or closes it during setup.
   "UND_ERR_ABORTED",
   "UND_ERR_PRX_CONN",
 ]);
-/** How codes begin by which undici tells that a SOCKS proxy makes no connection. */
+/** Prefix of undici's codes for a SOCKS proxy that makes no connection. */
 const SOCKS_REFUSAL = "UND_ERR_SOCKS5";
-/** So many connections in a row that break before an answer begins are no coincidence. */
+/** This many consecutive connections that break before an answer begins are not a coincidence. */
 const BREAKS_IN_A_ROW = 2;
 /** Most answers are smaller. */
 const FIRST_BYTES = 32 * 1024;
 
 export interface UpstreamRequest extends OutgoingRequest {
-  /** Longest time until the answer has come completely. */
+  /** Maximum time until the answer is complete. */
   deadlineMs: number;
 }
 
@@ -49,9 +49,9 @@ export interface UpstreamAnswer {
   /** Header names in lower case. */
   header(name: string): string | undefined;
   text: string;
-  /** Wall time at which the answer was complete. */
+  /** Wall time at which the answer was complete, in milliseconds. */
   receivedAt: number;
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   tookMs: number;
 }
 
@@ -59,17 +59,20 @@ export class Transport {
   readonly #clock: Clock;
   readonly #connections: Connections;
   readonly #hasOthers: boolean;
-  /** How many connections broke since an answer last began. */
+  /** Number of connections that broke since an answer last began. */
   #breaks = 0;
 
-  /** `hasOthers`: whether there are other ways out, so that one on which connections break is given up. */
+  /**
+   * `hasOthers`: whether there are other egresses, so that one with breaking connections counts as
+   * unreachable.
+   */
   constructor(clock: Clock, connections: Connections = new HttpConnections(), hasOthers = false) {
     this.#clock = clock;
     this.#connections = connections;
     this.#hasOthers = hasOthers;
   }
 
-  /** The answer as it came, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
+  /** The answer, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
     const { host } = new URL(request.url);
@@ -110,8 +113,9 @@ export class Transport {
 }
 
 /**
- * The body as text, decompressed, cut off with an error beyond the limit: a small gzip can hold gigabytes. Written
- * into one buffer as it comes: kept in pieces, a body that comes byte by byte would cost hundreds for each.
+ * The decompressed body as text. Throws beyond the size limit, because a small gzip can hold gigabytes. It is
+ * written into one buffer: separate pieces would cost hundreds of bytes each for a body that comes byte by
+ * byte.
  */
 async function boundedText(body: IncomingAnswer["body"]): Promise<string> {
   let bytes = Buffer.allocUnsafe(FIRST_BYTES);
@@ -132,7 +136,10 @@ async function boundedText(body: IncomingAnswer["body"]): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/** The code of the cause at the bottom, "" where it has none, and words for it: `fetch failed` alone explains nothing. */
+/**
+ * The code of the innermost cause ("" if it has none) and a text for it: `fetch failed` alone explains
+ * nothing.
+ */
 function failureIn(error: unknown): { code: string; why: string } {
   if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
   if (error.cause instanceof Error) return failureIn(error.cause);
