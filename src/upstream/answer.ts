@@ -1,7 +1,7 @@
 /**
- * What an upstream answer means, as one reading for rooms, polls and bootstraps alike: a batch, a silent
- * answer, or an `UpstreamError` with its fault. Judged by structure, never by display text, except for the
- * words by which an error object says that it is about a quota.
+ * Reads an upstream answer, in the same way for rooms, polls and bootstraps: a batch, an answer without chat,
+ * or an `UpstreamError` with its fault. It judges by structure, never by display text; the one exception is
+ * an error object whose text mentions a quota.
  */
 
 import {
@@ -24,13 +24,16 @@ export interface ChatAnswer {
   kind: "batch";
   /** The next token; undefined when the chat is over. */
   continuation: string | undefined;
-  /** The wait that the upstream asks for; undefined where it names none. */
+  /** The wait that the upstream asks for, in milliseconds; undefined if it asks for none. */
   timeoutMs: number | undefined;
-  /** Raw actions, as they came. */
+  /** Raw actions, in the upstream's order. */
   actions: readonly unknown[];
-  /** Raw entities beside them. */
+  /** Raw entity mutations of the same answer. */
   mutations: readonly unknown[];
-  /** When it was sent by the upstream's clock (its `Date`), else when it came by this one's; wall milliseconds. */
+  /**
+   * When the upstream sent it (its `Date` header), else when it arrived by the local clock; wall
+   * milliseconds.
+   */
   sentAt: number;
 }
 
@@ -39,7 +42,9 @@ export interface NoChatAnswer {
   kind: "no chat";
 }
 
-/** Continuation tokens are opaque, but must fit into a later request; real ones have up to 1000 characters. */
+/**
+ * Continuation tokens are opaque, but must fit into a later request. Real ones have up to 1000 characters.
+ */
 const TOKEN = /^[\x21-\x7e]+$/;
 const MAX_TOKEN_LENGTH = 8192;
 
@@ -69,8 +74,8 @@ export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | NoChatAnswe
 }
 
 /**
- * What `next` answers: the initial data of a watch page; undefined where it knows no such video. Throws
- * `UpstreamError` "throttled" or "unusable".
+ * Reads the answer of `next`: the initial data of a watch page; undefined if the upstream does not know the
+ * video. Throws `UpstreamError` "throttled" or "unusable".
  */
 export function readNextAnswer(answer: UpstreamAnswer): JsonObject | undefined {
   const body = objectIn(answer.text);
@@ -83,8 +88,8 @@ export function readNextAnswer(answer: UpstreamAnswer): JsonObject | undefined {
 }
 
 /**
- * Throws `UpstreamError` "throttled" for a quota signal, whatever the status: HTTP 429, an error object that
- * speaks of a quota, a captcha page in place of the answer.
+ * Throws `UpstreamError` "throttled" for a quota signal, regardless of the status: HTTP 429, an error object
+ * that mentions a quota, a captcha page instead of the answer.
  */
 export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): void {
   if (answer.status !== 429 && !isQuotaSignal(error) && !isCaptcha(answer)) return;
@@ -94,7 +99,7 @@ export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): vo
 }
 
 function readBody(outer: JsonObject, sentAt: number): ChatAnswer | NoChatAnswer {
-  // Old answers come wrapped in `response`.
+  // Old answers are wrapped in `response`.
   const body = outer.continuationContents === undefined ? (asObject(outer.response) ?? outer) : outer;
   const contents = asObject(body.continuationContents);
   if (!contents) {
@@ -116,8 +121,8 @@ function readBody(outer: JsonObject, sentAt: number): ChatAnswer | NoChatAnswer 
 }
 
 /**
- * The next continuation among those offered. `playerSeek…` is for seeking, and `reload…` without any action
- * means that the stream has ended; every other kind, known or not, continues the chat.
+ * The next continuation among the offered ones. `playerSeek…` is for seeking, and `reload…` without any
+ * action means that the stream has ended. Every other kind, known or not, continues the chat.
  */
 function nextIn(
   continuations: readonly unknown[],
@@ -143,7 +148,7 @@ function waitIn(timeoutMs: unknown): number | undefined {
   return number !== undefined && number >= 0 ? Math.min(number, BOUNDS.waitMs) : undefined;
 }
 
-/** Undefined for anything but a JSON object; HTML is not even parsed. */
+/** Undefined for anything but a JSON object. HTML is not even parsed. */
 function objectIn(text: string): JsonObject | undefined {
   return /^\s*\{/.test(text) ? asObject(parseJson(text)) : undefined;
 }
@@ -159,7 +164,10 @@ function isQuotaSignal(error: JsonObject | undefined): boolean {
   return /RESOURCE_EXHAUSTED|quota|rate.?limit|too many requests/i.test(startOfJson(error, 10_000));
 }
 
-/** A redirect to the captcha host, or its page in place of the answer. A page with chat in it may say anything. */
+/**
+ * A redirect to the captcha host, or its page instead of the answer. A page with chat is never a captcha,
+ * because its text can say anything.
+ */
 function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
   if (status >= 300 && status < 400)
     return /^https?:\/\/[^/]*google\.[^/]+\/sorry/.test(header("location") ?? "");
@@ -167,10 +175,13 @@ function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
   return /g-recaptcha|id=["']?captcha-form|unusual traffic from your computer/i.test(text);
 }
 
-/** As servers write it; `Date.parse` takes many a word for a date. */
+/** The format that servers write. `Date.parse` also accepts many words that are not dates. */
 const HTTP_DATE = /^\s*[A-Z][a-z]+, .* GMT\s*$/;
 
-/** `Retry-After` in seconds or as a date by the upstream's own clock; undefined where it names no time to come. */
+/**
+ * `Retry-After` in milliseconds: seconds, or a date compared with the upstream's own clock. Undefined unless
+ * it is in the future.
+ */
 function retryAfterMs(answer: UpstreamAnswer): number | undefined {
   const named = answer.header("retry-after") ?? "";
   const seconds = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) : undefined;

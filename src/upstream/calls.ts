@@ -1,7 +1,7 @@
 /**
- * The calls that the service makes to the upstream: pages of the main host, what `next` answers in their place, and
- * chat calls to a client's host. Each goes through the gate of an egress and comes back read or as an `UpstreamError`. Redirects are followed by hand, and
- * never to a foreign host.
+ * All calls of the service to the upstream: pages of the main host, `next` as their substitute, and chat
+ * calls to a client's host. Each goes through the gate of an egress and returns a parsed answer or an
+ * `UpstreamError`. Redirects are followed here, and never to a foreign host.
  */
 import type { JsonObject } from "../json.ts";
 import {
@@ -20,38 +20,38 @@ import { UpstreamError } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
 
 const MAX_REDIRECTS = 5;
-/** Hosts to which the upstream redirects in place of an answer, and what it asks there. */
+/** Hosts to which the upstream redirects instead of answering, and the request that they make. */
 const ASKING_HOSTS = [
   [/^consent\./, "for consent to cookies (a redirect to its consent host)"],
   [/^accounts\./, "to sign in (a redirect to its sign-in host)"],
 ] as const;
 
-/** A page that was in vain before must not stand in the way of others. */
+/** Page loads after failures take a lower lane, so that they do not delay other calls. */
 const PAGE_LANES: Partial<Record<Lane, Lane>> = { poll: "recovery", recovery: "retry" };
 const NEXT = "/youtubei/v1/next";
 
-/** How long the upstream may take for an answer to be complete, in whole milliseconds. */
+/** Maximum time until an answer is complete, in whole milliseconds. */
 export interface Deadlines {
   chatMs: number;
-  /** Of a page or a script, its redirects together. */
+  /** A page or a script, including its redirects. */
   pageMs: number;
 }
 
-/** A chat answer is small, and waiting longer loses more than trying again; watch pages are large. */
+/** A chat answer is small, and waiting longer loses more than trying again. Watch pages are large. */
 export const DEADLINES: Deadlines = { chatMs: 8000, pageMs: 15_000 };
 
-/** In place of a page: where it is, and how long it took to say so. */
+/** A redirect instead of a page: its target, and how long that answer took. */
 interface Redirect {
   redirect: URL;
   tookMs: number;
 }
 
-/** A request, and how it is sent and read. */
+/** A request, and how to send it and read its answer. */
 export interface Outgoing<T> {
-  /** The path or endpoint, and other labels, under which it is counted. */
+  /** The path or endpoint, and other labels, of its metrics. */
   kind: string;
   labels?: { client: string; endpoint: string };
-  /** Pages are throttled long before chat calls are, and have a cooldown of their own. */
+  /** Pages are throttled long before chat calls, and have their own cooldown. */
   isPage?: boolean;
   request: UpstreamRequest;
   read(answer: UpstreamAnswer): T;
@@ -76,8 +76,8 @@ export class UpstreamCalls {
   }
 
   /**
-   * The text of a page or script of the main host, `path` with its query, loaded within `deadlineMs`. Rejects with
-   * `UpstreamError` "throttled" or "unusable".
+   * The text of a page or script of the main host, loaded within `deadlineMs`. `path` includes the query.
+   * Rejects with `UpstreamError` "throttled" or "unusable".
    */
   async page(
     path: string,
@@ -105,7 +105,7 @@ export class UpstreamCalls {
     throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`, { isWall: true });
   }
 
-  /** The initial data that a video's watch page would hold; undefined where it is not known. Rejects as `page` does. */
+  /** The initial data of a video's watch page; undefined if the video is not known. Rejects like `page`. */
   next(
     videoId: string,
     credentials: Credentials,
@@ -117,7 +117,7 @@ export class UpstreamCalls {
     return this.#sendForPage({ kind: NEXT, request, read: readNextAnswer, options });
   }
 
-  /** One chat call, read. Rejects with `UpstreamError` of any fault. */
+  /** Makes one chat call and reads its answer. Rejects with `UpstreamError` of any fault. */
   chat(call: ChatCall, options: CallOptions): Promise<Answered<ChatAnswer | NoChatAnswer>> {
     const { hosts, clients, deadlines, send } = this.#parts;
     const request = { ...chatRequest(hosts, clients, call), deadlineMs: deadlines.chatMs };
@@ -135,7 +135,7 @@ export class UpstreamCalls {
     return this.#parts.send({ ...outgoing, isPage: true, options: { ...options, lane } });
   }
 
-  /** The page, or where else on the upstream's own hosts it is. */
+  /** The page, or a redirect to one of the upstream's own hosts. */
   #readPage(kind: string, from: URL, answer: UpstreamAnswer): { text: string } | Redirect {
     throwIfThrottled(answer);
     const { status, text, tookMs } = answer;
@@ -146,7 +146,7 @@ export class UpstreamCalls {
     return { redirect: this.#redirected(from, answer.header("location")), tookMs };
   }
 
-  /** Where a redirect leads, if that is one of the upstream's own hosts. */
+  /** The target of a redirect. Throws `UpstreamError` unless it is one of the upstream's own hosts. */
   #redirected(from: URL, location: string | undefined): URL {
     const to = location === undefined ? null : URL.parse(location, from);
     if (!to) throw new UpstreamError("unusable", "a redirect to nowhere", { isWall: true });

@@ -1,7 +1,7 @@
 /**
- * Looks for a video's chat wherever the upstream may show it: on the popout page, on the watch page, and in what `next`
- * answers. There are three outcomes: the chat; that it is over, which a page of this very video says while nothing else
- * failed; and a wall, behind which there may be a chat.
+ * Looks for a video's chat wherever the upstream may show it: on the popout page, on the watch page, and in
+ * the answer of `next`. There are three outcomes: the chat; "over", if a page of this very video says so and
+ * no other load failed; and a wall, which may hide a chat.
  */
 import { usableCredentials } from "./credential-sources.ts";
 import { UpstreamError } from "./errors.ts";
@@ -14,21 +14,24 @@ export interface SearchFor {
   videoId: string;
   view: "all" | "top";
   loads: PageLoads;
-  /** What is known before, which those on the pages replace, and which they do not. */
+  /**
+   * Credentials known before the search. Those on the pages replace `older`; `better` replaces those on the
+   * pages.
+   */
   credentials: { older: FoundCredentials | undefined; better: FoundCredentials };
 }
 
 export type Search = { credentials: Credentials } & (
   | (Extract<ChatPage, { isOfVideo: boolean }> & {
-      /** Whether it is surely this video's, and nothing failed before it was found. */
+      /** Whether the page names the video, and no earlier load failed or was a wall. */
       isCertain: boolean;
     })
   | {
       chat: undefined;
       isOver: boolean;
-      /** What it is that is over, or which wall; without a full stop. */
+      /** The reason that it is over, or the kind of wall; without a full stop. */
       why: string;
-      /** Set where neither page could be loaded. */
+      /** Set if neither page could be loaded. */
       failure: UpstreamError | undefined;
     }
 );
@@ -38,8 +41,8 @@ export function popoutPath(videoId: string): string {
 }
 
 /**
- * Rejects with `RelayError` SW_JS_FAILED where no client version is known, and with `UpstreamError` "throttled", or
- * "unusable" where the host cannot be connected to.
+ * Rejects with `RelayError` SW_JS_FAILED if no client version is known, and with `UpstreamError` "throttled",
+ * or "unusable" if the host cannot be connected to.
  */
 export async function searchChat({ videoId, view, loads, credentials }: SearchFor): Promise<Search> {
   const failures: UpstreamError[] = [];

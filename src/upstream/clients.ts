@@ -1,6 +1,6 @@
 /**
- * The upstream clients that this service can speak as, and the requests that they make. Versions age within
- * months: they stand here and nowhere else, last checked in July 2026, and a settings file can replace them.
+ * The upstream clients that this service can identify as, and their requests. Versions become outdated within
+ * months. This file alone holds them, last checked in July 2026, and a settings file can replace them.
  */
 import { asObject, asString, type JsonObject } from "../json.ts";
 import type { Credentials } from "./page/credentials.ts";
@@ -12,22 +12,22 @@ export interface UpstreamHosts {
   mobile: string;
 }
 
-/** The two endpoints of the chat; which of them answers for a video is found by trying. */
+/** The two endpoints of the chat. The bootstrap tries which of them answers for a video. */
 export const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
 type Endpoint = (typeof ENDPOINTS)[number];
 
-/** How a client presents itself to the upstream, and on which host. */
+/** How a client identifies itself to the upstream, and on which host. */
 export interface Client {
   host: keyof UpstreamHosts;
   /** `X-YouTube-Client-Name` */
   id: number;
   name: string;
-  /** Null where the version that the upstream names itself is used. */
+  /** Null to send the version that the upstream's own pages name. */
   pinnedVersion: string | null;
   userAgent: string;
-  /** What else its context says of the client. */
+  /** Further fields of the request's `context.client`. */
   context: JsonObject;
-  /** The page that an embedded player says it stands on. */
+  /** The page in which an embedded player claims to be. */
   embedUrl?: string;
 }
 
@@ -38,7 +38,9 @@ const TABLET_AGENT =
 const TELEVISION_AGENT =
   "Mozilla/5.0 (ChromiumStylePlatform) Cobalt/25.lts.30.1034943-gold (unlike Gecko), Unknown_TV_Unknown_0/Unknown (Unknown, Unknown)";
 
-/** What a row says of a client that does not have its label for a name, or does not talk to the main host. */
+/**
+ * A row names its client only if that differs from its label, and its host only if that is not the main one.
+ */
 type Row = Omit<Client, "host" | "name"> & Partial<Client>;
 
 const DESKTOP = { userAgent: DESKTOP_AGENT, context: { platform: "DESKTOP" } };
@@ -104,18 +106,18 @@ export function isClientLabel(label: unknown): label is ClientLabel {
   return typeof label === "string" && Object.hasOwn(CLIENTS, label);
 }
 
-/** The table in use: the one above, unless a settings file replaces some of its facts. */
+/** The table in use: the one above, with the replacements of a settings file. */
 export type ClientTable = Readonly<Record<ClientLabel, Client>>;
 
-/** What a settings file may replace of a client, and of which form it must be. */
+/** The fields of a client that a settings file can replace, and their formats. */
 const REPLACEABLE: Readonly<Record<string, RegExp>> = {
   version: /^[0-9][0-9.]{0,39}$/,
   userAgent: /^[\x20-\x7e]{1,500}$/,
 };
 
 /**
- * The table with the facts replaced that a settings file names: `{"ANDROID": {"version": "21.30.1", "userAgent": "…"}}`.
- * Throws an error that says what is wrong with the file's content.
+ * The table with the replacements of a settings file: `{"ANDROID": {"version": "21.30.1", "userAgent":
+ * "…"}}`. Throws an error that names the mistake in the file's content.
  */
 export function clientTable(replaced: unknown): ClientTable {
   const table: Record<ClientLabel, Client> = { ...CLIENTS };
@@ -160,13 +162,13 @@ function pairsOf(clients: readonly ClientLabel[]): Pair[] {
   return clients.flatMap((client) => ENDPOINTS.map((endpoint) => ({ client, endpoint })));
 }
 
-/** A client and the endpoint it talks to. */
+/** A client and the endpoint that it talks to. */
 export interface Pair {
   client: ClientLabel;
   endpoint: Endpoint;
 }
 
-/** Sent with every request; the cookie is the answer to the consent page. */
+/** Sent with every request. The cookie answers the consent page. */
 export function commonHeaders(host: string, userAgent: string) {
   return {
     "accept-language": "en-US,en;q=0.9",
@@ -181,7 +183,10 @@ export interface ChatCall {
   pair: Pair;
   credentials: Credentials;
   continuation: string;
-  /** Where a replay is to start; only its first call says so, for later ones it would drag the chat back. */
+  /**
+   * The start of a replay, in milliseconds. Only the first call sends it: in later ones it would move the
+   * chat back.
+   */
   playerOffsetMs?: number;
 }
 
@@ -197,7 +202,7 @@ export function chatRequest(
   });
 }
 
-/** The HTTP request for what a watch page would show of a video. */
+/** The HTTP request for the data of a video's watch page. */
 export function nextRequest(
   hosts: UpstreamHosts,
   clients: ClientTable,

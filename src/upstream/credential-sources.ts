@@ -1,6 +1,6 @@
 /**
- * Where the credentials of a bootstrap come from: `sw.js`, `sw.js_data` and the pages, and for a chat that is opened
- * anew those that this process has learnt, until they are refused or old.
+ * The sources of a bootstrap's credentials: `sw.js`, `sw.js_data` and the pages. A chat that is reopened uses
+ * the credentials that this process knows, unless they were refused or are too old.
  */
 import type { Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -13,10 +13,10 @@ import {
 } from "./page/credentials.ts";
 import type { PageLoads } from "./page-loads.ts";
 
-/** The upstream replaces its client version every few hours, and goes on taking the last ones. */
+/** The upstream replaces its client version every few hours, and still accepts the previous ones. */
 const KEPT_MS = 3_600_000;
 
-/** The key and version that were learnt last. A visitor belongs to its page, and is not kept. */
+/** The latest API key and client version. A visitor belongs to its page and is not kept. */
 export class KeptCredentials {
   readonly #clock: Clock;
   #kept: { credentials: FoundCredentials; at: number } | undefined;
@@ -25,7 +25,7 @@ export class KeptCredentials {
     this.#clock = clock;
   }
 
-  /** Undefined where nothing good is known. */
+  /** Undefined if none are known, or if they are too old. */
   get(): FoundCredentials | undefined {
     if (!this.#kept || this.#clock.monotonic() - this.#kept.at >= KEPT_MS) return undefined;
     return this.#kept.credentials;
@@ -35,14 +35,17 @@ export class KeptCredentials {
     this.#kept = { credentials: { apiKey, clientVersion }, at: this.#clock.monotonic() };
   }
 
-  /** The upstream refused a call with these. */
+  /** Forgets these credentials, because the upstream refused a call with them. */
   refuse({ apiKey, clientVersion }: Credentials): void {
     const kept = this.#kept?.credentials;
     if (kept?.apiKey === apiKey && kept.clientVersion === clientVersion) this.#kept = undefined;
   }
 }
 
-/** What `sw.js` gives and, for what is missing, `sw.js_data`. Only throttling and an unreachable host are errors here. */
+/**
+ * The credentials in `sw.js`, completed from `sw.js_data`. Rejects with `UpstreamError` "throttled", or with
+ * `RelayError` SW_JS_FAILED if the host cannot be connected to; other failures count as empty.
+ */
 export async function scriptCredentials(loads: PageLoads): Promise<FoundCredentials> {
   const found = credentialsInServiceWorker(await scriptText(loads, "/sw.js"));
   if (found.apiKey !== undefined && found.clientVersion !== undefined) return found;
@@ -59,7 +62,7 @@ async function scriptText(loads: PageLoads, path: string): Promise<string> {
   }
 }
 
-/** A key is not needed. Throws `RelayError` SW_JS_FAILED where there is no version. */
+/** Complete credentials: the key may be empty. Throws `RelayError` SW_JS_FAILED if there is no version. */
 export function usableCredentials(
   { apiKey = "", clientVersion, ...rest }: FoundCredentials,
   lastFailure?: UpstreamError,

@@ -1,28 +1,31 @@
-/** How a call to the upstream can fail, as one closed list: what a room, a poll or a bootstrap does follows from the fault. */
+/** The faults of upstream calls, as one closed list. Rooms, polls and bootstraps act on the fault alone. */
 
 export type Fault =
   /** The upstream throttles this server: everything pauses. */
   | "throttled"
-  /** The continuation is no longer accepted: spent, stale or made up. */
+  /** The upstream no longer accepts the continuation: spent, outdated or invented. */
   | "expired"
-  /** HTTP 401, 403, 404 or a 400 that is not about the token: the chat may be gone, or the credentials too old. */
+  /** HTTP 401, 403, 404, or a 400 not about the token: the chat may be gone, or the credentials too old. */
   | "denied"
-  /** No usable answer: network, timeout, server error, a body that makes no sense, a redirect to a foreign host. */
+  /**
+   * No usable answer: a network error, a timeout, a server error, a malformed body, a redirect to a foreign
+   * host.
+   */
   | "unusable";
 
-/** How a host was not reached: there was no connection to it, or no beginning of an answer. */
+/** How a host was unreachable: no connection to it, or no beginning of an answer. */
 type Unreachable = "no connection" | "no answer";
 
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";
   readonly fault: Fault;
-  /** Set where the host could not be reached; the message begins with its name. */
+  /** Set if the host could not be reached. The message then begins with the host's name. */
   readonly unreachable: Unreachable | undefined;
   /** Whether a connection broke before an answer began. */
   readonly isBroken: boolean;
-  /** What the upstream asked to wait (`Retry-After`), in milliseconds. */
+  /** The wait that the upstream asked for (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** Whether an upstream in order said so: a wall in place of a page is no failure of the address. */
+  /** Whether a working upstream sent this: a wall instead of a page is not a failure of the egress. */
   readonly isWall: boolean;
 
   constructor(
@@ -45,7 +48,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Whether something holds for the `UpstreamError` that an error is, or that caused it. */
+/** Tests the error if it is an `UpstreamError`, else its causes. */
 function whether(holds: (error: UpstreamError) => boolean): (error: unknown) => boolean {
   return (error) => {
     if (error instanceof UpstreamError) return holds(error);
@@ -53,7 +56,7 @@ function whether(holds: (error: UpstreamError) => boolean): (error: unknown) => 
   };
 }
 
-/** Trouble between this service and the upstream, and not about one video. */
+/** Trouble between this service and the upstream, rather than with one video. */
 export const isUpstreamTrouble = whether(
   ({ fault, unreachable }) => fault === "throttled" || unreachable !== undefined,
 );
@@ -61,10 +64,10 @@ export const isUpstreamTrouble = whether(
 /** There was no connection to a host. */
 export const isUnconnected = whether(({ unreachable }) => unreachable === "no connection");
 
-/** A failure that another address may not meet, and that came soon. */
+/** A failure that another egress may not have, and that is noticed quickly. */
 export const isOfAddress = whether((error) => error.fault === "throttled" || isUnconnected(error));
 
-/** The upstream gave no answer, or one of an upstream that fails. */
+/** The upstream gave no answer, or the answer of a failing upstream. */
 export const isOutage = whether(({ fault, isWall }) => fault === "unusable" && !isWall);
 
 /** A host was not reached. */

@@ -1,7 +1,7 @@
 /**
- * A video's live chat as the rest of the service sees it: bootstrapped in the specification's steps, opened
- * anew when its token has expired, polled from batch to batch. Messages come out read; nothing here knows of
- * rooms or viewers.
+ * A video's live chat for the rest of the service: bootstrapped in the specification's steps, reopened when
+ * its token has expired, polled from batch to batch. It returns parsed messages and knows nothing of rooms or
+ * viewers.
  */
 import type { CallTimes, Clock } from "../clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
@@ -23,13 +23,13 @@ import type { Item } from "./readers/reader.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
 
 export interface ReadingSettings {
-  /** All messages, or the upstream's selection. */
+  /** All messages, or the upstream's selection of them. */
   chatView: "all" | "top";
-  /** Shows the time of live messages. */
+  /** Formats the time of live messages. */
   timeOfDay: TimeOfDay;
 }
 
-/** What the chat's page shows: its own backlog, and the position from which the chat is read on. */
+/** The chat's page: its backlog, and the position from which to continue reading. */
 export interface Page extends CallTimes {
   items: readonly Item[];
   position: Position;
@@ -39,17 +39,17 @@ export interface Page extends CallTimes {
 export interface Batch extends CallTimes {
   kind: "batch";
   items: readonly Item[];
-  /** Where to go on; its continuation is null where the chat is over. */
+  /** The position of the next poll. Its continuation is null when the chat is over. */
   position: Position;
-  /** The wait that the upstream asks for; undefined where it names none. */
+  /** The wait that the upstream asks for, in milliseconds; undefined if it asks for none. */
   timeoutMs: number | undefined;
-  /** How many raw actions the answer held. */
+  /** Number of raw actions in the answer. */
   actionCount: number;
-  /** As of `ChatAnswer`. */
+  /** See `ChatAnswer`. */
   sentAt: number;
 }
 
-/** A chat before a client and an endpoint that read it are known. */
+/** A chat for which no working client and endpoint are known yet. */
 export interface FoundChat extends CallTimes {
   items: readonly Item[];
   start: Omit<Position, "pair">;
@@ -71,10 +71,10 @@ export class LiveChat {
   }
 
   /**
-   * Finds the chat of a video and a client that can read it: the page, and the answer that proved its pair. `found` is
-   * called between the two; what it throws ends the bootstrap. Rejects with `RelayError` SW_JS_FAILED, NO_LIVE_CHAT (with
-   * a cause where a wall may hide a chat) or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" where
-   * no page could be loaded.
+   * Finds a video's chat and a pair that can read it. Returns the page, and the answer that proved the pair.
+   * Calls `found` between the two; an error of `found` ends the bootstrap. Rejects with `RelayError`
+   * SW_JS_FAILED, NO_LIVE_CHAT (with a cause if a wall may hide a chat) or NO_WORKING_CLIENT, and with
+   * `UpstreamError` "throttled", or "unusable" if no page could be loaded.
    */
   async bootstrap(
     videoId: string,
@@ -104,9 +104,9 @@ export class LiveChat {
   }
 
   /**
-   * Reads the page of a chat anew; its pair stays. Credentials are asked for only where those that are known were
-   * refused or are old. Rejects with `RelayError` NO_LIVE_CHAT where the chat is surely over, and with `UpstreamError`
-   * "throttled", or "unusable" where a wall may hide it.
+   * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
+   * refused or are old. Rejects with `RelayError` NO_LIVE_CHAT if the chat is certainly over, and with
+   * `UpstreamError` "throttled", or "unusable" if a wall may hide the chat.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Page> {
     const { start, ...page } = await this.find(videoId, options, known);
@@ -114,7 +114,10 @@ export class LiveChat {
     return { ...page, position };
   }
 
-  /** The first half of a bootstrap. `known`: of a chat that was read before. Rejects as `bootstrap`, or `reopen`, does. */
+  /**
+   * The first half of a bootstrap. `known`: the position of a chat that was read before. Rejects like
+   * `bootstrap`, or with `known` like `reopen`.
+   */
   async find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
     const loads = new PageLoads(this.#calls, options);
     const kept = known && this.#credentials.get();
@@ -134,14 +137,15 @@ export class LiveChat {
       throw new UpstreamError("unusable", why, { isWall: true });
     }
     const { items, panels } = this.#read(actions, known?.panels);
-    // A replay is read from its beginning; a live chat goes on from where its token stands.
+    // A replay is read from its beginning; a live chat continues from its token.
     const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
     return { items, ...loads.times, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
   /**
-   * What the popout page shows just now, nothing where it shows no chat: no other page shows messages. The position
-   * stays but for the polls that the page shows. Rejects with `UpstreamError` where the page is not the video's.
+   * The messages that the popout page shows now, none if it shows no chat. No other page shows messages. The
+   * position changes only by the polls on the page. Rejects with `UpstreamError` if the page does not load or
+   * is a wall.
    */
   async backlog(
     videoId: string,
@@ -202,7 +206,7 @@ export class LiveChat {
   }
 }
 
-/** Behind a wall a chat that was read before may go on: that is trouble, and not its end. */
+/** A known chat may continue behind a wall, so a wall is a temporary failure for it, and not its end. */
 function noChat({ isOver, why }: { isOver: boolean; why: string }, isKnown: boolean): Error {
   if (isOver) return new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
   const wall = new UpstreamError("unusable", why, { isWall: true });

@@ -1,29 +1,29 @@
 /**
- * A page of a chat and the answer that follows it, as one list in the order of saying. The two overlap, and may show
- * different selections of the chat, so neither simply comes first.
+ * Merges a page of a chat and the answer that follows it into one list, in the order in which the messages
+ * were sent. The two overlap and may show different selections of the chat, so neither simply comes first.
  */
 import type { Item } from "./readers/reader.ts";
 
-/** Sorts before and after every ISO time. */
+/** Sort before and after every ISO time. */
 const FIRST = "";
 const LAST = "~";
 
-/** When the item was said, ISO 8601 in UTC with microseconds; undefined where the upstream gives no time. */
+/** When the item was sent, ISO 8601 in UTC with microseconds; undefined if the upstream gives no time. */
 function saidAt({ message }: Item): string | undefined {
   return message.details.publishedAt;
 }
 
-/** An item in its own list, with the times between which it was said there. */
+/** An item of a list, with the earliest and the latest time at which it can have been sent. */
 interface Placed {
   item: Item;
-  /** To sort by. */
+  /** The sort key. */
   at: string;
   until: string;
 }
 
 /**
- * The items with the times to sort them by: one without a time keeps its place in its own list, behind the item before
- * it or, at the list's beginning, before the one after it.
+ * Adds sort times to the items. An item without a time keeps its place in its own list: after the item before
+ * it or, at the list's beginning, before the item after it. `withoutAny`: the sort key if no item has a time.
  */
 function placed(items: readonly Item[], withoutAny: string): Placed[] {
   const times = items.map((item) => (item.isInTicker ? undefined : saidAt(item)));
@@ -41,9 +41,8 @@ function placed(items: readonly Item[], withoutAny: string): Placed[] {
 }
 
 /**
- * Both lists as one. What both hold stands where the answer has it: it alone is sure to be in the order of saying. But
- * what the answer only repeats stands where the page has it: a payment in a ticker, a notice or a deletion that came
- * before.
+ * Merges both lists. Items in both lists take the answer's position, because only the answer is known to be
+ * in order. Repeats (a payment in a ticker, an earlier notice or deletion) keep the page's position.
  */
 export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
   if (page.length === 0) return answer;
@@ -57,22 +56,24 @@ export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): re
   );
   const answered = idsOf(followed.map(({ item }) => item));
   const pageAlone = shown.filter(({ item }) => !answered.has(idOf(item)));
-  // All messages of an author can be deleted once more: whether they were is known to who knows what the room holds.
+  // An author's messages can be deleted repeatedly, so keep both: only the room's stored messages show which
+  // are new.
   const deletions = repeated.filter(({ item }) => item.message.type === "author_deleted");
   return [...pageAlone, ...followed, ...deletions]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
 }
 
-/** Whether what the answer holds was said before, as the page shows it. */
+/** Whether the answer repeats an earlier item that the page shows. */
 function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
   return onPage !== undefined && (item.isInTicker || onPage.until < at);
 }
 
 /**
- * Completes an answer from a page that was loaded after it. What the page shows beyond the answer is left out: the next
- * answer brings it, with whatever lies between. `heldSince`: what was said before is in no later answer, as
- * `publishedAt` is written; the answer may hold nothing but what was said long ago and is shown again.
+ * Completes an answer from a page that was loaded after it. Items of the page that are newer than the answer
+ * are dropped: the next answer brings them, with everything in between. `heldSince`, in the format of
+ * `publishedAt`: no later answer brings anything sent before it. It matters if the answer holds only repeats
+ * of old messages.
  */
 export function completeInOrder(
   answer: readonly Item[],
@@ -81,7 +82,7 @@ export function completeInOrder(
 ): readonly Item[] {
   const newest = newestOf(answer);
   const upTo = newest > heldSince ? newest : heldSince;
-  // What bears no time is surely of the answer's time only before an item that is: the page may lack what was deleted.
+  // An item without a time counts only if a later item with a time does: the page may lack deleted items.
   const upToAnswer = placed(page, FIRST).filter(({ until }) => until <= upTo);
   return mergeInOrder(
     upToAnswer.map(({ item }) => item),
@@ -90,8 +91,8 @@ export function completeInOrder(
 }
 
 /**
- * How many of the merged items a viewer that has just opened the chat counts as history: all up to the page's newest,
- * or all of them where the page shows nothing that was said.
+ * Number of merged items that are history for a viewer who has just opened the chat: everything up to the
+ * page's newest, or all of them if the page shows no item with a time.
  */
 export function historyLength(merged: readonly Item[], page: readonly Item[]): number {
   const newest = newestOf(page);
@@ -107,7 +108,7 @@ function newestOf(items: readonly Item[]): string {
   }, FIRST);
 }
 
-/** A replacement is another item than the message that it replaces, though it bears its id. */
+/** A replacement differs from the message that it replaces, although both have the same id. */
 function idOf({ message, replaces }: Item): string {
   return replaces?.as.id ?? message.id;
 }

@@ -1,6 +1,7 @@
 /**
- * The pages and scripts that one bootstrap loads. Each makes up for those before it, so none may be left out because
- * another got no answer; but if the host answers nothing at all, the caller must soon get an answer.
+ * The pages and scripts that one bootstrap loads. Each is a substitute for the previous ones, so a load must
+ * not be skipped because another got no answer. But if the host does not answer at all, the caller must soon
+ * get an error.
  */
 import type { CallTimes } from "../clock.ts";
 import type { JsonObject } from "../json.ts";
@@ -9,9 +10,9 @@ import type { Answered, CallOptions } from "./egress/flights.ts";
 import { UpstreamError } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
 
-/** The deadline of a page after one that was not answered: five pages of a silent host take less than 20 s. */
+/** Deadline of a page after an unanswered one: five pages of a silent host take less than 20 s. */
 const AFTER_SILENCE_MS = 1200;
-/** That of the first page of an opening, in milliseconds: it holds a place for which others wait. */
+/** Deadline of the first page of an opening: it holds a place for which others wait. */
 const OPENING_MS = 7000;
 
 export class PageLoads {
@@ -25,18 +26,21 @@ export class PageLoads {
     this.#options = options;
   }
 
-  /** Of the load that was answered last. Throws where none was. */
+  /** The times of the latest answered load. Throws if there was none. */
   get times(): CallTimes {
     if (!this.#times) throw new Error("no page was loaded");
     return this.#times;
   }
 
-  /** The text of a page or script, by its path with the query. Rejects as `UpstreamCalls.page` does. */
+  /** The text of a page or script. `path` includes the query. Rejects like `UpstreamCalls.page`. */
   page(path: string): Promise<string> {
     return this.#load((deadlineMs) => this.#calls.page(path, this.#options, deadlineMs));
   }
 
-  /** The initial data that a video's watch page would hold; undefined where it is not known. Rejects as `UpstreamCalls.page` does. */
+  /**
+   * The initial data of a video's watch page; undefined if the video is not known. Rejects like
+   * `UpstreamCalls.page`.
+   */
   next(videoId: string, credentials: Credentials): Promise<JsonObject | undefined> {
     return this.#load((deadlineMs) => this.#calls.next(videoId, credentials, this.#options, deadlineMs));
   }

@@ -1,6 +1,6 @@
 /**
- * Where the reading of a chat stands, as a value: a reader gets the next position with each answer and
- * passes it back. As text it carries a version, so that it can be stored and taken up by a later service.
+ * The state of reading a chat, as a value: each answer returns the next position, and the reader passes it
+ * back. The text form carries a version, so that a later service can continue from it.
  */
 import { asObject, asString, dig, parseJson } from "../json.ts";
 import type { ChatType } from "../protocol/chat.ts";
@@ -10,13 +10,16 @@ import { type Panels, toPanels } from "./readers/panels.ts";
 
 export interface Position extends Omit<ChatCall, "continuation"> {
   chatType: ChatType;
-  /** The token of the next answer; null when the chat is over. */
+  /** The token of the next poll; null when the chat is over. */
   continuation: string | null;
-  /** Those of the latest polls: what closes one names only its panel. */
+  /** The latest polls. The action that closes a poll names only its panel. */
   panels: Panels;
 }
 
-/** A stored position that this version of the service cannot use; the message says why, and holds no credential. */
+/**
+ * A stored position that this version of the service cannot use. The message says why, and contains no
+ * credential.
+ */
 export class UnreadablePosition extends Error {
   override readonly name = "UnreadablePosition";
 }
@@ -31,7 +34,7 @@ export function encodePosition({ chatType, pair, credentials, continuation, pane
 export function decodePosition(text: string): Position {
   const stored = asObject(parseJson(text));
   if (!stored) throw new UnreadablePosition("it is not a JSON object");
-  // The first texts named no version.
+  // The first positions had no version.
   const { version = VERSION, chatType, continuation } = stored;
   if (version !== VERSION) throw new UnreadablePosition(`its version is ${JSON.stringify(version)}`);
   if (chatType !== "liveChatRenderer" && chatType !== "liveChatReplayRenderer") {

@@ -1,10 +1,10 @@
-/** Tries every client with every endpoint for one video, one after the other, and says what came of each. */
+/** Tries every client with every endpoint for one video, in turn, and reports each outcome. */
 import { ALL_PAIRS, type ClientLabel, type Pair } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
 import { UpstreamError } from "./errors.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-/** The longest cooldown that a probe sits out. */
+/** The longest cooldown that a probe waits for. */
 const MAX_COOLDOWN_MS = 60_000;
 
 export interface ProbeRow {
@@ -18,8 +18,8 @@ export interface ProbeRow {
 }
 
 /**
- * All attempts use the token of one page. Rejects as `LiveChat.find` does, and with `UpstreamError` "throttled" where
- * a cooldown lasts longer than a minute; an attempt that fails is a row.
+ * All attempts use the token of one page. A failed attempt is a row. Rejects like `LiveChat.find`, and with
+ * `UpstreamError` "throttled" if a cooldown lasts longer than a minute.
  */
 export async function probe(egress: Egress, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
   const options = { lane: "probe", maxCooldownMs: MAX_COOLDOWN_MS, signal } as const;

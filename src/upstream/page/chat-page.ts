@@ -1,6 +1,7 @@
 /**
- * The chat that a popout page, a watch page or an answer of `next` holds: its kind, the continuation to read it on from,
- * and the actions that the page already shows; or why it holds none. Pure reading, bounded whatever the page holds.
+ * The chat in a popout page, a watch page or an answer of `next`: its kind, the continuation to read on from,
+ * and the actions that the page shows; or the reason that there is none. Pure functions whose cost is bounded
+ * for any page.
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
@@ -20,7 +21,7 @@ export type ChatPage =
 
 type View = "all" | "top";
 
-/** The last is how a page that was asked for by a continuation names it. */
+/** `liveChatContinuation` is the name in a page that was loaded by a continuation. */
 const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveChatContinuation"]);
 
 /** Reads the page of a video. `view`: all messages, or the upstream's selection of them. Never throws. */
@@ -30,13 +31,13 @@ export function readChatPage(html: string, videoId: string, view: View): ChatPag
   return found ?? { chat: undefined, ...whyNoChat(html, videoId, data, playerResponse(html)) };
 }
 
-/** Reads the initial data that `next` answers, if it knows the video. Never throws. */
+/** Reads the initial data of a `next` answer; undefined means an unknown video. Never throws. */
 export function readNextPage(data: JsonObject | undefined, videoId: string, view: View): ChatPage {
   if (!data) return { chat: undefined, means: "unknown", why: "the video is not known" };
   return chatIn(data, videoId, view) ?? { chat: undefined, ...whyNoChat("", videoId, data, undefined) };
 }
 
-/** The first chat that can be read on. That of a page of another video counts as none. */
+/** The first chat that has a continuation; none if the page is of another video. */
 function chatIn(data: JsonObject, videoId: string, view: View): ChatPage | undefined {
   const shown = videoIn(data);
   if (shown !== undefined && shown !== videoId) return undefined;
@@ -59,7 +60,7 @@ function chatIn(data: JsonObject, videoId: string, view: View): ChatPage | undef
   return undefined;
 }
 
-/** The first one to go on with, whatever its kind; `playerSeek…` is for seeking alone. */
+/** The first continuation of any kind but `playerSeek…`, which is for seeking. */
 function firstContinuation(renderer: JsonObject): { kind: string; token: string } | undefined {
   for (const offered of asArray(renderer.continuations) ?? []) {
     for (const [kind, data] of Object.entries(asObject(offered) ?? {})) {
@@ -71,8 +72,8 @@ function firstContinuation(renderer: JsonObject): { kind: string; token: string 
 }
 
 /**
- * The token of the wanted view where that is not the one that the page shows, from the page's view menu: its
- * first item is the selection, its second all messages (the titles are translated). Watch pages hold dead ones
+ * The token of the wanted view if the page shows the other view. It is in the page's view menu: the first
+ * entry is the selection, the second all messages (the titles are translated). Watch pages hold dead tokens
  * there, which are short and do not name the video: undefined.
  */
 function otherView(renderer: JsonObject, videoId: string, view: View): string | undefined {
@@ -91,12 +92,15 @@ function tokenIn(data: unknown): string | undefined {
   return token !== undefined && isToken(token) ? token : undefined;
 }
 
-/** How deep base64 in base64 is looked into: today's tokens hold the id two levels down, a popout's of 2020 three. */
+/**
+ * Levels of base64 in base64 to decode. Today's tokens hold the id two levels down, a popout's of 2020 three.
+ */
 const TOKEN_LEVELS = 3;
 
 /**
- * Whether a continuation token holds the id of this video: it is base64 of binary fields, some of which are
- * base64 again. A field's length byte can look like a digit of it, so each run is read from four places.
+ * Whether a continuation token contains the id of this video: it is base64 of binary fields, some of which
+ * are base64 again. A field's length byte can look like a base64 digit, so each run is decoded from four
+ * offsets.
  */
 export function namesVideo(token: string, videoId: string): boolean {
   let texts = [token];
@@ -115,7 +119,7 @@ function decodedRuns(text: string): string[] {
   );
 }
 
-/** The objects that stand under one of the names anywhere in the data, the outermost first. */
+/** The objects under one of these names anywhere in the data, the outermost first. */
 function* objectsNamed(
   data: JsonObject,
   names: ReadonlySet<string>,

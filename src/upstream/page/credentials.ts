@@ -1,21 +1,21 @@
 /**
- * The credentials with which the upstream's own web client calls it, as its scripts and pages carry them. Each
- * source gives what it has; only values of the right form count.
+ * The credentials with which the upstream's own web client calls it, as its scripts and pages contain them.
+ * Each source returns the values that it has; only values of the right format count.
  */
 import { asString, dig, omitUndefined, parseJson } from "../../json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {
-  /** Empty where the upstream names none: it is not sent then. */
+  /** Empty if the upstream names none. An empty key is not sent. */
   apiKey: string;
   clientVersion: string;
-  /** Names the anonymous visitor that pages and chat calls come from. */
+  /** Identifies the anonymous visitor in page loads and chat calls. */
   visitorData?: string;
 }
 
 export type FoundCredentials = Partial<Credentials>;
 
-/** The form of each value, and the configuration's names for it, the best first. */
+/** The format of each value, and its names in the configuration, the best first. */
 const SETTINGS: Record<keyof Credentials, { form: RegExp; names: RegExp[] }> = {
   apiKey: { form: /^[\w-]{10,100}$/, names: [setting("INNERTUBE_API_KEY")] },
   clientVersion: {
@@ -25,7 +25,7 @@ const SETTINGS: Record<keyof Credentials, { form: RegExp; names: RegExp[] }> = {
   visitorData: { form: /^[\x21-\x7e]{1,2048}$/, names: [setting("VISITOR_DATA"), setting("visitorData")] },
 };
 
-/** From the settings in a script such as `sw.js`, which usually is a stub without any. */
+/** The settings in a script such as `sw.js`, which usually is a stub without any. */
 export function credentialsInServiceWorker(js: string): FoundCredentials {
   return omitUndefined<FoundCredentials>({
     apiKey: settingIn(js, "apiKey"),
@@ -35,8 +35,9 @@ export function credentialsInServiceWorker(js: string): FoundCredentials {
 }
 
 /**
- * From `sw.js_data`: `)]}'`, then arrays in which only the place says what a value is. The configuration is
- * `[0][2]`: `[[device…], api key]`, with the visitor at 13 and the client version at 16 of the device.
+ * The settings in `sw.js_data`: `)]}'`, then arrays in which the position defines the meaning. The
+ * configuration is at `[0][2]`: `[[device…], api key]`, with the visitor at 13 and the client version at 16
+ * of the device.
  */
 export function credentialsInServiceWorkerData(text: string): FoundCredentials {
   const configuration = dig(parseJson(text.slice(Math.max(0, text.indexOf("[")))), 0, 2);
@@ -47,14 +48,14 @@ export function credentialsInServiceWorkerData(text: string): FoundCredentials {
   });
 }
 
-/** From all `ytcfg.set(…)` calls of a page together. */
+/** The settings in all `ytcfg.set(…)` calls of a page. */
 export function credentialsInPage(html: string): FoundCredentials {
   return credentialsInServiceWorker(configurationScripts(html));
 }
 
 /**
- * The page's scripts from their first `ytcfg.set(` on. Elsewhere a page holds text that anyone
- * can write, which must not pass for settings.
+ * The page's scripts, each from its first `ytcfg.set(`. Elsewhere a page contains text that anyone can write,
+ * which must not count as settings.
  */
 function configurationScripts(html: string): string {
   const scripts: string[] = [];
@@ -66,7 +67,10 @@ function configurationScripts(html: string): string {
   return scripts.join("\n");
 }
 
-/** Matches `"NAME": "value"`, `NAME:'value'` and `set('NAME', 'value')`; the value is group 3, its escapes unresolved. */
+/**
+ * Matches `"NAME": "value"`, `NAME:'value'` and `set('NAME', 'value')`. The value is group 3, with its
+ * escapes.
+ */
 function setting(name: string): RegExp {
   return new RegExp(
     `(?<![\\w$])(["']?)${name}\\1\\s*[:,]\\s*(["'])((?:(?!\\2)[^\\\\\\r\\n]|\\\\.){1,4096})\\2`,
@@ -74,7 +78,10 @@ function setting(name: string): RegExp {
   );
 }
 
-/** The first value of the right form: the configuration stands above all that others could have written. */
+/**
+ * The first value of the right format: the configuration comes before any text that others could have
+ * written.
+ */
 function settingIn(script: string, field: keyof Credentials): string | undefined {
   for (const name of SETTINGS[field].names) {
     for (const match of script.matchAll(name)) {

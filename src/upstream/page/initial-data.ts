@@ -1,16 +1,16 @@
 /**
- * The data that a page is rendered from, as its scripts carry it: `ytInitialData` and, on watch pages,
- * `ytInitialPlayerResponse`. Undefined where a page has none; never throws, whatever the page holds.
+ * The data from which a page is rendered, as its scripts contain it: `ytInitialData` and, on watch pages,
+ * `ytInitialPlayerResponse`. Undefined if a page has none. Never throws.
  */
 import type { JsonObject } from "../../json.ts";
 import { type Assigned, assignedObjects } from "./script-object.ts";
 
-/** What the page shows: the first `ytInitialData` with contents. */
+/** The page's content: the first `ytInitialData` with contents. */
 export function initialData(html: string): JsonObject | undefined {
   return firstWith(html, "ytInitialData", ["contents", "continuationContents"]);
 }
 
-/** What the page's player knows about the video: the first `ytInitialPlayerResponse` that judges whether it plays. */
+/** The player's data about the video: the first `ytInitialPlayerResponse` with a playability status. */
 export function playerResponse(html: string): JsonObject | undefined {
   return firstWith(html, "ytInitialPlayerResponse", ["playabilityStatus"]);
 }

@@ -1,7 +1,7 @@
 /**
- * Why a page holds no chat, and what that means: that the video has none (any more), or that the page is a wall, shown
- * to an address that the upstream distrusts. It is judged by the page's structure, because the page's words are
- * translated; these are added for people to read. Only where structure does not decide, words do.
+ * Why a page has no chat, and what that means: the video has none (any more), or the page is a wall, shown to
+ * an address that the upstream distrusts. The page's structure decides, because its text is translated; the
+ * text is quoted for people, and decides only if the structure does not.
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
@@ -12,15 +12,15 @@ export interface NoChat {
   /** A short sentence without a full stop. */
   why: string;
   /**
-   * `over`: a page of this very video says so. `wall`: there may be a chat behind it. `unknown`: the page says neither,
-   * as a popout page, which names no video.
+   * `over`: a page of this very video says so. `wall`: there may be a chat behind it. `unknown`: the page
+   * says neither, such as a popout page, which names no video.
    */
   means: "over" | "wall" | "unknown";
 }
 
 type Finding = readonly [means: NoChat["means"], why: string];
 
-/** `data` is the page's initial data, `player` what its player knows of the video; each if the page has it. */
+/** `data` is the page's initial data and `player` its player response; undefined if the page has none. */
 export function whyNoChat(
   html: string,
   videoId: string,
@@ -41,7 +41,7 @@ export function whyNoChat(
   };
 }
 
-/** The video that a watch page is of, or a popout page with a chat that names it. */
+/** The video of a watch page, or of a popout page with a chat that names it. */
 export function videoIn(data: JsonObject): string | undefined {
   const [popout] = asArray(dig(data, "contents", "liveChatRenderer", "continuations")) ?? [];
   const topic = asString(dig(popout, "invalidationContinuationData", "invalidationId", "topic"));
@@ -49,18 +49,19 @@ export function videoIn(data: JsonObject): string | undefined {
   return watched ?? /^chat~([\w-]{11})(?:~|$)/.exec(topic ?? "")?.[1];
 }
 
-/** The first that holds decides. */
+/** The first finding that applies. */
 function findingIn(player: JsonObject | undefined, notice: JsonObject | undefined, words: string): Finding {
   const playability = dig(player, "playabilityStatus");
   if (dig(playability, "errorScreen", "playerLegacyDesktopYpcOfferRenderer") !== undefined) {
     return ["over", "the video is for members of its channel only"];
   }
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
-  // How a busy address is turned away from any video.
+  // The answer to a busy address, for any video.
   if (/\btry again later\b/i.test(words)) return ["wall", "the upstream refuses this server"];
   switch (dig(playability, "status")) {
     case "LOGIN_REQUIRED":
-      // A bot and a stranger are asked to sign in alike; the words are English, as the page was asked for.
+      // The upstream asks bots and strangers alike to sign in. The text is English because the request asks
+      // for it.
       return /\bprivate\b/i.test(words)
         ? ["over", "the video is private"]
         : ["wall", "the upstream asks this server to sign in"];
@@ -81,7 +82,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   return [player ? "over" : "unknown", "the video has no live chat"];
 }
 
-/** The notice in the place of the chat: on a watch page beside the video, on a popout page in place of everything. */
+/** The notice instead of the chat: next to the video on a watch page, the only content of a popout page. */
 function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
   const watchPage = dig(data, "contents", "twoColumnWatchNextResults");
   const bar = dig(watchPage, "conversationBar", "conversationBarRenderer");

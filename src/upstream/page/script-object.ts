@@ -1,7 +1,7 @@
 /**
- * The JSON objects that a page's scripts assign to names, matched by their braces. What people write stands in the
- * scripts' strings and in the page around them, so neither is looked into: a description can hold an assignment.
- * Reading takes time linear in the page, however hostile it is; what is not a JSON object is skipped.
+ * The JSON objects that a page's scripts assign to names, matched by their braces. Strings in the scripts and
+ * text outside them are skipped, because users write them: a description can contain an assignment. Reading
+ * takes time linear in the page's length, even for hostile pages. Anything but a JSON object is skipped.
  */
 
 import { asObject, type JsonObject, parseJson } from "../../json.ts";
@@ -13,7 +13,10 @@ const BACKSLASH = 0x5c;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** What matters in a script: its end, an assignment (`var NAME =`, `NAME=`, `window["NAME"] =`), a string. */
+/**
+ * The tokens of a script that matter: its end, an assignment (`var NAME =`, `NAME=`, `window["NAME"] =`), a
+ * string.
+ */
 const TOKENS =
   /<\/script|(?:\[\s*["'])?\b(ytInitialData|ytInitialPlayerResponse)(?:["']\s*\])?\s*=\s*|["'`]/g;
 
@@ -23,13 +26,13 @@ export interface Assigned {
 }
 
 /**
- * The objects that are assigned, in the page's order: as they are (`{"a":1}`), or as JSON in a string literal
- * (`'\x7b\x22a…'`), which is how the mobile site writes them. A page without a script element is read as one script.
+ * The assigned objects, in the page's order: plain (`{"a":1}`), or as JSON in a string literal
+ * (`'\x7b\x22a…'`), which the mobile site uses. A page without a script element is read as one script.
  */
 export function* assignedObjects(page: string): Generator<Assigned> {
   let budget = page.length * BOUNDS.readings;
   let candidates = 0;
-  /** Before it quotes are signs like others: the script is broken there, or what looked like a string is a comment. */
+  /** Before this index, quotes do not begin strings: the script is broken, or the quote was in a comment. */
   let noStringsBefore = 0;
   let lineEnd = 0;
   const tokens = new RegExp(TOKENS);
@@ -70,7 +73,7 @@ function jsonObject(text: string, isLiteral: boolean): JsonObject | undefined {
   return asObject(parseJson(isLiteral ? unescaped(text.slice(1, -1)) : text));
 }
 
-/** Where the next script begins; the page's end where there is none. */
+/** Where the next script begins, or the page's end. */
 function scriptAfter(page: string, at: number): number {
   const tag = page.indexOf("<script", at);
   const end = tag === -1 ? -1 : page.indexOf(">", tag);
@@ -85,15 +88,15 @@ function endOfLine(page: string, at: number): number {
 const NAMED_ESCAPES = new Map(
   Object.entries({ b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", 0: "\0" }),
 );
-/** How many digits follow. */
+/** Number of digits that follow. */
 const CODED_ESCAPES = new Map(Object.entries({ x: 2, u: 4 }));
 
 /**
- * The text of a script's string literal, its escapes resolved (`\xNN`, `\uNNNN`, `\n`, `\/` …), in memory of its
- * own: it may be kept for long, and the script it was cut from must not be.
+ * The text of a script's string literal with its escapes resolved (`\xNN`, `\uNNNN`, `\n`, `\/` …). The
+ * result has its own memory: it may be kept for long, and must not keep the script alive.
  */
 export function unescaped(literal: string): string {
-  // Unit by unit: a page can hold millions of escapes, and in pieces of text each would cost a hundred bytes.
+  // Unit by unit: a page can hold millions of escapes, and a string for each would cost a hundred bytes.
   const units = new Uint16Array(literal.length);
   let length = 0;
   for (let at = 0; at < literal.length; at++) {
@@ -109,13 +112,13 @@ export function unescaped(literal: string): string {
   return Buffer.from(units.buffer, 0, 2 * length).toString("utf16le");
 }
 
-/** So many hexadecimal digits; "" where there are fewer. */
+/** The `count` hexadecimal digits at `start`; "" if there are fewer. */
 function digitsAt(literal: string, start: number, count: number): string {
   const digits = literal.slice(start, start + count);
   return digits.length === count && /^[\da-fA-F]+$/.test(digits) ? digits : "";
 }
 
-/** Where the object that starts at `start` has ended; undefined where that is not before `limit`. */
+/** The index after the object that starts at `start`; undefined if it does not end before `limit`. */
 function objectEnd(page: string, start: number, limit: number): number | undefined {
   let depth = 0;
   for (let i = start; i < limit; i++) {
@@ -130,7 +133,7 @@ function objectEnd(page: string, start: number, limit: number): number | undefin
   return undefined;
 }
 
-/** Where the string literal that starts at `start` has ended; undefined where that is not before `limit`. */
+/** The index after the string literal that starts at `start`; undefined if it does not end before `limit`. */
 function literalEnd(page: string, start: number, limit: number): number | undefined {
   const quote = page.charCodeAt(start);
   for (let i = start + 1; i < limit; i++) {
