@@ -1,18 +1,24 @@
 /**
- * The interval of a room's polls, from the start of one to the start of the next. The upstream holds about ten seconds
- * or 200 messages of a live chat: what is said faster than it is asked for is lost.
+ * The interval of a room's polls, from the start of one to the start of the next. The upstream keeps about
+ * ten seconds or 200 messages of a live chat: anything beyond that is lost between two polls.
  */
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
 import type { Batch } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 
-/** A live answer shall not bring more actions than this: less than half of what the upstream holds. */
+/** Maximum actions to aim for in a live answer: less than half of what the upstream keeps. */
 const FULL_ANSWER_ACTIONS = 75;
 /** Minimum number of messages for a rate; fewer are noise. */
 const RATE_MESSAGES = 20;
-/** Behind a page the answer has little, and waiting too long for the next costs messages: a rough rate must do. */
+/**
+ * The first answer after a page has few messages, but waiting too long for the next one loses some: accept a
+ * rough rate.
+ */
 const PAGE_RATE_MESSAGES = 5;
-/** The upstream asks for just as long as it holds messages: polls that wait so long start this much sooner. */
+/**
+ * The upstream asks to wait exactly as long as it keeps messages. Polls with at least this wait start
+ * earlier.
+ */
 const LONG_WAIT_MS = 5000;
 const LONG_WAIT_FACTOR = 0.9;
 
@@ -22,7 +28,10 @@ export interface IntervalSettings {
   pollMaxMs: number;
 }
 
-/** Milliseconds from the start of the poll that brought this answer to the start of the next. `page`: what it follows. */
+/**
+ * Milliseconds from the start of the poll of this answer to the start of the next one. `page`: the items of
+ * the page that the answer follows.
+ */
 export function waitAfter(
   answer: Pick<Batch, "timeoutMs" | "actionCount" | "position" | "items">,
   { pollMinMs, pollMaxMs }: IntervalSettings,
@@ -41,7 +50,10 @@ export function waitAfter(
   return Math.max(pollMinMs, Math.min(fullness > 1 ? clamped / fullness : wait, wait, filledMs));
 }
 
-/** How soon an answer is full at the rate at which this one's last messages were said, in milliseconds; often infinite. */
+/**
+ * Milliseconds until an answer reaches `TARGET_ACTIONS`, at the rate of this answer's last messages; infinite
+ * for fewer than `minimum` messages.
+ */
 export function filledAfterMs({ items }: Pick<Batch, "items">, least = RATE_MESSAGES): number {
   const times = items
     .filter(({ isInTicker }) => !isInTicker)

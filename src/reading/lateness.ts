@@ -1,18 +1,21 @@
 /**
- * Notices when so much time lies between two answers (a restart, a cooldown, an outage, a computer that slept) that
- * something said between them may be in neither: the upstream holds the last seconds of a live chat, its page the
- * newest messages whatever their age.
+ * Notices when the time between two answers (a restart, a cooldown, an outage, a computer that slept) is long
+ * enough for messages to be in neither. The upstream keeps the last seconds of a live chat; its page shows
+ * the newest messages, regardless of their age.
  */
 import type { CallTimes, Clock } from "../clock.ts";
 
-/** How long the upstream holds what was said in a live chat, in milliseconds. */
+/** How long the upstream keeps the messages of a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
 /** Tolerated overrun of a slow interval, as a fraction of the window. */
 const TOLERANCE = 0.05;
-/** A page costs a call: a room that is late for want of calls must not ask for more of them each time. */
+/** A page costs a call: a room that is late because there are too few calls must not keep asking for more. */
 const PAGE_INTERVAL_MS = 60_000;
 
-/** How long nothing was read between two answers, in milliseconds: each shows what was said before its call or its coming. */
+/**
+ * How long nothing was read between two answers, in milliseconds. An answer covers the chat up to some moment
+ * between its call and its arrival, so both ends are compared.
+ */
 export function unreadBetween(earlier: CallTimes, later: CallTimes): number {
   return Math.max(
     later.startedAt - earlier.startedAt,
@@ -33,19 +36,19 @@ export class Lateness {
   #last: CallTimes;
   #pageAskedAt = Number.NEGATIVE_INFINITY;
 
-  /** `last`: of the answer that the reading goes on from. */
+  /** `last`: the times of the answer from which reading continues. */
   constructor(windowMs: number, clock: Clock, last: CallTimes) {
     this.#windowMs = windowMs;
     this.#clock = clock;
     this.#last = last;
   }
 
-  /** Of the last good answer. */
+  /** The times of the last good answer. */
   get last(): CallTimes {
     return this.#last;
   }
 
-  /** An answer came. The time before it in which nothing was read, if messages may have been missed in it; else undefined. */
+  /** An answer came. Returns the unread time before it if messages may be missing in it, else undefined. */
   observe(answer: CallTimes, intervalMs: number): UnreadSpan | undefined {
     const last = this.#last;
     this.#last = answer;
@@ -54,7 +57,7 @@ export class Lateness {
     return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
   }
 
-  /** Whether the page may be asked for now; a permit is used up. */
+  /** Whether the page may be loaded now; uses up a permit. */
   mayAskForPage(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#pageAskedAt < PAGE_INTERVAL_MS) return false;

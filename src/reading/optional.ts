@@ -1,4 +1,4 @@
-/** What a room can do without. */
+/** Calls that a room can do without. */
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -6,8 +6,8 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 
 /**
- * What the call gives; undefined where the upstream does not give it, throttles it, or takes longer than `limitMs`:
- * reading on is worth more. Rejects with the signal's reason, and as the call does for any other cause.
+ * The result of the call; undefined if the upstream fails, throttles, or takes longer than `limitMs`, because
+ * polling is more important. Rejects with the signal's reason, and with any other error of the call.
  */
 export async function optional<T>(
   options: CallOptions,

@@ -1,4 +1,7 @@
-/** When a room is polled next, as its answers tell; its gate learns it, and a chat that is read too slowly shows. */
+/**
+ * Decides when a room is polled next, from its answers; reports its demand to the gate, and reports a chat
+ * that is read too slowly.
+ */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Demand } from "../upstream/egress/capacity.ts";
@@ -7,12 +10,14 @@ import type { Batch } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { type IntervalSettings, waitAfter } from "./interval.ts";
 
-/** A live answer of so many actions came too late: the upstream gives about 200, and drops what is older. */
+/**
+ * A live answer with this many actions came too late: the upstream returns about 200, and drops older ones.
+ */
 const FULL_ACTIONS = 150;
 const FULL_LOG_INTERVAL_MS = 60_000;
 
 export interface PaceSettings extends IntervalSettings {
-  /** How long the upstream holds what was said, in milliseconds. */
+  /** How long the upstream keeps messages, in milliseconds. */
   windowMs: number;
 }
 
@@ -24,8 +29,8 @@ interface Ranked {
 }
 
 /**
- * How much more overdue a room's late calls count than those of a quiet room that lingers, in milliseconds. It is
- * bounded, so that no room starves.
+ * How much more overdue a room's late calls count than those of a quiet, lingering room, in milliseconds. It
+ * is bounded, so that no room starves.
  */
 export function priorityMs({ isRecorded, isWatched, isQuiet }: Ranked): number {
   return (isRecorded ? 4000 : isWatched ? 2000 : 0) + (isQuiet ? 0 : 1000);
@@ -43,10 +48,10 @@ export class Pace {
   readonly #parts: PaceParts;
   #intervalMs: number;
   #fullLoggedAt = Number.NEGATIVE_INFINITY;
-  /** How many answers came full since the reading began. */
+  /** Number of full answers since reading began. */
   fullAnswers = 0;
 
-  /** `intervalMs`: 0 where it is not known. */
+  /** `intervalMs`: 0 if not known. */
   constructor(videoId: string, isReplay: boolean, intervalMs: number, parts: PaceParts) {
     this.#videoId = videoId;
     this.#parts = parts;
@@ -54,12 +59,12 @@ export class Pace {
     this.#setDemand(isReplay);
   }
 
-  /** From the start of one poll to that of the next, in milliseconds. */
+  /** From the start of one poll to the start of the next, in milliseconds. */
   get intervalMs(): number {
     return this.#intervalMs;
   }
 
-  /** An answer came; `page`: what it follows, where a page gave its token. */
+  /** An answer came. `page`: the items of the page that it follows, if the page gave its token. */
   observe(batch: Batch, page: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
     const isReplay = batch.position.chatType === "liveChatReplayRenderer";
@@ -79,7 +84,7 @@ export class Pace {
   }
 }
 
-/** What a room asks of its gate. */
+/** The demand of a room on its gate. */
 export function demandOf(
   isReplay: boolean,
   intervalMs: number | undefined,

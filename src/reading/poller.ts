@@ -1,6 +1,6 @@
 /**
- * The one loop that polls a room's chat: poll, append, wait. It never publishes; what it appends reaches viewers
- * through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
+ * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
+ * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import type { CallTimes } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -21,35 +21,35 @@ import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { QuietChat } from "./quiet-chat.ts";
 import { Unread } from "./unread.ts";
 
-/** A page that takes longer would cost more messages than it brings: the upstream holds ten seconds. */
+/** A page that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */
 const OPTIONAL_MS = 5000;
 const LEASE_RETRY = { firstMs: 200, maxMs: 1000 };
 
 export interface PollerSettings extends PaceSettings {
-  /** The failure in a row that stops the room. */
+  /** The number of consecutive failures that stops the room. */
   maxFailures: number;
-  /** A room does not stop before its last good answer is this long ago, in milliseconds. */
+  /** A room does not stop before its last good answer is this old, in milliseconds. */
   failingMs: number;
-  /** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
+  /** How long a lively chat may be quiet before a fresh page is loaded, in milliseconds. */
   quietMs: number;
 }
 
-/** The answer that the polling goes on from. */
+/** The answer from which polling continues. */
 export interface PollerStart extends CallTimes {
   position: Position;
-  /** From the start of its call to that of the first poll, in milliseconds; 0 where it is not known. */
+  /** From the start of its call to the start of the first poll, in milliseconds; 0 if not known. */
   intervalMs: number;
 }
 
 export interface PollerParts extends PaceParts {
   appender: Appender;
   hold: Hold;
-  /** How much more overdue the room's late calls count than they are, in milliseconds. */
+  /** How much more overdue the room's late calls count, in milliseconds. */
   priorityMs: (isQuiet: boolean) => number;
   settings: PollerSettings;
 }
 
-/** How long to wait before the next step, or that there is none. */
+/** The delay before the next step, or "over" for none. */
 type Next = { delayMs: number } | "over";
 
 export class Poller {
@@ -59,14 +59,14 @@ export class Poller {
   readonly #unread: Unread;
   readonly #pace: Pace;
   #position: Position;
-  /** When the last poll went out. */
+  /** When the last poll started. */
   #startedAt: number;
-  /** Why the token is no longer good, where a page must give another. */
+  /** Why the token is no longer valid, if a page must give another. */
   #lostBecause: string | undefined;
-  /** True once an answer succeeded since the last lost token; then the next loss does not count as a failure. */
+  /** Whether an answer succeeded since the last lost token: then the next loss is not a failure. */
   #hasProgressed = true;
   #failures = 0;
-  /** When an answer last brought the reading on. */
+  /** When an answer last advanced the reading. */
   #progressedAt: number;
 
   constructor(videoId: string, start: PollerStart, parts: PollerParts) {
@@ -85,14 +85,14 @@ export class Poller {
     this.#progressedAt = start.answeredAt;
   }
 
-  /** How many answers came full since the reading began. */
+  /** Number of full answers since reading began. */
   get fullAnswers(): number {
     return this.#pace.fullAnswers;
   }
 
   /**
-   * Polls until the room's end is in the store. `windDown` lets the step in hand finish and then stops; `stop`
-   * cuts that short. Rejects with `StoreError` "fenced" when the room has another owner.
+   * Polls until the room's end is stored. `windDown` lets the current step finish and then stops; `stop`
+   * stops at once. Rejects with `StoreError` "fenced" if the room has another owner.
    */
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
     const { egress, clock, telemetry } = this.#parts;
@@ -153,7 +153,7 @@ export class Poller {
       switch (error.fault) {
         case "throttled":
           this.#unread.reason = "throttled";
-          return { delayMs: 0 }; // the gate holds the next call until its cooldown is over
+          return { delayMs: 0 }; // the gate holds the next call until the end of its cooldown
         case "expired":
         case "denied":
           return await this.#onTokenRefused(error, options.signal);
@@ -168,7 +168,7 @@ export class Poller {
     return answer.kind === "batch" ? this.#take(answer, options) : this.#onNoChat(options.signal);
   }
 
-  /** Makes an answer durable, in one list with the page that it follows. */
+  /** Stores an answer, in one list with the page that it follows. */
   async #take(batch: Batch, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
@@ -178,7 +178,7 @@ export class Poller {
     const { items, position } =
       late && this.#unread.mayAskForPage() ? await this.#complete(batch, late.ms, options) : batch;
     const added = await this.#append(batches(items), position, options.signal);
-    // Of a replay only what is new is progress: read again from its beginning, it would never end otherwise.
+    // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);
     if (!this.#isReplay) {
       this.#quiet.observe(added, now);
@@ -188,13 +188,13 @@ export class Poller {
     return this.#atInterval();
   }
 
-  /** An interval after the start of the last good call; at most that from now, where the clock was set back. */
+  /** One interval after the start of the last good call; at most one from now if the clock was set back. */
   #atInterval(): Next {
     const leftMs = this.#startedAt + this.#pace.intervalMs - this.#parts.clock.monotonic();
     return { delayMs: Math.min(this.#pace.intervalMs, Math.max(0, leftMs)) };
   }
 
-  /** The batch with what its page adds to it. Of several rooms that need one, the liveliest is due first. */
+  /** The batch, completed from its page. If several rooms need a page, the liveliest is due first. */
   async #complete(
     batch: Batch,
     unreadMs: number,
@@ -203,17 +203,17 @@ export class Poller {
     const { clock, egress, settings, telemetry } = this.#parts;
     const now = clock.monotonic();
     const dueAt = Math.min(now, now - unreadMs + filledAfterMs(batch));
-    // A lease that cannot be proved just now soon can be, or is lost.
+    // A lease that cannot be proved now will soon be proved or lost.
     const page = await this.#optional({ ...options, dueAt }, (own) =>
       retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>
         egress.liveChat.backlog(this.#videoId, batch.position, own),
       ),
     );
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
-    if (!page) return batch; // better some of it than none
+    if (!page) return batch; // a part is better than nothing
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
-    // Anything inside the upstream's window is in the answer, so any cut-off inside the window works. The answer may have
-    // waited to be read: it tells of the time of its call, by the upstream's clock as the messages do.
+    // Anything inside the upstream's window is in the answer, so any cut-off inside it works. The answer may
+    // have arrived late: it covers the time of its call, by the upstream's clock like the messages.
     const calledAt = batch.sentAt - (batch.answeredAt - batch.startedAt);
     const heldSince = new Date(calledAt - settings.windowMs / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
@@ -221,8 +221,8 @@ export class Poller {
   }
 
   /**
-   * Goes on from a fresh page where a chat has been silent for long and the page shows something new. It is optional:
-   * where anything fails or nothing is new, the token at hand goes on and nothing is counted.
+   * Continues from a fresh page if the chat has been quiet for long and the page shows something new. This is
+   * optional: if anything fails or nothing is new, the old token continues and nothing counts as a failure.
    */
   async #refresh(options: CallOptions): Promise<Next | undefined> {
     const { appender, clock, egress, telemetry } = this.#parts;
@@ -240,12 +240,12 @@ export class Poller {
     return answer?.kind === "batch" ? this.#take(answer, options) : telemetry.mark("quiet: no answer");
   }
 
-  /** What the upstream gives soon enough: a room that waits longer loses what is said meanwhile. */
+  /** The result if it comes soon enough: a room that waits longer loses messages meanwhile. */
   #optional<T>(options: CallOptions, call: (options: CallOptions) => Promise<T>): Promise<T | undefined> {
     return optional(options, OPTIONAL_MS, this.#parts.clock, call);
   }
 
-  /** By another egress a page gives the next token, and a visitor of its own. A replay goes on from its place. */
+  /** Another egress needs a new visitor. A live chat also needs a page for its token; a replay does not. */
   #beginAnew(why: MoveReason): void {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
@@ -254,7 +254,7 @@ export class Poller {
     this.#unread.reason = why;
   }
 
-  /** A page gives another token in place of the one that was lost; what it shows and the next answer are one list. */
+  /** Gets another token from a page. The page's items and the next answer form one list. */
   async #reopen(options: CallOptions, why: string): Promise<Next> {
     const { egress, telemetry } = this.#parts;
     let page: Page;
@@ -274,7 +274,7 @@ export class Poller {
     return this.#poll(options);
   }
 
-  /** What a page showed must not be lost where no answer follows it. */
+  /** Stores the items of pages that no answer has followed. */
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
     const { lastPage } = this.#unread;
     if (!lastPage) return;
@@ -283,14 +283,14 @@ export class Poller {
     await this.#append(this.#unread.pagesAlone(), this.#position, signal);
   }
 
-  /** An answer without chat ends a replay; of a live chat a page decides. */
+  /** An answer without chat ends a replay. For a live chat a page decides. */
   async #onNoChat(signal: AbortSignal): Promise<Next> {
     if (this.#isReplay) return this.#end(signal);
     this.#parts.telemetry.mark("poll: answer without chat");
     return this.#onTokenRefused(new UpstreamError("expired", "an answer without chat"), signal);
   }
 
-  /** The token is no longer good. Losing the next one before anything good came is a failure. */
+  /** The token is no longer valid. Losing the next one before any success counts as a failure. */
   async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
     this.#lostBecause = why.message;
@@ -312,7 +312,7 @@ export class Poller {
 
   async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#unread.reason = "unreachable";
-    if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // it waits there
+    if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // the room waits at its egress
     return this.#countFailure(why, signal);
   }
 
@@ -339,7 +339,7 @@ export class Poller {
     return "over";
   }
 
-  /** Resolves to how many of the items are new. */
+  /** Resolves to the number of new items. */
   async #append(batches: readonly ReadBatch[], position: Position, signal: AbortSignal): Promise<number> {
     const progress = { position, startedAt: this.#startedAt, egress: this.#parts.egress.name };
     const added = await this.#parts.appender.append(batches, progress, signal);

@@ -1,26 +1,27 @@
 /**
- * Notices when a live chat stays silent for so long that its token may be dead: there are tokens that bring nothing,
- * without an error, from some moment on or from the first poll. Then a fresh page is worth a call, but not many.
+ * Notices when a live chat is quiet for so long that its token may be dead: some tokens bring nothing,
+ * without an error, from some moment on or from the first poll. Then a fresh page is worth a call, but not
+ * many.
  */
 
-/** How long a lively chat may stay silent before a fresh page is asked for, in milliseconds. */
+/** How long a lively chat may be quiet before a fresh page is loaded, in milliseconds. */
 export const QUIET_AFTER_MS = 60_000;
-/** A chat that brought nothing yet may be silent for so many times as long. */
+/** A chat that has brought nothing yet may be quiet for this multiple of `quietMs`. */
 const UNPROVED_FACTOR = 10;
-/** The wait doubles up to this while pages bring nothing new. */
+/** Maximum wait, which doubles while pages bring nothing new. */
 const MAX_QUIET_MS = 30 * 60_000;
 /** The chat counts as quiet after this multiple of `quietMs`. */
 const QUIET_FACTOR = 2;
-/** A slow interval alone does not make a chat silent. */
+/** Minimum number of empty polls: a slow interval alone does not make a chat quiet. */
 const MIN_EMPTY_POLLS = 20;
 
 export class QuietChat {
   readonly #quietMs: number;
   #waitMs: number;
   #emptyPolls = 0;
-  /** When something new last came, a page was last asked for, or the reading began. */
+  /** When something new last came, a page was last requested, or reading began. */
   #since: number;
-  /** When something new last came, or the reading began. */
+  /** When something new last came, or reading began. */
   #newAt: number;
 
   constructor(quietMs: number, now: number) {
@@ -30,7 +31,7 @@ export class QuietChat {
     this.#newAt = now;
   }
 
-  /** An answer brought so many new messages. */
+  /** An answer brought `added` new messages. */
   observe(added: number, now: number): void {
     this.#emptyPolls += 1;
     if (added === 0) return;
@@ -45,12 +46,12 @@ export class QuietChat {
     return now - this.#newAt >= QUIET_FACTOR * this.#quietMs;
   }
 
-  /** Whether to ask for a fresh page now. */
+  /** Whether to load a fresh page now. */
   isDue(now: number): boolean {
     return this.#emptyPolls >= MIN_EMPTY_POLLS && now - this.#since >= this.#waitMs;
   }
 
-  /** A page was asked for: the next one is due after twice the wait. */
+  /** A page was requested: the next one is due after twice the wait. */
   pageAsked(now: number): void {
     this.#emptyPolls = 0;
     this.#since = now;

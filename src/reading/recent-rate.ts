@@ -1,12 +1,12 @@
 /**
- * How lively a chat is: by the new messages of the last minute, and by how close together a page's messages were said. So
- * a room can tell how many messages it is likely to have missed in a short time that it did not read.
+ * Estimates how lively a chat is, from the new messages of the last minute and from the distance of a page's
+ * messages. A room uses it to estimate how many messages it has missed in a short unread time.
  */
 import type { Item } from "../upstream/readers/reader.ts";
 import { isSaid } from "./log/gap.ts";
 
 const MINUTE_MS = 60_000;
-/** A rate of a shorter time is noise. */
+/** A rate over a shorter time is noise. */
 const MIN_OBSERVED_MS = 1000;
 
 export class RecentRate {
@@ -14,20 +14,20 @@ export class RecentRate {
   #answers: { at: number; added: number }[] = [];
   #isKnown: boolean;
 
-  /** `isKnown`: whether an answer was just read; else nothing is known of the chat until one comes. */
+  /** `isKnown`: whether an answer was just read; otherwise the rate is unknown until one comes. */
   constructor(isKnown: boolean, now: number) {
     this.#isKnown = isKnown;
     this.#beganAt = now;
   }
 
-  /** An answer brought so many new messages. */
+  /** An answer brought `added` new messages. */
   observe(added: number, now: number): void {
     this.#isKnown = true;
     this.#answers = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
     this.#answers.push({ at: now, added });
   }
 
-  /** How many messages the `ms` before the page are expected to have had; infinite where nothing is known. */
+  /** The expected number of messages in the `ms` before the page; infinite if the rate is unknown. */
   expectedIn(ms: number, now: number, page: readonly Item[]): number {
     if (!this.#isKnown) return Number.POSITIVE_INFINITY;
     const recent = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
@@ -37,7 +37,7 @@ export class RecentRate {
   }
 }
 
-/** How many messages a millisecond a page shows, from the first to the last of them that were said. */
+/** Messages per millisecond on a page, from its first to its last chat message. */
 function perMs(page: readonly Item[]): number {
   const times = page
     .filter(isSaid)

@@ -1,6 +1,6 @@
 /**
- * The times in which nobody read a chat, and what may be missing for them: before an answer that comes late, and before
- * the fresh pages that stand for a lost token, until the answer that follows them comes.
+ * Tracks the times in which nobody read a chat, and the gaps that may result: before a late answer, and
+ * before the fresh pages that replace a lost token, until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../clock.ts";
 import type { Marker } from "../telemetry/marks.ts";
@@ -12,11 +12,11 @@ import type { Gap, ReadBatch } from "./log/gap.ts";
 import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/pages.ts";
 import { RecentRate } from "./recent-rate.ts";
 
-/** What an answer comes with. */
+/** An answer, prepared for the append. */
 interface Read {
-  /** The time before it, where messages may have been missed in it and no page tells of them. */
+  /** The unread time before it, if messages may be missing and no page covers it. */
   late: UnreadSpan | undefined;
-  /** Its items, or what they were completed to, with what may be missing before them. */
+  /** The batches of its items (or of the completed ones), with the gaps before them. */
   batches(items: readonly Item[]): readonly ReadBatch[];
 }
 
@@ -28,17 +28,19 @@ interface UnreadParts {
 }
 
 export class Unread {
-  /** Why nobody reads just now, if the next answer comes late. */
+  /** The reason for a gap, if the next answer is late. */
   reason: Gap["reason"] = "down";
   readonly #windowMs: number;
   readonly #isReplay: boolean;
   readonly #lateness: Lateness;
   readonly #rate: RecentRate;
   readonly #mark: Marker;
-  /** What fresh pages showed, until the answer that follows them comes: it and the last page are one list. */
+  /**
+   * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
+   */
   #pages: readonly FreshPage[] = [];
 
-  /** `last`: the times of the answer that the reading goes on from; `isFresh`: whether it was read just now. */
+  /** `last`: the times of the answer from which reading continues; `isFresh`: whether it was just read. */
   constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: UnreadParts) {
     this.#windowMs = windowMs;
     this.#mark = telemetry.mark;
@@ -47,7 +49,7 @@ export class Unread {
     this.#rate = new RecentRate(isFresh, clock.monotonic());
   }
 
-  /** The last of the pages that no answer has followed yet, and all that they show. */
+  /** The last of the pages that no answer has followed yet. */
   get lastPage(): FreshPage | undefined {
     return this.#pages.at(-1);
   }
@@ -56,14 +58,17 @@ export class Unread {
     return this.#pages.flatMap(({ items }) => items);
   }
 
-  /** A fresh page was loaded. `wasMute`: whether its old token brought nothing for long, so that nothing tells of the rate. */
+  /**
+   * A fresh page was loaded. `wasMute`: whether the old token brought nothing for long, so that the rate is
+   * unknown.
+   */
   keepPage(page: Page, wasMute = false): void {
     const { gap, unreadMs } = this.#before(page);
     const fresh = { ...page, gap, unreadMs: wasMute ? Number.POSITIVE_INFINITY : unreadMs };
     this.#pages = withPage(this.#pages, fresh, this.#mark);
   }
 
-  /** An answer came. `intervalMs`: how long after the last one it was to come. */
+  /** An answer came. `intervalMs`: its expected delay after the last one. */
   observe(answer: Batch, intervalMs: number): Read {
     const pages = this.#pages;
     const before = this.#before(answer);
@@ -76,38 +81,40 @@ export class Unread {
     return { late, batches: (items) => [{ items, after }] };
   }
 
-  /** What the pages showed, where no answer follows them. */
+  /** The batches of the pages, if no answer follows them. */
   pagesAlone(): readonly ReadBatch[] {
     return toBatches(this.#pages, this.#mayMiss);
   }
 
-  /** The pages, and the answer behind them, are stored. */
+  /** The pages, and the answer after them, are stored. */
   stored(): void {
     this.#pages = [];
   }
 
-  /** An answer brought so many new messages. */
+  /** An answer brought `count` new messages. */
   added(count: number, now: number): void {
     this.#rate.observe(count, now);
   }
 
-  /** Whether a page may be asked for because an answer is late; a permit is used up. */
+  /** Whether a page may be loaded because an answer is late; uses up a permit. */
   mayAskForPage(): boolean {
     return !this.#isReplay && this.#lateness.mayAskForPage();
   }
 
-  /** Whether messages may be missing before a page that stands for a lost token: less than one is none. */
+  /**
+   * Whether messages may be missing before a page that replaces a lost token. Fewer than one count as none.
+   */
   #mayMiss = ({ items, unreadMs, answeredAt }: FreshPage): boolean =>
     unreadMs > this.#windowMs || this.#rate.expectedIn(unreadMs, answeredAt, items) >= 1;
 
-  /** The time between the last good answer, or fresh page that shows messages, and a later answer or page. */
+  /** The time from the last good answer, or last fresh page with messages, to a later answer or page. */
   #before(times: CallTimes) {
     const last = lastOf(this.#pages) ?? this.#lateness.last;
     const unreadMs = unreadBetween(last, times);
     return { gap: this.#gapSince(last.wallAt), isShort: unreadMs <= this.#windowMs, unreadMs };
   }
 
-  /** A replay has no gaps: it is read on from its place. */
+  /** Replays have no gaps: they are read on from their position. */
   #gapSince(sinceMs: number): Gap | undefined {
     return this.#isReplay ? undefined : { sinceMs, reason: this.reason };
   }

@@ -1,6 +1,6 @@
 /**
- * The writing side of one room's log. While the store fails it tries again with growing waits and lets nothing
- * else happen, so that polling pauses and nothing is lost; only another owner makes it give up.
+ * Writes one room's log. While the store fails, it retries with growing waits and blocks everything else, so
+ * that polling pauses and nothing is lost. It gives up only if the room has another owner.
  */
 import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
@@ -18,13 +18,16 @@ import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
-/** The upstream keeps about ten seconds of a chat: a store that works again must be found well within them. */
+/**
+ * The upstream keeps about ten seconds of a chat, so a store that works again must be noticed well within
+ * that.
+ */
 const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
 
 export interface AppenderSettings {
-  /** Shows the time of what the service itself writes. */
+  /** Formats the time of the service's own messages. */
   timeOfDay: TimeOfDay;
-  /** Whether what is deleted is blanked in the store. */
+  /** Whether deleted messages are blanked in the store. */
   isBlanking: boolean;
 }
 
@@ -35,11 +38,11 @@ export interface AppenderParts {
   telemetry: Telemetry;
 }
 
-/** What an append writes. */
+/** The content of one append. */
 interface Entries extends Resolved, RoomMemory {
-  /** In place of what the room holds under their ids. */
+  /** Replace the stored messages with their ids. */
   overwriting: readonly EncodedMessage[];
-  /** The gaps in whose place a message stands among these. */
+  /** The gaps that have a message among these. */
   shown: readonly Gap[];
 }
 
@@ -52,7 +55,7 @@ export class Appender {
   #isUnsure = false;
   #isFinished = false;
 
-  /** `memory`: what the room remembers of its reading until now. */
+  /** `memory`: the room's memory of earlier reading. */
   constructor(parts: AppenderParts, claim: Claim & { head: number }, memory: RoomMemory) {
     this.#parts = parts;
     this.#claim = claim;
@@ -65,9 +68,13 @@ export class Appender {
     return this.#head;
   }
 
-  /** Durable when it resolves, to how many items were new. Rejects with `StoreError` "fenced", or the signal's reason. */
+  /**
+   * Stores the batches; resolves when they are durable, to the number of new items. Rejects with `StoreError`
+   * "fenced", or the signal's reason.
+   */
   async append(batches: readonly ReadBatch[], progress: Progress, signal: AbortSignal): Promise<number> {
-    // Resolved once for all attempts: after one of unknown outcome the room may hold what this very batch brought.
+    // Resolved once for all attempts: after an attempt of unknown outcome, the room may already hold this
+    // batch.
     const entries = await this.#untilDone(signal, () => this.#toEntries(batches));
     const before = this.#head;
     await this.#write(signal, () => this.#store(entries, progress));
@@ -75,7 +82,7 @@ export class Appender {
     return this.#head - before;
   }
 
-  /** Whether none of the items would be new. Rejects as `append` does. */
+  /** Whether the room holds all of the items. Rejects like `append`. */
   async holdsAll(items: readonly Item[], signal: AbortSignal): Promise<boolean> {
     const { firstForms } = this.#memory.gifts;
     const ids = items.map((item) => formsOf(item).map((id) => firstForms.get(id) ?? id));
@@ -86,7 +93,9 @@ export class Appender {
     return ids.every((forms) => forms.some((id) => held.has(id)));
   }
 
-  /** One attempt of `append`: resolves to what is new in the room. Rejects with `StoreError`. */
+  /**
+   * One attempt of `append`; resolves to the messages that are new in the room. Rejects with `StoreError`.
+   */
   async appendOnce(batches: readonly ReadBatch[], progress: Progress): Promise<StoredMessage[]> {
     const entries = await this.#toEntries(batches);
     const added = await this.#store(entries, progress);
@@ -94,9 +103,9 @@ export class Appender {
     return added;
   }
 
-  /** Closes the room in the store, where it is not closed yet. Rejects as `append` does. */
+  /** Closes the room in the store, unless it is closed already. Rejects like `append`. */
   async finish(end: RoomEnd, signal: AbortSignal): Promise<void> {
-    if (this.#isFinished) return; // its chat was over just when it was let go of
+    if (this.#isFinished) return; // its chat ended just as the room was released
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
     this.#isFinished = true;
   }
@@ -159,7 +168,7 @@ export class Appender {
       this.#parts.telemetry.gapFound(this.#claim.videoId, reason, sinceMs);
   }
 
-  /** A write that failed, or was given up, may have happened all the same: before the next one the room is read. */
+  /** A write that failed or was aborted may still have succeeded, so the room is read before the next one. */
   async #write(signal: AbortSignal, act: () => Promise<unknown>): Promise<void> {
     await this.#untilDone(signal, async () => {
       if (this.#isUnsure && (await this.#foundFinished())) return;
@@ -170,8 +179,8 @@ export class Appender {
   }
 
   /**
-   * Takes up the head as it is in the store. Rejects as `Store.getRoom` does, and with "fenced" where the store has lost
-   * what it had acknowledged: cursors would be given out twice.
+   * Adopts the stored head; returns whether the room is closed. Rejects like `Store.getRoom`, and with
+   * "fenced" if the store has lost acknowledged messages: cursors would be used twice.
    */
   async #foundFinished(): Promise<boolean> {
     const { store, telemetry } = this.#parts;
@@ -190,7 +199,7 @@ export class Appender {
     return record.end !== null;
   }
 
-  /** Tries until the store is available; meanwhile the room counts as blocked. */
+  /** Retries until the store is available; meanwhile the room counts as blocked. */
   async #untilDone<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     const { clock, store } = this.#parts;
     const { videoId } = this.#claim;
@@ -206,7 +215,7 @@ export class Appender {
   }
 }
 
-/** As which messages a room may hold the item. */
+/** The messages as which a room may hold the item. */
 function messagesOf({ message, replaces }: Item): Message[] {
   return replaces ? [message, replaces.as] : [message];
 }

@@ -1,6 +1,6 @@
 /**
- * What the store keeps with each append, so that a room goes on after a restart: the upstream's position, and the room's
- * own memory. It is read strictly: what cannot be read is reported, and messages may be missing for it.
+ * The data stored with each append, so that a room continues after a restart: the upstream's position and the
+ * room's memory. Reading is strict: an unreadable memory is reported and leads to a gap.
  */
 import type { Clock } from "../../clock.ts";
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../json.ts";
@@ -16,18 +16,18 @@ import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/gifts.ts"
 import { type Gap, toGap } from "./gap.ts";
 import type { ReadMemory } from "./resolve.ts";
 
-/** What a room remembers beside its position. */
+/** The memory of a room, in addition to its position. */
 export interface RoomMemory extends ReadMemory {
-  /** What may be missing before the next message. */
+  /** The gap that may be before the next message. */
   gap: Gap | undefined;
 }
 
 /** How far a room was read. */
 export interface Progress {
   position: Position;
-  /** When the call went out whose answer led to the position, on the monotonic clock. */
+  /** When the call started whose answer led to the position, on the monotonic clock. */
   startedAt: number;
-  /** The name of the egress whose address the upstream gave the position's credentials to. */
+  /** The egress to whose address the upstream gave the position's credentials. */
   egress?: string;
 }
 
@@ -47,13 +47,13 @@ export function encodeCheckpoint(
   });
 }
 
-/** Where a room goes on. Throws `UnreadablePosition`. */
+/** The position from which a room continues. Throws `UnreadablePosition`. */
 export function positionOf({ checkpoint }: RoomRecord): Position {
-  // The first checkpoints held nothing but the position.
+  // The first checkpoints contained only the position.
   return decodePosition(asString(dig(parseJson(checkpoint), "position")) ?? checkpoint);
 }
 
-/** Whether this version of the service can go on from the room's checkpoint. */
+/** Whether this version of the service can continue from the room's checkpoint. */
 export function isReadable(room: RoomRecord): boolean {
   try {
     positionOf(room);
@@ -64,19 +64,22 @@ export function isReadable(room: RoomRecord): boolean {
   }
 }
 
-/** How long ago the room was last read, in milliseconds: a checkpoint says how old it was when it was stored. */
+/**
+ * Time since the room was last read, in milliseconds: the age of the checkpoint plus its age when it was
+ * stored.
+ */
 export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
   return Math.max(0, readAgoMs) + (asNumber(dig(parseJson(checkpoint), "readAgoMs")) ?? 0);
 }
 
-/** The egress by which the room was last read; undefined where that is not known. */
+/** The egress that last read the room; undefined if not known. */
 export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
   return asString(dig(parseJson(checkpoint), "egress"));
 }
 
 /**
- * The memory of a room that is read on. Where it cannot be read, that is reported, and what may be missing since it was
- * stored is remembered in its place; in a replay nothing can be.
+ * The memory of a room that is read on. An unreadable one is reported, and replaced by a gap since it was
+ * stored; in a replay, without a gap.
  */
 export function memoryOf(
   room: RoomRecord | undefined,
@@ -94,7 +97,7 @@ export function memoryOf(
 
 const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
 
-/** What older checkpoints lack is empty; undefined where anything is not what was stored. */
+/** Fields missing from older checkpoints are empty. Undefined if any field is invalid. */
 function readMemory(stored: JsonObject): RoomMemory | undefined {
   const deletions = asArray(stored.deletions ?? [])?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
   const gifts = stored.gifts === undefined ? NO_GIFTS : toGifts(stored.gifts);

@@ -1,6 +1,6 @@
 /**
- * A time in which nobody read a chat that the room holds the beginning of. Messages of that time may be missing. If what
- * is read next does not overlap with what the room holds, a message of type `gap` takes their place.
+ * A time in which nobody read a chat whose beginning the room holds. Messages of that time may be missing.
+ * Unless the next items overlap with the room's, a message of type `gap` marks the place.
  */
 import type { Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -21,7 +21,7 @@ const SENTENCES: Record<Gap["reason"], string> = {
   throttled: "Messages may be missing here: the chat's upstream made the relay wait.",
 };
 
-/** The message that stands in a gap's place. `cursor`: that of the message before it. */
+/** The message that marks a gap. `cursor`: of the message before it. */
 function gapMessage({ sinceMs, reason }: Gap, cursor: number, now: number, timeOfDay: TimeOfDay): Message {
   const moment = { receivedAt: now, timeOfDay, offsetMs: undefined };
   return event(`gap:${cursor}`, moment, {
@@ -31,22 +31,22 @@ function gapMessage({ sinceMs, reason }: Gap, cursor: number, now: number, timeO
   });
 }
 
-/** What was read in one go. */
+/** Items that were read together. */
 export interface ReadBatch {
   items: readonly Item[];
-  /** What may be missing before it. */
+  /** The gap that may be before them. */
   after?: Gap | undefined;
 }
 
-/** Whether something that was said stands in both: then nothing is missing between them. */
+/** Whether both contain the same chat message: then nothing is missing between them. */
 export function areJoined(before: readonly Item[], after: readonly Item[]): boolean {
   const ids = new Set(before.map(({ message }) => message.id));
   return after.some((item) => isSaid(item) && ids.has(item.message.id));
 }
 
 /**
- * What somebody said, in its place in the chat. All else can be shown again long afterwards: what is paid in a ticker,
- * notices and banners with every page, a message that a replacement brings back.
+ * Whether the item is a chat message in its original place. Everything else can be shown again much later:
+ * paid items in a ticker, notices and banners with every page, a message that a replacement restores.
  */
 export function isSaid({ message, replaces }: Item): boolean {
   return message.type === "chat" && replaces === undefined;
@@ -54,15 +54,16 @@ export function isSaid({ message, replaces }: Item): boolean {
 
 interface ShownGaps {
   messages: readonly Message[];
-  /** In whose place a message stands among them. */
+  /** The gaps that have a message among these. */
   shown: readonly Gap[];
-  /** What may still be missing before the next message. */
+  /** The gap that may still be before the next message. */
   gap: Gap | undefined;
 }
 
 /**
- * The batches' messages, one for each item, with a message in the place of each gap that nothing joins. `pending`: a
- * gap that may lie before them all. `held`: what of them the room holds; `head`: its newest cursor.
+ * The batches' messages, one for each item, with a message for each gap that no overlap disproves. `read`:
+ * the items' messages, in order. `pending`: a gap that may be before all of them. `held`: the messages that
+ * the room holds; `head`: its newest cursor.
  */
 export function showGaps(
   batches: readonly ReadBatch[],
@@ -99,7 +100,7 @@ export function showGaps(
   return { messages, shown, gap };
 }
 
-/** A gap as a checkpoint holds it; undefined where that is none. */
+/** Reads a gap from a checkpoint; undefined if it is invalid. */
 export function toGap(stored: unknown): Gap | undefined {
   const { sinceMs, reason } = (stored ?? {}) as Partial<Gap>;
   if (typeof sinceMs !== "number" || reason === undefined || !(reason in SENTENCES)) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Fresh pages of a chat, from their loading to the answer that follows them. Pages that overlap are one list, and so are
- * a page and an answer that follows it while the upstream still holds all that was said between them. Else messages may
- * be missing between the two.
+ * Fresh pages of a chat, from their loading to the answer that follows them. Pages that overlap form one
+ * list; so do a page and the answer that follows it while the upstream still keeps all messages between them.
+ * Otherwise messages may be missing between the two.
  */
 import type { CallTimes } from "../../clock.ts";
 import type { Marker } from "../../telemetry/marks.ts";
@@ -11,28 +11,31 @@ import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 
 export interface FreshPage extends CallTimes {
   items: readonly Item[];
-  /** What may be missing before it; undefined where nothing can be. */
+  /** The gap that may be before it; undefined if there cannot be one. */
   gap: Gap | undefined;
   /** How long nothing was read before it, in milliseconds. */
   unreadMs: number;
 }
 
-/** Whether the time before a page is long enough, or the chat lively enough, for messages to be missing. */
+/**
+ * Whether the unread time before a page is long enough, or the chat lively enough, for messages to be
+ * missing.
+ */
 type MayMiss = (page: FreshPage) => boolean;
 
-/** The time before an answer in which nothing was read. */
+/** The unread time before an answer. */
 interface SpanBefore {
   gap: Gap | undefined;
-  /** Whether it was no longer than the upstream holds what was said. */
+  /** Whether it was no longer than the upstream keeps messages. */
   isShort: boolean;
 }
 
-/** The last page that shows a chat message; others prove nothing. */
+/** The last page with a chat message; pages without one prove nothing. */
 export function lastOf(pages: readonly FreshPage[]): FreshPage | undefined {
   return pages.findLast(({ items }) => items.some(isSaid));
 }
 
-/** The pages with one more. A page without chat messages proves nothing: it becomes one with the page after it. */
+/** Adds a page. A page without chat messages proves nothing, so it is merged into the next page. */
 export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Marker): readonly FreshPage[] {
   const last = pages.at(-1);
   if (!last) return [page];
@@ -52,8 +55,8 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 }
 
 /**
- * The pages, and the answer that follows them. The last page's token brings what was said since that page; where it shows
- * no chat message, the answer stands in its place.
+ * The batches of the pages and of the answer that follows them. The last page's token brings the messages
+ * since that page. If the page shows no chat message, the answer takes its place.
  */
 export function withAnswer(
   pages: readonly FreshPage[],
@@ -78,7 +81,7 @@ export function withAnswer(
   return [...toBatches(pages, mayMiss), { items: answer, after: gap }];
 }
 
-/** What the pages hold, where no answer follows them. */
+/** The batches of the pages, if no answer follows them. */
 export function toBatches(pages: readonly FreshPage[], mayMiss: MayMiss): readonly ReadBatch[] {
   return pages.map((page) => ({ items: page.items, after: mayMiss(page) ? page.gap : undefined }));
 }

@@ -1,7 +1,7 @@
 /**
- * Which replacements of a message are new to a room, and which are only read again. A message can come to show what it
- * showed before, so its contents are known by their order: what is read again begins somewhere in what the room holds,
- * and goes on to its end.
+ * Decides which replacements of a message are new to a room, and which were only read again. A message can
+ * return to an earlier text, so versions are identified by their position, not by content: a repeated
+ * sequence begins somewhere in the room's versions and continues to their end.
  */
 import type { Message } from "../../protocol/message.ts";
 import { replacedId } from "../../upstream/readers/change.ts";
@@ -12,13 +12,16 @@ type Replacing = NonNullable<Item["replaces"]>;
 /** A message as a room holds it. */
 export type HeldMessage = Omit<Message, "details">;
 
-/** By the id of a message: the replacements of it that a room holds, the oldest first. */
+/** By the id of a message: its replacements that a room holds, the oldest first. */
 export type HeldReplacements = ReadonlyMap<string, readonly HeldMessage[]>;
 
-/** Of so many messages the replacements are looked up; those of further ones count as read again. */
+/** Maximum number of messages whose replacements are looked up. Those of further ones count as read again. */
 const MAX_LOOKED_UP = 200;
 
-/** The messages that an item gives a content which they may have shown before. `held`: by id, what the room holds. */
+/**
+ * The messages to which an item gives a content that they may have had before. `held`: the room's messages by
+ * id.
+ */
 export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string, HeldMessage>): string[] {
   const ids = new Set<string>();
   for (const { replaces } of items) {
@@ -30,17 +33,17 @@ export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string,
   return [...ids].slice(0, MAX_LOOKED_UP);
 }
 
-/** The contents of one message, each by the id of the replacement that it is. */
+/** The contents of one message, each as the id of its replacement. */
 interface Contents {
-  /** All that it has shown, the original first. */
+  /** All contents until now, the original first. */
   shown: string[];
-  /** How many of its next replacements are read again. */
+  /** The number of its next replacements that were only read again. */
   again: number;
 }
 
 export class Replacements {
   readonly #held: HeldReplacements;
-  /** By the id of the message: the places of its replacements among the items, and what they are. */
+  /** By the id of the message: the indexes of its replacements among the items, and their ids. */
   readonly #read = new Map<string, { at: number; id: string }[]>();
   readonly #contents = new Map<string, Contents>();
 
@@ -51,7 +54,7 @@ export class Replacements {
     }
   }
 
-  /** The event that the replacement at that place is; undefined where it tells nothing new of the message. */
+  /** The event of the replacement at that index; undefined if it changes nothing. */
   eventAt(at: number, { id, as }: Replacing, before: HeldMessage): Message | undefined {
     const contents = this.#contents.getOrInsertComputed(id, () => this.#contentsOf(id, before, at));
     if (contents.again > 0) {

@@ -1,7 +1,7 @@
 /**
- * What the items of an answer are to one room. An answer may be read again at any time (after a re-bootstrap, a
- * restart, an append of unknown outcome), and must then come out as it did before: so it is judged by what the room
- * holds, with its content, just before the append.
+ * Turns an answer's items into messages of one room. An answer may be read again at any time (after a
+ * re-bootstrap, a restart, an append of unknown outcome), and must then give the same messages. So the result
+ * depends on the room's messages and their contents just before the append.
  */
 import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/blanking.ts";
@@ -10,26 +10,29 @@ import type { Item } from "../../upstream/readers/reader.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 
 /**
- * The authors all of whose messages were deleted, the longest known first; with each, the first message of theirs that
- * the room was given since, or null.
+ * The authors whose messages were all deleted, the oldest deletion first; each with the id of the author's
+ * first message that the room received since, or null.
  */
 type AuthorDeletions = ReadonlyMap<string, string | null>;
 
-/** What a room must remember of what it read. Stored with the position, so that it outlives a restart. */
+/** The reading state that a room must remember. Stored with the position, so that it survives a restart. */
 export interface ReadMemory {
   deletions: AuthorDeletions;
   gifts: GiftMemory;
 }
 
-/** The messages, and the memory as it is once they are in the room. */
+/** The messages, and the memory after they are stored. */
 export interface Resolved extends ReadMemory {
   messages: readonly Message[];
 }
 
-/** Beyond these the longest known are forgotten: another deletion of such an author then counts as a repeated one. */
+/**
+ * Beyond this number the oldest are forgotten; another deletion of such an author then counts as a repeated
+ * one.
+ */
 const MAX_AUTHORS = 500;
 
-/** The ids of which `resolve` must know what the room holds under them. */
+/** The ids that `resolve` must look up in the room. */
 export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMemory): string[] {
   const isAboutDeletions = items.some(
     ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
@@ -42,10 +45,10 @@ export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMe
 }
 
 /**
- * The messages of the items, one for one, in their order. What replaces a message that the room holds, or that stands
- * earlier among the items, is `replaced`; any other replacement is a new item. A deletion of an author's messages is
- * the same message each time it is read, and another one where the author has said something since. Both forms of a gift
- * are one message. `now`: milliseconds since 1970.
+ * The messages of the items, one for one, in their order. A replacement of a message in the room, or of an
+ * earlier item, is `replaced`; any other replacement is a new item. A deletion of an author's messages is the
+ * same message each time it is read, and a new one if the author has written since. Both forms of a gift are
+ * one message. `now`: milliseconds since 1970.
  */
 export function resolve(
   read: readonly Item[],
@@ -58,7 +61,7 @@ export function resolve(
   const replacements = new Replacements(items, heldReplacements);
   const known = new Map(held);
   const authors = new Map(memory.deletions);
-  /** A deletion that stands before what the author has said since is the earlier one, read again. */
+  /** A deletion before a message that the author has written since is the earlier deletion, read again. */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
     if (!since || !held.has(since)) return false;
@@ -69,7 +72,7 @@ export function resolve(
   const messageAt = (i: number, { message, replaces }: Item): Message => {
     const before = replaces && known.get(replaces.id);
     if (!before) return message;
-    const event = isBlank(before) ? undefined : replacements.eventAt(i, replaces, before); // what is blank stays so
+    const event = isBlank(before) ? undefined : replacements.eventAt(i, replaces, before); // blank for good
     return event ?? { ...message, id: replaces.id };
   };
   const messages = items.map((item, i) => {
@@ -93,14 +96,16 @@ function authorOf({ details }: Message): string | undefined {
   return "authorId" in details ? details.authorId : undefined;
 }
 
-/** Notes the deletion in `authors`. Where the author has said something since the last one, it is a message of its own. */
+/**
+ * Records the deletion in `authors`. It is a message of its own if the author has written since the last one.
+ */
 function deletionOf(
   message: Message & { type: "author_deleted" },
   authors: Map<string, string | null>,
 ): Message {
   const { authorId } = message.details.target;
   const since = authors.get(authorId);
-  authors.delete(authorId); // the newest stands last
+  authors.delete(authorId); // the newest is last
   authors.set(authorId, null);
   return since ? { ...message, id: `${message.id}:${since}` } : message;
 }
