@@ -1,6 +1,6 @@
 /**
- * Where a connection starts in its room: from `Last-Event-ID` where that can be honoured, else so many messages
- * back. From a start other than the `Last-Event-ID` a client learns that what it missed is no longer kept, or that
+ * Where a connection starts in its room: after `Last-Event-ID` if possible, else some messages back. A start
+ * other than after its `Last-Event-ID` shows a client that the messages it missed are no longer kept, or that
  * its cursor is not of this room.
  */
 import type { ChatType } from "../protocol/chat.ts";
@@ -8,7 +8,9 @@ import type { ChatType } from "../protocol/chat.ts";
 export const BACKFILL_DEFAULT = 50;
 export const BACKFILL_MAX = 500;
 
-/** The cursors of a room: it began at `base` and keeps those from `floor` (exclusive) to `head` (inclusive). */
+/**
+ * The cursors of a room: it began at `base` and keeps those from `floor` (exclusive) to `head` (inclusive).
+ */
 export interface CursorRange {
   base: number;
   floor: number;
@@ -16,8 +18,8 @@ export interface CursorRange {
 }
 
 /**
- * How many recent messages a connection asks to begin with, from the query's text: whatever JavaScript's `Number`
- * reads is a number. Undefined where it is none (empty and blank text included).
+ * The number of recent messages that a connection asks for, from the query's text: any text that JavaScript's
+ * `Number` reads. Undefined for any other text, and for empty and blank text.
  */
 export function parseBackfill(text: string): number | undefined {
   if (text.trim() === "") return undefined;
@@ -34,7 +36,7 @@ export function parseCursor(text: string | undefined): number | undefined {
   return Number.isSafeInteger(cursor) ? cursor : undefined;
 }
 
-/** The cursor to resume after, or undefined where `lastEventId` is absent or not of this room. */
+/** The cursor to resume after; undefined if `lastEventId` is absent or not of this room. */
 export function resumeCursor(range: CursorRange, lastEventId: number | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId > range.head) return undefined;
   if (lastEventId >= range.floor) return lastEventId;
@@ -42,8 +44,8 @@ export function resumeCursor(range: CursorRange, lastEventId: number | undefined
 }
 
 /**
- * The cursor that lies `backfill` messages before `end`, as far as they are kept. A replay has no history: a viewer
- * that names no backfill is sent all of it.
+ * The cursor `backfill` messages before `end`, but not below the floor. A replay has no history: a viewer
+ * without a backfill gets all of it.
  */
 export function backfillCursor(
   { floor }: CursorRange,

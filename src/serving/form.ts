@@ -1,6 +1,6 @@
 /**
- * The form in which a connection is written to: every byte that a viewer is sent after the head of its response is made
- * here. Data is JSON on one line and cursors are integers, so no value can start a field of its own.
+ * The encoding of a connection: creates every byte that a viewer gets after the response's head. Data is JSON
+ * on one line and cursors are integers, so no value can start a field of its own.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../store/stored-message.ts";
@@ -10,29 +10,29 @@ import { compressed, GZIP_HEADER, type RunningSum, type Sum, stored, sumOf } fro
 /** How long a browser waits before it reconnects. */
 const RETRY_MS = 3000;
 
-/** Frames that are written at once, as bytes that viewers of a form share. */
+/** Frames for one write, as bytes that viewers of the same form share. */
 export interface Packet {
-  /** What goes to the socket or the response. */
+  /** The bytes for the socket or the response. */
   readonly bytes: Buffer;
-  /** Of the body alone, in bytes. */
+  /** Size of the body alone, in bytes. */
   readonly size: number;
-  /** Where the body is compressed. */
+  /** Set if the body is compressed. */
   readonly sum?: Sum;
 }
 
 export interface Form {
-  /** Bytes of one form are shared between its viewers, under this key. */
+  /** Viewers of one form share its bytes, under this key. */
   readonly key: string;
   /** What its frames show: frames are shared between forms that show the same. */
   readonly shows: "plain" | "detailed";
   readonly packing: Packing;
-  /** What a connection begins with. */
+  /** The beginning of a connection. */
   head(init: Init): Packet;
-  /** A message's frame, not yet ready to be written. */
+  /** A message's frame, before `pack`. */
   frame(message: StoredMessage): Buffer;
   /**
-   * Frames as one write. What is not shared by viewers is not worth being compressed. Throws where there is nothing to
-   * write and the body is in chunks: a chunk of size 0 ends the body (RFC 9112, 7.1).
+   * Packs frames for one write. Frames that are not shared by viewers are not compressed. Throws if there are
+   * no bytes and the body is chunked: a chunk of size 0 ends the body (RFC 9112, 7.1).
    */
   pack(frames: readonly Buffer[], isShared: boolean): Packet;
   readonly keepalive: Packet;
@@ -62,7 +62,7 @@ function inChunk(parts: readonly Buffer[]): Packet {
   return { bytes: Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...parts, LINE_END]), size };
 }
 
-/** What ends a chunked body; `sum` is that of all its packets, where they are compressed. */
+/** The end of a chunked body; `sum` is that of all its packets, if they are compressed. */
 export function bodyEnd(sum: RunningSum | undefined): Buffer {
   const end = Buffer.from("0\r\n\r\n");
   return sum ? Buffer.concat([inChunk([sum.trailer()]).bytes, end]) : end;
@@ -100,7 +100,10 @@ function sseForm(shows: Form["shows"], packing: Packing): Form {
   };
 }
 
-/** In memory of their own: Node's pool has slabs of 64 KiB, each kept whole by a single frame that a tail holds. */
+/**
+ * Bytes in memory of their own: Node's pool has slabs of 64 KiB, and a single frame in a tail keeps its whole
+ * slab.
+ */
 function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

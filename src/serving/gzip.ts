@@ -1,35 +1,35 @@
 /**
- * A gzip stream (RFC 1952) of blocks that many connections share. Each packet is compressed by itself and ends on a whole
- * byte, so any packets in any order are one valid stream: what is compressed once can be sent to all, and nothing of one
- * room or viewer is ever in the window of another. Only the checksum at the end is of the one connection; it is put
- * together from those of its packets.
+ * A gzip stream (RFC 1952) of blocks that many connections share. Each packet is compressed by itself and
+ * ends on a whole byte, so any packets in any order are a valid stream: a packet is compressed once and sent
+ * to all, and no data of one room or viewer is in the window of another. Only the checksum at the end belongs
+ * to one connection; it is combined from those of its packets.
  */
 import { constants, crc32, deflateRawSync } from "node:zlib";
 
 /** No name, no time, any system. */
 export const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/** A block that is the last one, and empty. */
+/** An empty last block. */
 const LAST_BLOCK = Buffer.from([0x03, 0x00]);
-/** Higher ones take twice as long for a twentieth less. */
+/** Higher levels take twice as long to save a twentieth. */
 const LEVEL = 3;
-/** Of a block that is not compressed, in bytes. */
+/** Maximum size of a block that is not compressed, in bytes. */
 const MAX_STORED = 0xffff;
 
-/** What a packet adds to the checksum of its stream. */
+/** The contribution of a packet to the checksum of its stream. */
 export interface Sum {
   readonly crc: number;
   /** Bytes before compression. */
   readonly length: number;
-  /** By which the checksum of what came before is multiplied: x to the power of the packet's bits. */
+  /** The factor for the checksum of everything before: x to the power of the packet's bits. */
   readonly shift: number;
 }
 
-/** Blocks of these bytes, whole to the byte and none of them the last. */
+/** Compresses the bytes into blocks that end on a whole byte, none of them the last. */
 export function compressed(bytes: Buffer): Buffer {
   return deflateRawSync(bytes, { level: LEVEL, finishFlush: constants.Z_SYNC_FLUSH });
 }
 
-/** The same without compressing, which costs next to nothing: for what is sent to a single viewer. */
+/** The same without compression, which costs almost nothing: for packets to a single viewer. */
 export function stored(bytes: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (let start = 0; start < bytes.length; start += MAX_STORED) {
@@ -46,7 +46,7 @@ export function sumOf(bytes: Buffer): Sum {
   return { crc: crc32(bytes), length: bytes.length, shift: powerOfX(8 * bytes.length) };
 }
 
-/** The checksum of all that one connection is sent. */
+/** The checksum of everything that one connection is sent. */
 export class RunningSum {
   #crc = 0;
   #length = 0;
@@ -56,7 +56,7 @@ export class RunningSum {
     this.#length = (this.#length + length) % 2 ** 32;
   }
 
-  /** What ends the stream. */
+  /** The end of the stream. */
   trailer(): Buffer {
     const sums = Buffer.alloc(8);
     sums.writeUInt32LE(this.#crc >>> 0, 0);
@@ -65,7 +65,7 @@ export class RunningSum {
   }
 }
 
-/** CRC-32 counts in polynomials over GF(2) modulo this one, the highest power in the lowest bit. */
+/** CRC-32 uses polynomials over GF(2) modulo this one, with the highest power in the lowest bit. */
 const POLYNOMIAL = 0xedb88320;
 const ONE = 1 << 31;
 const X = 1 << 30;

@@ -1,6 +1,6 @@
 /**
- * One video's chat for all who watch it: follows the room's log in the store and hands each new batch to its
- * viewers. Its life (who polls, how long it stays without viewers) is its entry's affair.
+ * One video's chat for all its viewers: follows the room's log in the store and passes each new batch to its
+ * viewers. Others decide who polls it, and how long it stays without viewers.
  */
 import type { Clock } from "../clock.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
@@ -16,36 +16,36 @@ import { assembleChunk, type Chunk, Tail } from "./tail.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
 /**
- * Messages in one read of the store for a viewer below the tail, at most: a read ends at a round cursor, so that
- * viewers who resume from different places soon stand at the same ones and share their reads.
+ * Maximum messages in one read of the store for a viewer below the tail. A read ends at a multiple of this,
+ * so that viewers who resume from different cursors soon share their reads.
  */
 const PAGE_MESSAGES = 100;
-/** Pages held for viewers that follow close behind: 2 MiB of a room, and for a second only. */
+/** Pages kept for viewers that follow closely: 2 MiB per room, and only for a second. */
 const MAX_SHARED_PAGES = 32;
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
 export interface RoomSettings {
   keepaliveMs: number;
-  /** How long a viewer may take nothing of what was written. */
+  /** How long a viewer may take no bytes, in milliseconds. */
   stallMs: number;
-  /** Whether what is deleted is blanked in the store, and here. */
+  /** Whether deleted messages are blanked in the store, and here. */
   isBlanking: boolean;
 }
 
-/** What a connection asks for. */
+/** The request of a connection. */
 export interface StreamRequest {
   videoId: string;
   /** The cursor to resume after. */
   lastEventId: number | undefined;
-  /** Undefined where the client named none. */
+  /** Undefined if the client named none. */
   backfill: number | undefined;
-  /** The address, or network, that the viewer asks from. */
+  /** The viewer's address, or its network. */
   address(): string;
-  /** Opens the response, once the viewer's place is found. Throws where the client is gone. */
+  /** Opens the response, once the viewer's start is known. Throws if the client is gone. */
   open(): Sink;
 }
 
-/** Where a viewer without a cursor to resume from begins. */
+/** The start of a viewer without a cursor to resume from. */
 export type StartAt = (range: CursorRange, backfill: number | undefined) => number;
 
 export interface RoomParts {
@@ -63,19 +63,19 @@ export class Room implements ViewerHost {
   readonly #viewers = new Set<Viewer>();
   /** Pages read since the last tick. */
   readonly #pages = new Map<string, Promise<Chunk>>();
-  /** More pages than are held are not shared by many: they are not compressed either. */
+  /** Pages beyond the shared ones are not compressed, because few viewers share them. */
   #pagesRead = 0;
   readonly #closed = new AbortController();
-  /** Viewers whose place is being looked up. */
+  /** Number of viewers whose start is being looked up. */
   #entering = 0;
   #range: Promise<CursorRange> | undefined;
   #end: RoomEnd | undefined;
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
-  /** Called each time that the last viewer leaves. */
+  /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;
 
-  /** A room whose log is known to reach up to cursor `head`. */
+  /** A room whose log is known to reach cursor `head`. */
   constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
     this.videoId = videoId;
     this.chatType = chatType;
@@ -100,7 +100,10 @@ export class Room implements ViewerHost {
     return this.#parts.clock.monotonic();
   }
 
-  /** Relays the log from the tail's head on. Resolves when the room is over or closed. Begun once, whoever reads the room. */
+  /**
+   * Relays the log from the tail's head. Resolves when the room is over or closed. Runs once per room; later
+   * calls join it.
+   */
   follow(): Promise<void> {
     this.#following ??= this.#follow();
     return this.#following;
@@ -110,10 +113,10 @@ export class Room implements ViewerHost {
     const { signal } = this.#closed;
     for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
       const durableAt = this.now();
-      if (this.#parts.settings.isBlanking) this.#pages.clear(); // of before a deletion, perhaps
+      if (this.#parts.settings.isBlanking) this.#pages.clear(); // they may be from before a deletion
       if (Array.isArray(next)) this.tail.push(next);
       else if (next.state !== "released" || this.#end) this.finish(next);
-      else return this.close(); // by another instance, which knew of no viewer here: they open it again
+      else return this.close(); // by another instance: its viewers reconnect and reopen it
       await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
       this.#parts.telemetry.published(this.now() - durableAt);
     }
@@ -125,8 +128,8 @@ export class Room implements ViewerHost {
   }
 
   /**
-   * Takes a viewer in. `startAt` says where one without a cursor to resume from begins; by default before the newest
-   * messages. Rejects with `StoreError`, and as `open` throws.
+   * Adds a viewer. `startAt` gives the start of a viewer without a cursor to resume from; by default before
+   * the newest messages. Rejects with `StoreError`, and with the error of `open`.
    */
   async enter({ lastEventId, backfill, open }: StreamRequest, startAt?: StartAt): Promise<void> {
     this.#entering += 1;
@@ -137,7 +140,7 @@ export class Room implements ViewerHost {
       const cursor = resumeCursor(range, lastEventId) ?? start(range, backfill);
       const viewer = new Viewer(this, open(), cursor);
       this.#viewers.add(viewer);
-      // A room that was closed meanwhile lets it go: it comes back, to the room's next owner.
+      // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
       if (this.#closed.signal.aborted) viewer.end();
       else viewer.start({ videoId: this.videoId, chatType: this.chatType, cursor });
     } finally {
@@ -158,7 +161,7 @@ export class Room implements ViewerHost {
     if (this.viewerCount === 0) this.onIdle?.();
   }
 
-  /** Due keepalives, and an end to viewers that take nothing. */
+  /** Sends due keepalives, and drops viewers that have stopped reading. */
   async tick(): Promise<void> {
     const { clock, telemetry } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
@@ -176,12 +179,12 @@ export class Room implements ViewerHost {
     }
   }
 
-  /** All its viewers, for an orderly end of the service. */
+  /** All viewers, for an orderly shutdown. */
   get viewers(): ReadonlySet<Viewer> {
     return this.#viewers;
   }
 
-  /** Stops following; viewers still attached are let go. */
+  /** Stops following, and disconnects the remaining viewers. */
   close(): void {
     this.#closed.abort();
     for (const viewer of this.#viewers) viewer.end();
@@ -191,7 +194,10 @@ export class Room implements ViewerHost {
     if (!this.#closed.signal.aborted) this.#parts.telemetry.roomBroken(this.videoId, error);
   }
 
-  /** Viewers that read one place at about the same time share the read: after a restart many resume from one cursor. */
+  /**
+   * The page after a cursor. Viewers that read it at about the same time share the read: after a restart many
+   * resume from the same cursor.
+   */
   page(after: number, form: Form): Promise<Chunk> {
     const key = `${after} ${form.key}`;
     let page = this.#pages.get(key);
@@ -217,14 +223,14 @@ export class Room implements ViewerHost {
     });
   }
 
-  /** A page that does not follow on is right only where pruning has just overtaken the reader. */
+  /** A page may skip messages only if pruning has just overtaken the reader. */
   async #expectPruned(after: number, skippedTo: number): Promise<void> {
     const record = await this.#parts.store.getRoom(this.videoId);
-    if (!record || record.floor >= skippedTo) return; // pruned whole, where there is none
+    if (!record || record.floor >= skippedTo) return; // without a record, the whole room was pruned
     throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${this.videoId}`);
   }
 
-  /** Shared while a read is on its way, as viewers come in waves. */
+  /** Shared while a read is in progress, because viewers arrive in waves. */
   #currentRange(): Promise<CursorRange> {
     this.#range ??= this.#parts.store
       .getRoom(this.videoId)

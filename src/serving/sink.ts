@@ -1,25 +1,28 @@
 import type { Form, Packet } from "./form.ts";
 
-/** Where a viewer's bytes go: one open connection. No method throws, whatever has become of the connection. */
+/**
+ * The destination of a viewer's bytes: one open connection. No method throws, whatever the connection's
+ * state.
+ */
 export interface Sink {
-  /** The form of all that is written to it. */
+  /** The form of everything written to it. */
   readonly form: Form;
-  /** Whether more may be written at once; where not, a drain follows. */
+  /** Returns whether more may be written at once; if not, a drain follows. */
   write(packet: Packet): boolean;
-  /** All bytes of the connection that were written so far. */
+  /** Bytes written to the connection until now. */
   readonly written: number;
-  /** How many of them the other end has taken, as far as the system tells. Never rejects. */
+  /** Number of bytes that the other end has taken, as far as the system reports it. Never rejects. */
   taken(): Promise<number>;
-  /** Ends the stream once the connection has taken what was written. */
+  /** Ends the stream once the connection has taken everything written. */
   end(): void;
-  /** Cuts the connection and discards what it has not taken, in the kernel too. */
+  /** Cuts the connection and discards the bytes it has not taken, including those in the kernel. */
   reset(): void;
-  /** Names the one who is told what becomes of the connection. */
+  /** Sets the owner, which is notified of drains and of the end. */
   attach(owner: SinkOwner): void;
 }
 
 export interface SinkOwner {
   drained(): void;
-  /** Called however the connection or its stream ends. */
+  /** Called when the connection or its stream ends for any reason. */
   closed(): void;
 }

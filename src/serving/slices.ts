@@ -1,10 +1,13 @@
 import type { Clock } from "../clock.ts";
 
-/** How long a slice may hold the event loop, in milliseconds, and how many items lie between two looks at the clock. */
+/** Maximum time per slice, in milliseconds, and the number of items between two checks of the clock. */
 const SLICE_MS = 10;
 const ITEMS = 32;
 
-/** Does something with each of many items, and lets others run in between. Items may come and go meanwhile. */
+/**
+ * Calls `act` for each item, and lets the event loop run in between. Items may be added and removed
+ * meanwhile.
+ */
 export async function inSlices<T>(items: Iterable<T>, clock: Clock, act: (item: T) => void): Promise<void> {
   let since = clock.monotonic();
   let done = 0;

@@ -1,17 +1,20 @@
 /**
- * Judges whether a viewer has stopped reading. That the connection takes more says too little: Linux says so only once a
- * third of its send buffer is free, which can be a megabyte. So what counts is the bytes that the client's system has
- * taken, looked at while the connection has been full for long.
+ * Judges whether a viewer has stopped reading. A writable connection says too little: Linux reports it only
+ * once a third of its send buffer is free, which can be a megabyte. So the bytes that the client's system has
+ * taken decide; they are checked while the connection has been full for long.
  */
 
-/** How long a viewer may take nothing of what was written, in milliseconds. */
+/** How long a viewer may take no bytes, in milliseconds. */
 export const STALL_MS = 30_000;
-/** Who takes as much in that time reads without a pause: 4 KB/s, a little less than the 5 KB/s that are promised. */
+/**
+ * A viewer that takes this much in that time reads without a pause: 4 KB/s, a little less than the promised 5
+ * KB/s.
+ */
 const STALL_BYTES = 120_000;
 /**
- * A proxy takes what its client reads in bursts, for its own send buffer is reported free by thirds, too. So what was
- * taken counts for the time in which 4 KB/s would have taken it, but for so many times the limit at most: of 4 MiB, the
- * usual maximum of a send buffer, 5 KB/s take a third in 280 s.
+ * A proxy takes its client's bytes in bursts, because its own send buffer is also reported free by thirds. So
+ * bytes taken count for the time in which 4 KB/s would have taken them, but at most for this multiple of the
+ * limit: of 4 MiB, the usual maximum of a send buffer, 5 KB/s take a third in 280 s.
  */
 const MAX_STALLS = 10;
 
@@ -19,18 +22,21 @@ export class Stall {
   readonly #limitMs: number;
   /** Since when the connection is full. */
   #fullSince: number | undefined;
-  /** When it became full the last time (at first, when it was opened), and how many bytes had been written by then. */
+  /** When it last became full (at first, when it was opened), and the bytes written by then. */
   #countedAt: number;
   #counted = 0;
-  /** How many bytes the viewer had been written by then beyond what the slowest reader would have taken. */
+  /** Bytes that the viewer had been sent by then beyond those the slowest reader would have taken. */
   #ahead = 0;
-  /** When to look at it next. */
+  /** When to check it next. */
   #lookAt = 0;
-  /** What it had taken at the last look since it is full, in bytes of the whole connection. */
+  /** Bytes of the whole connection taken at the last check since it became full. */
   #taken: number | undefined;
   #takenAt = 0;
 
-  /** Of a connection opened at `now`; `limitMs` is how long it may take nothing. Times are on a clock that never jumps. */
+  /**
+   * `now`: when the connection was opened; `limitMs`: how long it may take no bytes. Times are on a monotonic
+   * clock.
+   */
   constructor(limitMs: number, now: number) {
     this.#limitMs = limitMs;
     this.#countedAt = now;
@@ -56,12 +62,15 @@ export class Stall {
     this.#fullSince = undefined;
   }
 
-  /** Whether the viewer is to be looked at by `hasStopped`: it costs a look into the system's tables. */
+  /** Whether to check the viewer with `hasStopped`, which costs a look into the system's tables. */
   isSuspect(now: number): boolean {
     return this.isFull && now >= this.#lookAt;
   }
 
-  /** Whether the viewer has stopped reading; `taken` is what its system has taken, in bytes of the whole connection. */
+  /**
+   * Whether the viewer has stopped reading. `taken`: the bytes of the whole connection that its system has
+   * taken.
+   */
   hasStopped(taken: number, now: number): boolean {
     if (this.#fullSince === undefined) return false;
     if (this.#taken === undefined) this.#takenAt = this.#fullSince;
@@ -75,7 +84,7 @@ export class Stall {
     return leftMs <= 0;
   }
 
-  /** What the slowest reader takes from the last count up to `now`, in bytes. */
+  /** Bytes that the slowest reader takes from the last count up to `now`. */
   #slowest(now: number): number {
     return ((now - this.#countedAt) * STALL_BYTES) / this.#limitMs;
   }

@@ -1,6 +1,6 @@
 /**
- * The newest messages of a room as bytes, encoded once in each form and shared by all its viewers. It is filled from
- * the store alone, one consecutive batch after the other.
+ * The newest messages of a room as bytes, encoded once in each form and shared by all its viewers. It is
+ * filled only from the store, with consecutive batches.
  */
 
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
@@ -9,14 +9,19 @@ import type { Form, Packet } from "./form.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
-/** Of the messages' text together; usual ones are a tenth of it. What is older is read from the store. */
+/**
+ * Maximum size of the messages' text; usual tails have a tenth of it. Older messages are read from the store.
+ */
 const TAIL_BYTES = 4 * 1024 * 1024;
-/** The maximum size of one write, which a viewer that stalls can hold on to. A single larger frame still goes out whole. */
+/**
+ * Maximum size of one write, which a stalled viewer can keep in memory. A single larger frame is still sent
+ * whole.
+ */
 const CHUNK_BYTES = 64 * 1024;
-/** Different places at which viewers of a form stand between two batches; further ones are served without sharing. */
+/** Undefined if all of these messages have been deleted: nothing is written, and the cursor moves on. */
 const MAX_SHARED_CHUNKS = 32;
 
-/** Frames from after one cursor up to another, ready to be written. */
+/** The frames between two cursors, ready to be written. */
 export interface Chunk {
   /** Undefined where all of these messages have been deleted: nothing is written, and the cursor moves on. */
   packet: Packet | undefined;
@@ -35,12 +40,12 @@ export class Tail {
   #held: Held[] = [];
   #bytes = 0;
   #head: number;
-  /** What viewers of a form are sent next, by the cursor at which they stand. */
+  /** The next chunk for viewers of a form, by their cursor. */
   readonly #shared = new Map<Form, Map<number, Chunk>>();
 
   readonly #isBlanking: boolean;
 
-  /** A tail that begins, empty, after cursor `head`. `isBlanking`: deletions take their words from what it holds. */
+  /** An empty tail after cursor `head`. `isBlanking`: deletions also blank the messages in the tail. */
   constructor(head: number, isBlanking = false) {
     this.#isBlanking = isBlanking;
     this.#head = head;
@@ -56,7 +61,7 @@ export class Tail {
     return this.#head - this.#held.length;
   }
 
-  /** Throws where the batch does not follow on: a gap here would be silent everywhere else. */
+  /** Throws unless the batch follows directly: nothing else would detect missing messages. */
   push(messages: readonly StoredMessage[]): void {
     for (const message of messages) {
       if (message.cursor !== this.#head + 1) {
@@ -72,7 +77,7 @@ export class Tail {
     this.#shared.clear();
   }
 
-  /** As the store has done, for viewers that come later. */
+  /** Blanks the deleted messages like the store, for later viewers. */
   #blankFor(messages: readonly StoredMessage[]): void {
     const deletions = new Deletions();
     for (const message of messages) {
@@ -96,7 +101,7 @@ export class Tail {
     if (dropped > 0) this.#held = this.#held.slice(dropped);
   }
 
-  /** What follows cursor `after`, which must not lie below the floor; undefined where nothing does yet. */
+  /** The chunk after cursor `after`, which must not be below the floor; undefined if there is none yet. */
   chunk(after: number, form: Form): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
@@ -131,7 +136,7 @@ function frameOf({ message, frames }: Held, form: Form): Buffer {
   return frame;
 }
 
-/** As many of the frames as fit into one chunk, the first of them in any case; the first follows cursor `after`. */
+/** One chunk of as many frames as fit, at least one. The first frame follows cursor `after`. */
 export function assembleChunk(after: number, frames: Iterable<Buffer>, form: Form, isShared: boolean): Chunk {
   const parts: Buffer[] = [];
   let size = 0;

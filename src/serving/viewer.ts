@@ -1,7 +1,8 @@
 /**
- * One connection to a room: a cursor, not a queue. `pump()` writes what follows the cursor, from the store below
- * the tail's floor and from the tail above it, until the sink is full or nothing is left. So backfill, resume, live
- * and slow reading are the same code, and a slow viewer holds at most one chunk beyond what its sink takes.
+ * One connection to a room: a cursor, not a queue. `pump()` writes the messages after the cursor, from the
+ * store below the tail's floor and from the tail above it, until the sink is full or nothing is left. So
+ * backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one chunk beyond
+ * what its sink takes.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
 import type { Form, Packet } from "./form.ts";
@@ -9,20 +10,20 @@ import type { Sink, SinkOwner } from "./sink.ts";
 import { Stall } from "./stall.ts";
 import type { Chunk, Tail } from "./tail.ts";
 
-/** What a viewer needs of its room. */
+/** The parts of a room that a viewer needs. */
 export interface ViewerHost {
   readonly tail: Tail;
-  /** Set once the room is over: viewers that have everything get the terminal frame, and are closed. */
+  /** Set once the room is over: viewers that have everything get the terminal frame and are closed. */
   readonly end: RoomEnd | undefined;
-  /** How long a viewer may take nothing of what was written, in milliseconds. */
+  /** How long a viewer may take no bytes, in milliseconds. */
   readonly stallMs: number;
   /** Messages after a cursor below the tail's floor. */
   page(after: number, form: Form): Promise<Chunk>;
-  /** Milliseconds on a clock that never jumps. */
+  /** Milliseconds on a monotonic clock. */
   now(): number;
   leave(viewer: Viewer): void;
   sent(bytes: number): void;
-  /** A read that broke the store's contract: the viewer cannot go on. */
+  /** A read broke the store's contract: the viewer cannot continue. */
   broken(error: unknown): void;
 }
 
@@ -30,12 +31,12 @@ export class Viewer implements SinkOwner {
   readonly #room: ViewerHost;
   readonly #sink: Sink;
   #cursor: number;
-  /** What it waits for before it may write again; undefined while it is up to date or writing. */
+  /** The event it waits for before it may write again; undefined while it is up to date or writing. */
   #waitsFor: "drain" | "page" | undefined;
   readonly #stall: Stall;
   #isOpen = true;
 
-  /** A viewer that has everything up to cursor `cursor`; it writes nothing before it is started. */
+  /** A viewer that has everything up to `cursor`. It writes nothing before `start`. */
   constructor(room: ViewerHost, sink: Sink, cursor: number) {
     this.#room = room;
     this.#sink = sink;
@@ -55,7 +56,7 @@ export class Viewer implements SinkOwner {
     this.pump();
   }
 
-  /** Writes what there is to write; called whenever there may be more, or room for more. */
+  /** Writes the messages after the cursor. Called when there may be more of them, or more space. */
   pump(): void {
     try {
       while (this.#isOpen && !this.#waitsFor) {
@@ -68,7 +69,10 @@ export class Viewer implements SinkOwner {
     }
   }
 
-  /** The next chunk from memory. Undefined where it has to be read first, or where there is none: then the room may be over. */
+  /**
+   * The next chunk in memory. Undefined if it must be read first, or if there is none; then the room may be
+   * over.
+   */
   #nextChunk(): Chunk | undefined {
     const { tail } = this.#room;
     if (this.#cursor < tail.floor) {
@@ -80,17 +84,17 @@ export class Viewer implements SinkOwner {
     return chunk;
   }
 
-  /** A comment that keeps idle connections from being reaped; a viewer that still has bytes to take needs none. */
+  /** Sends a comment that keeps idle connections open. A viewer with unread bytes needs none. */
   keepalive(): void {
     if (!this.#stall.isFull) this.#write(this.#sink.form.keepalive);
   }
 
-  /** Whether it has taken nothing for so long that it is to be looked at. */
+  /** Whether it has taken no bytes for so long that it must be checked. */
   get isSuspect(): boolean {
     return this.#stall.isSuspect(this.#room.now());
   }
 
-  /** Cuts the connection if its client has stopped reading; resolves with whether it did. */
+  /** Cuts the connection if its client has stopped reading; resolves to whether it did. */
   async resetIfStopped(): Promise<boolean> {
     const taken = await this.#sink.taken();
     if (!this.#isOpen || !this.#stall.hasStopped(taken, this.#room.now())) return false;
@@ -98,13 +102,13 @@ export class Viewer implements SinkOwner {
     return true;
   }
 
-  /** Ends the connection without a terminal frame: the client is to reconnect and resume. */
+  /** Ends the connection without a terminal frame, so that the client reconnects and resumes. */
   end(): void {
     this.#leave();
     this.#sink.end();
   }
 
-  /** Cuts the connection, whatever it still had to take. */
+  /** Cuts the connection and discards unread bytes. */
   reset(): void {
     this.#leave();
     this.#sink.reset();
@@ -138,7 +142,7 @@ export class Viewer implements SinkOwner {
       .catch((error: unknown) => this.#fail(error));
   }
 
-  /** What cannot be right costs this viewer its connection and nobody else: it resumes by its cursor. */
+  /** An inconsistency costs only this viewer its connection: it resumes by its cursor. */
   #fail(error: unknown): void {
     this.#room.broken(error);
     this.reset();
