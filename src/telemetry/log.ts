@@ -1,4 +1,7 @@
-/** The log: pino, JSON lines on stdout, readable on a terminal. Never a token, a key or a viewer's address. */
+/**
+ * The log: pino, JSON lines on stdout, readable on a terminal. It never contains a token, a key or a viewer's
+ * address.
+ */
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { type Logger, pino } from "pino";
@@ -8,13 +11,13 @@ export type { Logger } from "pino";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** `stdout` is that of the process, or any stream. */
+/** `stdout`: the process's stdout, or any stream. */
 export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean; fd?: number }): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }; // no pid and host name on each line
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }; // no pid, no host name
   if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line, stdout)) });
   const { fd } = stdout;
   if (fd === undefined) return pino(options, stdout);
-  return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 })); // with 0 a flush would not wait
+  return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 })); // 0: a flush would not wait
 }
 
 export const silentLog: Logger = pino({ level: "silent" });
@@ -27,7 +30,7 @@ interface Line {
 
 const COLORS = { info: "green", warn: "yellow", error: "red", fatal: "bgRed" } as const;
 
-/** A JSON line for people: time, level and message, and each field on a line of its own. */
+/** A JSON line for people: time, level and message, then each field on its own line. */
 function readable(json: string, stream: Writable): string {
   const style = (color: Parameters<typeof styleText>[0], text: string) => styleText(color, text, { stream });
   const { level, time, msg = "", ...fields }: Line = JSON.parse(json);
@@ -40,7 +43,7 @@ function readable(json: string, stream: Writable): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** An error's stack, of which each line is indented; anything else as JSON. */
+/** An error's stack with indented lines; anything else as JSON. */
 function shown(value: unknown): string {
   const { stack } = (value ?? {}) as { stack?: unknown };
   return typeof stack === "string" ? stack.replaceAll("\n", "\n    ") : JSON.stringify(value);

@@ -1,6 +1,6 @@
 /**
- * Rare branches of reading and owning a room, each named where it is taken. A run of the service counts none of them; of
- * the simulation's seeds some must take each, as a branch that none takes is held to nothing.
+ * Names of rare branches of reading and owning a room. The service does not count them; the simulation checks
+ * that its seeds reach each, because a branch that none reaches is not tested.
  */
 export const MARKS = [
   "append: outcome unknown",
@@ -41,5 +41,5 @@ export const MARKS = [
 
 type Mark = (typeof MARKS)[number];
 
-/** Is called where a branch is taken. */
+/** Called when a branch is taken. */
 export type Marker = (mark: Mark) => undefined;

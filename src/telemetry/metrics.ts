@@ -19,7 +19,7 @@ export interface EgressSource {
   roomsCarried(): number;
 }
 
-/** The operations of a store, as metrics and log name them. */
+/** The operations of a store, by their names in metrics and log. */
 const STORE_OPERATIONS = [
   "append",
   "finish",
@@ -39,7 +39,7 @@ const STORE_OPERATIONS = [
   "watchedForMs",
   "wantedElsewhere",
   "oneTooMany",
-  // where several instances share it
+  // with several instances
   "sweep",
   "orphans",
 ] as const;
@@ -51,24 +51,24 @@ const DROP_REASONS = ["unknown", "broken", "silent", "bug"] as const;
 
 export type DropReason = (typeof DROP_REASONS)[number];
 
-/** The kinds that have no series of their own. */
+/** The label of all kinds that have no series of their own. */
 export const OTHER_KINDS = "other";
 
-/** Why a room moves to another egress. `down`: its egress is not configured any more. */
+/** Why a room moves to another egress. `down`: its egress is no longer configured. */
 export const MOVE_REASONS = ["throttled", "unreachable", "down"] as const;
 
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
-/** What gauges read whenever metrics are collected. */
+/** The sources that gauges read whenever metrics are collected. */
 export interface MetricSources {
   /** By the name of the egress. */
   readonly egresses: Map<string, EgressSource>;
   rooms?: { byState(): Record<string, number>; viewers(): number };
-  /** What has been sent since it was last asked for. */
+  /** The bytes sent since the last call. */
   takeSentBytes?: () => number;
   store?: {
     sizeBytes(): Promise<number>;
-    /** Undefined where the store has no disk of its own. */
+    /** Undefined for a store without a disk of its own. */
     freeBytes(): Promise<number | undefined>;
     isAvailable(): boolean;
   };
@@ -81,7 +81,9 @@ export function createMetrics(sources: MetricSources) {
   const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
     new Counter({ name, help, labelNames, registers });
 
-  /** Starts at zero for each value: an alert on the increase of a new series misses its first count. */
+  /**
+   * Starts at zero for each value, because an alert on the increase of a new series misses its first count.
+   */
   const counterBy = <Label extends string>(
     name: string,
     help: string,
@@ -262,7 +264,9 @@ export function createMetrics(sources: MetricSources) {
   };
 }
 
-/** What only a store that several instances share has. `isNotified`: whether this one hears what the others store. */
+/**
+ * Metrics of a store that several instances share. `isNotified`: whether notifications of the others arrive.
+ */
 export function createSharedMetrics(registry: Registry, isNotified: () => boolean) {
   const registers = [registry];
   new Gauge({

@@ -1,7 +1,7 @@
 /**
- * What happens in the service, event by event: each has one method, which writes the log line and moves the
- * metrics. No call site knows a metric's name. Ids go into the log, few labels on the metrics; never a token, a
- * key or a viewer's address in either.
+ * All events of the service: each has one method, which writes the log line and updates the metrics. No call
+ * site knows a metric's name. Ids go into the log, and metrics have few labels. Neither contains a token, a
+ * key or a viewer's address.
  */
 import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
@@ -11,7 +11,7 @@ import type { Marker } from "./marks.ts";
 import type { DropReason, EgressSource, MetricSources, MoveReason, StoreOperation } from "./metrics.ts";
 import { createMetrics, createSharedMetrics, MOVE_REASONS, OTHER_KINDS } from "./metrics.ts";
 
-/** The upstream invents kinds at will; metrics show this many by name and the rest as "other". */
+/** The upstream adds kinds freely; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
 
 /** Why actions of one kind became no message. */
@@ -22,7 +22,7 @@ export interface DroppedActions {
   sample: string;
 }
 
-/** An action on which one of our readers failed. */
+/** An action for which one of our readers failed. */
 export interface ReaderBug {
   kind: string;
   error: unknown;
@@ -32,16 +32,16 @@ export interface ReaderBug {
 
 export class Telemetry {
   readonly log: Logger;
-  /** Called where a rare branch is taken. */
+  /** Called when a rare branch is taken. */
   mark: Marker = () => {};
-  /** What gauges read; each part of the service sets its own. */
+  /** The sources of gauges; each part of the service sets its own. */
   readonly sources: MetricSources = { egresses: new Map() };
   readonly #metrics = createMetrics(this.sources);
   readonly registry: Registry = this.#metrics.registry;
   #shared: ReturnType<typeof createSharedMetrics> | undefined;
   readonly #kindsSeen = new Set<string>();
   readonly #buggyKinds = new Set<string>();
-  /** Since metrics were last collected: a counter's own bookkeeping costs too much for each write. */
+  /** Since metrics were last collected: incrementing the counter at each write costs too much. */
   #sentBytes = 0;
 
   constructor(log: Logger) {
@@ -53,7 +53,7 @@ export class Telemetry {
     };
   }
 
-  /** Logged whatever the level: with port 0 there is no other way to learn the address. */
+  /** Logged at any level: with port 0 nothing else shows the address. */
   listening(url: string): void {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
   }
@@ -68,7 +68,7 @@ export class Telemetry {
     this.#metrics.callLateness.observe({ egress, lane }, lateMs / 1000);
   }
 
-  /** An upstream call begins; the function returned takes its outcome. */
+  /** An upstream call begins; the returned function takes its outcome. */
   upstreamCall(labels: { egress: string; client: string; endpoint: string }): (outcome: string) => void {
     const stop = this.#metrics.upstreamCallSeconds.startTimer(labels);
     return (outcome) => {
@@ -78,7 +78,7 @@ export class Telemetry {
     };
   }
 
-  /** `what`: what pauses. */
+  /** `what`: the calls that pause. */
   throttled(egress: string, cooldownMs: number, kind: string, what: "all calls" | "page loads"): void {
     this.#metrics.throttled.inc({ egress });
     this.log.warn(
@@ -87,7 +87,7 @@ export class Telemetry {
     );
   }
 
-  /** The calls of so many rooms fail together. */
+  /** The calls of `rooms` rooms fail together. */
   egressDown(egress: string, rooms: number, why: string): void {
     this.log.error(
       { egress, rooms, why },
@@ -99,13 +99,15 @@ export class Telemetry {
     this.log.info({ egress, afterMs: Math.round(afterMs) }, "upstream available again: all rooms continue");
   }
 
-  /** The room takes another egress. */
+  /** The room moved to another egress. */
   roomMoved(videoId: string, egress: string, to: string, reason: MoveReason): void {
     this.#metrics.roomsMoved.inc({ egress, reason });
     this.log.info({ videoId, egress, to, reason }, "room moved to another egress");
   }
 
-  /** `rooms`: how many are read; `roomsCarried`: how many like them can be read in time. */
+  /**
+   * `rooms`: number of rooms that are read; `roomsCarried`: number of such rooms that can be read in time.
+   */
   pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
     this.log.warn(
       { lateMs: Math.round(lateMs), rooms, roomsCarried },
@@ -121,7 +123,7 @@ export class Telemetry {
     }
   }
 
-  /** A bug of ours: logged with its stack the first time that it shows on a kind. */
+  /** A bug in a reader: logged with its stack the first time that a kind shows it. */
   readerFailed({ kind, error, sample }: ReaderBug): void {
     if (this.#countDropped(this.#buggyKinds, kind, "bug", 1)) {
       this.log.error(
@@ -148,14 +150,14 @@ export class Telemetry {
     this.log.info({ videoId, ...facts }, "room opened");
   }
 
-  /** A video whose room could not be opened. `isTrouble`: for a reason that is not about the video. */
+  /** A video whose room could not be opened. `isTrouble`: the reason is not about the video. */
   roomRefused(videoId: string, error: unknown, isTrouble: boolean): void {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     const level = isTrouble ? "warn" : "info";
     this.log[level]({ videoId, error: name, why: message }, "room not opened: bootstrap failed");
   }
 
-  /** A chat that is to be recorded cannot be read now. */
+  /** A chat to be recorded cannot be read now. */
   recordingWaits(videoId: string, error: unknown, retryMs: number): void {
     const why = error instanceof Error ? error.message : String(error);
     this.log.warn({ videoId, why, retryMs }, "chat cannot be recorded yet: retrying");
@@ -165,7 +167,7 @@ export class Telemetry {
     this.log.info({ videoId }, "recording complete: the chat is over");
   }
 
-  /** A room goes on from its checkpoint: after a restart, or because its owner is gone. */
+  /** A room continues from its checkpoint: after a restart, or because its owner is gone. */
   roomResumed(videoId: string, cursor: number): void {
     this.#shared?.takeovers.inc();
     this.log.info({ videoId, cursor }, "room resumed from its checkpoint");
@@ -184,7 +186,7 @@ export class Telemetry {
     this.log.info({ videoId, silentMs: Math.round(silentMs) }, "late answer completed from the chat's page");
   }
 
-  /** `sinceMs`: wall time of the last good answer before it. */
+  /** `sinceMs`: wall time of the last good answer before it, in milliseconds since 1970. */
   gapFound(videoId: string, reason: string, sinceMs: number): void {
     this.#metrics.gaps.inc({ reason });
     const since = new Date(sinceMs).toISOString();
@@ -207,17 +209,17 @@ export class Telemetry {
     this.log.warn({ videoId, failures, why }, "poll failed");
   }
 
-  /** A request was answered with an error; what the caller did wrong is counted, and not logged. */
+  /** A request was answered with an error. Callers' mistakes are counted, but not logged. */
   requestRefused(code: ErrorCode): void {
     this.#metrics.requestErrors.inc({ code });
   }
 
-  /** A request failed by a fault of ours; `route` is undefined where none was found. */
+  /** A request failed by our fault; `route` is undefined if none matched. */
   requestFailed(error: unknown, route: string | undefined): void {
     this.log.error({ err: error, route }, "a request failed");
   }
 
-  /** A live answer held so many actions that some may be missing. `isNews`: whether to log it. */
+  /** A live answer held enough actions that others may be missing. `isNews`: whether to log it. */
   answerFull(videoId: string, actions: number, isNews: boolean): void {
     this.#metrics.fullAnswers.inc();
     if (isNews) {
@@ -251,7 +253,9 @@ export class Telemetry {
     );
   }
 
-  /** What was named was not there: on a first start that is right, else it may be a slip in the name. */
+  /**
+   * The named store did not exist: expected on a first start, otherwise perhaps a typing error in the name.
+   */
   storeMade(path: string): void {
     this.log.info({ path }, "made a new store");
   }
@@ -266,7 +270,7 @@ export class Telemetry {
     this.log.debug({ operation, why }, "a store operation failed");
   }
 
-  /** The store fails, or fails still; `why` says what to do where that is known. */
+  /** The store fails, or still fails; `why` includes advice if there is any. */
   storeOutage(operation: StoreOperation, why: string, forMs: number): void {
     this.log.error(
       { operation, why, forMs: Math.round(forMs) },
@@ -278,17 +282,17 @@ export class Telemetry {
     this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
   }
 
-  /** The start waits for a store that cannot be reached, for so long at most. */
+  /** The start waits for an unreachable store, at most for `limitMs`. */
   storeAwaited(why: string, limitMs: number): void {
     this.log.warn({ why, limitMs }, "the store cannot be reached: the start waits for it");
   }
 
-  /** The store is one that several instances share. `isNotified`: whether this one hears what the others store. */
+  /** Several instances share the store. `isNotified`: whether notifications of the others arrive. */
   storeShared(isNotified: () => boolean): void {
     this.#shared ??= createSharedMetrics(this.registry, isNotified);
   }
 
-  /** Whether what other instances say is heard. */
+  /** Whether notifications of other instances arrive. */
   notificationsHeard(isHeard: boolean): void {
     if (isHeard) this.log.info("listening for notifications of other instances");
     else
@@ -302,7 +306,7 @@ export class Telemetry {
     this.log.warn({ why }, "LISTEN connection lost: reconnecting");
   }
 
-  /** Another instance reads it now, or shall. */
+  /** Another instance reads the room now, or will. */
   roomGivenWay(videoId: string): void {
     this.log.info({ videoId }, "room left to another instance, and followed from now on");
   }
@@ -323,7 +327,7 @@ export class Telemetry {
     );
   }
 
-  /** The database is another one, or its history is another. */
+  /** The database was replaced, or its history changed. */
   lineageAdopted(rooms: number): void {
     this.log.warn(
       { rooms },
