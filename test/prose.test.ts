@@ -11,6 +11,7 @@ const ROOT = join(import.meta.dirname, "..");
 const COVERED: [what: string, files: string, textOf: (source: string) => string][] = [
   ["documents", "{*,docs/*,bench/*}.md", (source) => source],
   ["comments", "{examples,deploy}/*", commentsOf],
+  ["comments", "src/{upstream,reading,serving,telemetry}/**/*.ts", commentsOf],
   ["strings", "src/!(simulator)/**/*.ts", stringsOf],
 ];
 
