@@ -7,7 +7,7 @@ import type { Batch } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 
 /** Maximum actions to aim for in a live answer: less than half of what the upstream keeps. */
-const FULL_ANSWER_ACTIONS = 75;
+const TARGET_ACTIONS = 75;
 /** Minimum number of messages for a rate; fewer are noise. */
 const RATE_MESSAGES = 20;
 /**
@@ -42,7 +42,7 @@ export function waitAfter(
   const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
   if (isReplay) return clamped;
   const wait = clamped < LONG_WAIT_MS ? clamped : LONG_WAIT_FACTOR * clamped;
-  const fullness = answer.actionCount / FULL_ANSWER_ACTIONS;
+  const fullness = answer.actionCount / TARGET_ACTIONS;
   const shown = {
     items: [...new Map([...page, ...answer.items].map((item) => [item.message.id, item])).values()],
   };
@@ -54,12 +54,12 @@ export function waitAfter(
  * Milliseconds until an answer reaches `TARGET_ACTIONS`, at the rate of this answer's last messages; infinite
  * for fewer than `minimum` messages.
  */
-export function filledAfterMs({ items }: Pick<Batch, "items">, least = RATE_MESSAGES): number {
+export function filledAfterMs({ items }: Pick<Batch, "items">, minimum = RATE_MESSAGES): number {
   const times = items
     .filter(({ isInTicker }) => !isInTicker)
     .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
   const latest = times.sort((a, b) => a - b).slice(-RATE_MESSAGES);
   const [first, last] = [latest[0], latest.at(-1)];
-  if (first === undefined || last === undefined || latest.length < least) return Number.POSITIVE_INFINITY;
-  return ((last - first) * FULL_ANSWER_ACTIONS) / (latest.length - 1);
+  if (first === undefined || last === undefined || latest.length < minimum) return Number.POSITIVE_INFINITY;
+  return ((last - first) * TARGET_ACTIONS) / (latest.length - 1);
 }

@@ -13,10 +13,10 @@ import { UpstreamError } from "../upstream/errors.ts";
 import type { Batch, Page } from "../upstream/live-chat.ts";
 import { completeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
+import { ignoringUpstreamErrors } from "./ignoring-upstream-errors.ts";
 import { filledAfterMs } from "./interval.ts";
 import type { Appender } from "./log/appender.ts";
 import type { ReadBatch } from "./log/gap.ts";
-import { optional } from "./optional.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { QuietChat } from "./quiet-chat.ts";
 import { Unread } from "./unread.ts";
@@ -62,7 +62,7 @@ export class Poller {
   /** When the last poll started. */
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
-  #lostBecause: string | undefined;
+  #tokenLostBecause: string | undefined;
   /** Whether an answer succeeded since the last lost token: then the next loss is not a failure. */
   #hasProgressed = true;
   #failures = 0;
@@ -105,8 +105,8 @@ export class Poller {
           return;
         }
         await clock.sleep(next.delayMs, windDown);
-        const moved = await egress.ready(this.#lostBecause !== undefined, windDown);
-        if (moved) this.#beginAnew(moved);
+        const moved = await egress.ready(this.#tokenLostBecause !== undefined, windDown);
+        if (moved) this.#onMoved(moved);
         const dueAt = clock.monotonic();
         next = await this.#step(this.#callOptions(dueAt, stop));
         telemetry.polled(clock.monotonic() - dueAt);
@@ -137,10 +137,10 @@ export class Poller {
   }
 
   async #step(options: CallOptions): Promise<Next> {
-    const needsPage = this.#lostBecause !== undefined;
+    const needsPage = this.#tokenLostBecause !== undefined;
     if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#unread.reason = "throttled";
     try {
-      if (this.#lostBecause !== undefined) return await this.#reopen(options, this.#lostBecause);
+      if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
       const refreshed = await this.#refresh(options);
       if (refreshed) return refreshed;
       return await this.#poll(options);
@@ -204,7 +204,7 @@ export class Poller {
     const now = clock.monotonic();
     const dueAt = Math.min(now, now - unreadMs + filledAfterMs(batch));
     // A lease that cannot be proved now will soon be proved or lost.
-    const page = await this.#optional({ ...options, dueAt }, (own) =>
+    const page = await this.#attempt({ ...options, dueAt }, (own) =>
       retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>
         egress.liveChat.backlog(this.#videoId, batch.position, own),
       ),
@@ -228,7 +228,7 @@ export class Poller {
     const { appender, clock, egress, telemetry } = this.#parts;
     if (!this.#quiet.isDue(clock.monotonic())) return undefined;
     this.#quiet.pageAsked(clock.monotonic());
-    const page = await this.#optional(options, (own) =>
+    const page = await this.#attempt(options, (own) =>
       egress.liveChat.reopen(this.#videoId, this.#position, own),
     );
     if (page?.position.chatType !== this.#position.chatType) return telemetry.mark("quiet: page not given");
@@ -236,21 +236,21 @@ export class Poller {
     telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
     this.#unread.reason = "unreachable";
     this.#unread.keepPage(page, true);
-    const answer = await this.#optional(options, (own) => egress.liveChat.poll(page.position, own));
+    const answer = await this.#attempt(options, (own) => egress.liveChat.poll(page.position, own));
     return answer?.kind === "batch" ? this.#take(answer, options) : telemetry.mark("quiet: no answer");
   }
 
   /** The result if it comes soon enough: a room that waits longer loses messages meanwhile. */
-  #optional<T>(options: CallOptions, call: (options: CallOptions) => Promise<T>): Promise<T | undefined> {
-    return optional(options, OPTIONAL_MS, this.#parts.clock, call);
+  #attempt<T>(options: CallOptions, call: (options: CallOptions) => Promise<T>): Promise<T | undefined> {
+    return ignoringUpstreamErrors(options, OPTIONAL_MS, this.#parts.clock, call);
   }
 
   /** Another egress needs a new visitor. A live chat also needs a page for its token; a replay does not. */
-  #beginAnew(why: MoveReason): void {
+  #onMoved(why: MoveReason): void {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
     this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
-    if (!this.#isReplay) this.#lostBecause = `another egress is used (${why})`;
+    if (!this.#isReplay) this.#tokenLostBecause = `another egress is used (${why})`;
     this.#unread.reason = why;
   }
 
@@ -267,7 +267,7 @@ export class Poller {
     }
     egress.answered();
     if (page.position.chatType !== this.#position.chatType) return this.#end(options.signal);
-    this.#lostBecause = undefined;
+    this.#tokenLostBecause = undefined;
     telemetry.roomReopened(this.#videoId, why);
     this.#unread.keepPage(page);
     this.#position = page.position;
@@ -293,7 +293,7 @@ export class Poller {
   /** The token is no longer valid. Losing the next one before any success counts as a failure. */
   async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
-    this.#lostBecause = why.message;
+    this.#tokenLostBecause = why.message;
     this.#unread.reason = "unreachable";
     if (!this.#hasProgressed) {
       this.#parts.telemetry.mark("poll: token lost twice");

@@ -63,9 +63,9 @@ export class Replacements {
     }
     const { shown } = contents;
     if (shown.at(-1) === as.id) return undefined;
-    const wasTold = shown.includes(as.id, 1);
+    const isRepeat = shown.includes(as.id, 1);
     shown.push(as.id);
-    return wasTold ? { ...as, id: `${as.id}:${shown.length}` } : as;
+    return isRepeat ? { ...as, id: `${as.id}:${shown.length}` } : as;
   }
 
   #contentsOf(id: string, before: HeldMessage, from: number): Contents {

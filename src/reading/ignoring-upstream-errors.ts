@@ -9,7 +9,7 @@ import { UpstreamError } from "../upstream/errors.ts";
  * The result of the call; undefined if the upstream fails, throttles, or takes longer than `limitMs`, because
  * polling is more important. Rejects with the signal's reason, and with any other error of the call.
  */
-export async function optional<T>(
+export async function ignoringUpstreamErrors<T>(
   options: CallOptions,
   limitMs: number,
   clock: Clock,
