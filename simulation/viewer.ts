@@ -213,7 +213,7 @@ export class Viewer {
     this.#violate(this.#sequence.next(cursor));
     if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
     const { body = "", details = "" } = row ?? {};
-    const text = this.#form.shows === "plain" ? body : `${body.slice(0, -1)},"details":${details}}`;
+    const text = this.#form.details ? `${body.slice(0, -1)},"details":${details}}` : body;
     if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
     // Equal but for the escapes.
     if (data !== text && JSON.stringify(JSON.parse(data)) !== text)

@@ -77,7 +77,7 @@ for (const storeName of ["memory", "sqlite"]) {
 }
 
 test("nothing cannot be packed as a chunk, which would end the body", () => {
-  for (const packing of ["chunked", "gzip"] as const) {
-    assert.throws(() => FORMS.plain[packing].pack([], false), /end the body/);
+  for (const transferCoding of ["chunked", "gzip"] as const) {
+    assert.throws(() => FORMS.plain[transferCoding].pack([], false), /end the body/);
   }
 });

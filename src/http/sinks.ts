@@ -110,7 +110,7 @@ export class SocketSink implements Sink {
     this.#socket = socket;
     this.#shared = shared;
     this.#onClosed = onClosed;
-    this.#sum = form.packing === "gzip" ? new RunningSum() : undefined;
+    this.#sum = form.transferCoding === "gzip" ? new RunningSum() : undefined;
     this.#socket[sinkOf] = this;
     for (const [event, listener] of Object.entries(LISTENERS)) socket.on(event, listener);
     socket.resume();

@@ -23,9 +23,9 @@ export interface Packet {
 export interface Form {
   /** Viewers of one form share its bytes, under this key. */
   readonly key: string;
-  /** What its frames show: frames are shared between forms that show the same. */
-  readonly shows: "plain" | "detailed";
-  readonly packing: Packing;
+  /** Whether its frames carry `details`. Forms that agree in this share their frames. */
+  readonly details: boolean;
+  readonly transferCoding: TransferCoding;
   /** The beginning of a connection. */
   head(init: Init): Packet;
   /** A message's frame, before `pack`. */
@@ -40,10 +40,10 @@ export interface Form {
   end(end: RoomEnd): Packet;
 }
 
-/** As they are, as a chunk of HTTP's chunked encoding, or compressed and as a chunk. */
-export type Packing = "bare" | "chunked" | "gzip";
+/** `bare`: unchanged; `chunked`: as a chunk of HTTP's chunked coding; `gzip`: compressed, as a chunk. */
+export type TransferCoding = "bare" | "chunked" | "gzip";
 
-const PACKINGS: Record<Packing, (frames: readonly Buffer[], isShared: boolean) => Packet> = {
+const PACKERS: Record<TransferCoding, (frames: readonly Buffer[], isShared: boolean) => Packet> = {
   bare: (frames) => {
     const bytes = Buffer.concat(frames);
     return { bytes, size: bytes.length };
@@ -68,17 +68,17 @@ export function bodyEnd(sum: RunningSum | undefined): Buffer {
   return sum ? Buffer.concat([inChunk([sum.trailer()]).bytes, end]) : end;
 }
 
-function sseForm(shows: Form["shows"], packing: Packing): Form {
-  const pack = PACKINGS[packing];
+function sseForm(details: boolean, transferCoding: TransferCoding): Form {
+  const pack = PACKERS[transferCoding];
   return {
-    key: `${shows} ${packing}`,
-    shows,
-    packing,
+    key: `${details ? "detailed" : "plain"} ${transferCoding}`,
+    details,
+    transferCoding,
     pack,
     // [spec] `retry: 3000` | once | Reconnect delay in ms for a browser.
     head: (init) => {
       const first = pack([Buffer.from(`retry: ${RETRY_MS}\n\n${frame("init", init)}`)], false);
-      if (packing !== "gzip") return first;
+      if (transferCoding !== "gzip") return first;
       const header = inChunk([GZIP_HEADER]);
       return {
         ...first,
@@ -89,7 +89,7 @@ function sseForm(shows: Form["shows"], packing: Packing): Form {
     // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
     frame: (message) =>
       ownBytes(
-        `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, shows === "detailed"))}\n\n`,
+        `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, details))}\n\n`,
       ),
     // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
     keepalive: pack([Buffer.from(": keepalive\n\n")], true),
@@ -114,8 +114,12 @@ function frame(event: string, data: object): string {
   return `event: ${event}\ndata: ${wireJson(data)}\n\n`;
 }
 
-function sseForms(shows: Form["shows"]): Record<Packing, Form> {
-  return { bare: sseForm(shows, "bare"), chunked: sseForm(shows, "chunked"), gzip: sseForm(shows, "gzip") };
+function sseForms(details: boolean): Record<TransferCoding, Form> {
+  return {
+    bare: sseForm(details, "bare"),
+    chunked: sseForm(details, "chunked"),
+    gzip: sseForm(details, "gzip"),
+  };
 }
 
-export const FORMS = { plain: sseForms("plain"), detailed: sseForms("detailed") };
+export const FORMS = { plain: sseForms(false), detailed: sseForms(true) };

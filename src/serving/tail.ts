@@ -32,8 +32,8 @@ export interface Chunk {
 interface Held {
   message: StoredMessage;
   size: number;
-  /** Its frames by what they show. */
-  frames: Map<Form["shows"], Buffer>;
+  /** Its frames, by whether they carry `details`. */
+  frames: Map<boolean, Buffer>;
 }
 
 export class Tail {
@@ -128,10 +128,10 @@ function toHeld(message: StoredMessage): Held {
 }
 
 function frameOf({ message, frames }: Held, form: Form): Buffer {
-  let frame = frames.get(form.shows);
+  let frame = frames.get(form.details);
   if (!frame) {
     frame = form.frame(message);
-    frames.set(form.shows, frame);
+    frames.set(form.details, frame);
   }
   return frame;
 }
