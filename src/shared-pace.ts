@@ -5,7 +5,7 @@
  */
 export interface SharedPace {
   /** Reserves the time of one call. Rejects if the shared place cannot be reached. */
-  reserve(wish: ReservationWish): Promise<Reservation>;
+  reserve(request: ReservationRequest): Promise<Reservation>;
   /**
    * Reports to all instances that the upstream throttles chat calls, or page loads only, for `leftMs`.
    * Rejects as `reserve` does.
@@ -13,7 +13,7 @@ export interface SharedPace {
   coolDown(leftMs: number, isPage: boolean): Promise<void>;
 }
 
-interface ReservationWish {
+interface ReservationRequest {
   /** The minimum time from the start of this call to the start of the next one, in milliseconds. */
   spacingMs: number;
   /** The minimum time between the reservation and the start of the call, in milliseconds. */

@@ -65,7 +65,7 @@ export const isUpstreamTrouble = whether(
 export const isUnconnected = whether(({ unreachable }) => unreachable === "no connection");
 
 /** A failure that another egress may not have, and that is noticed quickly. */
-export const isOfAddress = whether((error) => error.fault === "throttled" || isUnconnected(error));
+export const mayWorkElsewhere = whether((error) => error.fault === "throttled" || isUnconnected(error));
 
 /** The upstream gave no answer, or the answer of a failing upstream. */
 export const isOutage = whether(({ fault, isWall }) => fault === "unusable" && !isWall);

@@ -108,7 +108,7 @@ export class Breaker {
     if (!this.#outage && this.#failing.size >= this.#minFailing(isUnreachable))
       this.#begin(error, isUnreachable);
     else if (this.#outage) {
-      if (isUnreachable) this.#lose(error);
+      if (isUnreachable) this.#abandon(error);
       if (room === this.#trial?.room) this.#endTrial(error);
     }
     return this.#outage !== undefined;
@@ -165,12 +165,12 @@ export class Breaker {
     const now = clock.monotonic();
     this.#outage = { since: now, tries: 0, tryAt: now, triedAt: now, isHurried: false };
     telemetry.egressDown(name, this.#failing.size, error.message);
-    if (isUnreachable) this.#lose(error);
+    if (isUnreachable) this.#abandon(error);
     this.#endTrial(error);
   }
 
   /** Aborts the calls in flight, and lets all waiting rooms look for another egress. */
-  #lose(error: Error): void {
+  #abandon(error: Error): void {
     if (this.#reached.signal.aborted) return;
     const options = { unreachable: "no connection", cause: error } as const;
     this.#reached.abort(new UpstreamError("unusable", error.message, options));

@@ -70,8 +70,8 @@ export class Capacity {
   }
 
   /** Polls per second that the live chats need if each is as late as it may be. */
-  get leastPollsPerSecond(): number {
-    return 1000 * sum(this.#live.map((demand) => this.#leastPollsPerMs(demand)));
+  get minPollsPerSecond(): number {
+    return 1000 * sum(this.#live.map((demand) => this.#minPollsPerMs(demand)));
   }
 
   /** How late a poll of the room may start without loss, in milliseconds. */
@@ -123,7 +123,7 @@ export class Capacity {
     return Math.min(this.#settings.maxLatenessMs, Math.max(0, spareMs));
   }
 
-  #leastPollsPerMs(demand: Demand): number {
+  #minPollsPerMs(demand: Demand): number {
     const { spacingMs } = this.#settings;
     const { intervalMs = this.#usualIntervalMs } = demand;
     const toleranceMs = this.#toleranceMs(demand);
@@ -135,7 +135,7 @@ export class Capacity {
 
   /** The share of the gate's calls that these chats need. */
   #ownLoad(live: readonly Demand[]): number {
-    return sum(live.map((demand) => this.#leastPollsPerMs(demand))) * this.#settings.spacingMs;
+    return sum(live.map((demand) => this.#minPollsPerMs(demand))) * this.#settings.spacingMs;
   }
 
   #refusal(others: number): RelayError {

@@ -137,8 +137,11 @@ export class Egress {
    * `onFree`.
    */
   takeOpening(onFree: () => void): Disposable | undefined {
-    const most = Math.max(1, Math.floor(MAX_OPENING_MS / (OPENING_CALLS * this.#parts.gate.spacingMs)));
-    if (this.#openings >= most) return undefined;
+    const maxOpenings = Math.max(
+      1,
+      Math.floor(MAX_OPENING_MS / (OPENING_CALLS * this.#parts.gate.spacingMs)),
+    );
+    if (this.#openings >= maxOpenings) return undefined;
     this.#openings += 1;
     return {
       [Symbol.dispose]: () => {

@@ -178,7 +178,7 @@ export class Gate {
     // The next call of a bootstrap directly follows the previous one's answer.
     const at = lane === "probe" ? Math.max(spacedAt, this.#openingLandedAt + settings.spacingMs) : spacedAt;
     if (at > now || !this.#shared) return at;
-    return this.#shared.reservations.next(settings.spacingMs, capacity.leastPollsPerSecond);
+    return this.#shared.reservations.next(settings.spacingMs, capacity.minPollsPerSecond);
   }
 
   #wakeAt(at: number, now: number): void {

@@ -10,32 +10,32 @@ const DRIFT = 0.0005;
 
 export class PlaceClock {
   /** Bounds of its lead over the local monotonic clock, in milliseconds. */
-  #least = Number.POSITIVE_INFINITY;
-  #most = Number.NEGATIVE_INFINITY;
-  #heardAt = 0;
+  #minLead = Number.POSITIVE_INFINITY;
+  #maxLead = Number.NEGATIVE_INFINITY;
+  #observedAt = 0;
 
   /**
    * Adds a measurement: the place showed `time` at some moment between the two. Returns false if that
    * contradicts the earlier ones, and for the first: then this one replaces them, and may mislead.
    */
-  heard(time: number, sentAt: number, receivedAt: number): boolean {
-    const driftMs = (receivedAt - this.#heardAt) * DRIFT;
-    const least = Math.max(this.#least - driftMs, time - receivedAt);
-    const most = Math.min(this.#most + driftMs, time - sentAt);
-    const agrees = least <= most;
-    this.#least = agrees ? least : time - receivedAt;
-    this.#most = agrees ? most : time - sentAt;
-    this.#heardAt = receivedAt;
+  observe(time: number, sentAt: number, receivedAt: number): boolean {
+    const driftMs = (receivedAt - this.#observedAt) * DRIFT;
+    const minLead = Math.max(this.#minLead - driftMs, time - receivedAt);
+    const maxLead = Math.min(this.#maxLead + driftMs, time - sentAt);
+    const agrees = minLead <= maxLead;
+    this.#minLead = agrees ? minLead : time - receivedAt;
+    this.#maxLead = agrees ? maxLead : time - sentAt;
+    this.#observedAt = receivedAt;
     return agrees;
   }
 
   /** Minimum duration of request and answer, in milliseconds; 0 before the first. */
-  get tripMs(): number {
-    return Math.max(0, this.#most - this.#least);
+  get roundTripMs(): number {
+    return Math.max(0, this.#maxLead - this.#minLead);
   }
 
   /** The moment at which the place shows that time, on the local monotonic clock. */
-  whenItShows(time: number): number {
-    return time - (this.#least + this.#most) / 2;
+  localTimeOf(time: number): number {
+    return time - (this.#minLead + this.#maxLead) / 2;
   }
 }

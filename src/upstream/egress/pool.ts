@@ -5,7 +5,7 @@
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
-import { isOfAddress, isUnanswered } from "../errors.ts";
+import { isUnanswered, mayWorkElsewhere } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
@@ -113,7 +113,7 @@ export class EgressPool {
       } catch (error) {
         signal.throwIfAborted();
         tried.add(egress);
-        const [other] = isOfAddress(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
+        const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
         if (!other) throw error;
         egress = other;
       }

@@ -11,7 +11,7 @@ import { PlaceClock } from "./place-clock.ts";
  * Bounds of an instance's lateness: timers are at least this late; an instance that is later than the maximum
  * had no call to start.
  */
-const LATE_MS = { least: 3, most: 200 };
+const LATE_MS = { min: 3, max: 200 };
 /** Factor by which the lateness shrinks after each call in time. */
 const CALMING = 0.9;
 
@@ -24,7 +24,7 @@ export class Reservations {
   #startAt: number | undefined;
   #isAsking = false;
   /** How late a call may start. The reserved spacing is longer by this. */
-  #lateMs = LATE_MS.least;
+  #lateMs = LATE_MS.min;
 
   /** `onReserved` is called with the place's answer, or with undefined if the place cannot be reached. */
   constructor(pace: SharedPace, clock: Clock, onReserved: (reservation: Reservation | undefined) => void) {
@@ -38,7 +38,7 @@ export class Reservations {
     const lateMs = this.#clock.monotonic() - (this.#startAt ?? Number.POSITIVE_INFINITY);
     if (lateMs > this.#lateMs) {
       this.#startAt = undefined;
-      if (lateMs < LATE_MS.most) this.#lateMs = 2 * lateMs;
+      if (lateMs < LATE_MS.max) this.#lateMs = 2 * lateMs;
     }
     if (this.#startAt === undefined && !this.#isAsking) void this.#ask(spacingMs, pollsPerSecond);
     return this.#startAt;
@@ -47,24 +47,24 @@ export class Reservations {
   /** The call has started. */
   taken(): void {
     this.#startAt = undefined;
-    this.#lateMs = Math.max(LATE_MS.least, CALMING * this.#lateMs);
+    this.#lateMs = Math.max(LATE_MS.min, CALMING * this.#lateMs);
   }
 
   async #ask(spacingMs: number, pollsPerSecond: number): Promise<void> {
     this.#isAsking = true;
     const sentAt = this.#clock.monotonic();
-    const wish = {
+    const request = {
       spacingMs: spacingMs + this.#lateMs,
-      aheadMs: this.#placeClock.tripMs / 2 + this.#lateMs, // else it has passed when the answer comes
+      aheadMs: this.#placeClock.roundTripMs / 2 + this.#lateMs, // else it has passed when the answer comes
       pollsPerSecond,
     };
-    const reservation = await this.#pace.reserve(wish).catch(() => undefined);
+    const reservation = await this.#pace.reserve(request).catch(() => undefined);
     this.#isAsking = false;
     const now = this.#clock.monotonic();
     // Without the place, each instance keeps the spacing by itself.
     if (!reservation) this.#startAt = now;
-    else if (this.#placeClock.heard(reservation.now, sentAt, now))
-      this.#startAt = this.#placeClock.whenItShows(reservation.startAt);
+    else if (this.#placeClock.observe(reservation.now, sentAt, now))
+      this.#startAt = this.#placeClock.localTimeOf(reservation.startAt);
     this.#onReserved(reservation);
   }
 }
