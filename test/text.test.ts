@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { imageAddress, linkAddress, webAddress } from "../src/upstream/readers/address.ts";
 import { cut, labelOf, partsOf, plainText, wordsOf } from "../src/upstream/readers/text.ts";
+import { imageAddress, linkAddress, webAddress } from "../src/upstream/readers/url.ts";
 
 const label = (words: string) => ({ accessibility: { accessibilityData: { label: words } } });
 

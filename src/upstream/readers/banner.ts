@@ -6,10 +6,10 @@
 import { asObject, asString, dig, omitUndefined } from "../../json.ts";
 import type { Details, MessageType } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
-import { linkAddress } from "./address.ts";
 import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
+import { linkAddress } from "./url.ts";
 
 /** The types that only banners hold. Any other type is a pinned item of the chat. */
 const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);

@@ -7,11 +7,11 @@ import { asArray, asNumber, asString, dig, type JsonObject } from "../../json.ts
 import type { Badge, Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { imageAddress } from "./address.ts";
 import { type Content, event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
+import { imageAddress } from "./url.ts";
 
 /**
  * Creates the message of a chat item. Throws `BrokenItem` if neither the item nor its holder has a usable id.

@@ -3,11 +3,11 @@
  * different ids and without a time. The `gift` of the item lets a room join the two (see `joinGifts`).
  */
 import { asNumber, dig, type JsonObject, omitUndefined } from "../../json.ts";
-import { imageAddress } from "./address.ts";
 import { chatItem } from "./chat-item.ts";
 import { usableId } from "./event.ts";
 import type { Context, Gift, Outcome, Reader } from "./reader.ts";
 import { partsOf, plainText, shorten } from "./text.ts";
+import { imageAddress } from "./url.ts";
 
 export const giftInList: Reader = (item, context) => giftItem(item, context, "list");
 

@@ -5,13 +5,13 @@
 
 import { asArray, asString, dig, type JsonObject } from "../../json.ts";
 import type { Colors } from "../../protocol/kinds.ts";
-import { imageAddress } from "./address.ts";
 import { readAmount } from "./amount.ts";
 import { chatItem } from "./chat-item.ts";
 import { hexColor, tierOf } from "./color.ts";
 import type { Counts } from "./counts.ts";
 import type { Reader } from "./reader.ts";
 import { labelOf, partsOf, sentence, wordsOf } from "./text.ts";
+import { imageAddress } from "./url.ts";
 
 /** The renderer's keys of the colours. */
 type ColorKeys = readonly (readonly [keyof Colors, string])[];

@@ -6,7 +6,7 @@
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { imageAddress, linkAddress } from "./address.ts";
+import { imageAddress, linkAddress } from "./url.ts";
 
 /**
  * One part for each visible run, up to 500 parts, `maxLength` UTF-16 units of text, and five times as many of
