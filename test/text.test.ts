@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cut, labelOf, partsOf, plainText, wordsOf } from "../src/upstream/readers/text.ts";
-import { imageAddress, linkAddress, webAddress } from "../src/upstream/readers/url.ts";
+import { imageUrl, linkUrl, webUrl } from "../src/upstream/readers/url.ts";
 
 const label = (words: string) => ({ accessibility: { accessibilityData: { label: words } } });
 
@@ -96,7 +96,7 @@ test("a link leads where it leads: out of the redirect, and absolute", () => {
     [{ urlEndpoint: { url: 7 }, watchEndpoint: null }, undefined],
     [null, undefined],
   ];
-  for (const [endpoint, url] of cases) assert.equal(linkAddress(endpoint), url, JSON.stringify(endpoint));
+  for (const [endpoint, url] of cases) assert.equal(linkUrl(endpoint), url, JSON.stringify(endpoint));
   const run = { text: "there", navigationEndpoint: { urlEndpoint: { url: "//example.org/" } } };
   assert.deepEqual(partsOf({ runs: [run] }), [{ kind: "link", text: "there", url: "https://example.org/" }]);
   assert.deepEqual(partsOf({ runs: [{ ...run, navigationEndpoint: {} }] }), [
@@ -114,17 +114,17 @@ test("only whole http addresses of a bounded length pass", () => {
     "data:,x",
     `https://a/${"x".repeat(2048)}`,
   ]) {
-    assert.equal(webAddress(odd), undefined, odd.slice(0, 50));
+    assert.equal(webUrl(odd), undefined, odd.slice(0, 50));
   }
 });
 
 test("an image is its largest form, whatever their order", () => {
   const form = (width: unknown) => ({ url: `//img.example/${width}`, width });
-  assert.equal(imageAddress({ thumbnails: [form(32), form(64)] }), "https://img.example/64");
-  assert.equal(imageAddress({ thumbnails: [form(64), form(32)] }), "https://img.example/64");
-  assert.equal(imageAddress({ sources: [form(undefined), form("x")] }), "https://img.example/x");
+  assert.equal(imageUrl({ thumbnails: [form(32), form(64)] }), "https://img.example/64");
+  assert.equal(imageUrl({ thumbnails: [form(64), form(32)] }), "https://img.example/64");
+  assert.equal(imageUrl({ sources: [form(undefined), form("x")] }), "https://img.example/x");
   for (const odd of [null, {}, { thumbnails: [] }, { thumbnails: [null, {}, { url: "x" }] }]) {
-    assert.equal(imageAddress(odd), undefined);
+    assert.equal(imageUrl(odd), undefined);
   }
 });
 

@@ -24,8 +24,8 @@ export const BOUNDS = {
   messageLength: 10_000,
   parts: 500,
   /** Maximum total length of a text's URLs, relative to its maximum. Two hundred emojis have 30,000. */
-  addressesPerText: 5,
-  addressLength: 2048,
+  urlLengthPerText: 5,
+  urlLength: 2048,
   /** Names, labels and headers. */
   wordsLength: 500,
   /** The upstream's text about an error or a video, which is passed on to callers. */

@@ -63,8 +63,8 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
   return reading;
 }
 
-/** The surroundings of an action that its readers need. */
-interface Place {
+/** The state that the readers of an action need. */
+interface ActionState {
   moment: ActionTime;
   panels: Panels;
   counts: Counts;
@@ -89,8 +89,8 @@ class Collector {
 
   take(action: unknown, moment: ActionTime): void {
     try {
-      const place = { moment, panels: this.panels, counts: this.#counts };
-      const { kind, item, panels = this.panels } = readNamed(action, "(no action)", place, NOTHING);
+      const state = { moment, panels: this.panels, counts: this.#counts };
+      const { kind, item, panels = this.panels } = readNamed(action, "(no action)", state, NOTHING);
       this.panels = panels;
       if (typeof item === "string") this.#drop(kind, item, action);
       else if (this.#isRepeatedPoll(item)) this.#drop(kind, "silent", action);
@@ -121,7 +121,7 @@ class Collector {
 function readNamed(
   holder: unknown,
   holderKind: string,
-  place: Place,
+  state: ActionState,
   outside: Surroundings,
   depth = 0,
 ): Outcome & { kind: string } {
@@ -132,9 +132,9 @@ function readNamed(
   if (reader === "silent") return { kind, item: "silent" };
   const element = kind === ELEMENT ? undefined : dig(holder, ELEMENT);
   const around = element === undefined ? outside : within(outside, idsInElement(element));
-  const { moment, panels, counts } = place;
+  const { moment, panels, counts } = state;
   const read: Context["read"] = (inside, ids) =>
-    readNamed(inside, kind, place, ids ? within(around, ids) : around, depth + 1);
+    readNamed(inside, kind, state, ids ? within(around, ids) : around, depth + 1);
   try {
     const outcome = toOutcome(reader(body, { ...moment, around, panels, counts, read }));
     const { item } = outcome;

@@ -9,7 +9,7 @@ import type { Message } from "../../protocol/message.ts";
 import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
-import { linkAddress } from "./url.ts";
+import { linkUrl } from "./url.ts";
 
 /** The types that only banners hold. Any other type is a pinned item of the chat. */
 const NOT_PINNED: ReadonlySet<MessageType> = new Set(["raid", "summary", "banner", "product", "poll"]);
@@ -69,7 +69,7 @@ export const raid: Reader = (redirect, context) => {
         direction: watch ? "out" : "in",
         ...omitUndefined({
           videoId: videoId && /^[\w-]{11}$/.test(videoId) ? videoId : undefined,
-          url: linkAddress(command),
+          url: linkUrl(command),
         }),
       },
     },

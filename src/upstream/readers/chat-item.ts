@@ -11,7 +11,7 @@ import { type Content, event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
 import { isoTime, microseconds } from "./timestamp.ts";
-import { imageAddress } from "./url.ts";
+import { imageUrl } from "./url.ts";
 
 /**
  * Creates the message of a chat item. Throws `BrokenItem` if neither the item nor its holder has a usable id.
@@ -22,7 +22,7 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
   const authorId = item.authorExternalChannelId ?? around.authorExternalChannelId;
   const details: Details = {};
   const author = shorten(authorId, 100);
-  const photo = imageAddress(item.authorPhoto);
+  const photo = imageUrl(item.authorPhoto);
   const badges = badgesOf(item);
   const rank = rankOf(item);
   if (author !== "") details.authorId = author;
@@ -69,7 +69,7 @@ function badgesOf(item: JsonObject): Badge[] | undefined {
     const kind = picture ? "member" : BADGE_KINDS.get(dig(renderer, "icon", "iconType"));
     if (!kind) continue;
     const label = shorten(dig(renderer, "tooltip")) || labelOf(renderer);
-    const url = imageAddress(picture);
+    const url = imageUrl(picture);
     badges.push(url === undefined ? { kind, label } : { kind, label, url });
   }
   return badges.length > 0 ? badges : undefined;

@@ -7,7 +7,7 @@ import { chatItem } from "./chat-item.ts";
 import { usableId } from "./event.ts";
 import type { Context, Gift, Outcome, Reader } from "./reader.ts";
 import { partsOf, plainText, shorten } from "./text.ts";
-import { imageAddress } from "./url.ts";
+import { imageUrl } from "./url.ts";
 
 export const giftInList: Reader = (item, context) => giftItem(item, context, "list");
 
@@ -27,9 +27,9 @@ export const giftInWidget: Reader = (widget, context) => {
 function giftItem(item: JsonObject, context: Context, shownIn: Gift["shownIn"]): Outcome {
   const parts = partsOf(dig(item, "text"));
   const label = shorten(dig(item, "giftImageA11yLabel"));
-  const url = imageAddress(dig(item, "giftImage"));
+  const url = imageUrl(dig(item, "giftImage"));
   const { name, count } = giftIn(plainText(parts));
-  const names = [name, nameInAddress(url), nameInLabel(label)].filter((one) => one !== undefined);
+  const names = [name, nameInUrl(url), nameInLabel(label)].filter((one) => one !== undefined);
   const combo = positiveInteger(dig(item, "comboCount"));
   const firstId = usableId(dig(item, "id") ?? context.around.id);
   const isRaised = combo !== undefined && combo > 1;
@@ -58,7 +58,7 @@ function giftIn(text: string): { name?: string | undefined; count?: number | und
 }
 
 /** `…/pdg/gift/assets/gold_coin_v2_320x320.png=w480` shows a gold coin, in every language. */
-function nameInAddress(url = ""): string | undefined {
+function nameInUrl(url = ""): string | undefined {
   const [, file] = /\/pdg\/gift\/(?:assets\/)?([^/?#=]+)/.exec(url) ?? [];
   const slug = file?.replace(/\.\w+$/, "").replace(/(?:_v\d+|_\d+x\d+)+$/, "");
   return slug?.replaceAll(/[_-]+/g, " ").trim() || undefined;

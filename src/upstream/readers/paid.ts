@@ -11,7 +11,7 @@ import { hexColor, tierOf } from "./color.ts";
 import type { Counts } from "./counts.ts";
 import type { Reader } from "./reader.ts";
 import { labelOf, partsOf, sentence, wordsOf } from "./text.ts";
-import { imageAddress } from "./url.ts";
+import { imageUrl } from "./url.ts";
 
 /** The renderer's keys of the colours. */
 type ColorKeys = readonly (readonly [keyof Colors, string])[];
@@ -42,7 +42,7 @@ export const superchat: Reader = (item, context) =>
 export const supersticker: Reader = (item, context) => {
   const payment = paymentOf(item, STICKER_COLORS, context.counts);
   const label = labelOf(item.sticker);
-  const url = imageAddress(item.sticker);
+  const url = imageUrl(item.sticker);
   const sticker = url === undefined ? { label } : { label, url };
   return chatItem(item, context, {
     type: "supersticker",

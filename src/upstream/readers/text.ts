@@ -6,7 +6,7 @@
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
 import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
-import { imageAddress, linkAddress } from "./url.ts";
+import { imageUrl, linkUrl } from "./url.ts";
 
 /**
  * One part for each visible run, up to 500 parts, `maxLength` UTF-16 units of text, and five times as many of
@@ -14,21 +14,21 @@ import { imageAddress, linkAddress } from "./url.ts";
  */
 export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength): Part[] {
   const parts: Part[] = [];
-  let room = maxLength;
-  let addressRoom = maxLength * BOUNDS.addressesPerText;
+  let lengthLeft = maxLength;
+  let urlLengthLeft = maxLength * BOUNDS.urlLengthPerText;
   for (const run of runsOf(text)) {
     const part = partOf(run);
     if (!part) continue;
-    addressRoom -= part.kind === "text" ? 0 : (part.url?.length ?? 0);
-    if (parts.length === BOUNDS.parts || room === 0 || addressRoom < 0) break;
-    if (part.text.length > room) {
-      const text = cut(part.text, room);
+    urlLengthLeft -= part.kind === "text" ? 0 : (part.url?.length ?? 0);
+    if (parts.length === BOUNDS.parts || lengthLeft === 0 || urlLengthLeft < 0) break;
+    if (part.text.length > lengthLeft) {
+      const text = cut(part.text, lengthLeft);
       // Half a shortcut is useless.
       if (part.kind !== "emoji" && text !== "") parts.push({ ...part, text });
       break;
     }
     parts.push(part);
-    room -= part.text.length;
+    lengthLeft -= part.text.length;
   }
   return parts;
 }
@@ -95,7 +95,7 @@ function partOf(run: unknown): Part | undefined {
   const text = asString(object?.text);
   if (!text) return undefined;
   const endpoint = object?.navigationEndpoint;
-  const url = endpoint === undefined ? undefined : linkAddress(endpoint);
+  const url = endpoint === undefined ? undefined : linkUrl(endpoint);
   return url === undefined ? { kind: "text", text } : { kind: "link", text, url };
 }
 
@@ -106,7 +106,7 @@ function emojiPart(emoji: JsonObject): Part | undefined {
   const shortcut = asArray(dig(emoji, "shortcuts"))?.map(asString).find(Boolean) ?? "";
   const label = labelOf(dig(emoji, "image"));
   const text = custom ? shortcut || label : id || label || shortcut;
-  const url = imageAddress(dig(emoji, "image"));
+  const url = imageUrl(dig(emoji, "image"));
   if (url === undefined) return text === "" ? undefined : { kind: "emoji", text, custom };
   return { kind: "emoji", text, url, custom };
 }
