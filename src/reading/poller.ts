@@ -245,7 +245,7 @@ export class Poller {
     return ignoringUpstreamErrors(options, OPTIONAL_MS, this.#parts.clock, call);
   }
 
-  /** Another egress needs a new visitor. A live chat also needs a page for its token; a replay does not. */
+  /** Drops the old egress's visitor. A live chat also needs a page for a new token; a replay does not. */
   #onMoved(why: MoveReason): void {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };

@@ -13,7 +13,7 @@ import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/p
 import { RecentRate } from "./recent-rate.ts";
 
 /** An answer, prepared for the append. */
-interface Read {
+interface ObservedAnswer {
   /** The unread time before it, if messages may be missing and no page covers it. */
   late: UnreadSpan | undefined;
   /** The batches of its items (or of the completed ones), with the gaps before them. */
@@ -69,7 +69,7 @@ export class Unread {
   }
 
   /** An answer came. `intervalMs`: its expected delay after the last one. */
-  observe(answer: Batch, intervalMs: number): Read {
+  observe(answer: Batch, intervalMs: number): ObservedAnswer {
     const pages = this.#pages;
     const before = this.#before(answer);
     const late = this.#lateness.observe(answer, intervalMs);

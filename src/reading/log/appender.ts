@@ -39,7 +39,7 @@ export interface AppenderParts {
 }
 
 /** The content of one append. */
-interface Entries extends Resolved, RoomMemory {
+interface PreparedAppend extends Resolved, RoomMemory {
   /** Replace the stored messages with their ids. */
   overwriting: readonly EncodedMessage[];
   /** The gaps that have a message among these. */
@@ -75,10 +75,10 @@ export class Appender {
   async append(batches: readonly ReadBatch[], progress: Progress, signal: AbortSignal): Promise<number> {
     // Resolved once for all attempts: after an attempt of unknown outcome, the room may already hold this
     // batch.
-    const entries = await this.#untilDone(signal, () => this.#toEntries(batches));
+    const prepared = await this.#untilDone(signal, () => this.#prepare(batches));
     const before = this.#head;
-    await this.#write(signal, () => this.#store(entries, progress));
-    this.#stored(entries);
+    await this.#write(signal, () => this.#store(prepared, progress));
+    this.#stored(prepared);
     return this.#head - before;
   }
 
@@ -97,9 +97,9 @@ export class Appender {
    * One attempt of `append`; resolves to the messages that are new in the room. Rejects with `StoreError`.
    */
   async appendOnce(batches: readonly ReadBatch[], progress: Progress): Promise<StoredMessage[]> {
-    const entries = await this.#toEntries(batches);
-    const added = await this.#store(entries, progress);
-    this.#stored(entries);
+    const prepared = await this.#prepare(batches);
+    const added = await this.#store(prepared, progress);
+    this.#stored(prepared);
     return added;
   }
 
@@ -110,7 +110,7 @@ export class Appender {
     this.#isFinished = true;
   }
 
-  async #toEntries(batches: readonly ReadBatch[]): Promise<Entries> {
+  async #prepare(batches: readonly ReadBatch[]): Promise<PreparedAppend> {
     const memory = this.#memory;
     const items = batches.flatMap((batch) => batch.items);
     const isSuspect = memory.gap !== undefined || batches.some(({ after }) => after);
@@ -125,16 +125,16 @@ export class Appender {
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
     const replacements = await this.#replacementsOf(replacedBefore(items, held));
     const resolved = resolve(items, held, replacements, memory, at.now);
-    const entries = {
+    const prepared = {
       ...resolved,
       ...showGaps(batches, resolved.messages, held, memory.gap, at),
       overwriting: [],
     };
-    if (entries.shown.length > 0) telemetry.mark("gap: shown");
-    else if (entries.gap) telemetry.mark("gap: waits for a message");
+    if (prepared.shown.length > 0) telemetry.mark("gap: shown");
+    else if (prepared.gap) telemetry.mark("gap: waits for a message");
     else if (isSuspect) telemetry.mark("gap: disproved");
-    if (!settings.isBlanking) return entries;
-    return { ...entries, ...(await blankDeleted(entries.messages, held, (by) => this.#find(by), clock)) };
+    if (!settings.isBlanking) return prepared;
+    return { ...prepared, ...(await blankDeleted(prepared.messages, held, (by) => this.#find(by), clock)) };
   }
 
   async #replacementsOf(ids: readonly string[]): Promise<HeldReplacements> {
@@ -150,7 +150,10 @@ export class Appender {
     return this.#parts.store.find(this.#claim.videoId, by);
   }
 
-  async #store({ messages, overwriting, ...memory }: Entries, progress: Progress): Promise<StoredMessage[]> {
+  async #store(
+    { messages, overwriting, ...memory }: PreparedAppend,
+    progress: Progress,
+  ): Promise<StoredMessage[]> {
     const { clock, store, telemetry } = this.#parts;
     const checkpoint = encodeCheckpoint(progress, memory, clock.monotonic());
     const encoded = messages.map(encodeMessage);
@@ -162,7 +165,7 @@ export class Appender {
     return added;
   }
 
-  #stored({ deletions, gifts, gap, shown }: Entries): void {
+  #stored({ deletions, gifts, gap, shown }: PreparedAppend): void {
     this.#memory = { deletions, gifts, gap };
     for (const { reason, sinceMs } of shown)
       this.#parts.telemetry.gapFound(this.#claim.videoId, reason, sinceMs);

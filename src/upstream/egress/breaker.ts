@@ -23,7 +23,7 @@ const MIN_HURRY_MS = 1000;
 /** A room without a result after this time passes its try on. */
 const TRY_MS = 10_000;
 
-interface Waiting {
+interface WaitingRoom {
   /** Whether it can use a try: not if it needs a page while pages are throttled. */
   canTry: () => boolean;
   go(): void;
@@ -54,7 +54,7 @@ export class Breaker {
   /** The rooms whose last call failed since the last sign of life. */
   readonly #failing = new Set<string>();
   /** The rooms that wait for a try or a sign of life; the longest waiting first. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, WaitingRoom>();
   #outage: Outage | undefined;
   /** The try in progress, with its end; undefined if there is none. */
   #trial: { room: string | undefined; over: AbortController } | undefined;
@@ -87,7 +87,7 @@ export class Breaker {
   async mayCall(room: string, canTry: () => boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;
     signal.throwIfAborted();
-    if (room === this.#trial?.room) this.#endTrial(); // it learned nothing about the address
+    if (room === this.#trial?.room) this.#endTrial(); // its try has shown nothing about the egress
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.set(room, { canTry, go: resolve });
     this.#advance();

@@ -1,7 +1,7 @@
 /**
  * The pause after throttling: as long as the upstream asks for, else doubled each time that throttling
- * continues. It ends when the throttled kind of call succeeds, or after as much time without throttling as
- * the last pause took.
+ * continues. The doubling restarts once the throttled kind of call succeeds, or after as much time without
+ * throttling as the last pause took.
  */
 import type { Clock } from "../../clock.ts";
 

@@ -35,7 +35,7 @@ export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
 }
 
 export class Egress {
-  /** A label of metrics. */
+  /** The `egress` label of metrics. */
   readonly name: string;
   readonly liveChat: LiveChat;
   readonly #parts: EgressParts;

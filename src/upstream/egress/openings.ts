@@ -19,16 +19,16 @@ export interface Applicant {
   isFirst: boolean;
 }
 
-interface Waiting<T> {
+interface QueuedOpening<T> {
   go(place: T): void;
 }
 
 export class Openings<T> {
   readonly #clock: Clock;
   readonly #take: () => T | undefined;
-  readonly #first: Waiting<T>[] = [];
+  readonly #first: QueuedOpening<T>[] = [];
   /** By address, in the order of their turns; the newest request of each is last. */
-  readonly #others = new Map<string, Waiting<T>[]>();
+  readonly #others = new Map<string, QueuedOpening<T>[]>();
 
   /** `take` takes a place for an opening; undefined if none is free. */
   constructor(clock: Clock, take: () => T | undefined) {
@@ -70,7 +70,7 @@ export class Openings<T> {
     }
   }
 
-  #next(): Waiting<T> | undefined {
+  #next(): QueuedOpening<T> | undefined {
     if (this.#first.length > 0) return this.#first.shift();
     const [address, waiting] = this.#others.entries().next().value ?? [];
     if (address === undefined || !waiting) return undefined;
@@ -79,7 +79,7 @@ export class Openings<T> {
     return waiting.pop();
   }
 
-  #remove(waiting: Waiting<T>, address: string): void {
+  #remove(waiting: QueuedOpening<T>, address: string): void {
     const others = this.#others.get(address) ?? [];
     for (const list of [this.#first, others]) {
       const place = list.indexOf(waiting);
