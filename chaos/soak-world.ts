@@ -2,7 +2,7 @@
  * What a soak plays with: rooms that come and go on a simulated upstream, their viewers, and the service, which deletes
  * what is older than minutes. Its events are milder than those of `events/`, but nothing here starts the service anew.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,6 +11,7 @@ import { Client, type ClientKind } from "../harness/clients/client.ts";
 import type { Failure, Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type EndShape, realisticHold, type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
+import { atExit } from "./at-exit.ts";
 import { GapJudge } from "./gap-judge.ts";
 import { Line } from "./line.ts";
 import { comeAndGo } from "./load/churn-clients.ts";
@@ -92,8 +93,10 @@ export class SoakWorld implements AsyncDisposable {
 
   static async open(seed: number, verdict: Verdict): Promise<SoakWorld> {
     await using owned = new AsyncDisposableStack();
-    const folder = await mkdtemp(join(tmpdir(), "relay-soak-"));
-    owned.defer(() => rm(folder, { recursive: true }));
+    const folder = mkdtempSync(join(tmpdir(), "relay-soak-"));
+    const remove = () => rmSync(folder, { recursive: true, force: true });
+    owned.defer(atExit(remove));
+    owned.defer(remove);
     const upstream = owned.use(await startSimulator({ seed }));
     const line = async (url: string) => owned.use(await Line.to(Number(new URL(url).port)));
     const main = await line(upstream.urls.main);
