@@ -54,7 +54,7 @@ describe("livechat-relay backup", () => {
       (path) => [path, "--store", "memory:"],
       /RELAY_STORE: only a sqlite: store has a file/,
     ],
-    ["a store that is not there", (path) => [path, "--store", `sqlite:${path}x`], /is not there/],
+    ["a store that is not there", (path) => [path, "--store", `sqlite:${path}x`], /does not exist/],
     [
       "a database of another program",
       (path) => [`${path}y`, "--store", `sqlite:${path}`],

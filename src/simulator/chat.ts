@@ -71,10 +71,7 @@ export class Chat {
   readonly #pages = new Map<string, RecordedPage>();
   #scenario: Scenario;
   #end: { shape: EndShape; lastWords: boolean } | undefined;
-  /**
-   * The recorded answers played so far, if any. Positions then count answers, and every page starts at the
-   * first.
-   */
+  /** The recorded answers played so far, if any. Positions then count answers; pages start at the first. */
   #script: Moment[] | undefined;
   #speed = 1;
 
@@ -167,10 +164,7 @@ export class Chat {
     this.#context.tokens.revoke(this.videoId);
   }
 
-  /**
-   * Changes the scenario. A new kind reopens an ended chat; a change between live and replay expires the
-   * tokens.
-   */
+  /** Changes the scenario. A new kind reopens an ended chat and, between live and replay, expires tokens. */
   change(scenario: Partial<Scenario>): void {
     const before = tokenKind(this.#scenario.kind);
     this.#scenario = { ...this.#scenario, ...scenario };
