@@ -6,10 +6,10 @@
 import type { Peek } from "../harness/peek.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { Random } from "../src/simulator/random.ts";
-import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/interest.ts";
+import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
-import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/sweep.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/tables.ts";
+import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 
 /** A row of the table `room`, with those of `message` that are its own. Times are virtual milliseconds. */

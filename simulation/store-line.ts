@@ -9,7 +9,7 @@ import type { Journal } from "../harness/journal.ts";
 import type { MortalClock, Scheduler } from "../harness/scheduler.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { StoreError } from "../src/store/port.ts";
-import type { Database } from "../src/store/postgres/connections.ts";
+import type { Database } from "../src/store/postgres/pools.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
 import type { SharedStore } from "./shared-store.ts";
 

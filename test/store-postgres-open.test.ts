@@ -10,7 +10,7 @@ import { readFlags } from "../src/cli/flags.ts";
 import { startService } from "../src/cli/service.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
-import { Connections } from "../src/store/postgres/connections.ts";
+import { Connections } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import {

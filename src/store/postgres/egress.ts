@@ -4,7 +4,7 @@
  * gone.
  */
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
-import type { Database } from "./connections.ts";
+import type { Database } from "./pools.ts";
 
 /** How long an instance's last demand counts after its last call. */
 const DEMAND_MS = 30_000;

@@ -3,7 +3,7 @@
  * lack cursors that instances have sent. Then all rooms, with their messages, move to cursors that no client
  * can hold.
  */
-import type { Database } from "./connections.ts";
+import type { Database } from "./pools.ts";
 import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./schema.ts";
 import { SQL } from "./tables.ts";
 

@@ -10,7 +10,7 @@ import type { Client } from "pg";
 import type { Clock } from "../../clock.ts";
 import { nap } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Database } from "./connections.ts";
+import type { Database } from "./pools.ts";
 import { SCHEMA } from "./schema.ts";
 
 /** A database may contain several clusters, each in its own schema. */

@@ -5,9 +5,9 @@ import { retry } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreHealth } from "../health.ts";
 import { StoreError } from "../port.ts";
-import { Connections } from "./connections.ts";
 import { adviceFor, type Place, reasonOf } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
+import { Connections } from "./pools.ts";
 import { type PostgresSettings, PostgresStore } from "./postgres.ts";
 import { migrate } from "./schema.ts";
 

@@ -9,11 +9,11 @@ import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
 import { Hold, type Ownership } from "../ownership.ts";
 import { type Claim, isUnavailable, StoreError } from "../port.ts";
-import type { Database } from "./connections.ts";
-import type { Interest } from "./interest.ts";
+import type { Sweep } from "./cluster-watch.ts";
 import type { News } from "./notifications.ts";
-import type { Sweep } from "./sweep.ts";
+import type { Database } from "./pools.ts";
 import { SQL, type TakenRow, toRecord } from "./tables.ts";
+import type { Interest } from "./viewer-counts.ts";
 
 /** The unused end of a lease: a call may start just before the proof expires. */
 const MARGIN_MS = 2000;

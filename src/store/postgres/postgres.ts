@@ -22,16 +22,16 @@ import {
   StoreError,
 } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed, withEnd } from "../stored-message.ts";
-import type { Database } from "./connections.ts";
+import { Sweep } from "./cluster-watch.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
-import { Interest } from "./interest.ts";
 import { adoptLineage } from "./lineage.ts";
 import { type News, Notifications } from "./notifications.ts";
 import { PostgresOwnership } from "./ownership.ts";
-import { Sweep } from "./sweep.ts";
+import type { Database } from "./pools.ts";
 import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
 import { columns, toColumn } from "./text.ts";
+import { Interest } from "./viewer-counts.ts";
 
 /** How long a stop waits until the database knows that this instance has no viewers and no rooms any more. */
 const CLOSE_LIMIT_MS = 1500;

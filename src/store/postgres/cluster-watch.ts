@@ -10,10 +10,10 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
 import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
-import type { Database } from "./connections.ts";
 import { unavailable } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
 import type { News } from "./notifications.ts";
+import type { Database } from "./pools.ts";
 import { LINEAGE } from "./schema.ts";
 import { SQL } from "./tables.ts";
 

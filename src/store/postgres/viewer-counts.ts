@@ -6,7 +6,7 @@
 import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
-import type { Database } from "./connections.ts";
+import type { Database } from "./pools.ts";
 
 const SHORTEST_PERIOD_MS = 200;
 const LONGEST_PERIOD_MS = 10_000;
