@@ -98,7 +98,7 @@ describe("a store that closes while PostgreSQL is silent", { skip }, () => {
     await connections.query("reads", "select");
     line.silence();
     const telemetry = new Telemetry(silentLog);
-    const parts = { connections, clock: systemClock, telemetry, heard: () => {}, missed: () => {} };
+    const parts = { connections, clock: systemClock, telemetry, onNotice: () => {}, onListening: () => {} };
     const notifications = new Notifications(parts);
     const beganAt = performance.now();
     notifications.close();

@@ -11,28 +11,28 @@ import { ownSchema, testPostgres } from "./support/postgres-server.ts";
 
 const { skip, server } = await testPostgres();
 
-/** The notifications of an instance that listens, and all that it heard. */
+/** The notifications of an instance that listens, and the notices it got. */
 async function listening(t: TestContext, url: string, listenUrl?: string) {
   const connections = new Connections(url, listenUrl, systemClock);
   const events = new EventEmitter();
-  const heard: string[] = [];
+  const notices: string[] = [];
   const notifications = new Notifications({
     connections,
     clock: systemClock,
     telemetry: new Telemetry(silentLog),
-    heard: (videoId, news) => {
-      heard.push(`${videoId}:${news}`);
+    onNotice: (videoId, notice) => {
+      notices.push(`${videoId}:${notice}`);
       events.emit(videoId);
     },
-    missed: () => events.emit("listening"),
+    onListening: () => events.emit("listening"),
   });
   t.after(async () => {
     notifications.close();
     await connections.close();
   });
   await once(events, "listening");
-  assert.ok(notifications.isHearing);
-  return { notifications, heard, events };
+  assert.ok(notifications.isReceiving);
+  return { notifications, notices, events };
 }
 
 it("wake nobody who shares the database in another schema", { skip }, async (t) => {
@@ -40,9 +40,9 @@ it("wake nobody who shares the database in another schema", { skip }, async (t) 
   const [one, other] = [await ownSchema(t, server), await ownSchema(t, server, '"Other relay"')];
   const [first, second] = [await listening(t, one), await listening(t, other)];
   const fellow = await listening(t, one, server.url); // one may listen by a URL that names no schema
-  first.notifications.say("first", 1);
+  first.notifications.publish("first", 1);
   await Promise.all([once(first.events, "first"), once(fellow.events, "first")]);
-  second.notifications.say("second", 2);
+  second.notifications.publish("second", 2);
   await once(second.events, "second");
-  assert.deepEqual(second.heard, ["second:2"]);
+  assert.deepEqual(second.notices, ["second:2"]);
 });

@@ -12,7 +12,7 @@ import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
 import { unavailable } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
-import type { News } from "./notifications.ts";
+import type { RoomNotice } from "./notifications.ts";
 import type { Database } from "./pools.ts";
 import { LINEAGE } from "./schema.ts";
 import { SQL } from "./tables.ts";
@@ -66,7 +66,7 @@ interface Look {
 /** The last known state of a followed room. `isMissing`: it was not in the store. */
 type Seen = Pick<Look, "base" | "head" | "is_final"> & { isMissing?: true };
 
-interface SweepParts {
+interface ClusterWatchParts {
   connections: Database;
   health: StoreHealth;
   clock: Clock;
@@ -75,20 +75,20 @@ interface SweepParts {
   leaseMs: number;
   /** Whether a failover loses no acknowledged write. */
   isSynchronous: boolean;
-  isHearing(): boolean;
+  isReceiving(): boolean;
 }
 
-export class Sweep {
-  readonly #parts: SweepParts;
+export class ClusterWatch {
+  readonly #parts: ClusterWatchParts;
   readonly #closed = new AbortController();
   readonly #seen = new Map<string, Seen>();
   /** The calls of `freed` that wait, by room. */
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Resolves when a notice reports a room without an owner that no follower here waits for. */
-  #toldFree = Promise.withResolvers<void>();
+  #noticedFree = Promise.withResolvers<void>();
   #hurry = Promise.withResolvers<void>();
 
-  constructor(parts: SweepParts) {
+  constructor(parts: ClusterWatchParts) {
     this.#parts = parts;
     void this.#run();
   }
@@ -98,11 +98,11 @@ export class Sweep {
     this.#hurry.resolve();
   }
 
-  heard(videoId: string, news: News): void {
-    if (news === "over") this.#parts.followers.resync(videoId);
-    else if (news !== "free") this.#parts.followers.advanced(videoId, news);
+  onNotice(videoId: string, notice: RoomNotice): void {
+    if (notice === "over") this.#parts.followers.resync(videoId);
+    else if (notice !== "free") this.#parts.followers.advanced(videoId, notice);
     else if (this.#waiting.has(videoId)) this.#free(videoId);
-    else this.#toldFree.resolve();
+    else this.#noticedFree.resolve();
   }
 
   close(): void {
@@ -145,7 +145,7 @@ export class Sweep {
     for (let looks = 0; ; ) {
       await clock.sleep(OTHERS_FIRST_MS * (1 + clock.random()), over).catch(() => {});
       if (over.aborted) return;
-      this.#toldFree = Promise.withResolvers();
+      this.#noticedFree = Promise.withResolvers();
       try {
         const looking = connections.query<{ video_id: string }>("reads", ORPHANS);
         const found = await health.report("orphans", looking);
@@ -157,16 +157,16 @@ export class Sweep {
         if (!isUnavailable(error)) throw error;
         looks = 0;
       }
-      await nap(ORPHANS_MS, this.#toldFree.promise, clock, over);
+      await nap(ORPHANS_MS, this.#noticedFree.promise, clock, over);
     }
   }
 
   async #run(): Promise<void> {
-    const { clock, followers, isHearing, leaseMs } = this.#parts;
+    const { clock, followers, isReceiving, leaseMs } = this.#parts;
     const { signal } = this.#closed;
     const sweepMs = Math.min(SWEEP_MS, leaseMs / SWEEPS_PER_LEASE);
     while (!signal.aborted) {
-      const napMs = isHearing() ? sweepMs : Math.min(FAST_SWEEP_MS, sweepMs);
+      const napMs = isReceiving() ? sweepMs : Math.min(FAST_SWEEP_MS, sweepMs);
       await nap(napMs, this.#hurry.promise, clock, signal);
       this.#hurry = Promise.withResolvers();
       const videoIds = [...followers.videoIds];

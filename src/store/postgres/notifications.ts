@@ -19,7 +19,7 @@ const CHANNEL = `'relay_' || ${SCHEMA}::oid`;
 const MAX_PAYLOAD = 7000;
 const SPACING_MS = 20;
 const HEARTBEAT_MS = 3000;
-const RECONNECT_MS = { least: 100, most: 3000 };
+const RECONNECT_MS = { minimum: 100, maximum: 3000 };
 /**
  * The maximum time of the notification that proves that notifications arrive, and the wait before the next
  * such proof.
@@ -28,25 +28,25 @@ const PROOF_MS = 2000;
 const PROOF_AGAIN_MS = 3_600_000;
 
 /** A room's new head, or that the room has ended, or that it has no owner any more. */
-export type News = number | "over" | "free";
+export type RoomNotice = number | "over" | "free";
 
 interface NotificationsParts {
   connections: Database;
   clock: Clock;
   telemetry: Telemetry;
   /** A room has changed, on any instance, including this one. */
-  heard(videoId: string, news: News): void;
+  onNotice(videoId: string, notice: RoomNotice): void;
   /** The instance listens again. Notices that were published meanwhile are lost. */
-  missed(): void;
+  onListening(): void;
 }
 
 export class Notifications {
   readonly #parts: NotificationsParts;
   readonly #closed = new AbortController();
-  #unsaid = new Map<string, News>();
-  #isSaying = false;
-  #isHearing = false;
-  #proof: { text: string; heard(): void } | undefined;
+  #unpublished = new Map<string, RoomNotice>();
+  #isPublishing = false;
+  #isReceiving = false;
+  #proof: { text: string; onArrival(): void } | undefined;
 
   constructor(parts: NotificationsParts) {
     this.#parts = parts;
@@ -54,14 +54,14 @@ export class Notifications {
   }
 
   /** Whether the notices of other instances arrive. */
-  get isHearing(): boolean {
-    return this.#isHearing;
+  get isReceiving(): boolean {
+    return this.#isReceiving;
   }
 
   /** Publishes the notice to all instances. */
-  say(videoId: string, news: News): void {
-    this.#unsaid.set(videoId, news);
-    if (!this.#isSaying) void this.#say();
+  publish(videoId: string, notice: RoomNotice): void {
+    this.#unpublished.set(videoId, notice);
+    if (!this.#isPublishing) void this.#publishAll();
   }
 
   /** The listening connection closes with all others. */
@@ -69,19 +69,19 @@ export class Notifications {
     this.#closed.abort();
   }
 
-  async #say(): Promise<void> {
+  async #publishAll(): Promise<void> {
     const { connections, clock } = this.#parts;
-    this.#isSaying = true;
-    while (this.#unsaid.size > 0) {
-      const texts = [...this.#unsaid].map(([videoId, news]) => `${videoId}:${news}`);
-      this.#unsaid = new Map();
+    this.#isPublishing = true;
+    while (this.#unpublished.size > 0) {
+      const texts = [...this.#unpublished].map(([videoId, notice]) => `${videoId}:${notice}`);
+      this.#unpublished = new Map();
       const payloads = packed(texts);
       await connections
         .query("writes", `select pg_notify(${CHANNEL}, payload) from unnest($1::text[]) payload`, [payloads])
         .catch(() => {}); // the cluster watch finds the change
       await clock.sleep(SPACING_MS);
     }
-    this.#isSaying = false;
+    this.#isPublishing = false;
   }
 
   /** Listens until the store is closed, and reconnects after each failure. */
@@ -90,18 +90,18 @@ export class Notifications {
     const { signal } = this.#closed;
     while (!signal.aborted) {
       await connections
-        .listening((client) => this.#hear(client))
+        .listening((client) => this.#receive(client))
         .catch((error: unknown) => {
-          if (this.#isHearing && !signal.aborted) telemetry.notificationsLost(error);
+          if (this.#isReceiving && !signal.aborted) telemetry.notificationsLost(error);
         });
-      this.#isHearing = false;
-      const { least, most } = RECONNECT_MS;
-      await clock.sleep(least + clock.random() * (most - least), signal).catch(() => {});
+      this.#isReceiving = false;
+      const { minimum, maximum } = RECONNECT_MS;
+      await clock.sleep(minimum + clock.random() * (maximum - minimum), signal).catch(() => {});
     }
   }
 
   /** Listens on this connection until it fails or the store is closed. */
-  async #hear(client: Client): Promise<void> {
+  async #receive(client: Client): Promise<void> {
     const { clock, connections, telemetry } = this.#parts;
     const { signal } = this.#closed;
     const gone = new Promise<never>((_, reject) => {
@@ -113,14 +113,14 @@ export class Notifications {
     // By the store's URL: `listenUrl` need not name the schema.
     const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
     await client.query(`listen ${row?.channel}`);
-    this.#isHearing = await this.#proved();
-    telemetry.notificationsHeard(this.#isHearing);
-    this.#parts.missed();
-    const periodMs = this.#isHearing ? HEARTBEAT_MS : PROOF_AGAIN_MS;
+    this.#isReceiving = await this.#proved();
+    telemetry.notificationsHeard(this.#isReceiving);
+    this.#parts.onListening();
+    const periodMs = this.#isReceiving ? HEARTBEAT_MS : PROOF_AGAIN_MS;
     while (!signal.aborted) {
       await Promise.race([gone, clock.sleep(periodMs, signal).catch(() => {})]);
       if (signal.aborted) return;
-      if (!this.#isHearing) throw new Error("try again"); // through a pooler, no notification arrives
+      if (!this.#isReceiving) throw new Error("try again"); // through a pooler, no notification arrives
       await client.query("select 1"); // detects a half-open connection, which is silent
     }
   }
@@ -128,24 +128,24 @@ export class Notifications {
   async #proved(): Promise<boolean> {
     const { clock, connections } = this.#parts;
     const proof = Promise.withResolvers<void>();
-    let isHeard = false;
-    const heard = () => {
-      isHeard = true;
+    let hasArrived = false;
+    const onArrival = () => {
+      hasArrived = true;
       proof.resolve();
     };
-    this.#proof = { text: `proof-${randomUUID()}`, heard };
+    this.#proof = { text: `proof-${randomUUID()}`, onArrival };
     await connections.query("writes", `select pg_notify(${CHANNEL}, $1)`, [this.#proof.text]);
     await nap(PROOF_MS, proof.promise, clock, this.#closed.signal);
     this.#proof = undefined;
-    return isHeard;
+    return hasArrived;
   }
 
   #take(payload: string): void {
-    if (payload === this.#proof?.text) this.#proof.heard();
+    if (payload === this.#proof?.text) this.#proof.onArrival();
     for (const text of payload.split(",")) {
-      const [, videoId, news] = /^([^:]+):(\d+|over|free)$/.exec(text) ?? [];
-      if (videoId && news)
-        this.#parts.heard(videoId, news === "free" || news === "over" ? news : Number(news));
+      const [, videoId, notice] = /^([^:]+):(\d+|over|free)$/.exec(text) ?? [];
+      if (videoId && notice)
+        this.#parts.onNotice(videoId, notice === "free" || notice === "over" ? notice : Number(notice));
     }
   }
 }

@@ -9,11 +9,11 @@ import type { Clock } from "../../clock.ts";
 import type { StoreHealth } from "../health.ts";
 import { Hold, type Ownership } from "../ownership.ts";
 import { type Claim, isUnavailable, StoreError } from "../port.ts";
-import type { Sweep } from "./cluster-watch.ts";
-import type { News } from "./notifications.ts";
+import type { ClusterWatch } from "./cluster-watch.ts";
+import type { RoomNotice } from "./notifications.ts";
 import type { Database } from "./pools.ts";
 import { SQL, type TakenRow, toRecord } from "./tables.ts";
-import type { Interest } from "./viewer-counts.ts";
+import type { ViewerCounts } from "./viewer-counts.ts";
 
 /** The unused end of a lease: a call may start just before the proof expires. */
 const MARGIN_MS = 2000;
@@ -50,9 +50,9 @@ interface PostgresOwnershipParts {
   connections: Database;
   health: StoreHealth;
   clock: Clock;
-  interest: Interest;
-  sweep: Sweep;
-  notify(videoId: string, news: News): void;
+  viewerCounts: ViewerCounts;
+  watch: ClusterWatch;
+  publish(videoId: string, notice: RoomNotice): void;
 }
 
 export class PostgresOwnership implements Ownership {
@@ -69,12 +69,12 @@ export class PostgresOwnership implements Ownership {
   }
 
   async take(videoId: string): Promise<Hold | undefined> {
-    const { clock, connections, instance, interest, leaseMs, sweep } = this.#parts;
-    await interest.written(); // otherwise a room could be released before its new viewer is known
+    const { clock, connections, instance, leaseMs, viewerCounts, watch } = this.#parts;
+    await viewerCounts.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
       const sentAt = clock.monotonic();
       const [row] = await connections.query<TakenRow>("writes", SQL.take, [videoId, instance, leaseMs]);
-      if (!row?.is_same) await sweep.adoptLineage();
+      if (!row?.is_same) await watch.adoptLineage();
       else if (row.epoch === null) return undefined;
       else {
         const { is_same: _, epoch, checkpoint, ...rest } = row;
@@ -116,23 +116,23 @@ export class PostgresOwnership implements Ownership {
   }
 
   freed(videoId: string, signal: AbortSignal): Promise<void> {
-    return this.#parts.sweep.freed(videoId, signal);
+    return this.#parts.watch.freed(videoId, signal);
   }
 
   orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly string[]> {
-    return this.#parts.sweep.orphans(graceMs, signal);
+    return this.#parts.watch.orphans(graceMs, signal);
   }
 
   setViewers(videoId: string, viewers: number): void {
-    this.#parts.interest.setViewers(videoId, viewers);
+    this.#parts.viewerCounts.setViewers(videoId, viewers);
   }
 
   watchedForMs(videoId: string): Promise<number> {
-    return this.#parts.interest.watchedForMs(videoId);
+    return this.#parts.viewerCounts.watchedForMs(videoId);
   }
 
   wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]> {
-    return this.#parts.interest.wantedElsewhere(videoIds);
+    return this.#parts.viewerCounts.wantedElsewhere(videoIds);
   }
 
   async oneTooMany(): Promise<string | undefined> {
@@ -154,11 +154,11 @@ export class PostgresOwnership implements Ownership {
 
   /** Gives the rooms back in the database. If that fails, their leases expire. */
   async #free(claims: readonly Claim[]): Promise<void> {
-    const { connections, health, notify } = this.#parts;
+    const { connections, health, publish } = this.#parts;
     type Row = { video_id: string; is_open: boolean };
     const freeing = connections.query<Row>("leases", SQL.giveBack, arrays(claims));
     const rows = await health.report("giveBack", freeing).catch(() => []); // already reported
-    for (const { video_id, is_open } of rows) if (is_open) notify(video_id, "free");
+    for (const { video_id, is_open } of rows) if (is_open) publish(video_id, "free");
   }
 
   #claims(): Claim[] {

@@ -22,16 +22,16 @@ import {
   StoreError,
 } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed, withEnd } from "../stored-message.ts";
-import { Sweep } from "./cluster-watch.ts";
+import { ClusterWatch } from "./cluster-watch.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
-import { type News, Notifications } from "./notifications.ts";
+import { Notifications, type RoomNotice } from "./notifications.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import type { Database } from "./pools.ts";
 import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
 import { columns, toColumn } from "./text.ts";
-import { Interest } from "./viewer-counts.ts";
+import { ViewerCounts } from "./viewer-counts.ts";
 
 /** How long a stop waits until the database knows that this instance has no viewers and no rooms any more. */
 const CLOSE_LIMIT_MS = 1500;
@@ -67,8 +67,8 @@ export class PostgresStore implements StoreEngine {
   readonly #leaseMs: number;
   readonly #connections: Database;
   readonly #clock: Clock;
-  readonly #interest: Interest;
-  readonly #sweep: Sweep;
+  readonly #viewerCounts: ViewerCounts;
+  readonly #watch: ClusterWatch;
   readonly #notifications: Notifications | undefined;
   readonly #writes = new Set<Promise<unknown>>();
   #isClosing = false;
@@ -81,19 +81,26 @@ export class PostgresStore implements StoreEngine {
     this.#clock = clock;
     this.followers = new Followers(clock);
     const { followers } = this;
-    const isHearing = () => this.#notifications?.isHearing ?? false;
+    const isReceiving = () => this.#notifications?.isReceiving ?? false;
     const shared = { connections, clock, health };
-    this.#interest = new Interest(instance, graceMs, connections, health, clock);
-    this.#sweep = new Sweep({ ...shared, telemetry, followers, leaseMs, isSynchronous, isHearing });
+    this.#viewerCounts = new ViewerCounts(instance, graceMs, connections, health, clock);
+    this.#watch = new ClusterWatch({ ...shared, telemetry, followers, leaseMs, isSynchronous, isReceiving });
     if (isNotifying) {
-      const heard = (videoId: string, news: News) => this.#sweep.heard(videoId, news);
-      const missed = () => this.#sweep.hurry();
-      this.#notifications = new Notifications({ connections, clock, telemetry, heard, missed });
+      const onNotice = (videoId: string, notice: RoomNotice) => this.#watch.onNotice(videoId, notice);
+      const onListening = () => this.#watch.hurry();
+      this.#notifications = new Notifications({ connections, clock, telemetry, onNotice, onListening });
     }
-    const notify = (videoId: string, news: News) => this.#notifications?.say(videoId, news);
-    const parts = { ...shared, instance, leaseMs, interest: this.#interest, sweep: this.#sweep, notify };
+    const publish = (videoId: string, notice: RoomNotice) => this.#notifications?.publish(videoId, notice);
+    const parts = {
+      ...shared,
+      instance,
+      leaseMs,
+      viewerCounts: this.#viewerCounts,
+      watch: this.#watch,
+      publish,
+    };
     this.ownership = new PostgresOwnership(parts);
-    telemetry.storeShared(isHearing);
+    telemetry.storeShared(isReceiving);
   }
 
   paceOf(egress: string) {
@@ -131,7 +138,7 @@ export class PostgresStore implements StoreEngine {
         if (message) added.push({ ...wellFormed(message), cursor: expectedHead + added.length + 1 });
       }
       this.followers.added(videoId, added);
-      if (added.length > 0) this.#notifications?.say(videoId, expectedHead + added.length);
+      if (added.length > 0) this.#notifications?.publish(videoId, expectedHead + added.length);
       return { value: added };
     });
   }
@@ -147,7 +154,7 @@ export class PostgresStore implements StoreEngine {
       if (!row || row.outcome === "fenced") return { fencedBy: row };
       this.ownership.end(claim);
       if (row.outcome === "final") this.followers.finished(videoId, row.head, end);
-      this.#notifications?.say(videoId, row.outcome === "final" ? "over" : "free");
+      this.#notifications?.publish(videoId, row.outcome === "final" ? "over" : "free");
       return { value: undefined };
     });
   }
@@ -204,9 +211,9 @@ export class PostgresStore implements StoreEngine {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.followers.close();
-    this.#sweep.close();
+    this.#watch.close();
     using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
-    const closing = Promise.allSettled([...this.#writes, this.#interest.close()]);
+    const closing = Promise.allSettled([...this.#writes, this.#viewerCounts.close()]);
     await unlessAborted(
       closing.then(() => this.ownership.close()),
       limit.signal,

@@ -23,7 +23,7 @@ export const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - cloc
 export const WANTED_ELSEWHERE = `select distinct video_id from interest
   where video_id = any($1) and instance <> $2 and viewers > 0 and until > clock_timestamp()`;
 
-export class Interest {
+export class ViewerCounts {
   readonly #instance: string;
   readonly #graceMs: number;
   readonly #periodMs: number;
