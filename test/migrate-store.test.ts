@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
 import { systemClock } from "../src/clock.ts";
-import { migrate } from "../src/store/migration.ts";
+import { copyStore } from "../src/store/migration.ts";
 import { migrateStore, openStore } from "../src/store/open.ts";
 import { SqliteMigrationEnd } from "../src/store/sqlite/migration-end.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -135,7 +135,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
         if (found.length === 0) meanwhile();
         return found;
       };
-      return await migrate(from, to, systemClock, () => {});
+      return await copyStore(from, to, systemClock, () => {});
     };
     const write = () => foreign.exec("update room set checkpoint = checkpoint || '.'");
     await assert.rejects(attempt(write), /changed during the run: stop all services on both stores/);

@@ -6,7 +6,7 @@ import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { systemClock } from "../src/clock.ts";
 import { Notifications } from "../src/store/postgres/notifications.ts";
-import { Connections, type Lane } from "../src/store/postgres/pools.ts";
+import { type PoolName, Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
@@ -16,18 +16,18 @@ const { skip, server } = await testPostgres();
 
 const LOCK = 4711;
 
-/** Connections of which one lane's are all busy until `free` is called. */
-async function busy(t: TestContext, lane: Lane, count: number) {
+/** Connections with one pool that is busy until `free` is called. */
+async function busy(t: TestContext, pool: PoolName, count: number) {
   assert.ok(server);
   const clock = new FakeClock();
-  const connections = new Connections(server.url, undefined, clock);
+  const connections = new Pools(server.url, undefined, clock);
   t.after(() => connections.close());
   const holder = new Client(server.url);
   await holder.connect();
   t.after(() => holder.end());
   await holder.query(`select pg_advisory_lock(${LOCK})`);
   const text = `select pg_advisory_xact_lock_shared(${LOCK})`;
-  const busy = Array.from({ length: count }, () => connections.query(lane, text));
+  const busy = Array.from({ length: count }, () => connections.query(pool, text));
   const waiting =
     "select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()";
   while ((await run(server.url, waiting)).length < count);
@@ -80,7 +80,7 @@ describe("a store that closes while PostgreSQL is silent", { skip }, () => {
     const line = await Line.to(Number(url.port));
     t.after(() => line[Symbol.asyncDispose]());
     url.port = `${line.port}`;
-    return { line, connections: new Connections(url.href, undefined, systemClock) };
+    return { line, connections: new Pools(url.href, undefined, systemClock) };
   }
 
   it("waits for no statement", async (t) => {

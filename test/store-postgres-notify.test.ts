@@ -4,7 +4,7 @@ import { EventEmitter, once } from "node:events";
 import { it, type TestContext } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { Notifications } from "../src/store/postgres/notifications.ts";
-import { Connections } from "../src/store/postgres/pools.ts";
+import { Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ownSchema, testPostgres } from "./support/postgres-server.ts";
@@ -13,7 +13,7 @@ const { skip, server } = await testPostgres();
 
 /** The notifications of an instance that listens, and the notices it got. */
 async function listening(t: TestContext, url: string, listenUrl?: string) {
-  const connections = new Connections(url, listenUrl, systemClock);
+  const connections = new Pools(url, listenUrl, systemClock);
   const events = new EventEmitter();
   const notices: string[] = [];
   const notifications = new Notifications({

@@ -10,7 +10,7 @@ import { readFlags } from "../src/cli/flags.ts";
 import { startService } from "../src/cli/service.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
-import { Connections } from "../src/store/postgres/pools.ts";
+import { Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import {
@@ -161,7 +161,7 @@ describe("a PostgreSQL server", { skip }, () => {
 
   it("is told what waits for a connection by new ones, where those in use are lost", async (t) => {
     assert.ok(server);
-    const connections = new Connections(server.url, undefined, systemClock);
+    const connections = new Pools(server.url, undefined, systemClock);
     t.after(() => connections.close());
     const slow = "select pg_sleep(0.6)";
     const answers = Promise.allSettled(Array.from({ length: 9 }, () => connections.query("writes", slow)));

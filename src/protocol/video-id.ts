@@ -29,7 +29,7 @@ const HOSTS: ReadonlySet<string> = new Set([
 const SHORT_HOSTS: ReadonlySet<string> = new Set(["youtu.be", "www.youtu.be", "y2u.be", "www.y2u.be"]);
 
 /** The location of the id in a URL, by the first segment of the path. */
-interface Place {
+interface IdLocation {
   /** In the second segment. */
   segment?: true;
   /** In the parameter `v` of the query or of the fragment. */
@@ -38,7 +38,7 @@ interface Place {
   link?: string;
 }
 
-const PLACES: ReadonlyMap<string, Place> = new Map([
+const ID_LOCATIONS: ReadonlyMap<string, IdLocation> = new Map([
   ["", { parameter: true }],
   ["watch", { segment: true, parameter: true }],
   ["watch_popup", { parameter: true }],
@@ -90,11 +90,11 @@ function idInUrl(url: string, mayLinkOn: boolean): string | undefined {
 
   const [first = "", second] = path.split("/").filter((segment) => segment !== "");
   if (!isShort && CHANNEL.test(path)) throw refusal(IS_CHANNEL);
-  const place = PLACES.get(first);
-  if (!place) return isShort ? first : undefined;
+  const location = ID_LOCATIONS.get(first);
+  if (!location) return isShort ? first : undefined;
   const parameters = new URLSearchParams(query);
-  if (place.segment && second !== undefined) return NOT_IDS.has(second) ? undefined : second;
-  if (place.link !== undefined) return mayLinkOn ? idInLink(parameters.get(place.link)) : undefined;
+  if (location.segment && second !== undefined) return NOT_IDS.has(second) ? undefined : second;
+  if (location.link !== undefined) return mayLinkOn ? idInLink(parameters.get(location.link)) : undefined;
   return (parameters.get("v") ?? idInFragment(fragment, mayLinkOn)) || undefined;
 }
 

@@ -66,18 +66,20 @@ export interface MigrationProgress {
  * Copies the store. Rejects with `StoreError`, whose message is one line that says what to do. Reports the
  * progress once a second.
  */
-export async function migrate(
+export async function copyStore(
   from: MigrationEnd,
   to: MigrationEnd,
   clock: Clock,
-  progress: (so: MigrationProgress) => void,
+  progress: (progress: MigrationProgress) => void,
 ): Promise<{ rooms: number; messages: number }> {
   let seq = await to.filledTo();
   if (seq === undefined) await to.begin();
   else {
-    const strange = await firstOdd(to, from, (there, here) => there.base === here?.base);
-    if (strange)
-      throw refused(`${to.place} holds room ${strange}, which is not of ${from.place}: name an empty store`);
+    const foreignRoom = await firstDifference(to, from, (there, here) => there.base === here?.base);
+    if (foreignRoom)
+      throw refused(
+        `${to.place} holds room ${foreignRoom}, which is not of ${from.place}: name an empty store`,
+      );
   }
   let rooms = 0;
   for await (const page of roomPages(from)) {
@@ -86,7 +88,7 @@ export async function migrate(
   }
   const total = await from.countMessages();
   let messages = seq === undefined ? 0 : await to.countMessages();
-  let toldAt = clock.monotonic();
+  let reportedAt = clock.monotonic();
   for (seq ??= 0; ; ) {
     const batch = await from.messages(seq, MESSAGES_AT_ONCE);
     const last = batch.at(-1);
@@ -94,14 +96,16 @@ export async function migrate(
     await to.putMessages(batch);
     seq = last.seq;
     messages += batch.length;
-    if (clock.monotonic() - toldAt < PROGRESS_MS) continue;
-    toldAt = clock.monotonic();
+    if (clock.monotonic() - reportedAt < PROGRESS_MS) continue;
+    reportedAt = clock.monotonic();
     progress({ messages, total });
   }
-  const odd = (await firstOdd(from, to, isDeepStrictEqual)) ?? (await firstOdd(to, from, isDeepStrictEqual));
-  if (odd)
+  const changed =
+    (await firstDifference(from, to, isDeepStrictEqual)) ??
+    (await firstDifference(to, from, isDeepStrictEqual));
+  if (changed)
     throw refused(
-      `room ${odd} changed during the run: stop all services on both stores, and run the command again`,
+      `room ${changed} changed during the run: stop all services on both stores, and run the command again`,
     );
   const incomplete = await to.incompleteRoom();
   if (incomplete)
@@ -127,17 +131,17 @@ async function* allRooms(end: MigrationEnd): AsyncGenerator<MovedRoom> {
 }
 
 /** The first room of `one` that `other` lacks, or that differs there. */
-async function firstOdd(
+async function firstDifference(
   one: MigrationEnd,
   other: MigrationEnd,
-  isSo: (room: MovedRoom, there: MovedRoom | undefined) => boolean,
+  isSame: (room: MovedRoom, there: MovedRoom | undefined) => boolean,
 ): Promise<string | undefined> {
   const others = allRooms(other);
   let next = await others.next();
   for await (const room of allRooms(one)) {
     while (!next.done && next.value.videoId < room.videoId) next = await others.next();
     const isThere = !next.done && next.value.videoId === room.videoId;
-    if (!isSo(room, isThere ? next.value : undefined)) return room.videoId;
+    if (!isSame(room, isThere ? next.value : undefined)) return room.videoId;
   }
   return undefined;
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { StoreHealth } from "./health.ts";
 import { MemoryStore } from "./memory.ts";
-import { type MigrationEnd, type MigrationProgress, migrate } from "./migration.ts";
+import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
@@ -101,12 +101,12 @@ export async function migrateStore(
   from: string,
   to: string,
   clock: Clock,
-  progress: (so: MigrationProgress) => void,
+  progress: (progress: MigrationProgress) => void,
 ): Promise<{ rooms: number; messages: number }> {
   await using ends = new AsyncDisposableStack();
   const open = async (url: string, role: "from" | "to") =>
     ends.adopt(await openMigrationEnd(url, role), (end) => end.close());
-  return await migrate(await open(from, "from"), await open(to, "to"), clock, progress);
+  return await copyStore(await open(from, "from"), await open(to, "to"), clock, progress);
 }
 
 async function openMigrationEnd(url: string, role: "from" | "to"): Promise<MigrationEnd> {

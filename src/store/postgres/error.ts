@@ -4,9 +4,6 @@
  */
 import { StoreError } from "../port.ts";
 
-/** Where the database is, as lines name it: without user and password. */
-export type Place = string;
-
 const NO_SCHEMA =
   "has no schema that search_path names and this user may use: create it, or name another in the URL's options";
 
@@ -48,7 +45,7 @@ export function adviceFor(error: unknown): string | undefined {
 }
 
 /** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
-export function unavailable(error: unknown, place: Place): StoreError {
+export function unavailable(error: unknown, place: string): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError("unavailable", `${place} failed (${reasonOf(error)})`, error);
 }

@@ -3,10 +3,10 @@ import { Client } from "pg";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import { withEnd } from "../stored-message.ts";
-import { type Place, unavailable } from "./error.ts";
+import { unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
 import { APPLICATION, clientConfig, placeOf } from "./pools.ts";
-import { MIGRATION_TABLE, migrate } from "./schema.ts";
+import { MIGRATION_TABLE, migrateSchema } from "./schema.ts";
 import { ms, toMessage } from "./tables.ts";
 import { columns, fromColumn } from "./text.ts";
 
@@ -55,7 +55,7 @@ const SQL = {
 type MovedRow = Omit<MovedRoom, "end"> & { end: string | null };
 
 export class PostgresMigrationEnd implements MigrationEnd {
-  readonly place: Place;
+  readonly place: string;
   readonly #client: Client;
 
   /** Brings an empty or older database to this schema. Rejects with `StoreError` "unavailable". */
@@ -69,7 +69,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
     client.on("error", () => {}); // the running statement rejects
     try {
       await client.connect();
-      await migrate(client, role === "to" ? "wanted" : "refused");
+      await migrateSchema(client, role === "to" ? "wanted" : "refused");
       const { rows } = await client.query<{ is_in_use: boolean }>(SQL.isInUse);
       if (rows[0]?.is_in_use)
         throw new StoreError(
@@ -83,7 +83,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
     }
   }
 
-  private constructor(client: Client, place: Place) {
+  private constructor(client: Client, place: string) {
     this.#client = client;
     this.place = place;
   }

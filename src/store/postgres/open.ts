@@ -5,11 +5,11 @@ import { retry } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreHealth } from "../health.ts";
 import { StoreError } from "../port.ts";
-import { adviceFor, type Place, reasonOf } from "./error.ts";
+import { adviceFor, reasonOf } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
-import { Connections } from "./pools.ts";
+import { Pools } from "./pools.ts";
 import { type PostgresSettings, PostgresStore } from "./postgres.ts";
-import { migrate } from "./schema.ts";
+import { migrateSchema } from "./schema.ts";
 
 /** How long a start waits for an unreachable server, in milliseconds. */
 const START_LIMIT_MS = 12_000;
@@ -27,11 +27,11 @@ export async function openPostgres(
   health: StoreHealth,
   stopped: AbortSignal = new AbortController().signal,
 ): Promise<PostgresStore> {
-  const connections = fromUrl(() => new Connections(url, settings.listenUrl, clock));
+  const connections = fromUrl(() => new Pools(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
   let isAwaited = false;
   const prepare = async () => {
-    await connections.alone(migrate);
+    await connections.alone(migrateSchema);
     const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
     if (rooms > 0) telemetry.lineageAdopted(rooms);
   };
@@ -52,7 +52,7 @@ export async function openPostgres(
 }
 
 /** The reason why a database cannot be opened, with what to do. */
-export function cannotOpen(error: unknown, place: Place): StoreError {
+export function cannotOpen(error: unknown, place: string): StoreError {
   const what = adviceFor(error) ?? "cannot be reached: check that the server runs, and check host and port";
   const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
   return new StoreError("unavailable", `${place} ${what}${reason}`);

@@ -10,7 +10,7 @@ import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { StoreError } from "../port.ts";
-import { isConnectionLost, type Place, unavailable } from "./error.ts";
+import { isConnectionLost, unavailable } from "./error.ts";
 import { Semaphore } from "./semaphore.ts";
 
 /** The time limits of a statement, of a new connection, and of waiting for a lock. */
@@ -24,7 +24,7 @@ const IDLE_LIMIT_MS = 30_000;
 const CLOSE_LIMIT_MS = 500;
 
 const POOLS = { writes: 3, reads: 4, leases: 1 } as const;
-export type Lane = keyof typeof POOLS;
+export type PoolName = keyof typeof POOLS;
 
 /** The name of an instance's sessions in the database. */
 export const APPLICATION = "livechat-relay";
@@ -35,17 +35,18 @@ const SESSION = `set statement_timeout = ${STATEMENT_LIMIT_MS}; set lock_timeout
 const BIGINT_OID = 20;
 
 /** The interface of the connections for the store. */
-export type Database = Pick<Connections, keyof Connections>;
+export type Database = Pick<Pools, keyof Pools>;
 
-export class Connections {
-  readonly place: Place;
+export class Pools {
+  /** The server and the database in log lines: a URL without user and password. */
+  readonly place: string;
   /** The time of the last lost connection, on the monotonic clock. */
   lostAt = Number.NEGATIVE_INFINITY;
   readonly #clock: Clock;
   readonly #listenConfig: ClientConfig;
   readonly #config: ClientConfig;
-  readonly #pools: Record<Lane, Pool>;
-  readonly #turns: Record<Lane, Semaphore>;
+  readonly #pools: Record<PoolName, Pool>;
+  readonly #turns: Record<PoolName, Semaphore>;
   /** All sockets that are open or being opened, each with a promise of its close. */
   readonly #sockets = new Map<Socket, Promise<void>>();
   readonly #begun = new Set<Promise<unknown>>();
@@ -60,16 +61,20 @@ export class Connections {
     this.#listenConfig = listenUrl ? { ...clientConfig(listenUrl), stream } : this.#config;
     this.#clock = clock;
     this.place = placeOf(clientConfig(url));
-    this.#turns = forLanes((lane) => new Semaphore(POOLS[lane]));
-    this.#pools = forLanes((lane) => this.#newPool(lane));
+    this.#turns = forPools((name) => new Semaphore(POOLS[name]));
+    this.#pools = forPools((name) => this.#newPool(name));
   }
 
   /** Runs one statement, and resolves to its rows. Rejects with `StoreError` "unavailable". */
-  async query<Row extends object>(lane: Lane, text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    using limit = lane === "reads" ? new Deadline(this.#clock, READ_TURN_LIMIT_MS) : undefined;
+  async query<Row extends object>(
+    name: PoolName,
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
+    using limit = name === "reads" ? new Deadline(this.#clock, READ_TURN_LIMIT_MS) : undefined;
     const closed = this.#closed.signal;
     const waiting = limit ? AbortSignal.any([closed, limit.signal]) : closed;
-    const running = this.#turns[lane].run(() => this.#run<Row>(this.#pools[lane], text, values), waiting);
+    const running = this.#turns[name].run(() => this.#run<Row>(this.#pools[name], text, values), waiting);
     this.#begun.add(running);
     try {
       return await running;
@@ -125,10 +130,10 @@ export class Connections {
     return socket;
   }
 
-  #newPool(lane: Lane): Pool {
+  #newPool(name: PoolName): Pool {
     const config: PoolConfig = {
       ...this.#config,
-      max: POOLS[lane],
+      max: POOLS[name],
       idleTimeoutMillis: IDLE_LIMIT_MS,
       onConnect: (client) => client.query(SESSION) as unknown as undefined, // awaited, despite its type
     };
@@ -140,15 +145,15 @@ export class Connections {
   /** Statements on the old connections continue there. */
   #retire(pool: Pool): void {
     this.lostAt = this.#clock.monotonic();
-    for (const [lane, current] of Object.entries(this.#pools) as [Lane, Pool][]) {
+    for (const [name, current] of Object.entries(this.#pools) as [PoolName, Pool][]) {
       if (current !== pool || this.#closed.signal.aborted) continue;
-      this.#pools[lane] = this.#newPool(lane);
+      this.#pools[name] = this.#newPool(name);
       end(pool);
     }
   }
 }
 
-function forLanes<T>(make: (lane: Lane) => T): Record<Lane, T> {
+function forPools<T>(make: (name: PoolName) => T): Record<PoolName, T> {
   return { writes: make("writes"), reads: make("reads"), leases: make("leases") };
 }
 
@@ -187,7 +192,7 @@ export function clientConfig(url: string): ClientConfig {
   } as ClientConfig;
 }
 
-export function placeOf(config: ClientConfig): Place {
+export function placeOf(config: ClientConfig): string {
   const { host, port, database } = new Client(config);
   return `postgres://${host.startsWith("/") ? "" : `${host}:${port}`}/${database ?? ""}`;
 }

@@ -236,7 +236,7 @@ export const SCHEMA_VERSION = STEPS.length;
  * `StoreError` if this program cannot use a newer schema, or if the database is `half` of a migration and
  * that is refused; otherwise the errors of PostgreSQL.
  */
-export async function migrate(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
+export async function migrateSchema(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
   const present = await versions(client);
   assertUsable(present, half);
   if (present.schema_version >= SCHEMA_VERSION) return;

@@ -92,7 +92,7 @@ export function openDatabase(
       throw new StoreError("unavailable", `store ${path} ${HALF_FILLED}`);
     database.exec("pragma journal_mode = wal; pragma synchronous = full;");
     for (const [index, step] of STEPS.entries()) {
-      if (index >= version) migrate(database, index + 1, step);
+      if (index >= version) applyStep(database, index + 1, step);
     }
     database.exec(isBlanking ? BLANKING : KEEPING);
     return database;
@@ -131,7 +131,7 @@ export function isHalf(database: DatabaseSync): boolean {
   return found !== undefined;
 }
 
-function migrate(database: DatabaseSync, version: number, step: string): void {
+function applyStep(database: DatabaseSync, version: number, step: string): void {
   database.exec("begin immediate");
   try {
     database.exec(`${step} pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version};`);
