@@ -24,7 +24,7 @@ export interface EntryParts extends OwnedRoomParts {
 
 export interface EntryHost {
   /** Throws `RelayError` CAPACITY if the other open rooms leave no capacity for one of this video. */
-  assertPlace(videoId: string): void;
+  assertCapacity(videoId: string): void;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
   /** The number of rooms that this instance reads. */

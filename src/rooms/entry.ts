@@ -12,11 +12,11 @@ import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type RoomState } from "./entry-host.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { graceOver } from "./grace.ts";
-import { type Opened, type OpenRoom, openRoom } from "./opening.ts";
+import { acquireRoom, type OpenedRoom, type RoomSource } from "./opening.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 
 /** Options of a bootstrap. Both are absent if the room is adopted. */
-interface Opening {
+interface OpenOptions {
   /** Resolves when this instance has given back an earlier room of this video. */
   released?: Promise<void> | undefined;
   /** The address, or network, of the first viewer. */
@@ -25,7 +25,7 @@ interface Opening {
 
 type State =
   | { name: "vacant" }
-  | { name: "bootstrapping"; opening: Promise<Opened>; isFound: boolean }
+  | { name: "bootstrapping"; opening: Promise<OpenedRoom>; isFound: boolean }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: FollowedRoom }
@@ -34,7 +34,7 @@ type State =
 
 const VACANT: State = { name: "vacant" };
 
-export class Entry {
+export class VideoEntry {
   readonly videoId: string;
   readonly #parts: EntryParts;
   readonly #host: EntryHost;
@@ -172,8 +172,8 @@ export class Entry {
     room?.close();
   }
 
-  #bootstrap(how: Opening = {}): Promise<Opened> {
-    const opening = this.#open(how);
+  #bootstrap(options: OpenOptions = {}): Promise<OpenedRoom> {
+    const opening = this.#open(options);
     opening.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error));
@@ -183,14 +183,14 @@ export class Entry {
   }
 
   /**
-   * Leaves the state "bootstrapping", whatever the outcome. Rejects as `openRoom` does, and with CAPACITY.
+   * Leaves the state "bootstrapping", whatever the outcome. Rejects as `acquireRoom` does, and with CAPACITY.
    */
-  async #open({ released, address = "" }: Opening): Promise<Opened> {
+  async #open({ released, address = "" }: OpenOptions): Promise<OpenedRoom> {
     await released;
     try {
-      this.#host.assertPlace(this.videoId);
-      const asked = { address, assertPlace: () => this.#found() };
-      return this.#enterState(await openRoom(this.videoId, asked, this.#parts, this.#host.stopped));
+      this.#host.assertCapacity(this.videoId);
+      const asked = { address, assertCapacity: () => this.#found() };
+      return this.#enterState(await acquireRoom(this.videoId, asked, this.#parts, this.#host.stopped));
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
       else this.#vacate();
@@ -204,20 +204,20 @@ export class Entry {
    */
   #found(): void {
     if (this.#state.name === "bootstrapping") this.#state.isFound = true;
-    this.#host.assertPlace(this.videoId);
+    this.#host.assertCapacity(this.videoId);
   }
 
-  #enterState(open: OpenRoom): Opened {
-    if ("owned" in open) {
-      const { owned, startAt } = open;
+  #enterState(source: RoomSource): OpenedRoom {
+    if ("owned" in source) {
+      const { owned, startAt } = source;
       this.#watch(owned);
       return { room: owned.room, startAt };
     }
-    if ("followed" in open) {
-      this.#follow(open.followed);
-      return { room: open.followed.room };
+    if ("followed" in source) {
+      this.#follow(source.followed);
+      return { room: source.followed.room };
     }
-    const { room, isReplay, leftMs } = open.ended;
+    const { room, isReplay, leftMs } = source.ended;
     this.#state = { name: "archived", room, isReplay, until: this.#in(leftMs) };
     return { room };
   }
@@ -247,9 +247,13 @@ export class Entry {
   }
 
   /** Waits for the opening that all waiting viewers share. It continues if one of them leaves. */
-  async #enterOnceOpen(opening: Promise<Opened>, request: StreamRequest, signal: AbortSignal): Promise<void> {
+  async #enterOnceOpen(
+    opening: Promise<OpenedRoom>,
+    request: StreamRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#waiting += 1;
-    let opened: Opened;
+    let opened: OpenedRoom;
     try {
       opened = await unlessAborted(opening, signal).finally(() => {
         this.#waiting -= 1;

@@ -28,7 +28,7 @@ export interface ListedRoom {
 }
 
 /** The open room of a video on this instance. */
-export interface OpenRoom {
+export interface LocalRoom {
   state: RoomState;
   viewers: number;
   /** Undefined if this instance does not read the room. */
@@ -37,9 +37,9 @@ export interface OpenRoom {
 
 export function listedRoom(
   { videoId, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
-  open: OpenRoom | undefined,
+  local: LocalRoom | undefined,
 ): ListedRoom {
-  const state = open?.state ?? end?.state ?? "released";
+  const state = local?.state ?? end?.state ?? "released";
   const isRead = state === "polling" || state === "lingering";
   const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
@@ -48,10 +48,10 @@ export function listedRoom(
     messages: head - floor,
     firstAt: iso(firstAt),
     lastAt: iso(lastAt),
-    viewers: open?.viewers ?? 0,
+    viewers: local?.viewers ?? 0,
     lateMs: isRead ? Math.max(0, Math.round(readAgoMs)) : null,
     gaps,
-    egress: open?.reading?.egress ?? null,
-    fullAnswers: open?.reading?.fullAnswers ?? null,
+    egress: local?.reading?.egress ?? null,
+    fullAnswers: local?.reading?.fullAnswers ?? null,
   };
 }

@@ -18,14 +18,14 @@ const RETRY_AFTER_MS = 1000;
 const LOOK_MS = 200;
 
 /** An opened room. `startAt`: where the viewers that waited for it start; if absent, as in any open room. */
-export interface Opened {
+export interface OpenedRoom {
   room: Room;
   startAt?: StartAt | undefined;
 }
 
-export type OpenRoom =
+export type RoomSource =
   | { ended: EndedRoom }
-  /** `startAt`: as in `Opened`. */
+  /** `startAt`: as in `OpenedRoom`. */
   | { owned: OwnedRoom; startAt?: StartAt }
   | { followed: FollowedRoom };
 
@@ -35,7 +35,7 @@ interface RoomApplicant extends Omit<Applicant, "isFirst"> {
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be
    * open.
    */
-  assertPlace(): void;
+  assertCapacity(): void;
 }
 
 /**
@@ -43,21 +43,21 @@ interface RoomApplicant extends Omit<Applicant, "isFirst"> {
  * another instance reads is followed; otherwise the room is bootstrapped. Rejects as `OwnedRoom.bootstrap`
  * does, and with `RelayError` CAPACITY if another instance owns the room without reading it.
  */
-export async function openRoom(
+export async function acquireRoom(
   videoId: string,
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
-): Promise<OpenRoom> {
+): Promise<RoomSource> {
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
     const record = await store.getRoom(videoId);
     const ended = recentlyEnded(record, parts);
     if (ended) return { ended };
-    const open = isGoingOn(record, parts)
+    const source = isGoingOn(record, parts)
       ? await goOn(videoId, parts)
       : await lookForChat(record, videoId, applicant, parts, stopped);
-    if (open) return open;
+    if (source) return source;
     if (record?.end === null && isReadable(record)) return { followed: FollowedRoom.join(record, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
     if (clock.monotonic() >= until) throw ownedElsewhere();
@@ -65,7 +65,7 @@ export async function openRoom(
   }
 }
 
-async function goOn(videoId: string, parts: OwnedRoomParts): Promise<OpenRoom | undefined> {
+async function goOn(videoId: string, parts: OwnedRoomParts): Promise<RoomSource | undefined> {
   const owned = await OwnedRoom.takeUp(videoId, parts);
   return owned && { owned };
 }
@@ -74,14 +74,14 @@ async function goOn(videoId: string, parts: OwnedRoomParts): Promise<OpenRoom | 
 async function lookForChat(
   record: RoomRecord | undefined,
   videoId: string,
-  { address, assertPlace }: RoomApplicant,
+  { address, assertCapacity }: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
 ) {
   const wasOpen = record !== undefined && record.end?.state !== "ended";
   const isFirst = wasOpen || parts.settings.recorded.has(videoId);
   using opening = await parts.egresses.opening({ address, isFirst }, stopped);
-  return await OwnedRoom.bootstrap(videoId, opening, assertPlace, parts, stopped);
+  return await OwnedRoom.bootstrap(videoId, opening, assertCapacity, parts, stopped);
 }
 
 function ownedElsewhere(): RelayError {

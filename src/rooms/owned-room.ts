@@ -72,14 +72,14 @@ export class OwnedRoom {
 
   /**
    * Takes a room and bootstraps its chat. The backlog is durable when it resolves; if it rejects, the store
-   * has not changed. Calls `assertPlace` when the chat is found, before it is read. Resolves to undefined if
-   * another instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with
-   * `StoreError`.
+   * has not changed. Calls `assertCapacity` when the chat is found, before it is read. Resolves to undefined
+   * if another instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and
+   * with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     opening: Opening,
-    assertPlace: () => void,
+    assertCapacity: () => void,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
@@ -97,7 +97,7 @@ export class OwnedRoom {
     }
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
-      return await OwnedRoom.#bootstrap(hold, assertPlace, egress, parts, signal);
+      return await OwnedRoom.#bootstrap(hold, assertCapacity, egress, parts, signal);
     } catch (error) {
       egress.leave();
       throw error;
@@ -106,7 +106,7 @@ export class OwnedRoom {
 
   static async #bootstrap(
     hold: Hold,
-    assertPlace: () => void,
+    assertCapacity: () => void,
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
@@ -122,7 +122,7 @@ export class OwnedRoom {
       signal,
     };
     const found = (chatType: ChatType) => {
-      assertPlace();
+      assertCapacity();
       egress.admit(demandOf(chatType === "liveChatReplayRenderer", undefined, settings));
     };
     const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), signal);

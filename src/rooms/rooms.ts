@@ -6,7 +6,7 @@ import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isUnavailable, StoreError } from "../store/port.ts";
-import { Entry } from "./entry.ts";
+import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
 
@@ -49,7 +49,7 @@ export interface RoomsParts extends EntryParts {
 
 export class Rooms {
   readonly #parts: RoomsParts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, VideoEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
   readonly #stopped = new AbortController();
@@ -62,7 +62,7 @@ export class Rooms {
   /** Until this time, on the monotonic clock, no room is handed on because of the load. */
   #keepsUntil = 0;
   readonly #host: EntryHost = {
-    assertPlace: (videoId) => this.#assertPlace(videoId),
+    assertCapacity: (videoId) => this.#assertCapacity(videoId),
     retire: (room) => this.#retired.add(room),
     roomsRead: () => this.#read().length,
     stopped: this.#stopped.signal,
@@ -224,27 +224,27 @@ export class Rooms {
     return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
   }
 
-  async #wantedElsewhere(entries: readonly Entry[]): Promise<string[]> {
+  async #wantedElsewhere(entries: readonly VideoEntry[]): Promise<string[]> {
     if (entries.length === 0) return [];
     const videoIds = entries.map(({ videoId }) => videoId);
     return [...(await this.#parts.store.ownership.wantedElsewhere(videoIds))];
   }
 
   /** The rooms that this instance reads. */
-  #read(): Entry[] {
+  #read(): VideoEntry[] {
     return [...this.#entries.values().filter(({ owned }) => owned !== undefined)];
   }
 
-  #entry(videoId: string): Entry {
+  #entry(videoId: string): VideoEntry {
     let entry = this.#entries.get(videoId);
     if (!entry) {
-      entry = new Entry(videoId, this.#parts, this.#host);
+      entry = new VideoEntry(videoId, this.#parts, this.#host);
       this.#entries.set(videoId, entry);
     }
     return entry;
   }
 
-  #assertPlace(videoId: string): void {
+  #assertCapacity(videoId: string): void {
     const others = this.#entries.values().filter((entry) => entry.isOpen && entry.videoId !== videoId);
     if (others.toArray().length >= this.#parts.settings.maxRooms)
       throw atCapacity("Too many rooms are open.");
