@@ -39,10 +39,7 @@ export class VideoEntry {
   readonly #parts: EntryParts;
   readonly #host: EntryHost;
   #state: State = VACANT;
-  /**
-   * Resolves when the last hand-on of this room is complete; an opening waits for it. Undefined if there is
-   * none.
-   */
+  /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
   /** The number of viewers that wait for the room to open. */
   #waiting = 0;
@@ -58,10 +55,7 @@ export class VideoEntry {
     return this.#state === VACANT && !this.#leaving;
   }
 
-  /**
-   * Whether the video counts as an open room. While it bootstraps, it does so only from the moment its chat
-   * is found.
-   */
+  /** Whether the video counts as an open room: once its chat is found, even before the bootstrap ends. */
   get isOpen(): boolean {
     const { roomState } = this;
     return this.#state.name === "bootstrapping" ? this.#state.isFound : roomState !== undefined;
@@ -136,10 +130,7 @@ export class VideoEntry {
     this.#expire();
   }
 
-  /**
-   * Hands the room on to another instance, if this one reads it. Leaves it to the others for
-   * `HAND_ON.restMs`.
-   */
+  /** Hands the room on, if this instance reads it, and leaves it to the others for a while. */
   async handOn(): Promise<void> {
     const { owned } = this;
     if (!owned) return;
@@ -155,10 +146,7 @@ export class VideoEntry {
     if (this.isVacant) this.#bootstrap().catch(() => {}); // already reported
   }
 
-  /**
-   * Ends the reading when the service stops, as `OwnedRoom.windDown` does. Waits for an opening or a release
-   * first.
-   */
+  /** Ends the reading at a stop, as `OwnedRoom.windDown` does, after any opening or release. */
   async windDown(limitMs: number): Promise<void> {
     if (this.#state.name === "bootstrapping") await this.#state.opening.catch(() => {});
     if (this.#state.name === "releasing") await this.#state.done;
@@ -182,9 +170,7 @@ export class VideoEntry {
     return opening;
   }
 
-  /**
-   * Leaves the state "bootstrapping", whatever the outcome. Rejects as `acquireRoom` does, and with CAPACITY.
-   */
+  /** Leaves the state "bootstrapping". Rejects as `acquireRoom` does, and with CAPACITY. */
   async #open({ released, address = "" }: OpenOptions): Promise<OpenedRoom> {
     await released;
     try {
@@ -198,10 +184,7 @@ export class VideoEntry {
     }
   }
 
-  /**
-   * Called when the chat is found: from now on it counts as an open room. Throws `RelayError` CAPACITY if
-   * there are too many.
-   */
+  /** The chat is found, so the room counts as open. Throws `RelayError` CAPACITY if there are too many. */
   #found(): void {
     if (this.#state.name === "bootstrapping") this.#state.isFound = true;
     this.#host.assertCapacity(this.videoId);

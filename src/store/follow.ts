@@ -57,7 +57,7 @@ export class Followers {
    * Call it when a room's rows no longer match the messages that its followers have read. Their iterations
    * reject.
    */
-  lose(videoId: string, error: Error): void {
+  abort(videoId: string, error: Error): void {
     this.#each(videoId, (follower) => {
       follower.failure = error;
     });

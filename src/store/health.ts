@@ -81,7 +81,7 @@ export class StoreHealth {
   }
 
   /** Reports that the store is lost for good: its last line. */
-  lose(why: string): void {
+  reportLost(why: string): void {
     this.#reportedAt = Number.POSITIVE_INFINITY;
     this.#telemetry.storeLost(why);
   }

@@ -84,7 +84,7 @@ export function observed(
       setViewers: (videoId, viewers) => ownership.setViewers(videoId, viewers),
     },
     lost: engine.lost.then((error) => {
-      health.lose(error.message);
+      health.reportLost(error.message);
       return error;
     }),
     follow: (videoId, after, signal) => followers.follow(operations, videoId, after, signal),

@@ -203,7 +203,7 @@ export class ClusterWatch {
     if (isOther || (!row && seen)) {
       // The room's viewers are disconnected; they reconnect to the rows that the store has now.
       this.#seen.delete(videoId);
-      followers.lose(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
+      followers.abort(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
       return;
     }
     if (!row) {

@@ -36,12 +36,12 @@ export class SqliteThread {
   readonly #posted = new Map<number, Pending>();
   #closed: Promise<void> | undefined;
   #fileId: string | undefined;
-  readonly #lose: (error: StoreError) => void;
+  readonly #reportLost: (error: StoreError) => void;
 
   constructor(path: string, log: Logger, options: StoreOptions) {
     const { promise, resolve } = Promise.withResolvers<StoreError>();
     this.lost = promise;
-    this.#lose = resolve;
+    this.#reportLost = resolve;
     this.#path = path;
     this.#options = options;
     this.#log = log;
@@ -96,7 +96,7 @@ export class SqliteThread {
     let reason: unknown;
     worker.on("message", (posted: FromThread) => {
       if ("opened" in posted) this.#fileId = posted.opened;
-      else if ("lost" in posted) this.#lose(new StoreError("unavailable", posted.lost));
+      else if ("lost" in posted) this.#reportLost(new StoreError("unavailable", posted.lost));
       else for (const answer of posted) this.#complete(answer);
     });
     worker.on("error", (error) => {
