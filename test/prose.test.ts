@@ -12,6 +12,7 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["documents", "{*,docs/*,bench/*}.md", (source) => source],
   ["comments", "{examples,deploy}/*", commentsOf],
   ["comments", "src/{upstream,reading,serving,telemetry}/**/*.ts", commentsOf],
+  ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
   ["strings", "src/!(simulator)/**/*.ts", stringsOf],
 ];
 
