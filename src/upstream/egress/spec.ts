@@ -20,7 +20,7 @@ export type EgressSpec = {
 
 const NAMED = /^(?<name>[A-Za-z0-9][\w.-]{0,62})=(?<form>.*)$/s;
 const LOCAL_ADDRESS = /^ip:(?<address>.+)$/s;
-/** Of proxies, by protocol. */
+/** Ports of proxies, by protocol. */
 const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "socks5:": 1080 };
 
 const MUST =
