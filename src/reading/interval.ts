@@ -10,15 +10,9 @@ import type { Item } from "../upstream/readers/reader.ts";
 const TARGET_ACTIONS = 75;
 /** Minimum number of messages for a rate; fewer are noise. */
 const RATE_MESSAGES = 20;
-/**
- * The first answer after a page has few messages, but waiting too long for the next one loses some: accept a
- * rough rate.
- */
+/** The answer after a page has few messages, and waiting too long loses some: accept a rough rate. */
 const PAGE_RATE_MESSAGES = 5;
-/**
- * The upstream asks to wait exactly as long as it keeps messages. Polls with at least this wait start
- * earlier.
- */
+/** The upstream asks to wait as long as it keeps messages. Polls with this wait or more start earlier. */
 const LONG_WAIT_MS = 5000;
 const LONG_WAIT_FACTOR = 0.9;
 

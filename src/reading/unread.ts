@@ -58,10 +58,7 @@ export class Unread {
     return this.#pages.flatMap(({ items }) => items);
   }
 
-  /**
-   * A fresh page was loaded. `wasMute`: whether the old token brought nothing for long, so that the rate is
-   * unknown.
-   */
+  /** A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown. */
   keepPage(page: Page, wasMute = false): void {
     const { gap, unreadMs } = this.#before(page);
     const fresh = { ...page, gap, unreadMs: wasMute ? Number.POSITIVE_INFINITY : unreadMs };

@@ -100,10 +100,7 @@ function sseForm(details: boolean, transferCoding: TransferCoding): Form {
   };
 }
 
-/**
- * Bytes in memory of their own: Node's pool has slabs of 64 KiB, and a single frame in a tail keeps its whole
- * slab.
- */
+/** Bytes in their own memory: a frame from Node's pool would keep its whole slab of 64 KiB alive. */
 function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

@@ -100,10 +100,7 @@ export class Room implements ViewerHost {
     return this.#parts.clock.monotonic();
   }
 
-  /**
-   * Relays the log from the tail's head. Resolves when the room is over or closed. Runs once per room; later
-   * calls join it.
-   */
+  /** Relays the log from the tail's head. Resolves when the room is over or closed. Later calls join it. */
   follow(): Promise<void> {
     this.#following ??= this.#follow();
     return this.#following;

@@ -1,9 +1,6 @@
 import type { Form, Packet } from "./form.ts";
 
-/**
- * The destination of a viewer's bytes: one open connection. No method throws, whatever the connection's
- * state.
- */
+/** One open connection, to which a viewer's bytes go. No method throws, whatever its state. */
 export interface Sink {
   /** The form of everything written to it. */
   readonly form: Form;

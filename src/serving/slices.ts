@@ -4,10 +4,7 @@ import type { Clock } from "../clock.ts";
 const SLICE_MS = 10;
 const ITEMS = 32;
 
-/**
- * Calls `act` for each item, and lets the event loop run in between. Items may be added and removed
- * meanwhile.
- */
+/** Calls `act` for each item, with pauses for the event loop. Items may be added and removed meanwhile. */
 export async function inSlices<T>(items: Iterable<T>, clock: Clock, act: (item: T) => void): Promise<void> {
   let since = clock.monotonic();
   let done = 0;

@@ -6,10 +6,7 @@
 
 /** How long a viewer may take no bytes, in milliseconds. */
 export const STALL_MS = 30_000;
-/**
- * A viewer that takes this much in that time reads without a pause: 4 KB/s, a little less than the promised 5
- * KB/s.
- */
+/** A viewer that takes this much in that time reads steadily: 4 KB/s, and 5 KB/s are promised. */
 const STALL_BYTES = 120_000;
 /**
  * A proxy takes its client's bytes in bursts, because its own send buffer is also reported free by thirds. So
@@ -33,10 +30,7 @@ export class Stall {
   #taken: number | undefined;
   #takenAt = 0;
 
-  /**
-   * `now`: when the connection was opened; `limitMs`: how long it may take no bytes. Times are on a monotonic
-   * clock.
-   */
+  /** `now`: when it was opened, on a monotonic clock; `limitMs`: how long it may take no bytes. */
   constructor(limitMs: number, now: number) {
     this.#limitMs = limitMs;
     this.#countedAt = now;
@@ -67,10 +61,7 @@ export class Stall {
     return this.isFull && now >= this.#lookAt;
   }
 
-  /**
-   * Whether the viewer has stopped reading. `taken`: the bytes of the whole connection that its system has
-   * taken.
-   */
+  /** Whether the viewer has stopped reading. `taken`: bytes of the connection that its system has taken. */
   hasStopped(taken: number, now: number): boolean {
     if (this.#fullSince === undefined) return false;
     if (this.#taken === undefined) this.#takenAt = this.#fullSince;

@@ -13,10 +13,7 @@ const TAIL_MESSAGES = 500;
  * Maximum size of the messages' text; usual tails have a tenth of it. Older messages are read from the store.
  */
 const TAIL_BYTES = 4 * 1024 * 1024;
-/**
- * Maximum size of one write, which a stalled viewer can keep in memory. A single larger frame is still sent
- * whole.
- */
+/** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */
 const CHUNK_BYTES = 64 * 1024;
 /** Undefined if all of these messages have been deleted: nothing is written, and the cursor moves on. */
 const MAX_SHARED_CHUNKS = 32;

@@ -69,10 +69,7 @@ export class Viewer implements SinkOwner {
     }
   }
 
-  /**
-   * The next chunk in memory. Undefined if it must be read first, or if there is none; then the room may be
-   * over.
-   */
+  /** The next chunk in memory. Undefined if it must be read first, or if there is none: perhaps for good. */
   #nextChunk(): Chunk | undefined {
     const { tail } = this.#room;
     if (this.#cursor < tail.floor) {

@@ -30,10 +30,7 @@ export interface ChatAnswer {
   actions: readonly unknown[];
   /** Raw entity mutations of the same answer. */
   mutations: readonly unknown[];
-  /**
-   * When the upstream sent it (its `Date` header), else when it arrived by the local clock; wall
-   * milliseconds.
-   */
+  /** Wall milliseconds when it was sent by the upstream's clock (`Date`), else received by the local one. */
   sentAt: number;
 }
 

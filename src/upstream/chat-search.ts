@@ -14,10 +14,7 @@ export interface SearchFor {
   videoId: string;
   view: "all" | "top";
   loads: PageLoads;
-  /**
-   * Credentials known before the search. Those on the pages replace `older`; `better` replaces those on the
-   * pages.
-   */
+  /** Known credentials. Those on the pages replace `older`; `better` replaces those on the pages. */
   credentials: { older: FoundCredentials | undefined; better: FoundCredentials };
 }
 

@@ -183,10 +183,7 @@ export interface ChatCall {
   pair: Pair;
   credentials: Credentials;
   continuation: string;
-  /**
-   * The start of a replay, in milliseconds. Only the first call sends it: in later ones it would move the
-   * chat back.
-   */
+  /** The start of a replay, in milliseconds. Only the first call sends it: a later one would jump back. */
   playerOffsetMs?: number;
 }
 

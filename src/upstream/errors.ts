@@ -7,10 +7,7 @@ export type Fault =
   | "expired"
   /** HTTP 401, 403, 404, or a 400 not about the token: the chat may be gone, or the credentials too old. */
   | "denied"
-  /**
-   * No usable answer: a network error, a timeout, a server error, a malformed body, a redirect to a foreign
-   * host.
-   */
+  /** No usable answer: a network error, a timeout, a server error, a malformed body, a foreign redirect. */
   | "unusable";
 
 /** How a host was unreachable: no connection to it, or no beginning of an answer. */

@@ -37,10 +37,7 @@ export class PageLoads {
     return this.#load((deadlineMs) => this.#calls.page(path, this.#options, deadlineMs));
   }
 
-  /**
-   * The initial data of a video's watch page; undefined if the video is not known. Rejects like
-   * `UpstreamCalls.page`.
-   */
+  /** A watch page's initial data; undefined for an unknown video. Rejects like `UpstreamCalls.page`. */
   next(videoId: string, credentials: Credentials): Promise<JsonObject | undefined> {
     return this.#load((deadlineMs) => this.#calls.next(videoId, credentials, this.#options, deadlineMs));
   }

@@ -16,10 +16,7 @@ export interface Position extends Omit<ChatCall, "continuation"> {
   panels: Panels;
 }
 
-/**
- * A stored position that this version of the service cannot use. The message says why, and contains no
- * credential.
- */
+/** A stored position that cannot be used. The message says why, and contains no credential. */
 export class UnreadablePosition extends Error {
   override readonly name = "UnreadablePosition";
 }

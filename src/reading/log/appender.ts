@@ -18,10 +18,7 @@ import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
-/**
- * The upstream keeps about ten seconds of a chat, so a store that works again must be noticed well within
- * that.
- */
+/** The upstream keeps ten seconds of a chat: a store that works again must be noticed well within that. */
 const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
 
 export interface AppenderSettings {

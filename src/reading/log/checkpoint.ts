@@ -64,10 +64,7 @@ export function isReadable(room: RoomRecord): boolean {
   }
 }
 
-/**
- * Time since the room was last read, in milliseconds: the age of the checkpoint plus its age when it was
- * stored.
- */
+/** Milliseconds since the room was last read: the checkpoint's age now, plus its age when it was stored. */
 export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
   return Math.max(0, readAgoMs) + (asNumber(dig(parseJson(checkpoint), "readAgoMs")) ?? 0);
 }

@@ -17,10 +17,7 @@ export interface FreshPage extends CallTimes {
   unreadMs: number;
 }
 
-/**
- * Whether the unread time before a page is long enough, or the chat lively enough, for messages to be
- * missing.
- */
+/** Whether, by the unread time before a page and the chat's rate, messages may be missing. */
 type MayMiss = (page: FreshPage) => boolean;
 
 /** The unread time before an answer. */

@@ -18,10 +18,7 @@ export type HeldReplacements = ReadonlyMap<string, readonly HeldMessage[]>;
 /** Maximum number of messages whose replacements are looked up. Those of further ones count as read again. */
 const MAX_LOOKED_UP = 200;
 
-/**
- * The messages to which an item gives a content that they may have had before. `held`: the room's messages by
- * id.
- */
+/** The messages that an item may return to an earlier content. `held`: the room's messages by id. */
 export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string, HeldMessage>): string[] {
   const ids = new Set<string>();
   for (const { replaces } of items) {

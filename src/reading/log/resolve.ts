@@ -26,10 +26,7 @@ export interface Resolved extends ReadMemory {
   messages: readonly Message[];
 }
 
-/**
- * Beyond this number the oldest are forgotten; another deletion of such an author then counts as a repeated
- * one.
- */
+/** Beyond this number the oldest are forgotten; another deletion of theirs then counts as repeated. */
 const MAX_AUTHORS = 500;
 
 /** The ids that `resolve` must look up in the room. */

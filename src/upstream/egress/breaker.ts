@@ -128,7 +128,7 @@ export class Breaker {
     for (const { go } of this.#waiting.values()) go();
   }
 
-  /** The room's trouble is its own, or the room is not read any more. */
+  /** The room's trouble is its own, or the room is no longer read. */
   leave(room: string): void {
     this.#failing.delete(room);
     if (room === this.#trial?.room) this.#endTrial();
@@ -151,10 +151,7 @@ export class Breaker {
     this.#wake.abort();
   }
 
-  /**
-   * An unreachable host is never one chat's fault, so all rooms of an egress suffice if they are fewer than
-   * the minimum.
-   */
+  /** An unreachable host is never one chat's fault: all rooms of an egress suffice if they are few. */
   #minFailing(isUnreachable: boolean): number {
     const { roomCount } = this.#parts;
     return isUnreachable && roomCount ? Math.min(MIN_FAILING_ROOMS, roomCount()) : MIN_FAILING_ROOMS;

@@ -7,10 +7,7 @@
  */
 import { RelayError } from "../../protocol/errors.ts";
 
-/**
- * The share of the gate's calls planned for polls. The rest is for pages, new rooms, callers that poll and
- * probes.
- */
+/** The share of calls planned for polls. The rest is for pages, new rooms, polling clients and probes. */
 const POLLS_SHARE = 0.7;
 /**
  * The interval of a live chat before its first answer: the upstream asks for 10 s, and polls come every 9 s.
@@ -32,10 +29,7 @@ export interface CapacitySettings {
 export interface Demand {
   /** From the start of one poll to the start of the next, in milliseconds; undefined if not known yet. */
   intervalMs: number | undefined;
-  /**
-   * How long the upstream keeps messages, in milliseconds: polls further apart lose some. Infinite for a
-   * replay.
-   */
+  /** Milliseconds that the upstream keeps messages: the longest loss-free interval; infinite for a replay. */
   windowMs: number;
 }
 
@@ -54,10 +48,7 @@ export class Capacity {
     return this.#rooms.size;
   }
 
-  /**
-   * Number of live chats like these that can be read in time; infinite if calls need no spacing, NaN without
-   * live chats.
-   */
+  /** Number of such live chats that can be read in time; infinite without spacing, NaN without chats. */
   get roomsCarried(): number {
     const left = POLLS_SHARE - (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
     return Math.max(0, Math.floor((this.#live.length * left) / this.#ownLoad(this.#live)));
@@ -102,7 +93,7 @@ export class Capacity {
     this.#rooms.set(room, demand);
   }
 
-  /** The room is not read any more. */
+  /** The room is no longer read. */
   leave(room: string): void {
     this.#rooms.delete(room);
   }

@@ -41,10 +41,7 @@ export interface IncomingAnswer {
 }
 
 export interface Connections {
-  /**
-   * Rejects with the error that broke the connection (the system's code is on it or on a cause), or once the
-   * signal aborts.
-   */
+  /** Rejects with the connection's error (it, or a cause, has the system's code), or the signal's reason. */
   request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer>;
   close(): Promise<void>;
 }

@@ -64,10 +64,7 @@ export class Cooldown {
     return true;
   }
 
-  /**
-   * Adopts the rest of a pause that another instance reported. Returns whether this began or extended the
-   * pause.
-   */
+  /** Adopts the rest of another instance's pause. Returns whether this began or extended the pause. */
   adopt(leftMs: number): boolean {
     const until = this.#clock.monotonic() + leftMs;
     if (leftMs <= 0 || until <= this.#until + SAME_PAUSE_MS) return false;

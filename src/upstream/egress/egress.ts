@@ -132,10 +132,7 @@ export class Egress {
     this.#gate.share(pace);
   }
 
-  /**
-   * Takes a place for opening a chat; undefined if all are taken. Disposing of it frees it and calls
-   * `onFree`.
-   */
+  /** Takes a place for an opening; undefined if all are taken. Disposing frees it and calls `onFree`. */
   takeOpening(onFree: () => void): Disposable | undefined {
     const maxOpenings = Math.max(
       1,
@@ -151,10 +148,7 @@ export class Egress {
     };
   }
 
-  /**
-   * Adds a room that it does not read yet. Throws `RelayError` CAPACITY if a live chat could not be read in
-   * time.
-   */
+  /** Adds a room. Throws `RelayError` CAPACITY if a live chat could not be read in time. */
   admit(room: string, demand: Demand): void {
     this.#capacity.admit(room, demand);
   }
@@ -178,10 +172,7 @@ export class Egress {
     return this.#breaker.mayCall(room, canTry, signal);
   }
 
-  /**
-   * Milliseconds since a room was last answered, if the latest failed call did not reach the upstream; else
-   * 0.
-   */
+  /** Milliseconds since a room was last answered, if the last failed call reached nobody; else 0. */
   get outMs(): number {
     return this.#isCutOff ? this.#parts.clock.monotonic() - this.#answeredAt : 0;
   }
@@ -193,10 +184,7 @@ export class Egress {
     this.#breaker.answered();
   }
 
-  /**
-   * A call of the room got no proper answer. Returns whether this is the egress's failure, and not the
-   * room's.
-   */
+  /** A call of the room got no proper answer. Returns whether the egress failed, rather than the room. */
   failed(room: string, error: Error): boolean {
     this.#isCutOff = isUnanswered(error);
     return this.#breaker.failed(room, error);
@@ -212,7 +200,7 @@ export class Egress {
     this.#breaker.hurry();
   }
 
-  /** The room is not read by it any more. `isWitness`: its failure still counts as evidence of an outage. */
+  /** This egress no longer reads the room. `isWitness`: its failure still counts as evidence of an outage. */
   leave(room: string, isWitness = false): void {
     this.#capacity.leave(room);
     if (!isWitness) this.#breaker.leave(room);

@@ -21,10 +21,7 @@ export interface CallOptions {
   priorityMs?: number;
   /** The longest cooldown that it waits for. A longer one rejects it at once, as throttled. */
   maxCooldownMs: number;
-  /**
-   * Proves the room's lease when the call leaves the queue. If it throws, its caller is rejected with that
-   * error.
-   */
+  /** Proves the room's lease when the call starts. If it throws, its caller is rejected with that error. */
   beforeStart?: (() => void) | undefined;
   signal: AbortSignal;
 }
@@ -36,7 +33,7 @@ export interface Call<T> extends CallOptions {
   kind: string;
   /** Whether it loads a page, which has its own cooldown. */
   isPage?: boolean | undefined;
-  /** Makes the call. The signal aborts when no caller waits for it any more. */
+  /** Makes the call. The signal aborts when no caller waits for it. */
   run(signal: AbortSignal): Promise<T>;
 }
 

@@ -42,10 +42,7 @@ export interface Waiting {
   readonly signal: AbortSignal;
   readonly dueAt: number;
   readonly lane: Lane;
-  /**
-   * Orders the calls of a lane: the latest time without loss; once that has passed, earlier by the call's
-   * priority.
-   */
+  /** Orders a lane's calls: the latest time without loss; if that has passed, earlier by the priority. */
   sortKey(now: number): number;
   /** Rejects the callers that do not wait for a cooldown of this length. */
   refuseImpatient(cooldownMs: number, refusal: UpstreamError): void;

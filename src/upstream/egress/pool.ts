@@ -1,7 +1,4 @@
-/**
- * All egresses. Chooses the least loaded one that works, and one that is throttled or down only if there is
- * no other.
- */
+/** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";

@@ -44,10 +44,7 @@ export class RoomEgress {
   #demand: Demand | undefined;
   /** Set for a resumed room whose own egress no longer exists. */
   #moved: MoveReason | undefined;
-  /**
-   * Number of consecutive failures, and whether the room must move because the last call did not reach the
-   * upstream.
-   */
+  /** Consecutive failures, and whether the room must move because its last call reached nobody. */
   #failures = 0;
   #isUnreached = false;
   /** When the upstream last answered, and whether the last call got no beginning of an answer. */
@@ -149,10 +146,7 @@ export class RoomEgress {
     this.#egress.setDemand(this.#videoId, demand);
   }
 
-  /**
-   * For how long the room has been or will be unreadable from here, in milliseconds: not reached, or
-   * throttled.
-   */
+  /** Milliseconds for which the room was not reached, or will be throttled, from here. */
   get outMs(): number {
     const { clock, egresses } = this.#parts;
     const isThrottled = egresses.others(new Set([this.#egress])).length === 0;
@@ -198,7 +192,7 @@ export class RoomEgress {
     this.#egress.hurry();
   }
 
-  /** The room is not read any more. */
+  /** The room is no longer read. */
   leave(): void {
     this.#egress.leave(this.#videoId);
   }

@@ -62,10 +62,7 @@ export class Transport {
   /** Number of connections that broke since an answer last began. */
   #breaks = 0;
 
-  /**
-   * `hasOthers`: whether there are other egresses, so that one with breaking connections counts as
-   * unreachable.
-   */
+  /** `hasOthers`: there are other egresses, so one whose connections break counts as unreachable. */
   constructor(clock: Clock, connections: Connections = new HttpConnections(), hasOthers = false) {
     this.#clock = clock;
     this.#connections = connections;
@@ -136,10 +133,7 @@ async function boundedText(body: IncomingAnswer["body"]): Promise<string> {
   return bytes.toString("utf8", 0, size);
 }
 
-/**
- * The code of the innermost cause ("" if it has none) and a text for it: `fetch failed` alone explains
- * nothing.
- */
+/** The innermost cause's code ("" if none) and a text for it: `fetch failed` alone explains nothing. */
 function failureIn(error: unknown): { code: string; why: string } {
   if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
   if (error.cause instanceof Error) return failureIn(error.cause);

@@ -67,10 +67,7 @@ function configurationScripts(html: string): string {
   return scripts.join("\n");
 }
 
-/**
- * Matches `"NAME": "value"`, `NAME:'value'` and `set('NAME', 'value')`. The value is group 3, with its
- * escapes.
- */
+/** Matches `"NAME": "value"`, `NAME:'value'`, `set('NAME', 'value')`. Group 3 is the value with escapes. */
 function setting(name: string): RegExp {
   return new RegExp(
     `(?<![\\w$])(["']?)${name}\\1\\s*[:,]\\s*(["'])((?:(?!\\2)[^\\\\\\r\\n]|\\\\.){1,4096})\\2`,
@@ -78,10 +75,7 @@ function setting(name: string): RegExp {
   );
 }
 
-/**
- * The first value of the right format: the configuration comes before any text that others could have
- * written.
- */
+/** The first value of the right format: the configuration comes before text that users can write. */
 function settingIn(script: string, field: keyof Credentials): string | undefined {
   for (const name of SETTINGS[field].names) {
     for (const match of script.matchAll(name)) {

@@ -13,10 +13,7 @@ const BACKSLASH = 0x5c;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/**
- * The tokens of a script that matter: its end, an assignment (`var NAME =`, `NAME=`, `window["NAME"] =`), a
- * string.
- */
+/** A script's end, an assignment (`var NAME =`, `NAME=`, `window["NAME"] =`), or a string's quote. */
 const TOKENS =
   /<\/script|(?:\[\s*["'])?\b(ytInitialData|ytInitialPlayerResponse)(?:["']\s*\])?\s*=\s*|["'`]/g;
 

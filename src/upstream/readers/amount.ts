@@ -8,10 +8,7 @@ type Amount = NonNullable<Details["amount"]>;
 
 const MAX_LENGTH = 100;
 
-/**
- * A bare `$` or `¥` has the meaning of the upstream's default language. `kr`, `Rs` and the like are
- * ambiguous.
- */
+/** `$` and `¥` have their meaning in the upstream's default language. `kr`, `Rs` and more are ambiguous. */
 const CURRENCIES: ReadonlyMap<string, string> = new Map([
   ["$", "USD"],
   ["US$", "USD"],

@@ -53,10 +53,7 @@ export const bannerRemoved: Reader = (action, context) =>
     parts: [],
   });
 
-/**
- * A button that leads to a video sends this channel's viewers there. Without one, viewers have arrived from
- * elsewhere.
- */
+/** A button that leads to a video sends viewers there. Without one, viewers arrived from elsewhere. */
 export const raid: Reader = (redirect, context) => {
   const command = dig(redirect, "inlineActionButton", "buttonRenderer", "command");
   const watch = asObject(dig(command, "watchEndpoint"));

@@ -12,10 +12,7 @@ export function hexColor(argb: unknown): string | undefined {
   return `#${(number % 0x1000000).toString(16).padStart(6, "0")}`;
 }
 
-/**
- * Colours of the tiers 1 to 7: of a paid message's header, and of its body. A sticker's chip has the body
- * colour.
- */
+/** Colours of the tiers 1 to 7, in a paid message. A sticker's chip has the body colour. */
 const TIERS: readonly (readonly [header: string, body: string])[] = [
   ["#1565c0", "#1e88e5"],
   ["#00b8d4", "#00e5ff"],

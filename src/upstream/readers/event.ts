@@ -59,10 +59,7 @@ function timestampOf(usec: number | undefined, { offsetMs, receivedAt, timeOfDay
   return timeOfDay(usec === undefined ? receivedAt : usec / 1000);
 }
 
-/**
- * The upstream's id. Throws `BrokenItem` if there is none: without an id, an item cannot be distinguished
- * from others.
- */
+/** The upstream's id. Throws `BrokenItem` if there is none: such an item cannot be identified. */
 export function usableId(value: unknown): string {
   const id = asString(value) ?? "";
   if (id === "" || id.length > BOUNDS.idLength || /[\p{Cc}\p{Cs}]/u.test(id))

@@ -8,10 +8,7 @@ import { event, shortHash, usableId } from "./event.ts";
 import type { Reader } from "./reader.ts";
 import { partsOf, plainText, sentence } from "./text.ts";
 
-/**
- * The icon identifies a poll's result. A notice's id changes with each load of the page, but its text does
- * not.
- */
+/** The icon identifies a poll's result. A notice's id changes with each page load, its text does not. */
 export const notice: Reader = (item, context) => {
   const parts = partsOf(dig(item, "message"));
   if (dig(item, "icon", "iconType") === "POLL")

@@ -8,10 +8,7 @@ import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageUrl, linkUrl } from "./url.ts";
 
-/**
- * One part for each visible run, up to 500 parts, `maxLength` UTF-16 units of text, and five times as many of
- * URLs.
- */
+/** One part per visible run: up to 500, `maxLength` UTF-16 units of text, five times as many of URLs. */
 export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength): Part[] {
   const parts: Part[] = [];
   let lengthLeft = maxLength;

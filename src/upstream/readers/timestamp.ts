@@ -1,13 +1,7 @@
-/**
- * Times: the upstream's microseconds since 1970, and the texts that show when a message was written. Reads no
- * clock.
- */
+/** Converts the upstream's times (microseconds since 1970) and formats times of messages. Reads no clock. */
 import { asNumber } from "../../json.ts";
 
-/**
- * Reads `timestampUsec`: microseconds since 1970; undefined if there is none (the upstream also writes 0 for
- * that).
- */
+/** Reads `timestampUsec`: microseconds since 1970; undefined for none, and for 0 (also none). */
 export function microseconds(value: unknown): number | undefined {
   const number = asNumber(value);
   return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined;
