@@ -58,7 +58,7 @@ export class FollowedRoom {
         await egresses.reachable(over);
         await store.ownership.freed(videoId, over);
         await clock.sleep(clock.random() * SPREAD_MS + host.roomsRead() * SPREAD_PER_ROOM_MS, over);
-        const owned = await OwnedRoom.takeUp(videoId, this.#parts, this.room);
+        const owned = await OwnedRoom.resume(videoId, this.#parts, this.room);
         if (owned) return owned;
         telemetry.mark("take-over: another one was first");
       } catch (error) {

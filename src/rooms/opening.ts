@@ -55,8 +55,8 @@ export async function acquireRoom(
     const ended = recentlyEnded(record, parts);
     if (ended) return { ended };
     const source = isGoingOn(record, parts)
-      ? await goOn(videoId, parts)
-      : await lookForChat(record, videoId, applicant, parts, stopped);
+      ? await resumeRoom(videoId, parts)
+      : await bootstrapRoom(record, videoId, applicant, parts, stopped);
     if (source) return source;
     if (record?.end === null && isReadable(record)) return { followed: FollowedRoom.join(record, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
@@ -65,13 +65,13 @@ export async function acquireRoom(
   }
 }
 
-async function goOn(videoId: string, parts: OwnedRoomParts): Promise<RoomSource | undefined> {
-  const owned = await OwnedRoom.takeUp(videoId, parts);
+async function resumeRoom(videoId: string, parts: OwnedRoomParts): Promise<RoomSource | undefined> {
+  const owned = await OwnedRoom.resume(videoId, parts);
   return owned && { owned };
 }
 
 /** Rooms that were open before, and recorded ones, come before videos that may have no chat. */
-async function lookForChat(
+async function bootstrapRoom(
   record: RoomRecord | undefined,
   videoId: string,
   { address, assertCapacity }: RoomApplicant,

@@ -65,9 +65,9 @@ export class OwnedRoom {
    * viewers here. Resolves to undefined if another instance owns the room, or it is not open. Rejects with
    * `UnreadablePosition` and `StoreError`.
    */
-  static async takeUp(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
+  static async resume(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
     await using hold = await parts.store.ownership.take(videoId);
-    return hold?.room && !hold.room.end ? OwnedRoom.#resume(hold, hold.room, parts, room) : undefined;
+    return hold?.room && !hold.room.end ? OwnedRoom.#fromCheckpoint(hold, hold.room, parts, room) : undefined;
   }
 
   /**
@@ -89,7 +89,7 @@ export class OwnedRoom {
     const { telemetry } = parts;
     if (isGoingOn(hold.room, parts)) {
       telemetry.mark("room: read by another one meanwhile");
-      return { owned: OwnedRoom.#resume(hold, hold.room, parts) };
+      return { owned: OwnedRoom.#fromCheckpoint(hold, hold.room, parts) };
     }
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
@@ -157,7 +157,7 @@ export class OwnedRoom {
     };
   }
 
-  static #resume(hold: Hold, record: RoomRecord, parts: OwnedRoomParts, room?: Room): OwnedRoom {
+  static #fromCheckpoint(hold: Hold, record: RoomRecord, parts: OwnedRoomParts, room?: Room): OwnedRoom {
     const { clock, settings, telemetry } = parts;
     const position = positionOf(record);
     const agoMs = lastReadAgoMs(record);

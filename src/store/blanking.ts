@@ -21,7 +21,7 @@ interface Blanked {
 /** The ids that `blankDeleted` looks up in the store. */
 export function deletionIds(messages: readonly Message[]): string[] {
   return messages.flatMap((message) =>
-    targetOf(message) ? [message.id] : namesOf(message).map((id) => `deleted:${id}`),
+    targetOf(message) ? [message.id] : idsOf(message).map((id) => `deleted:${id}`),
   );
 }
 
@@ -50,8 +50,8 @@ export class Deletions {
    * Whether a deletion targets the message, which must not be a deletion itself. The deletion of one message
    * applies wherever it is; the deletion of an author applies to earlier messages only.
    */
-  areAbout(message: Pick<Message, "id" | "details">, place: number): boolean {
-    if (namesOf(message).some((id) => this.#messageIds.has(id))) return true;
+  affect(message: Pick<Message, "id" | "details">, place: number): boolean {
+    if (idsOf(message).some((id) => this.#messageIds.has(id))) return true;
     const { authorId }: Details = message.details;
     const last = authorId === undefined ? undefined : this.#authors.get(authorId);
     return last !== undefined && last > place;
@@ -85,7 +85,7 @@ export async function blankDeleted(
   }
   const isDeleted = (message: Message, place: number) =>
     !targetOf(message) &&
-    (namesOf(message).some((id) => held.has(`deleted:${id}`)) || deletions.areAbout(message, place));
+    (idsOf(message).some((id) => held.has(`deleted:${id}`)) || deletions.affect(message, place));
   const overwriting = new Map<string, EncodedMessage>();
   const searches = [...deletions.searches()];
   for (let start = 0; start < searches.length; start += SEARCHES_AT_ONCE) {
@@ -93,7 +93,7 @@ export async function blankDeleted(
     const found = await Promise.all(searches.slice(start, start + SEARCHES_AT_ONCE).map(find));
     for (const stored of found.flat()) {
       const message = decodeMessage(stored);
-      if (!targetOf(message) && deletions.areAbout(message, BEFORE_ALL)) {
+      if (!targetOf(message) && deletions.affect(message, BEFORE_ALL)) {
         overwriting.set(stored.id, encodeMessage(blank(message)));
       }
     }
@@ -112,7 +112,7 @@ export function storedTarget(message: StoredMessage): Target | undefined {
 /** The stored message after these deletions, whose places are cursors. */
 export function afterDeletions(stored: StoredMessage, deletions: Deletions): StoredMessage {
   const message = decodeMessage(stored);
-  const isDeleted = !targetOf(message) && deletions.areAbout(message, stored.cursor);
+  const isDeleted = !targetOf(message) && deletions.affect(message, stored.cursor);
   return isDeleted ? { ...encodeMessage(blank(message)), cursor: stored.cursor } : stored;
 }
 
@@ -131,7 +131,7 @@ function targetOf(message: Message): Target | undefined {
  * The message's id, and the id of the message that it replaces, pins or continues: all of them have the same
  * content.
  */
-function namesOf({ id, details }: Pick<Message, "id" | "details">): string[] {
+function idsOf({ id, details }: Pick<Message, "id" | "details">): string[] {
   const { target }: Details = details;
   return target?.messageId === undefined ? [id] : [id, target.messageId];
 }
