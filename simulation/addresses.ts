@@ -1,4 +1,7 @@
-/** What befalls one of several addresses of the service: the upstream throttles it, or answers nothing that it asks. */
+/**
+ * The trouble of one of the service's several addresses: the upstream throttles it, or answers none of its
+ * calls.
+ */
 import { Random } from "../src/simulator/random.ts";
 import type { World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Rooms that one address or several read at once, in virtual time, from an upstream that holds what was said for 10 s
- * and counts calls by address: which rooms are refused, how late polls are, and what is lost, also where an address is
- * throttled or dies.
+ * Rooms that one or several addresses read at once, in virtual time, from an upstream that holds messages for
+ * 10 s and counts calls by address. Measures the refused rooms, the lateness of polls, and the losses, also
+ * when an address is throttled or dies.
  */
 
 import { missing, VirtualRelay } from "../harness/virtual-relay.ts";
@@ -13,49 +13,52 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 
 export interface CarryOptions {
   seed: number;
-  /** How many chats somebody asks for. */
+  /** The number of requested chats. */
   rooms: number;
-  /** The interval that the upstream asks for, in milliseconds: of the first chat the first, and so on, in turn. */
+  /**
+   * The intervals that the upstream asks for, in milliseconds: the first for the first chat and so on, in
+   * rotation.
+   */
   timeoutsMs: readonly number[];
-  /** The time in which they ask, one after the other, in milliseconds. */
+  /** The time in which the chats are requested one after another, in milliseconds. */
   arrivalMs: number;
-  /** How long the chats are read in all, in milliseconds. */
+  /** How long the chats are read in total, in milliseconds. */
   forMs: number;
   settings?: Partial<Record<SettingName, string>>;
-  /** How many addresses the service has; 1 by default. */
+  /** The number of the service's addresses; 1 by default. */
   egresses?: number;
-  /** How many replays are read beside them from the beginning. */
+  /** The number of replays that are also read from the beginning. */
   replays?: number;
-  /** What befalls the first address from that time on. */
+  /** The trouble of the first address from that time on. */
   trouble?: { atMs: number; as: "throttled" | "dead" };
 }
 
 export interface Carried {
   open: number;
   refused: number;
-  /** The refusal's words, where there was one. */
+  /** The error of the refusal, if there was one. */
   refusal: RelayError | undefined;
-  /** How many rooms each address reads in the end. */
+  /** The number of rooms that each address reads at the end. */
   byEgress: number[];
-  /** How many rooms left their address for another. */
+  /** The number of rooms that moved to another address. */
   moves: number;
   /** Messages of type `gap`. */
   gaps: number;
   /**
-   * The longest time between two good answers, in milliseconds: of the rooms that were read by the first address when
-   * the trouble began, from then on, and of all others.
+   * The maximum time between two good answers, in milliseconds: for the rooms that the first address read
+   * when the trouble began, from then on, and for all others.
    */
   silentMs: { troubled: number; others: number };
-  /** Messages of the open rooms that were said after their first one and before their last one, and are not in them. */
+  /** Messages missing in the open rooms between their first and their last one. */
   lost: number;
-  /** Of the polls, in milliseconds. */
+  /** The lateness of the polls, in milliseconds. */
   lateness: { median: number; largest: number };
   fullAnswers: number;
 }
 
 /** Messages per second of each chat. */
 const TALK = 0.5;
-/** More than are read in a run. */
+/** More than a run can read. */
 const REPLAY_MESSAGES = 3000;
 const FIRST = "address-0";
 const THROTTLES = { status: 429, headers: { "retry-after": "120" } };

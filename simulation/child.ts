@@ -1,7 +1,7 @@
-/** A process that plays one seed after another for the one that started it. */
+/** A process that plays the seeds that its parent sends, one after another. */
 import { type Outcome, type RunOptions, run } from "./run.ts";
 
-/** What becomes of a seed, as it is sent to the parent: lines are only of interest where something was wrong. */
+/** The report of a seed for the parent; lines are included only after a violation. */
 export interface Report extends RunOptions, Pick<Outcome, "instances" | "violation" | "last"> {
   instances: number;
   counts: [string, number][];

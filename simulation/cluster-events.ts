@@ -1,4 +1,4 @@
-/** What happens where several instances share a store, beside what happens anywhere. */
+/** Additional events for several instances that share a store. */
 import { type Event, shared } from "./events.ts";
 import type { World } from "./world.ts";
 
@@ -65,7 +65,7 @@ export const CLUSTER_EVENTS: Record<string, Event> = {
   }),
 };
 
-/** Every kind of fault that is theirs, as runs count it. */
+/** Every kind of these faults, as runs count it. */
 export const CLUSTER_FAULT_KINDS: readonly string[] = [
   "lines cut",
   "lines silent",

@@ -1,7 +1,7 @@
 /**
- * Holds several instances to what they promise together: who polls a room owns it; while somebody watches it at an
- * instance that is well, it is read, by one that can, and not released; and in calm no instance reads far more than
- * another that has viewers of its rooms.
+ * Checks the joint promises of several instances. Only a room's owner polls it. A room with a viewer at a
+ * healthy instance is read by an instance that can read it, and is not released. In calm, no instance reads
+ * far more rooms than another that has viewers of them.
  */
 
 import type { Journal } from "../harness/journal.ts";
@@ -15,33 +15,36 @@ import type { SharedRoom, SharedStore } from "./shared-store.ts";
 import type { Viewer } from "./viewer.ts";
 
 const LOOK_MS = 250;
-/** A room is read again so soon after its owner's lease, or after it was given back. */
+/** Maximum time until a room is read again after its lease has expired or it was given back. */
 const UNREAD_MS = 2000;
-/** An owner that has handed a room on leaves it to others for so long. */
+/** An owner that has handed a room on leaves it to others for this long. */
 const REST_MS = 2000;
-/** An owner that does not reach the upstream has given its room up, and another one has it, so soon. */
+/** Maximum time until a room has another owner if its own cannot reach the upstream. */
 const GIVEN_UP_MS = 10_000 + DEADLINES.chatMs + 5000;
-/** After trouble with the store statements may hang for so long; after the first answer of the upstream a room is opened. */
+/**
+ * After trouble with the store, statements may hang for up to this long; a room opens after the upstream's
+ * first answer.
+ */
 const STORE_SETTLES_MS = 10_000;
 const UPSTREAM_SETTLES_MS = 10_000;
-/** After an outage the store's word on who watches is doubted, and then given anew, within so long. */
+/** Maximum time after an outage until the viewer counts in the store are distrusted, and then renewed. */
 const INTEREST_SETTLES_MS = 30_000;
 const WATCHED_MS = 3000;
-/** What of a lease is not used. */
+/** The part of a lease that its owner does not use. */
 const MARGIN_MS = 2000;
 
-/** Since when things are as they are, in virtual milliseconds. */
+/** Records since when a condition has held, in virtual milliseconds. */
 class Since {
   readonly #at = new Map<string, number>();
 
-  /** For how long it has been so, by the looks until now. */
+  /** How long the condition has held without interruption, in milliseconds. */
   held(key: string, isSo: boolean, now: number): number {
     if (!isSo || !this.#at.has(key)) this.#at.set(key, now);
     return now - (this.#at.get(key) ?? now);
   }
 }
 
-/** What of a run they are in. */
+/** The parts of the world that the judge uses. */
 export interface ClusterWorld {
   seed: number;
   scheduler: Scheduler;
@@ -53,7 +56,7 @@ export interface ClusterWorld {
   viewers: readonly Viewer[];
 }
 
-/** For how long an instance has been well, in milliseconds. */
+/** How long an instance has been healthy, in milliseconds. */
 interface State {
   instance: Instance;
   storeMs: number;
@@ -61,18 +64,21 @@ interface State {
 }
 
 export class ClusterJudge {
-  /** A call that goes out just before a lease can no longer be proved is over by its end if it takes no longer. */
+  /**
+   * Maximum duration of a call that begins while the lease can still be proved and ends before the lease
+   * does.
+   */
   readonly marginMs: number;
   readonly #world: ClusterWorld;
   readonly #store: SharedStore;
   readonly #storeWell = new Since();
   readonly #upstreamWell = new Since();
-  /** When an instance could last not call the upstream. */
+  /** The last time at which an instance could not call the upstream. */
   readonly #outAt = new Map<string, number>();
   readonly #watched = new Since();
   readonly #unread = new Since();
   readonly #cutOff = new Since();
-  /** When each instance last owned each room. */
+  /** The last time at which each instance owned each room. */
   readonly #owned = new Map<string, Map<Instance, number>>();
   readonly #isFinal = new Map<string, boolean>();
   #lookedAt = 0;
@@ -83,7 +89,7 @@ export class ClusterJudge {
     this.marginMs = Math.min(MARGIN_MS, leaseMs / 5);
   }
 
-  /** To be called whenever something may have happened. */
+  /** Call it after everything that may change the state. */
   look(): void {
     const { scheduler, instances, rooms } = this.#world;
     const now = scheduler.monotonic();
@@ -105,7 +111,7 @@ export class ClusterJudge {
     }
   }
 
-  /** A call of the room goes out from an instance, which must own it. */
+  /** A call of the room leaves an instance, which must own the room. */
   called(videoId: string, instance: string): void {
     const now = this.#world.scheduler.monotonic();
     const stored = this.#store.at(videoId);
@@ -119,7 +125,7 @@ export class ClusterJudge {
     return this.#storeWell.held(name, isWell, now);
   }
 
-  /** For how long it can call the upstream, and knows that it can. */
+  /** How long it has been able to call the upstream and has known it. */
   #upstreamWellMs({ name, life, addresses, pausedUntil }: Instance, now: number): number {
     const { network, upstreamJudge } = this.#world;
     const isReached = addresses.every((address) => network.reaches(address)) && now >= pausedUntil;
@@ -128,7 +134,7 @@ export class ClusterJudge {
     return this.#upstreamWell.held(name, life !== undefined && isReached && isKnown, now);
   }
 
-  /** Where each room is watched just now. */
+  /** The instances at which each room is watched now. */
   #watching(): Map<RoomJudge, Set<Instance>> {
     const watching = new Map<RoomJudge, Set<Instance>>();
     for (const { room, instance, isWatching } of this.#world.viewers) {
@@ -138,7 +144,7 @@ export class ClusterJudge {
     return watching;
   }
 
-  /** Who has a good lease of the room. */
+  /** The instance with a valid lease of the room. */
   #ownerOf({ videoId, owner, leaseUntil }: SharedRoom, now: number): Instance | undefined {
     if (owner === null || leaseUntil <= now) return undefined;
     const found = this.#world.instances.find(({ line }) => line?.instance === owner);
@@ -146,7 +152,7 @@ export class ClusterJudge {
     return found;
   }
 
-  /** Whether it is read, and by one that can, where `able` could and want to. */
+  /** Checks that the room is read, by an instance that can read it, if one in `able` could and should. */
   #judgeRead(videoId: string, able: readonly State[], states: readonly State[], now: number): void {
     const stored = this.#store.at(videoId);
     const open = stored && stored.checkpoint !== null && stored.finalAt === null ? stored : undefined;
@@ -181,7 +187,10 @@ export class ClusterJudge {
     if (stored?.detail?.includes('"released"')) this.#violate(videoId, "it is released while it is watched");
   }
 
-  /** An instance that reads more than twice the rooms, and four more, of one that has viewers of its rooms. */
+  /**
+   * An instance that reads more than twice as many rooms, and at least four more, than one that has viewers
+   * of its rooms.
+   */
   overloaded(): { room: RoomJudge; what: string } | undefined {
     const now = this.#world.scheduler.monotonic();
     for (const [room, there] of this.#watching()) {

@@ -1,4 +1,7 @@
-/** What several instances share, and each one's line to it: the store, who is where, and the judge of them all. */
+/**
+ * The state that several instances share: the store, each instance's line to it, the viewers' home instances,
+ * and their common judge.
+ */
 import type { Storage } from "../harness/storage.ts";
 import { Random } from "../src/simulator/random.ts";
 import { type PostgresSettings, PostgresStore } from "../src/store/postgres/postgres.ts";
@@ -7,9 +10,9 @@ import type { RoomJudge } from "./room-judge.ts";
 import { SharedStore } from "./shared-store.ts";
 import { StoreLine } from "./store-line.ts";
 
-/** By how much an instance's wall clock may be wrong. */
+/** Maximum error of an instance's wall clock. */
 const HOUR_MS = 3_600_000;
-/** How many rooms have viewers that keep to one instance. */
+/** The share of rooms whose viewers stay with one instance. */
 const AT_HOME = 0.3;
 
 interface Member {
@@ -25,7 +28,7 @@ export class Cluster {
   readonly #random: Random;
   readonly #lines = new Map<string, StoreLine>();
   readonly #judge: ClusterJudge;
-  /** Under which each room was owned when it was last answered. */
+  /** Each room's epoch at its last answer. */
   readonly #epochs = new Map<string, number | undefined>();
 
   constructor(world: ClusterWorld, settings: PostgresSettings) {
@@ -45,7 +48,7 @@ export class Cluster {
     return [...this.#lines.values()];
   }
 
-  /** What an instance needs to be one of them. */
+  /** The parts of the cluster for one instance. */
   member(name: string): Member {
     const { seed, scheduler, journal } = this.#world;
     const random = new Random(seed, `line ${name}`);
@@ -55,12 +58,12 @@ export class Cluster {
     return { line, aheadMs, storage: shared(this.store, line, this.settings) };
   }
 
-  /** The instance that a room's viewers keep to, where they do. */
+  /** The home instance of a room's viewers, if they have one. */
   drawHome(): string | undefined {
     return this.#random.chance(AT_HOME) ? this.#random.pick([...this.#lines.keys()]) : undefined;
   }
 
-  /** When a statement of the instance last failed. */
+  /** The time of the instance's last failed statement. */
   failedAt(instance: string): number | undefined {
     return this.#lines.get(instance)?.failedAt;
   }
@@ -69,33 +72,33 @@ export class Cluster {
     for (const line of this.lines) line.calm();
   }
 
-  /** To be called when all that a timer set off has come to rest. */
+  /** Call it when everything that a timer started has come to rest. */
   judge(): void {
     this.#judge.look();
   }
 
-  /** To be called when a room's call goes out. */
+  /** Call it when a room's call begins. */
   called(videoId: string, instance: string): void {
     this.#judge.called(videoId, instance);
   }
 
-  /** A good answer to a room's call came. */
+  /** A room's call got a good answer. */
   answered(videoId: string): void {
     this.#epochs.set(videoId, this.store.at(videoId)?.epoch);
   }
 
-  /** Whether the room was taken by whomever since it was last answered. */
+  /** Whether the room has changed its owner since its last answer. */
   isTakenAnew(videoId: string): boolean {
     return this.#epochs.get(videoId) !== this.store.at(videoId)?.epoch;
   }
 
-  /** An instance that reads too many rooms; undefined where none does. */
+  /** An instance that reads too many rooms; undefined if there is none. */
   overloaded(): { room: RoomJudge; what: string } | undefined {
     return this.#judge.overloaded();
   }
 }
 
-/** The real store for PostgreSQL, on tables of the simulation. */
+/** The real store for PostgreSQL, on the simulation's tables. */
 function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
   return ({ clock, telemetry, health }) => ({
     engine: new PostgresStore({ connections: line.connections(clock), clock, telemetry, health, settings }),

@@ -1,10 +1,12 @@
-/** What happens in a run, and how often: the faults of the upstream, of the way to it, of the disk and of the process. */
+/**
+ * The events of a run and their frequencies: faults of the upstream, the network, the disk and the process.
+ */
 import type { Failure } from "../src/simulator/faults.ts";
 import { WALLS } from "../src/simulator/pages.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { HOLD, PROBED, type World } from "./world.ts";
 
-/** Answers of a chat call that are not what they should be. */
+/** Bad answers to a chat call. */
 const CHAT_FAILURES: Record<string, Failure> = {
   "500": { status: 500 },
   "503": { status: 503 },
@@ -26,7 +28,7 @@ const CHAT_FAILURES: Record<string, Failure> = {
   "in pieces": { drip: { bytes: 400, everyMs: 30 } },
 };
 
-/** What all chat calls of a room come to for a while. */
+/** The outcome of all chat calls of a room for a while. */
 const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
 
 const THROTTLINGS: Record<string, Failure> = {
@@ -36,7 +38,7 @@ const THROTTLINGS: Record<string, Failure> = {
   captcha: "captcha",
 };
 
-/** What comes in place of a script. */
+/** Replaces a script. */
 const SCRIPT_FAILURES: Record<string, Failure> = {
   "503": { status: 503 },
   redirect: { redirect: "https://accounts.google.com/ServiceLogin" },
@@ -47,7 +49,7 @@ const SCRIPT_FAILURES: Record<string, Failure> = {
   reset: "reset",
 };
 
-/** What comes in place of a page. */
+/** Replaces a page. */
 const PAGE_FAILURES: Record<string, Failure> = {
   ...SCRIPT_FAILURES,
   ...Object.fromEntries(WALLS.map((wall) => [wall, wall])),
@@ -64,16 +66,16 @@ const OVER_SHAPES = [
 const PAGES = ["popout", "watch", "next"] as const;
 
 export interface Event {
-  /** Its share of all that happens. */
+  /** Its share of all events. */
   share: number;
-  /** Whether it befalls what rooms share: the address, the disk, the process. */
+  /** Whether it affects something that rooms share: the address, the disk, the process. */
   isShared: boolean;
-  /** Goes on for as long as the event does. */
+  /** Resolves at the end of the event. */
   play(world: World): Promise<void>;
 }
 
 const event = (share: number, play: Event["play"]): Event => ({ share, play, isShared: false });
-/** One that befalls what rooms share. */
+/** An event that affects something that rooms share. */
 export const shared = (share: number, play: Event["play"]): Event => ({ share, play, isShared: true });
 
 function entry<T>(world: World, table: Record<string, T>): [string, T] {
@@ -84,7 +86,10 @@ function room(world: World) {
   return world.random.pick(world.liveRooms);
 }
 
-/** One at a time: of more than 200 messages in one interval some are gone before anybody could know. */
+/**
+ * One burst at a time: if more than 200 messages come in one interval, some are gone before anybody could
+ * read them.
+ */
 function burst({ scheduler, random, journal }: World, judge: RoomJudge): void {
   const now = scheduler.monotonic();
   if (now < judge.burstHeldUntil) return;
@@ -93,7 +98,7 @@ function burst({ scheduler, random, journal }: World, judge: RoomJudge): void {
   journal.count("bursts");
 }
 
-/** Several rooms, whose tokens expire while their pages fail so. */
+/** Several rooms whose tokens expire while their pages fail. */
 async function withoutPages(world: World, name: string, as: Failure): Promise<void> {
   const rooms = new Set(Array.from({ length: 3 + world.random.below(4) }, () => room(world)));
   const orders = [...rooms].map(({ chat, videoId }) => {
@@ -109,7 +114,7 @@ export const EVENTS: Record<string, Event> = {
     const times = 1 + world.random.below(3);
     await world.order(`chat ${name}`, { on: "get_live_chat", videoId: room(world).videoId, times, as });
   }),
-  // Its pages are given, with more on them each time, and no answer follows them for long.
+  // Its pages still work, each with more messages, but for a long time no answer follows them.
   "dead chat": event(3, async (world) => {
     const judge = room(world);
     const as = world.random.pick(DEAD);
@@ -188,7 +193,7 @@ export const EVENTS: Record<string, Event> = {
     judge.chat.change({ holdsMs: 0, timeoutMs: 3000 });
     journal.note(`silent ${judge.videoId}`);
     journal.count("tokens silent");
-    // A page is asked for after a minute and twenty polls, which come soon after each other.
+    // The service loads a page after a minute and twenty polls, which follow each other quickly.
     const until = scheduler.monotonic() + 60_000 + world.random.next() * 240_000;
     const wall = world.random.pick(WALLS);
     const isWalled = world.random.chance(0.3);
@@ -246,7 +251,8 @@ export const EVENTS: Record<string, Event> = {
     world.journal.count("kills");
     await instance.kill(world.random.next() ** 2 * 30_000);
   }),
-  // Of a position that cannot be read an instance that follows the room says that it broke: it was to be upgraded first.
+  // An instance that follows a room fails it if it cannot read the room's position: it should have been
+  // upgraded first.
   "another version": shared(0.5, async (world) => {
     const { disk, cluster, random, journal } = world;
     const instance = world.pickInstance();

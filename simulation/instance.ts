@@ -1,4 +1,4 @@
-/** One instance of the service: its lives, one after the other, and what of the world is its own. */
+/** One instance of the service: its lives, one after another, and its own part of the world. */
 
 import type { Journal } from "../harness/journal.ts";
 import { Life } from "../harness/life.ts";
@@ -15,11 +15,11 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import type { StoreLine } from "./store-line.ts";
 
 const SUPERVISOR_MS = 1000;
-/** How long a stop may take, beside the time for which the service stays unready. */
+/** Time limit of a stop, without the time for which the service stays unready. */
 const STOP_LIMIT_MS = 8000;
 
 interface InstanceParts {
-  /** "" where there is only one. */
+  /** "" if there is only one. */
   name: string;
   config: Config;
   scheduler: Scheduler;
@@ -28,11 +28,11 @@ interface InstanceParts {
   upstreamJudge: UpstreamJudge;
   log: Logger;
   storage: Storage;
-  /** To a store that is shared. */
+  /** Its line to a shared store. */
   line: StoreLine | undefined;
-  /** By how much its wall clock is wrong. */
+  /** The error of its wall clock, in milliseconds. */
   aheadMs: number | undefined;
-  /** Those who are connected to it. */
+  /** The viewers that are connected to it. */
   viewers(): readonly { name: string; sink: SimulatedSink | undefined }[];
   /** Called when a life has begun. */
   started(): void;
@@ -42,11 +42,11 @@ export class Instance {
   readonly name: string;
   readonly line: StoreLine | undefined;
   readonly addresses: readonly string[];
-  /** While it takes viewers. */
+  /** Its life while it takes viewers. */
   life: Life | undefined;
-  /** Of its last life: what that has stored can be read after it. */
+  /** A view of its last life's store, which outlasts that life. */
   peek: Peek | undefined;
-  /** When the longest pause is over that it has told of after throttling, in virtual milliseconds. */
+  /** The end of the longest pause after throttling that it has reported, in virtual milliseconds. */
   pausedUntil = 0;
   readonly #parts: InstanceParts;
 
@@ -58,7 +58,7 @@ export class Instance {
     this.addresses = specs.map(({ name }) => addressOf({ egress: name, instance: parts.name }));
   }
 
-  /** Starts it, as its supervisor does until it stays. */
+  /** Starts it, and retries like a supervisor until it keeps running. */
   async start(): Promise<void> {
     const { config, scheduler, network, journal, upstreamJudge, log, storage, aheadMs, started } =
       this.#parts;
@@ -84,7 +84,7 @@ export class Instance {
     }
   }
 
-  /** The process is gone between two steps, and whatever it was about to do; another is started after a while. */
+  /** The process ends between two steps; another one starts after a while. */
   async kill(downMs: number): Promise<void> {
     this.life?.kill();
     this.life = undefined;
@@ -95,7 +95,7 @@ export class Instance {
     await this.start();
   }
 
-  /** Stops it as its supervisor does, and starts it after a while. */
+  /** Stops it like a supervisor, and starts it again after a while. */
   async restart(downMs: number): Promise<void> {
     const { scheduler, journal, config, viewers } = this.#parts;
     const { life } = this;

@@ -1,7 +1,8 @@
 /**
- * Minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, those that ever failed
- * come first, then seeds from 1 on. A seed draws how many instances there are, one to three, unless told, and which kinds
- * of events it has and how often; with `--even` each has its usual share.
+ * Plays minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, the
+ * seeds that have failed before come first, then seeds from 1 on. A seed draws the number of instances (one
+ * to three, unless given) and the kinds of events with their frequencies; with `--even` each kind has its
+ * usual share.
  *
  *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N] [--even]
  *         [--until-failure]
@@ -30,20 +31,23 @@ const { values } = commandLine({
   },
 });
 
-/** From so many seeds on every kind of fault must have fired. */
+/** From this number of seeds on, every kind of fault must have occurred. */
 const SEEDS_FOR_ALL_KINDS = 20;
-/** From so many seeds on every mark must have been reached, where seeds draw how many instances there are. */
+/** From this number of seeds on, every mark must have been reached, if seeds draw the number of instances. */
 const SEEDS_FOR_ALL_MARKS = 1000;
-/** What is left over of a run goes with its process: some fifty megabytes, which slow those down that follow. */
+/** A run leaves about fifty megabytes behind, which slow later runs down until their process ends. */
 const SEEDS_PER_PROCESS = 10;
-/** A run makes much that soon goes: with little collecting of it, by the one thread, it takes a twelfth less CPU time. */
+/**
+ * A run creates many short-lived objects: with rare collections on one thread it takes a twelfth less CPU
+ * time.
+ */
 const HEAP = ["--min-semi-space-size=64", "--max-semi-space-size=64", "--single-threaded-gc"];
-/** Failures that are printed with all that happened before them. */
+/** The number of failures to print with their complete history. */
 const MAX_SHOWN = 5;
-/** How often a long run says how far it is. */
+/** The interval of a long run's progress lines. */
 const PROGRESS_MS = 60_000;
 
-/** An absent one is the minimum. */
+/** The flag's number; the minimum if the flag is absent. */
 function numberOf(name: "seeds" | "from" | "minutes" | "rooms" | "instances", minimum: number): number {
   const value = Number(values[name] ?? minimum);
   if (Number.isSafeInteger(value) && value >= minimum) return value;
@@ -59,7 +63,7 @@ const [seeds, from, minutes, rooms] = [
 ];
 const instances = values.instances === undefined ? undefined : numberOf("instances", 1);
 
-/** A seed to be played; where the number of instances is absent, it is drawn. */
+/** A seed to play; without a number of instances, the seed draws one. */
 type Turn = Pick<RunOptions, "seed" | "instances"> & Partial<RunOptions>;
 const failedBefore: Turn[] = JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
 const isAsked = (turn: Turn) => instances === undefined || turn.instances === instances;
@@ -102,7 +106,10 @@ if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: 
 process.stdout.write(`\n${failures} of ${total} seeds failed\n`);
 process.exit(failures + unseen.length > 0 || (isForMarks && unmarked.length > 0) ? 1 : 0);
 
-/** Plays seeds of the queue in a process of their own, and in another after some, until there is none left. */
+/**
+ * Plays seeds of the queue in a process of its own, which it replaces after a few seeds, until the queue is
+ * empty.
+ */
 async function work(): Promise<void> {
   while (queue.length > 0) {
     const child = fork(new URL("child.ts", import.meta.url), { execArgv: HEAP });

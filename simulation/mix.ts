@@ -1,12 +1,12 @@
 /**
- * What happens in a run, by its seed: each kind of event has a weight of its own, so that runs differ in kind and not
- * only in order. Some kinds are absent, and some are most of what happens.
+ * The mix of events in a run, by its seed: each kind of event has its own weight, so that runs differ not
+ * only in their order. Some kinds are absent, and some make up most of the events.
  */
 import { Random } from "../src/simulator/random.ts";
 import type { Event } from "./events.ts";
 
 const ABSENT = 0.25;
-/** Weights lie between its inverse and itself, as many above 1 as below. */
+/** The maximum weight; the minimum is its inverse. Half of the weights are above 1. */
 const MOST = 8;
 
 /** The events with their shares in the seed's run. */

@@ -1,6 +1,6 @@
 /**
- * What the trouble of one party does to the others, in virtual time: twenty live chats at default settings, a neighbour in
- * trouble, and a newcomer. The table of docs/reliability.md.
+ * Measures how one party's trouble affects the others, in virtual time: twenty live chats at default
+ * settings, a neighbour in trouble, and a newcomer. Prints the table of docs/reliability.md.
  *
  *     npm run neighbours
  */
@@ -13,7 +13,7 @@ import type { RequestKind } from "../src/simulator/requests.ts";
 import { probe } from "../src/upstream/probe.ts";
 
 const OTHERS = 20;
-/** What the upstream asks for, in milliseconds, in turn. */
+/** The intervals that the upstream asks for, in milliseconds, in rotation. */
 const INTERVALS_MS = [10_000, 10_000, 5000, 10_000, 2000];
 /** Messages per second of each chat. */
 const TALK = 1;
@@ -21,15 +21,15 @@ const OPENED_MS = 60_000;
 const TROUBLE_MS = 120_000;
 /** Messages of all replays: more than can be read in that time. */
 const REPLAYED = 8000;
-/** The newcomer comes in the midst of the trouble. */
+/** The newcomer comes in the middle of the trouble. */
 const NEWCOMER_AT_MS = OPENED_MS + 45_000;
 const CHAT: readonly RequestKind[] = ["get_live_chat", "get_live_chat_replay"];
 const PAGES: readonly RequestKind[] = ["popout", "watch", "next"];
 
-/** One who gets into trouble beside the others, from then on. */
+/** A neighbour that gets into trouble when this is called. */
 type Neighbour = (relay: VirtualRelay) => Promise<void>;
 
-/** So many chats of the neighbour's own, open before the trouble begins. */
+/** Opens this number of the neighbour's own chats, before the trouble begins. */
 async function ownChats(relay: VirtualRelay, count: number, intervalMs = 5000) {
   const chats = Array.from({ length: count }, (_, i) => {
     const chat = relay.upstream.chat(`neighbour-${i}`.padEnd(11, "-"), {
@@ -46,7 +46,7 @@ async function ownChats(relay: VirtualRelay, count: number, intervalMs = 5000) {
   return chats;
 }
 
-/** Chats whose tokens are refused, while their calls of these kinds fail so. */
+/** Chats whose tokens are refused while their calls of these kinds fail. */
 function failing(on: readonly RequestKind[], as: FaultOrder["as"], count = 3): Neighbour {
   return async (relay) => {
     for (const chat of await ownChats(relay, count)) {
@@ -64,7 +64,7 @@ function replays(count: number): Neighbour {
       relay.upstream
         .chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable" })
         .say(REPLAYED / count);
-      relay.visit({ videoId, address: "neighbour" }); // those that wait for too long come no more
+      relay.visit({ videoId, address: "neighbour" }); // viewers that wait too long give up
     }
   };
 }
@@ -131,12 +131,12 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
 };
 
 export interface Beside {
-  /** Messages of the others that are missing, and messages of type `gap` among theirs. */
+  /** Missing messages of the others, and their messages of type `gap`. */
   lost: number;
   gaps: number;
-  /** The longest time between two good answers to one of them, in milliseconds. */
+  /** The maximum time between two good answers to one of them, in milliseconds. */
   longestMs: number;
-  /** How long a newcomer waited for a live chat that nobody read, in milliseconds; or the code that it was refused with. */
+  /** How long a newcomer waited for an unread live chat, in milliseconds; or the code of its refusal. */
   newcomer: number | string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Holds one room's log, as the store has it, to what its chat has said: consecutive cursors, each id once, the order
- * of saying, no gap that is not reported by a `gap`, and nothing lost that an answer brought.
+ * Checks one room's log in the store against its chat: consecutive cursors, each id once, the chat's order,
+ * no gap without a `gap` message, and no loss of messages that an answer contained.
  */
 
 import type { Journal } from "../harness/journal.ts";
@@ -9,38 +9,44 @@ import type { Chat } from "../src/simulator/chat.ts";
 import type { Says } from "../src/simulator/says.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 
-/** Types of messages that are said once: no ticker repeats them. */
+/** Types of messages that occur once; no ticker repeats them. */
 const PLAIN = new Set(["chat", "donation"]);
 
 export class RoomJudge {
   readonly chat: Chat;
-  /** When the upstream no longer holds its last burst, on the simulation's clock. */
+  /** The time at which the upstream drops its last burst, on the simulation's clock. */
   burstHeldUntil = 0;
-  /** Since when the chat is over; infinite while it is open. */
+  /** The time at which the chat ended; infinite while it is open. */
   overSince = Number.POSITIVE_INFINITY;
-  /** The instance that its viewers keep to; undefined where they come to any. */
+  /** The home instance of its viewers; undefined if they come to any. */
   home: string | undefined;
-  /** The id of the message that is said when all is calm. */
+  /** The id of the message that the chat says at the end, in calm. */
   lastWord: string | undefined;
-  /** When the upstream withheld what was said: it is on no answer, and no gap of ours. Virtual milliseconds. */
+  /**
+   * Times in which the upstream withheld messages: no answer has them, and the service cannot know of the
+   * gap. Virtual milliseconds.
+   */
   readonly silences: { from: number; to: number }[] = [];
   readonly #journal: Journal;
   /** The cursor before the first row; undefined while there is none. */
   base: number | undefined;
   readonly rows: StoredMessage[] = [];
   readonly #ids = new Set<string>();
-  /** The place in the ledger of each plain message. */
+  /** The ledger's index of each plain message. */
   readonly #places = new Map<string, number>();
   #heard = 0;
-  /** Whether a page of the chat came that may show older messages than the log: they follow, in order, once. */
+  /**
+   * Whether a page of the chat has arrived that may show older messages than the log: they follow in order,
+   * once.
+   */
   #hasNewPage = false;
-  /** Whether a good answer followed that page: when the next call goes out, all is stored that the two brought. */
+  /** Whether a good answer followed that page: at the next call, everything in the two must be stored. */
   #isPageFollowed = false;
   #isPageStored = false;
-  /** The place of the last plain message in the log. */
+  /** The ledger's index of the last plain message in the log. */
   #lastPlace: number | undefined;
   #hasGapSince = false;
-  /** The place in the ledger up to which a gap says that something is missing. */
+  /** The ledger's index up to which a `gap` message accounts for missing messages. */
   #toldUpTo = -1;
 
   constructor(chat: Chat, journal: Journal) {
@@ -56,7 +62,7 @@ export class RoomJudge {
     return this.base === undefined ? undefined : this.base + this.rows.length;
   }
 
-  /** The store is lost, and with it the room's log. */
+  /** The store is lost, and the room's log with it. */
   forget(): void {
     this.base = undefined;
     this.rows.length = 0;
@@ -74,17 +80,17 @@ export class RoomJudge {
     this.#isPageStored = false;
   }
 
-  /** A good answer to a call of its chat came. */
+  /** A call of its chat got a good answer. */
   answered(): void {
     this.#isPageFollowed = true;
   }
 
-  /** A call of its chat goes out. */
+  /** A call of its chat begins. */
   called(): void {
     this.#isPageStored = this.#isPageFollowed;
   }
 
-  /** Takes up what the store has more than at the last look. */
+  /** Reads the rows that the store has added since the last look. */
   async look(peek: Peek): Promise<void> {
     if (this.base === undefined) {
       const record = await peek.room(this.videoId);
@@ -119,7 +125,7 @@ export class RoomJudge {
     this.#hasGapSince = false;
   }
 
-  /** Between two messages of the log: what of the chat is missing there. */
+  /** Judges the messages of the chat that are missing between two messages of the log. */
   #judgeGap(from: number, to: number): void {
     const missing = this.chat.ledger
       .slice(from + 1, to)
@@ -137,14 +143,17 @@ export class RoomJudge {
     return this.silences.some(({ from, to }) => at >= from && at <= to);
   }
 
-  /** What an answer brought must be stored when the room's next call goes out. */
+  /** The messages of an answer must be stored when the room's next call begins. */
   judgeOffered(ids: readonly string[]): void {
     this.#listen();
     const lost = ids.find((id) => this.#places.has(id) && !this.#ids.has(id));
     if (lost !== undefined) this.#violate(`${lost} was in an answer, and is not stored at the next call`);
   }
 
-  /** Or says that it is missing: it was said before the room was opened again, and its page does not reach back. */
+  /**
+   * True also if a gap accounts for the message: it came before the room was opened again, and its page does
+   * not reach back.
+   */
   get hasLastWord(): boolean {
     if (this.lastWord === undefined || this.#ids.has(this.lastWord)) return true;
     return (this.#places.get(this.lastWord) ?? Number.POSITIVE_INFINITY) < this.#toldUpTo;
@@ -154,7 +163,7 @@ export class RoomJudge {
     const { ledger } = this.chat;
     for (; this.#heard < ledger.length; this.#heard++) {
       const { says, action, id = "" } = ledger[this.#heard] ?? {};
-      if (action?.replaceChatItemAction) this.#places.delete(id); // it may come anew, or never
+      if (action?.replaceChatItemAction) this.#places.delete(id); // the replacement may come later, or never
       if (isPlain(says) && !this.#places.has(says.id)) this.#places.set(says.id, this.#heard);
     }
   }

@@ -1,4 +1,6 @@
-/** One run: a seed's world, some minutes of trouble, then calm, in which everybody must get everything. */
+/**
+ * One run: a seed's world, some minutes of trouble, then calm, in which every viewer must receive everything.
+ */
 
 import type { Violation } from "../harness/journal.ts";
 import type { Random } from "../src/simulator/random.ts";
@@ -13,9 +15,9 @@ export interface RunOptions {
   seed: number;
   minutes: number;
   rooms: number;
-  /** Drawn where it is absent. */
+  /** Drawn if absent. */
   instances?: number | undefined;
-  /** Whether each kind of event has its usual share; drawn where it is absent. */
+  /** Whether each kind of event has its usual share; drawn if absent. */
   isEven?: boolean;
 }
 
@@ -23,21 +25,23 @@ export interface Outcome {
   seed: number;
   instances: number;
   violation: Violation | undefined;
-  /** How often each thing happened. */
+  /** The number of events of each kind. */
   counts: ReadonlyMap<string, number>;
   lines: readonly string[];
-  /** The last lines about the room that the violation is of. */
+  /** The last lines about the violation's room. */
   last: readonly string[];
 }
 
-/** From one event to the next, in the mean, in milliseconds. */
+/** The mean time between events, in milliseconds. */
 const EVENT_MS = 3000;
-/** How long all is calm before the last words, which must reach everybody within the second time. */
+/**
+ * The duration of the calm before the final messages, and the time in which these must reach every viewer.
+ */
 const CALM_MS = 90_000;
 const RELAYED_MS = 40_000;
-/** Pages are scarce: a room loads no more of them by one instance than one in this time, in the mean. */
+/** Pages are scarce: on average, one instance loads at most one page per room in this time. */
 const MS_PER_PAGE = 8000;
-/** A short run may be full of walls. */
+/** A short run may consist of walls. */
 const LEAST_MS = 600_000;
 const SETTLE_STEP_MS = 1000;
 const LAST_LINES = 60;
@@ -88,7 +92,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     process.off("unhandledRejection", onRejection);
     await world.upstream.close();
   }
-  // Of a chat that is over, whoever comes may ask again.
+  // If a chat is over, every new viewer may ask again.
   for (const { videoId } of world.liveRooms) {
     const loads = world.upstreamJudge.pageLoads.get(videoId) ?? 0;
     journal.count("page loads", loads);
@@ -106,7 +110,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   return { seed, instances, violation, counts, lines, last };
 }
 
-/** Starts the service, and lets events happen until it is time for calm; none is cut short by another. */
+/** Starts the service and plays events until it is time for calm; events never cut each other short. */
 async function trouble(world: World, calmAt: number, isEven: boolean): Promise<void> {
   const { scheduler, random, journal } = world;
   await world.start();

@@ -1,4 +1,4 @@
-/** The settings of a run, as its seed draws them. */
+/** The settings of a run, drawn by its seed. */
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
 import type { InProcessSimulator } from "../src/simulator/index.ts";
@@ -7,12 +7,12 @@ import { Random } from "../src/simulator/random.ts";
 export interface DrawnSettings {
   seed: number;
   random: Random;
-  /** How many instances there are. */
+  /** The number of instances. */
   instances: number;
   concurrencies: readonly number[];
 }
 
-/** Limits that make calls rare enough to have to wait for each other, and states short enough to be left in a run. */
+/** Limits so strict that calls must wait for each other, and times so short that a run sees states end. */
 export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): Config {
   const { seed, random, instances, concurrencies } = drawn;
   const settings: Partial<Record<SettingName, string | number>> = {
@@ -21,7 +21,7 @@ export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): 
     RELAY_UPSTREAM_MUSIC_URL: urls.music,
     RELAY_UPSTREAM_MOBILE_URL: urls.mobile,
     RELAY_EGRESS: drawWays(seed),
-    RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]), // at 200 ms twenty lively chats may be refused
+    RELAY_GATE_SPACING_MS: random.pick([50, 100, 150]), // at 200 ms, twenty lively chats may be refused
     RELAY_GATE_CONCURRENCY: random.pick(concurrencies),
     RELAY_COOLDOWN_MS: random.pick([2000, 5000]),
     RELAY_GRACE_MS: random.pick([5000, 30_000, 90_000]),
@@ -33,13 +33,16 @@ export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): 
   return toConfig(readFlags(SETTINGS, [], Object.fromEntries(texts)).values);
 }
 
-/** `RELAY_EGRESS`: some runs have one address, some several. Drawn apart, so that all else of a seed is as it was. */
+/**
+ * `RELAY_EGRESS`: some runs have one address, some several. Drawn from its own sequence, so that the rest of
+ * a seed stays the same.
+ */
 function drawWays(seed: number): string {
   const count = new Random(seed, "addresses").pick([1, 1, 2, 3]);
   return Array.from({ length: count }, (_, i) => (i === 0 ? "direct" : `address-${i}=direct`)).join();
 }
 
-/** What only instances that share a store need. */
+/** The settings that only instances with a shared store need. */
 function drawShared(seed: number): Partial<Record<SettingName, string | number>> {
   const random = new Random(seed, "shared");
   return {
@@ -49,7 +52,7 @@ function drawShared(seed: number): Partial<Record<SettingName, string | number>>
   };
 }
 
-/** How many instances play a seed: half of the seeds have one. */
+/** The number of instances that play a seed: one for half of the seeds. */
 export function drawInstances(seed: number): number {
   return new Random(seed, "instances").pick([1, 1, 2, 3]);
 }

@@ -1,6 +1,7 @@
 /**
- * What PostgreSQL gives to the instances of a run: the tables of the shared store, and its statements, each of them done
- * at once and for good. They say what the statements' SQL says; that it does is for tests on a real server.
+ * Replaces PostgreSQL for the instances of a run: the tables of the shared store and its statements, each
+ * executed at once and durably. The code does what the statements' SQL says; tests on a real server check
+ * that SQL.
  */
 
 import type { Peek } from "../harness/peek.ts";
@@ -12,7 +13,7 @@ import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/ta
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 
-/** A row of the table `room`, with those of `message` that are its own. Times are virtual milliseconds. */
+/** A row of the table `room`, with its rows of `message`. Times are virtual milliseconds. */
 export interface SharedRoom {
   readonly videoId: string;
   readonly base: number;
@@ -35,17 +36,17 @@ interface Watching {
   until: number;
 }
 
-/** From a lease's end until others may take its room for unowned. */
+/** The time from a lease's end until others may treat its room as unowned. */
 const AFTER_LEASE_MS = 100;
 const SPARE_ROOMS = 4;
 
 export class SharedStore implements Peek {
-  /** Told to all who listen. */
+  /** Receives every notification. */
   onNotify: (payload: string) => void = () => {};
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #rooms = new Map<string, SharedRoom>();
-  /** Of each room, by instance. */
+  /** The viewer counts of each room, by instance. */
   readonly #interest = new Map<string, Map<string, Watching>>();
   readonly #statements: ReadonlyMap<string, (...values: never[]) => object[]>;
 
@@ -55,19 +56,19 @@ export class SharedStore implements Peek {
     this.#statements = this.#all();
   }
 
-  /** The rows that a statement brings. Throws for one that is not known. */
+  /** The rows that a statement returns. Throws for an unknown statement. */
   execute(text: string, values: readonly unknown[]): object[] {
     const statement = text.startsWith("select pg_notify(") ? this.#notify : this.#statements.get(text);
     if (!statement) throw new Error(`the shared store of a run does not know: ${text.slice(0, 80)}`);
     return (statement as (...values: readonly unknown[]) => object[])(...values);
   }
 
-  /** A room as it stands in the table. */
+  /** A room's row of the table. */
   at(videoId: string): SharedRoom | undefined {
     return this.#rooms.get(videoId);
   }
 
-  /** Changes a room's checkpoint, whoever wrote it. */
+  /** Changes a room's checkpoint regardless of its owner. */
   rewrite(videoId: string, change: (checkpoint: string) => string): void {
     const room = this.#rooms.get(videoId);
     if (room?.checkpoint) room.checkpoint = change(room.checkpoint);
@@ -146,7 +147,7 @@ export class SharedStore implements Peek {
       return { video_id: room.videoId };
     });
 
-  /** Those that are still owned under their epochs. */
+  /** The rooms that are still owned under these epochs. */
   #owned(videoIds: readonly string[], epochs: readonly number[]): SharedRoom[] {
     return videoIds.flatMap((videoId, i) => {
       const room = this.#rooms.get(videoId);
@@ -249,12 +250,12 @@ export class SharedStore implements Peek {
     return [];
   };
 
-  /** Who says that it watches a room, or did just now. */
+  /** The instances that watch the room, or did until a moment ago. */
   #watching(videoId: string): [instance: string, Watching][] {
     return [...(this.#interest.get(videoId) ?? [])].filter(([, { until }]) => until > this.#now);
   }
 
-  /** Those that have viewers of it, but for one. */
+  /** The other instances that have viewers of the room. */
   #others(videoId: string, instance: string): string[] {
     const others = this.#watching(videoId).filter(([name, { viewers }]) => name !== instance && viewers > 0);
     return others.map(([name]) => name);
@@ -284,7 +285,7 @@ export class SharedStore implements Peek {
     return far.sort((one, other) => one.rooms - other.rooms).slice(0, 1);
   };
 
-  /** How many open rooms an instance has good leases of. */
+  /** The number of open rooms for which an instance has a valid lease. */
   readBy(instance: string): number {
     const isRead = ({ owner, finalAt, leaseUntil }: SharedRoom) =>
       owner === instance && finalAt === null && leaseUntil > this.#now;
@@ -302,7 +303,7 @@ export class SharedStore implements Peek {
     return rows.length > 0 ? rows : [{ is_same: true, video_id: null }];
   };
 
-  /** Rooms that are open, read before, and owned by nobody, whether they are watched or not. */
+  /** Open rooms without an owner that were read before, watched or not. */
   #unowned(isWatched: boolean): SharedRoom[] {
     const isUnowned = ({ videoId, finalAt, checkpoint, leaseUntil }: SharedRoom) =>
       finalAt === null &&
@@ -332,7 +333,7 @@ export class SharedStore implements Peek {
   };
 }
 
-/** Nobody owns it any more, and no write of its owner is taken. */
+/** Ends the ownership; the former owner's writes are refused. */
 function free(room: SharedRoom): void {
   room.owner = null;
   room.epoch += 1;

@@ -1,7 +1,7 @@
 /**
- * One instance's line to the shared store, in virtual time: latency for each statement, a line that is cut or silent,
- * writes that are done and never answered, notifications that are not heard. What was sent when the instance died is
- * done all the same.
+ * One instance's line to the shared store, in virtual time: latency for each statement, a line that is cut or
+ * silent, writes that are done without an answer, notifications that are lost. Statements that the instance
+ * sent before its death are still executed.
  */
 import { EventEmitter } from "node:events";
 import type { Client } from "pg";
@@ -13,12 +13,12 @@ import type { Database } from "../src/store/postgres/pools.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
 import type { SharedStore } from "./shared-store.ts";
 
-/** Milliseconds of a statement, there and back: at least the first, at most both together. */
+/** The usual round trip of a statement in milliseconds: a minimum, plus at most the jitter. */
 const USUAL_LATENCY = { leastMs: 0.5, jitterMs: 6 };
-/** After how long an answer is no longer waited for, and a new connection. */
+/** Time limit of an answer, and of a new connection. */
 const STATEMENT_LIMIT_MS = 5000;
 const CONNECT_LIMIT_MS = 3000;
-/** What failed is tried again soon. */
+/** A failed statement is retried within this time. */
 const WELL_AFTER_MS = 1000;
 const PLACE = "postgres://simulated/";
 
@@ -31,46 +31,46 @@ interface StoreLineParts {
 
 export class StoreLine {
   latency = USUAL_LATENCY;
-  /** Until when nothing is heard of what others store, in virtual milliseconds. */
+  /** Until this virtual time, no notifications arrive (milliseconds). */
   deafUntil = 0;
-  /** When a statement last failed. */
+  /** The time of the last failed statement. */
   failedAt = Number.NEGATIVE_INFINITY;
-  /** As the last of its processes names itself in the store. */
+  /** The name in the store of the instance's last process. */
   instance = "";
   readonly #parts: StoreLineParts;
   #cutUntil = 0;
   #silentUntil = 0;
-  /** Of the writes that are to stay without an answer, how many come before each. */
+  /** For each write that must stay without an answer, the number of writes before it. */
   #unanswered: number[] = [];
-  /** With the process of each. */
+  /** The listeners, each with its process's clock. */
   readonly #listeners = new Map<EventEmitter, MortalClock>();
 
   constructor(parts: StoreLineParts) {
     this.#parts = parts;
   }
 
-  /** Whether statements go through, and soon. */
+  /** Whether statements succeed without delay. */
   get isWell(): boolean {
     return this.isOpen && this.latency === USUAL_LATENCY && this.failedAt < this.#now - WELL_AFTER_MS;
   }
 
-  /** Whether statements go through. */
+  /** Whether statements succeed. */
   get isOpen(): boolean {
     return this.#now >= Math.max(this.#cutUntil, this.#silentUntil);
   }
 
-  /** All connections break, and none can be made for so long. */
+  /** Breaks all connections, and refuses new ones for `forMs`. */
   cut(forMs: number): void {
     this.#cutUntil = Math.max(this.#cutUntil, this.#now + forMs);
     this.#emit("error", lost("the connection was reset"));
   }
 
-  /** Nothing is answered for so long. */
+  /** Answers nothing for `forMs`. */
   silence(forMs: number): void {
     this.#silentUntil = Math.max(this.#silentUntil, this.#now + forMs);
   }
 
-  /** The n-th write from now on is done and not answered. */
+  /** The n-th write from now on is done without an answer. */
   loseAnswer(n: number): void {
     this.#unanswered.push(n);
   }
@@ -83,7 +83,7 @@ export class StoreLine {
     this.#unanswered = [];
   }
 
-  /** What somebody said to all instances is on its way. */
+  /** Delivers a notification to all instances. */
   async heard(payload: string): Promise<void> {
     await this.#parts.scheduler.sleep(this.#way());
     if (!this.isOpen || this.#now < this.deafUntil) return;
@@ -161,7 +161,7 @@ export class StoreLine {
     const listener = Object.assign(new EventEmitter(), {
       query: (text: string) => life.untilDeath(this.#statement(false, text, [])),
     });
-    listener.on("error", () => {}); // whatever runs on it rejects
+    listener.on("error", () => {}); // statements on it reject by themselves
     try {
       this.#listeners.set(listener, life);
       return await act(listener as unknown as Client);

@@ -1,6 +1,6 @@
 /**
- * How many rooms one address reads, or several, of so many that are asked for, and how late polls were at most, in
- * virtual time: the tables of docs/operations.md.
+ * Measures how many rooms one or several addresses read, for a given number of requested rooms, and the
+ * maximum lateness of polls, in virtual time. Prints the tables of docs/operations.md.
  *
  *     npm run sweep [-- --minutes 3] [--spacing 250] [--egresses 1]
  */
@@ -18,7 +18,7 @@ const { values } = commandLine({
 const COUNTS = [1, 8, 16, 20, 24, 28, 32, 50, 100, 200, 500];
 /** The intervals that the upstream asks for, in milliseconds, by name. */
 const CHATS = { "2 s": [2000], "5 s": [5000], "10 s": [10_000], mixed: [2000, 5000, 10_000, 10_000] };
-/** In which the viewers of all rooms come, in milliseconds. */
+/** The time in which the viewers of all rooms arrive, in milliseconds. */
 const ARRIVALS = { "at once": 1, "within 2 minutes": 120_000 };
 
 const columns = ["asked every", "come", ...COUNTS, "median lateness", "largest lateness", "lost"];

@@ -1,6 +1,6 @@
 /**
- * One viewer and its judge: comes, stalls, leaves, comes back by its cursor or by one that it made up. Whatever it is
- * sent must be its room's log, from where its connection began, without a gap.
+ * One viewer and its judge. It comes, stalls, leaves, and returns with its cursor or an invented one. The
+ * messages that it receives must be its room's log from the beginning of its connection, without a gap.
  */
 
 import type { Frame, FrameReader } from "../harness/frames.ts";
@@ -16,7 +16,7 @@ import { UpstreamError } from "../src/upstream/errors.ts";
 import type { Instance } from "./instance.ts";
 import type { RoomJudge } from "./room-judge.ts";
 
-/** As a browser waits. */
+/** The wait of a browser. */
 const RETRY_MS = 3000;
 
 export interface ViewerParts {
@@ -25,9 +25,9 @@ export interface ViewerParts {
   random: Random;
   journal: Journal;
   frames: FrameReader;
-  /** One that takes viewers of the room, while there is one. */
+  /** An instance that takes viewers of the room, if there is one. */
   instance(): Instance | undefined;
-  /** Whether nothing is wrong with what rooms share. */
+  /** Whether everything that rooms share works. */
   isSharedWell: boolean;
   /** Called when there is something to judge. */
   onFrames(viewer: Viewer): void;
@@ -36,12 +36,12 @@ export interface ViewerParts {
 export class Viewer {
   readonly name: string;
   readonly room: RoomJudge;
-  /** Comes and does not go any more. */
+  /** Comes, and no longer leaves. */
   isCalm = false;
   /** Why it is not connected. */
   lastWord = "";
   sink: SimulatedSink | undefined;
-  /** The one that it came to last. */
+  /** Its latest instance. */
   instance: Instance | undefined;
   readonly #parts: ViewerParts;
   readonly #form: Form;
@@ -58,12 +58,12 @@ export class Viewer {
     this.#form = FORMS[parts.random.chance(0.2) ? "detailed" : "plain"].bare;
   }
 
-  /** Of the last message that it has; undefined before the first connection. */
+  /** The cursor of its last message; undefined before the first connection. */
   get cursor(): number | undefined {
     return this.#sequence.cursor;
   }
 
-  /** Whether it watches its room just now. */
+  /** Whether it watches its room now. */
   get isWatching(): boolean {
     return this.#hasBegun && this.sink !== undefined && this.sink.closedBy === undefined;
   }
@@ -128,7 +128,7 @@ export class Viewer {
     await scheduler.sleep(1);
   }
 
-  /** A viewer that does not wait for its room to open; others never resolve this. */
+  /** Resolves for a viewer that does not wait for its room to open; for others it never settles. */
   async #impatience(sink: SimulatedSink): Promise<undefined> {
     const { random, scheduler } = this.#parts;
     const isImpatient = !this.isCalm && random.chance(0.1);
@@ -137,7 +137,7 @@ export class Viewer {
     return undefined;
   }
 
-  /** Reads on, stalls now and then, and leaves some time. */
+  /** Reads on, stalls from time to time, and leaves eventually. */
   async #stay(sink: SimulatedSink): Promise<void> {
     const { random, scheduler, journal } = this.#parts;
     const leavesAt = scheduler.monotonic() + (random.chance(0.3) ? 5000 : 240_000) * random.next();
@@ -152,7 +152,7 @@ export class Viewer {
     }
   }
 
-  /** Its own cursor as a rule; now and then none, or one that it made up. */
+  /** Usually its own cursor; sometimes none, or an invented one. */
   #lastEventId(): number | undefined {
     const { random, journal } = this.#parts;
     if (this.isCalm || random.chance(0.7)) return this.cursor;
@@ -190,7 +190,7 @@ export class Viewer {
     this.#parts.onFrames(this);
   }
 
-  /** Judges what was taken since the last time; the room's judge knows all that is durable by now. */
+  /** Judges the frames taken since the last call; by now the room's judge knows all durable messages. */
   judge(): void {
     for (const frame of this.#taken.splice(0)) {
       if (frame.event === "init") this.#begin(Number(parseObject(frame.data)?.cursor));
@@ -215,7 +215,7 @@ export class Viewer {
     const { body = "", details = "" } = row ?? {};
     const text = this.#form.details ? `${body.slice(0, -1)},"details":${details}}` : body;
     if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
-    // Equal but for the escapes.
+    // equal except for the escapes
     if (data !== text && JSON.stringify(JSON.parse(data)) !== text)
       this.#violate(`is sent other words under ${cursor} than are stored: ${data.slice(0, 200)}`);
   }
@@ -225,7 +225,8 @@ export class Viewer {
     this.#violate(this.#sequence.end(event));
     journal.count(`frames ${event}`);
     const { head, overSince } = this.room;
-    // A room that failed may have been opened again since, and hold more than what its last life's viewers are sent.
+    // A failed room may have been opened again since, and may hold more than its last life's viewers
+    // received.
     const isWhole = event === "error" ? (this.cursor ?? 0) <= (head ?? 0) : this.cursor === head;
     if (head !== undefined && !isWhole) this.#violate(`is sent ${event} at ${this.cursor} of ${head}`);
     if (event === "end" && scheduler.monotonic() < overSince) {

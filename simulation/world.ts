@@ -1,6 +1,6 @@
 /**
- * All of a run: virtual time, the upstream with its chats, the disk, the service's lives, the viewers, and the judges.
- * What happens to them is in `events.ts`.
+ * The world of a run: virtual time, the upstream with its chats, the disk, the service's lives, the viewers,
+ * and the judges. `events.ts` has the events that happen to them.
  */
 import { pino } from "pino";
 import { Disk } from "../harness/disk.ts";
@@ -26,25 +26,31 @@ import { Viewer } from "./viewer.ts";
 export interface WorldOptions {
   seed: number;
   rooms: number;
-  /** How many instances there are; several share a store. */
+  /** The number of instances; several share a store. */
   instances?: number;
 }
 
-/** Every room is looked at this often, also where nobody is sent anything. */
+/** The interval at which every room is checked, even if nobody receives anything. */
 const LOOK_MS = 15_000;
-/** What the upstream holds for a late reader: its ten seconds, and what a room may exceed them by unnoticed. */
+/**
+ * The limits of the upstream for a late reader: its ten seconds, and the time by which a room may exceed them
+ * unnoticed.
+ */
 export const HOLD = { holdsMs: 11_000, holdsMessages: 200 };
-/** For how long the upstream holds the last words of a run. */
+/** How long the upstream holds the final messages of a run. */
 const RELAYED_MS = 60_000;
-/** An order that no request has met by then is taken back, in milliseconds. */
+/** A fault that has hit no request within this time is cancelled, in milliseconds. */
 const ORDER_MS = 30_000;
-/** What the service logs only where something in it is wrong, as nobody else writes to its store. */
+/** Log lines that only a bug of the service causes, because nobody else writes to its store. */
 const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
-/** What one of several instances logs when another one reads a room from now on; an instance that is alone must not. */
+/**
+ * The log line of an instance whose room another instance reads from now on; a single instance must not log
+ * it.
+ */
 const LEFT = /"msg":"room left to another instance/;
 const VIEWERS_PER_ROOM = 2;
 const REPLAYS_BESIDE = 6;
-/** No room's: a probe's calls would pass for its polls. */
+/** A video that belongs to no room: a probe's calls would count as the room's polls. */
 export const PROBED = "simprobe-01";
 
 export class World {
@@ -57,16 +63,16 @@ export class World {
   /** The addresses of the service, of all instances. */
   readonly addresses: readonly string[];
   readonly network: Network;
-  /** Undefined where the store is in memory, or shared. */
+  /** Undefined if the store is in memory or shared. */
   readonly disk: Disk | undefined;
   readonly instances: readonly Instance[];
-  /** What is shared by several instances; undefined where there is one. */
+  /** The state that several instances share; undefined if there is one. */
   readonly cluster: Cluster | undefined;
-  /** Whether each trouble is one party's alone: nothing befalls what rooms share. */
+  /** Whether each trouble affects only one party, and nothing that rooms share. */
   readonly isNeighbourly: boolean;
   readonly rooms: RoomJudge[] = [];
   readonly viewers: Viewer[] = [];
-  /** Nothing goes wrong any more. */
+  /** All faults are over. */
   isCalm = false;
   readonly #dirty = new Set<Viewer>();
   #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
@@ -80,7 +86,8 @@ export class World {
     this.upstream = simulateInProcess({ seed, clock: this.scheduler, keepRequests: 100 });
     this.seed = seed;
     this.isNeighbourly = instances === 1 && new Random(seed, "neighbours").chance(0.3);
-    // With two slots others have one, and a page that is never answered holds it: there newcomers wait for longer.
+    // With two slots, the others share one while a page that is never answered holds the other: then
+    // newcomers wait longer.
     const concurrencies = this.isNeighbourly ? [4, 4, 8] : [2, 4, 8];
     const config = drawConfig(this.upstream, { seed, random: this.random, instances, concurrencies });
     this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
@@ -144,13 +151,13 @@ export class World {
     });
   }
 
-  /** One that takes viewers, where there is one; some rooms keep to one instance. */
+  /** An instance that takes viewers, if there is one; some rooms stay with one instance. */
   #instanceFor({ home }: RoomJudge, random: Random): Instance | undefined {
     const open = this.instances.filter(({ life, name }) => life && (home ?? name) === name);
     return open.length > 1 ? random.pick(open) : open[0];
   }
 
-  /** Any of the instances. */
+  /** A random instance. */
   pickInstance(): Instance {
     const [only] = this.instances;
     return only && !this.cluster ? only : this.random.pick(this.instances);
@@ -182,7 +189,7 @@ export class World {
     return this.rooms.filter(({ overSince }) => overSince === Number.POSITIVE_INFINITY);
   }
 
-  /** Starts the service, as its supervisor does until it stays. */
+  /** Starts the service, and retries like a supervisor until it keeps running. */
   async start(): Promise<void> {
     await Promise.all(this.instances.map((instance) => instance.start()));
   }
@@ -199,7 +206,7 @@ export class World {
       this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
   }
 
-  /** Somebody enters a video who is no viewer of the run, and leaves after a while. */
+  /** A visitor, who is not a viewer of the run, enters a video and leaves after a while. */
   async visit(videoId: string, address: string, forMs = 0): Promise<void> {
     const { request, sink } = visit(videoId, address);
     this.pickInstance()
@@ -209,12 +216,12 @@ export class World {
     sink.leave();
   }
 
-  /** When the last pause after throttling is over, of those that the service has told of, in virtual milliseconds. */
+  /** The end of the last pause after throttling that the service has reported, in virtual milliseconds. */
   get pausedUntil(): number {
     return Math.max(...this.instances.map(({ pausedUntil }) => pausedUntil));
   }
 
-  /** Orders a fault of the upstream, for a while. */
+  /** Adds a fault of the upstream, for a while. */
   async order(name: string, order: FaultOrder): Promise<void> {
     this.journal.note(`order ${order.videoId ?? ""} ${name} ${order.times} times`);
     const fault = this.upstream.fault(order);
@@ -225,7 +232,7 @@ export class World {
     if (fault.fired > 0) this.journal.count(name, fault.fired);
   }
 
-  /** From now on nothing goes wrong, and every viewer stays. */
+  /** Ends all faults, and makes every viewer stay. */
   calm(): void {
     this.isCalm = true;
     for (const fault of this.#faults) fault.cancel();
@@ -239,7 +246,10 @@ export class World {
     this.journal.note("calm");
   }
 
-  /** What was offered to an owner that gave the room up before it came to storing it is offered again to the next. */
+  /**
+   * If an owner gives the room up before it stores an answer, the next owner is offered the same messages
+   * again.
+   */
   #chatCalled(videoId: string, instance: string): void {
     const offer = this.upstreamJudge.offered.get(videoId);
     const room = this.#room(videoId);
@@ -254,7 +264,7 @@ export class World {
     return this.rooms.find((room) => room.videoId === videoId);
   }
 
-  /** To be called when all that a timer set off has come to rest. */
+  /** Call it when everything that a timer started has come to rest. */
   async judge(): Promise<void> {
     const now = this.scheduler.monotonic();
     const isDue = now - this.#lookedAt >= LOOK_MS;
@@ -276,21 +286,21 @@ export class World {
     this.cluster?.judge();
   }
 
-  /** What the service has stored, of its last life. */
+  /** A view of the service's store, of its last life. */
   get #peek(): Peek | undefined {
     return this.instances[0]?.peek;
   }
 
-  /** One more message in every open chat: it must come through. */
+  /** Every open chat says one more message, which must arrive. */
   sayLastWords(): void {
     for (const room of this.liveRooms) {
       room.chat.change({ kinds: ["text"], holdsMs: RELAYED_MS });
-      room.lastWord = room.chat.say(3).at(-1); // what was begun before comes first
+      room.lastWord = room.chat.say(3).at(-1); // earlier work comes first
     }
     this.journal.note("last words");
   }
 
-  /** Who has not everything; undefined where nobody lacks anything. */
+  /** The first viewer or room that lacks messages; undefined if there is none. */
   lagging(): { room: RoomJudge; what: string } | undefined {
     for (const room of this.liveRooms) {
       if (!room.hasLastWord) return { room, what: `the room lacks ${room.lastWord}` };
