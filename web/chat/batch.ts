@@ -1,6 +1,7 @@
 /**
- * Collects messages and delivers them in batches: a busy chat costs one layout per batch, and a batch is small enough
- * not to delay a click. It uses a timer instead of an animation frame because a hidden page gets no animation frames.
+ * Collects messages and delivers them in batches: a busy chat costs one layout per batch, and a batch is
+ * small enough not to delay a click. It uses a timer instead of an animation frame because a hidden page gets
+ * no animation frames.
  */
 
 /** Looks immediate to a reader. */

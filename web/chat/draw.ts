@@ -1,6 +1,6 @@
 /**
- * Draws one message into its element: attributes for stylesheets and scripts, and one `data-field` for each visible
- * part. Parts that the message lacks are left out.
+ * Draws one message into its element: attributes for stylesheets and scripts, and one `data-field` for each
+ * visible part. Parts that the message lacks are left out.
  */
 import { GROUPS } from "../../client/index.ts";
 import type { Badge } from "../../src/protocol/kinds.ts";
@@ -72,7 +72,9 @@ function takenDown(by: Fate["deleted"]): HTMLElement {
   return make("span", { class: "taken-down" }, TAKEN_DOWN[by ?? "message"]);
 }
 
-/** The author's picture on top of the name's first letter, which stays visible if the picture does not load. */
+/**
+ * The author's picture on top of the name's first letter, which stays visible if the picture does not load.
+ */
 function drawFace({ author, details }: ShownMessage, look: Look): HTMLElement | undefined {
   if (!look.avatars || author === "") return undefined;
   const attributes = { "data-field": "avatar", alt: "" };

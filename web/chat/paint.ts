@@ -1,6 +1,6 @@
 /**
- * Colours of paid rows: the upstream's colour as background, with the text colour (black or white) that contrasts
- * more. They are custom properties, so that any rule of a user's stylesheet overrides them.
+ * Colours of paid rows: the upstream's colour as background, with the text colour (black or white) that
+ * contrasts more. They are custom properties, so that any rule of a user's stylesheet overrides them.
  */
 import type { ShownMessage } from "./message.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Draws a message's text, links and custom emoji. The text content of the result, with each picture's `alt`, equals
- * the message.
+ * Draws a message's text, links and custom emoji. The text content of the result, with each picture's `alt`,
+ * equals the message.
  */
 import type { Part } from "../../src/protocol/message.ts";
 import { make } from "./element.ts";

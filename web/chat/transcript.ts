@@ -1,6 +1,6 @@
 /**
- * The chat's rows: each message once, with deletions and replacements applied, one row per poll, and the pinned
- * message. The pages decide where rows stand in the document.
+ * The chat's rows: each message once, with deletions and replacements applied, one row per poll, and the
+ * pinned message. The pages decide where a row appears in the document.
  */
 import { GROUPS } from "../../client/index.ts";
 import { draw, EVENT_WORDS, pollIdOf } from "./draw.ts";

@@ -1,6 +1,7 @@
 /**
- * The overlay runs unattended for hours: it shows the chat, reconnects for ever, and hides connection trouble from the
- * stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it up.
+ * The overlay runs unattended for hours: it shows the chat, reconnects for ever, and hides connection trouble
+ * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
+ * up.
  */
 import { type ChatError, chat } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
@@ -32,7 +33,9 @@ function start(options: Options): void {
   else follow({ videoId, backfill }, stage);
 }
 
-/** Applies the design parameters in the overlay's cascade layer, so that the user's stylesheet overrides them. */
+/**
+ * Applies the design parameters in the overlay's cascade layer, so that the user's stylesheet overrides them.
+ */
 function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
   ROOT.dataset.theme = theme;
   for (const element of [ROOT, chatElement]) Object.assign(element.dataset, { direction, align });

@@ -1,4 +1,6 @@
-/** `demo=on`: repeats one sample of each kind, to place the source before the stream begins. Makes no request. */
+/**
+ * `demo=on`: repeats one sample of each kind, to place the source before the stream begins. Makes no request.
+ */
 import type { Details } from "../../src/protocol/kinds.ts";
 import type { ShownMessage } from "../chat/message.ts";
 

@@ -1,4 +1,6 @@
-/** The overlay's rows: the newest messages in cursor order, each faded out after the fade time, if one is set. */
+/**
+ * The overlay's rows: the newest messages in cursor order, each faded out after the fade time, if one is set.
+ */
 
 import type { ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";

@@ -13,7 +13,9 @@ const LABELS: Readonly<Record<(typeof FILTERS)[number], string>> = {
   moderation: "Moderation",
 };
 
-/** Calls `changed` with the current settings, and after each change, the browser's back and forward included. */
+/**
+ * Calls `changed` with the current settings, and after each change, the browser's back and forward included.
+ */
 export function startControls(changed: (settings: Settings) => void): void {
   const form = find("#open", HTMLFormElement);
   const video = find("#open input[name=videoId]", HTMLInputElement);

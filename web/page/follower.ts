@@ -1,6 +1,6 @@
 /**
- * Keeps the newest row in view until the reader scrolls up; from then on keeps the rows in view at their place while
- * rows above them change.
+ * Keeps the newest row in view until the reader scrolls up; from then on keeps the rows in view at their
+ * place while rows above them change.
  */
 
 /** Tolerance for fractions of a pixel and for rounding on a zoomed page. */

@@ -1,6 +1,7 @@
 /**
- * The rows of the chat in order, bounded: those that the filters show, and up to as many hidden ones. While the reader
- * looks at older rows, none of them is removed: newer rows are added up to a bound, and beyond it wait in memory.
+ * The rows of the chat in order, bounded: those that the filters show, and up to as many hidden ones. While
+ * the reader looks at older rows, none of them is removed: newer rows are added up to a bound, and beyond it
+ * wait in memory.
  */
 import type { Look } from "../chat/message.ts";
 import { elementOf, type Row } from "../chat/transcript.ts";
@@ -84,8 +85,8 @@ export class Log {
   }
 
   /**
-   * Applies a new filter. Unless it only hides more, it may show rows that were dropped already: then the rows older
-   * than the newest dropped one go, because rows between them and the newest are missing.
+   * Applies a new filter. Unless it only hides more, it may show rows that were dropped already: then the
+   * rows older than the newest dropped one go, because rows between them and the newest are missing.
    */
   filter(isNarrower: boolean): void {
     for (const [row, number] of isNarrower ? [] : this.#rows) if (number < this.#dropped) this.#drop(row);

@@ -1,4 +1,7 @@
-/** The probe tab: asks the service which upstream clients work for the video, and shows each attempt's outcome. */
+/**
+ * The probe tab: asks the service which upstream clients work for the video, and shows each attempt's
+ * outcome.
+ */
 import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
 import { find, make, setAttributes } from "../chat/element.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Figures of the stream since the chat was opened: messages per minute, amounts by currency, members and gifts, the
- * most active authors. Drawn at most once a second, and only while visible.
+ * Figures of the stream since the chat was opened: messages per minute, amounts by currency, members and
+ * gifts, the most active authors. Drawn at most once a second, and only while visible.
  */
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
