@@ -1,6 +1,7 @@
 /**
- * What fan-out costs at least in Node: sockets, and a loop that writes the same bytes to all of them. With a file as its
- * argument, the bytes are written to that and synced before, over what was there, which is the least that durable costs.
+ * The minimum cost of fan-out in Node: sockets, and a loop that writes the same bytes to all of them. With a
+ * file as its argument, it first overwrites the file with the bytes and syncs, which is the minimum cost of
+ * durability.
  */
 import { fdatasyncSync, openSync, writeSync } from "node:fs";
 import { createServer, type Socket } from "node:net";

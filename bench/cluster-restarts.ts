@@ -1,6 +1,7 @@
 /**
- * Three instances on one PostgreSQL under load, as operators have them: how much later a viewer of another instance gets
- * a message, and how long a chat is silent when its instance is restarted or killed. What the viewers got is judged.
+ * Three instances on one PostgreSQL under load, as operators have them: how much later a viewer of another
+ * instance gets a message, and how long a chat is silent when its instance is restarted or killed. Also
+ * judges the viewers' messages.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -24,7 +25,7 @@ const WARM_MS = 5000;
 const STEADY_MS = 15_000;
 const RESTARTS = 2 * INSTANCES;
 const KILLS = 4;
-/** From a stop to when all is as before. */
+/** The time from a stop until everything is as before. */
 const AFTER_STOP_MS = 4000;
 
 class TimedLog extends ViewerLog {
@@ -42,7 +43,7 @@ export function percentile(numbers: readonly number[], share: number): number {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
 }
 
-/** Throws where a viewer missed or doubled anything. */
+/** Throws if a viewer missed a message or got one twice. */
 export async function restarts(postgresUrl: string): Promise<Figures[]> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
@@ -100,7 +101,10 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
     });
   });
 
-  /** Stops one instance and starts it again; how long each of its chats was silent for all viewers, in milliseconds. */
+  /**
+   * Stops one instance and starts it again. Returns how long each of its chats was silent for all viewers, in
+   * milliseconds.
+   */
   const silences = async (stop: (service: Service) => Promise<unknown>, waitMs: number, service: Service) => {
     const epochs = async () =>
       new Map(

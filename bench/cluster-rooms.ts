@@ -1,7 +1,7 @@
 /**
- * Two instances on one PostgreSQL, with many rooms whose viewers are all on the one that goes: how long each room is not
- * read when it is stopped, and when it is killed. Then a room with very many messages whose database turns out to be
- * another one: how soon an instance serves, and that all of it comes back from cursor 0.
+ * Two instances on one PostgreSQL, with many rooms whose viewers are all on the one that ends: how long each
+ * room is not read after a stop, and after a kill. Then a room with very many messages whose database is
+ * replaced: how soon an instance serves, and whether all messages can be read from cursor 0.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ const IDS = Array.from({ length: rooms }, (_, n) => `manyrooms${n}`.padEnd(11, "
 const projectDir = fileURLToPath(new URL("..", import.meta.url));
 const INTERVAL_MS = 3000;
 const WARM_MS = 10_000;
-/** Long enough for the lease and a look. */
+/** Enough for the lease and a check. */
 const AFTER_MS = 15_000;
 
 const installed = installedPostgres();
@@ -51,7 +51,9 @@ async function instances(url: string, upstream: Simulator, stack: AsyncDisposabl
   return ports.map((port) => stack.use(new Service({ projectDir, port, settings: given })));
 }
 
-/** For how long the rooms were not read beyond the interval, their viewers staying away, and what gaps they tell. */
+/**
+ * How long rooms were not read beyond their interval, without their viewers, and the gaps that they report.
+ */
 async function silence(how: "stopped" | "killed"): Promise<Figures> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
@@ -106,7 +108,10 @@ async function silence(how: "stopped" | "killed"): Promise<Figures> {
   };
 }
 
-/** From the start of an instance on a database that is another one until it serves, and all that it holds is read. */
+/**
+ * The time from the start of an instance on a replaced database until it serves, and until all its messages
+ * are read.
+ */
 async function history(): Promise<Figures> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());

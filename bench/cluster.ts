@@ -1,6 +1,6 @@
 /**
- * Several instances on one PostgreSQL against one, and against the product on SQLite: how many batches are stored a
- * second, what CPU time viewers cost, by ports of their own and by one that is shared; then the figures of
+ * Several instances on one PostgreSQL against one, and against the product on SQLite: batches stored per
+ * second, and the CPU time of viewers, on separate ports and on a shared one; then the figures of
  * `cluster-restarts.ts`. PostgreSQL waits for the disk at each commit.
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ const { viewers, batches, seconds } = settings({ viewers: 1000, batches: 20, sec
 const VIDEO = "bench-room1";
 const BATCH = 10;
 const EVERY_MS = 100;
-/** On a port that is shared another instance answers for one that does not listen yet. */
+/** On a shared port, another instance answers for one that does not listen yet. */
 const START_MS = 4000;
 const BODY = JSON.stringify({ message: "x".repeat(500) });
 
@@ -45,7 +45,7 @@ async function ownSchema(name: string): Promise<string> {
   return `${postgres.url}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
 }
 
-/** Batches stored a second, where so many rooms store theirs at once. */
+/** Batches stored per second if this many rooms store theirs at once. */
 async function appends(rooms: number, urls: { sqlite: string; postgres: string }): Promise<Figures> {
   const rate = (url: string) => async () => {
     const store = await openStore(url, systemClock, new Telemetry(silentLog));
@@ -86,7 +86,7 @@ interface Contestant {
   relays: readonly RelayServed[];
 }
 
-/** CPU time of so many viewers on one instance, and of so many on each of two. */
+/** CPU time of this many viewers on one instance, and of this many on each of two. */
 async function cpuOfViewers(): Promise<Figures[]> {
   await using stack = new AsyncDisposableStack();
   const contestant = async (own: readonly Parameters<typeof serveRelay>[0][]): Promise<Contestant> => {

@@ -1,6 +1,7 @@
 /**
- * What an export costs: `node bench/export.ts [--messages 1000000]` serves so many messages to `livechat-relay export`
- * in a process of its own, in each format, and prints that process's CPU time and its highest memory.
+ * The cost of an export: `node bench/export.ts [--messages 1000000]` serves this many messages to
+ * `livechat-relay export` in a process of its own, in each format, and prints that process's CPU time and
+ * peak memory.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +20,7 @@ const REPORT = `process.on("exit", () => {
   console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxMiB: maxRSS / 1024 }));
 });`;
 
-/** As a chat has them: some words, an author with a picture, now and then a link or an emoji. */
+/** Like those of a chat: some words, an author with a picture, sometimes a link or an emoji. */
 function frame(cursor: number): string {
   const words = ["hello from Lisbon", "gg", "what a play, I cannot believe it", "こんばんは、今日も楽しみ"][
     cursor % 4

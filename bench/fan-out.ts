@@ -1,8 +1,8 @@
 /**
- * What it costs to write a batch to many viewers of one room: CPU time of the server's process for each viewer and
- * batch, against a bare loop over sockets that writes as many bytes, and against Nchan. What the service spends on a
- * batch whoever watches (the poll, the reading, the store) is measured beside it with a single viewer; ratios are given
- * without that, which is the fan-out, and with it.
+ * The cost of writing a batch to many viewers of one room: CPU time of the server's process for each viewer
+ * and batch, against a bare loop over sockets that writes as many bytes, and against Nchan. A run with a
+ * single viewer measures the cost of a batch without viewers (the poll, the reading, the store). Ratios are
+ * given without that cost, which is the fan-out, and with it.
  *
  *     npm run bench:fan-out [-- --viewers 2000 --batches 40]
  */
@@ -13,7 +13,7 @@ import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "
 import { nchanVersion, type RelayServed, serveBare, serveNchan, serveRelay } from "./servers.ts";
 
 const VIDEO = "bench-video";
-/** Of the room's polls, and between two batches of the others. */
+/** The interval of the room's polls, and of the other servers' batches. */
 const EVERY_MS = 100;
 
 const { viewers, batches } = settings({ viewers: 2000, batches: 40 });
@@ -30,7 +30,7 @@ using bareReaders = await startReaders(bare.port, "/", viewers);
 await nchan?.publish("first");
 using nchanReaders = nchan && (await startReaders(nchan.port, "/sub", viewers));
 
-/** What a viewer was sent for each batch in the last round, in bytes. */
+/** The bytes that a viewer received per batch in the last round. */
 let bytesPerBatch = 0;
 let zippedPerBatch = 0;
 
@@ -85,7 +85,7 @@ async function bareRound(): Promise<number> {
   return cpuMs(bare.pid) - cpu;
 }
 
-/** Nchan sends each message by itself. */
+/** Nchan sends each message separately. */
 async function nchanRound(size: number): Promise<number> {
   if (!nchan || !nchanReaders) return Number.NaN;
   const text = "x".repeat(Math.round(bytesPerBatch / size));

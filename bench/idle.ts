@@ -1,7 +1,7 @@
 /**
- * What a viewer costs that is sent nothing but keepalives: memory of the server's process for each, against bare sockets
- * and Nchan, and the service's CPU time for keepalives to all of them; and the service's memory with nobody there.
- * Clients live in processes of their own: each side has its own limit of open files.
+ * The cost of a viewer that receives only keepalives: memory of the server's process for each, against bare
+ * sockets and Nchan, and the service's CPU time for keepalives to all of them; also the service's memory
+ * without viewers. Clients run in their own processes, so that each side has its own limit of open files.
  *
  *     npm run bench:idle [-- --viewers 10000]
  */
@@ -14,7 +14,10 @@ const VIDEO = "bench-video";
 const KEEPALIVE_MS = 15_000;
 
 const { viewers } = settings({ viewers: 10_000 });
-/** There before: what any viewers bring along once, as a heap's young generation at its full size, is not counted. */
+/**
+ * A first group of viewers, so that one-time costs, such as the heap's young generation at full size, are not
+ * counted.
+ */
 const first = viewers / 5;
 
 async function measure(server: string, served: Served, path: string): Promise<Figures> {

@@ -1,6 +1,7 @@
 /**
- * From the upstream's answer to the frame: the time until a message is on each viewer's socket, with the store on disk,
- * against a floor of one sync and one loop over as many sockets; and how much of it is the store's and the writing.
+ * The time from the upstream's answer until a message is on each viewer's socket, with the store on disk,
+ * against a minimum of one sync and one loop over as many sockets; and the shares of the store and of the
+ * writing.
  *
  *     npm run bench:latency [-- --batches 20]
  */
@@ -14,16 +15,16 @@ import { serveBare, serveRelay } from "./servers.ts";
 
 const VIEWERS = [1, 100, 2000];
 const EVERY_MS = 100;
-/** For a batch to reach all: nobody else's comes meanwhile. */
+/** Time for a batch to reach all viewers; no other batch comes meanwhile. */
 const ARRIVAL_MS = 150;
 const FRAME_BYTES = 400;
 
 const { batches } = settings({ batches: 20 });
 
-/** What a round measured, by share of viewers and batches. */
+/** The figures of a round, by share of viewers and batches. */
 const later = new Map<string, { p50: number[]; p99: number[] }>();
 
-/** Of each viewer and batch: from the time at which it was sent off until it was there, in milliseconds. */
+/** For each viewer and batch, the time from sending to arrival, in milliseconds. */
 async function roundOf(contestant: string, readers: Readers, send: () => Promise<number>): Promise<number> {
   const delays: number[] = [];
   await readers.received();
@@ -41,7 +42,7 @@ async function roundOf(contestant: string, readers: Readers, send: () => Promise
   return at(0.5);
 }
 
-/** The mean of a histogram since it was last asked for, in milliseconds. */
+/** The mean of a histogram since the last call, in milliseconds. */
 async function meanMs(port: number, names: readonly string[]): Promise<number[]> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1] ?? 0);

@@ -1,8 +1,8 @@
 /**
- * The viewer page in headless Chromium in front of a busy chat: 200 messages a second for a minute, of every kind, over
- * the service and the simulated upstream. Prints long tasks, how long a click waits, elements and heap.
+ * The viewer page in headless Chromium with a busy chat: 200 messages per second for a minute, of every kind,
+ * through the service and the simulated upstream. Prints long tasks, the delay of a click, elements and heap.
  *
- *     npm run bench:page [-- SECONDS RATE]        fails where the page is not bounded, or does not keep up
+ *     npm run bench:page [-- SECONDS RATE]        fails if the page is not bounded, or does not keep up
  */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,7 +12,7 @@ import { startRelay } from "../test/support/relay.ts";
 
 const [seconds = 60, rate = 200] = process.argv.slice(2).map(Number);
 const MAX_ROWS = 500;
-/** As browsers count long tasks. */
+/** The browsers' definition of a long task. */
 const LONG_MS = 50;
 const MAX_TASK_MS = 100;
 const MAX_HEAP_MB = 60;
@@ -31,7 +31,7 @@ const heapMb = async (): Promise<number> => {
   return (await devtools.send("Runtime.getHeapUsage")).usedSize / 1e6;
 };
 
-const firstHeap = await heapMb(); // outside of the trace: collecting all garbage takes long
+const firstHeap = await heapMb(); // outside the trace, because collecting all garbage takes long
 await browser.startTracing(page, { categories: ["toplevel"] });
 const speaker = chat.speak(rate);
 const clicks: number[] = [];

@@ -1,6 +1,7 @@
 /**
- * The other side of a benchmark: a process with so many connections to a path of a local port, which read whatever
- * comes, count it and note when it came. Run as a program it takes the same as one argument, as JSON.
+ * The clients of a benchmark: a process with many connections to a path of a local port, which reads
+ * everything, counts it and notes its arrival. As a program it takes the same options as one argument, as
+ * JSON.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -8,10 +9,10 @@ import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-/** One address has only some 28,000 ports to call from. */
+/** One address has only about 28,000 ports for connections. */
 const ADDRESSES = 10;
 const ARRIVAL_MS = 30_000;
-/** What begins a message's frame. */
+/** The beginning of a message's frame. */
 const MESSAGE = "\nid: ";
 
 interface Reading {
@@ -19,18 +20,18 @@ interface Reading {
   /** Each `#` stands for the number of the connection's room, as `roomNumber` writes it. */
   path: string;
   count: number;
-  /** Over which the connections are spread. */
+  /** The number of rooms over which to spread the connections. */
   rooms: number;
-  /** Further header lines, each with its end. */
+  /** Further header lines, each with its line end. */
   headers: string;
 }
 
-/** Of all connections together. */
+/** Totals of all connections. */
 export interface Received {
   bytes: number;
-  /** Frames with an id, where they are not compressed. */
+  /** Frames with an id, if not compressed. */
   messages: number;
-  /** When each piece came since this was last asked for, in milliseconds on the system's monotonic clock. */
+  /** The arrival times since the last call, in milliseconds on the system's monotonic clock. */
   arrivals: number[];
 }
 
@@ -38,7 +39,7 @@ export interface Readers extends Disposable {
   received(): Promise<Received>;
   /** Received so far. */
   bytes(): Promise<number>;
-  /** Resolves to the bytes once no more have come for a while, and at least so many. */
+  /** Resolves to the bytes once no more have come for a while, and at least `atLeast` have. */
   settled(atLeast: number): Promise<number>;
 }
 
@@ -52,7 +53,7 @@ export function roomNumber(room: number): string {
   return String(room).padStart(4, "0");
 }
 
-/** Resolves once all have been sent something. */
+/** Resolves once each connection has received something. */
 export async function startReaders(
   port: number,
   path: string,
@@ -97,7 +98,7 @@ async function read({ port, path, count, rooms, headers }: Reading): Promise<voi
     socket.once("close", () => {
       throw new Error(`connection ${i} was closed`);
     });
-    let last = ""; // a frame's beginning may be cut
+    let last = ""; // the beginning of a frame may be split
     socket.on("data", (chunk: Buffer) => {
       received.arrivals.push(systemMs());
       received.bytes += chunk.length;

@@ -1,8 +1,9 @@
 /**
- * What it costs to read the upstream's answers: from an answer's text to its messages, in multiples of `JSON.parse`
- * alone of the same text, and beside youtubei.js and masterchat where these are installed. CPU time of this process.
+ * The cost of reading the upstream's answers, from an answer's text to its messages: in multiples of
+ * `JSON.parse` of the same text, and next to youtubei.js and masterchat if installed. CPU time of this
+ * process.
  *
- *     npm run bench:reading [-- FILE ...]        recorded answers, or lists of actions, in place of generated ones
+ *     npm run bench:reading [-- FILE ...]        recorded answers or lists of actions, not generated ones
  *     npm ci --prefix bench/peers                once, for the two
  */
 import { readFileSync } from "node:fs";
@@ -25,14 +26,14 @@ function read(text: string): void {
 
 type Reader = (text: string) => unknown;
 
-/** From text to their own objects; undefined where one is not installed. */
+/** From text to their own objects; undefined if one is not installed. */
 const PEERS: Record<string, () => Promise<Reader | undefined>> = {
   Youtubei: async () => {
     const { Parser, Log } = await peerModule("youtubei.js/dist/src/platform/node.js");
     Log?.setLevel(Log.Level.NONE);
     return Parser && ((text) => Parser.parseResponse(JSON.parse(text)));
   },
-  /** It reads where it fetches: it is given the answers in place of its HTTP client's. */
+  /** It reads while it fetches, so its HTTP client is replaced by the answers. */
   Masterchat: async () => {
     const { Masterchat } = await peerModule("@stu43005/masterchat/lib/masterchat.mjs");
     if (!Masterchat) return undefined;
@@ -100,7 +101,10 @@ async function generated(actionsEach: number, answers: number): Promise<string[]
   );
 }
 
-/** The answers in recorded files; what is neither an answer with a chat nor a list of actions is named and left out. */
+/**
+ * The answers in recorded files. Names and skips each file that is neither an answer with a chat nor a list
+ * of actions.
+ */
 function recorded(files: readonly string[]): string[] {
   return files.flatMap((file) => {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));

@@ -1,7 +1,8 @@
 /**
- * Many rooms with a viewer each, or few with very many viewers, and a message in each interval, read through a gate
- * without spacing: how late polls start (one interval after the last one is due), of the rooms the median and the
- * latest; what a poll and a viewer cost, and what a room holds in memory. No message may be lost.
+ * Many rooms with a viewer each, or a few with very many viewers, and a message in each interval, read
+ * through a gate without spacing. Measures how late polls start (one interval after the previous one is due)
+ * for the median and the latest room, the cost of a poll and of a viewer, and a room's memory. No message may
+ * be lost.
  *
  *     npm run bench:rooms [-- --rooms 1000 --every 2000 --seconds 10]
  *     npm run bench:crowd [-- --viewers 10000 --rooms 100 --every 1000 --seconds 5 --compressed 1]
@@ -18,10 +19,13 @@ const given = settings({ rooms: 1000, viewers: 0, every: 2000, seconds: 10, comp
 const { rooms, every, seconds } = given;
 const viewers = given.viewers || rooms;
 const headers = given.compressed ? "Accept-Encoding: gzip\r\n" : "";
-/** There before: what any rooms bring along once, as a heap's young generation at its full size, is not counted. */
+/**
+ * A first group of rooms, so that one-time costs, such as the heap's young generation at full size, are not
+ * counted.
+ */
 const WARM_UP_ROOMS = rooms / 5;
 
-/** By how much the latest poll of each room was late, in milliseconds; a room's first poll is due at no known time. */
+/** The lateness of the latest poll of each room, in milliseconds; a room's first poll has no due time. */
 function latenessOfRooms({ upstream }: RelayServed, since: number): number[] {
   const rooms = new Map<string, { at: number; lateMs: number }>();
   for (const { kind, videoId = "", at } of upstream.requests) {
@@ -33,7 +37,7 @@ function latenessOfRooms({ upstream }: RelayServed, since: number): number[] {
   return [...rooms.values()].map(({ lateMs }) => lateMs).filter(Number.isFinite);
 }
 
-/** Messages that viewers have not been sent; compressed ones are not counted. */
+/** The number of messages that viewers have not received; compressed ones are not counted. */
 async function missing(chats: readonly { ledger: readonly unknown[] }[], readers: Readers): Promise<number> {
   await pause(2 * every);
   const said = chats.reduce((sum, { ledger }) => sum + ledger.length, 0);

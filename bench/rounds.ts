@@ -1,6 +1,7 @@
 /**
- * What all benches share: contestants that take turns in each of five rounds, so that a busy machine is busy for all of
- * them, ratios within a round, and their median. Results go to a table on the terminal and to `bench/results/`.
+ * Shared by all benches: contestants that take turns in each of five rounds, so that a busy machine affects
+ * all of them, ratios within a round, and their median. Results go to a table on the terminal and to
+ * `bench/results/`.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
@@ -8,10 +9,10 @@ import { commandLine } from "../chaos/command-line.ts";
 
 export const ROUNDS = 5;
 
-/** The numbers of one bench, by name; units stand in the names. */
+/** The figures of one bench by name; the names contain the units. */
 export type Figures = Record<string, number | string>;
 
-/** Whole numbers from the command line, by name, with what they are where they are not given. */
+/** Whole numbers from the command line by name, with their defaults. */
 export function settings<Name extends string>(defaults: Record<Name, number>): Record<Name, number> {
   const names = Object.keys(defaults) as Name[];
   const options = Object.fromEntries(
@@ -26,7 +27,7 @@ export function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }
 
-/** What each contestant measures, round after round. */
+/** The measurements of each contestant, round by round. */
 export async function inRounds<Name extends string>(
   contestants: Record<Name, () => number | Promise<number>>,
 ): Promise<Record<Name, number[]>> {
@@ -38,7 +39,7 @@ export async function inRounds<Name extends string>(
   return measured;
 }
 
-/** The median over the rounds of the one divided by the other. */
+/** The median over the rounds of one figure divided by the other. */
 export function ratio(ones: readonly number[], others: readonly number[]): number {
   return median(ones.map((one, round) => one / (others[round] ?? Number.NaN)));
 }
@@ -50,12 +51,15 @@ export function cpuMs(pid: number): number {
   return readdirSync(`/proc/${pid}/task`).reduce((sum, task) => sum + ranNs(task), 0) / 1e6;
 }
 
-/** What a process holds in memory, in bytes. Linux only. */
+/** The resident memory of a process in bytes. Linux only. */
 export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 }
 
-/** Prints the rows as a table, and writes them to `bench/results/`, a line each, with the date and the machine. */
+/**
+ * Prints the rows as a table, and writes them to `bench/results/` line by line, with the date and the
+ * machine.
+ */
 export function report(bench: string, measured: readonly Figures[]): void {
   const rows = measured.map((row) =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, rounded(value)])),

@@ -1,8 +1,9 @@
 /**
- * What the SDK holds while one room hands out ten million messages, and what each of them costs. A server in a thread
- * of its own says them over a real socket as fast as they are taken, and cuts the connection after each million.
+ * The SDK's memory while one room hands out ten million messages, and the cost of each. A server in a thread
+ * of its own sends them over a real socket as fast as they are read, and cuts the connection after each
+ * million.
  *
- *     npm run bench:sdk [-- MESSAGES]        fails where memory grows, or a message is lost or repeated
+ *     npm run bench:sdk [-- MESSAGES]        fails if memory grows, or a message is lost or repeated
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** The servers that benches compare, each a process of its own on a free port: this service, bare Node, and Nchan. */
+/**
+ * The servers that benches compare, each in its own process on a free port: this service, bare Node, and
+ * Nchan.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,12 +16,12 @@ import { type Simulator, startSimulator } from "../src/simulator/index.ts";
 
 const START_MS = 60_000;
 const STOP_MS = 3000;
-/** The checkout whose service is measured: another one can be named, to compare two versions. */
+/** The checkout whose service is measured; name another one to compare two versions. */
 const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("..", import.meta.url));
 const NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
 export interface Served extends AsyncDisposable {
-  /** Of the process whose CPU time and memory count. */
+  /** The process whose CPU time and memory count. */
   pid: number;
   port: number;
 }
@@ -31,7 +34,7 @@ async function untilAnswers(port: number, path: string): Promise<void> {
   }
 }
 
-/** Asked first: what it has compiled is kept only by a process that ends by itself. */
+/** Asks first: Node stores its compiled code only if the process ends by itself. */
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
@@ -42,7 +45,7 @@ async function stop(child: ChildProcess): Promise<void> {
 
 export interface RelayServed extends Served {
   upstream: Simulator;
-  /** From the start of its process until it was ready, in milliseconds. */
+  /** The time from the start of its process until it was ready, in milliseconds. */
   readyMs: number;
 }
 
@@ -84,11 +87,11 @@ export async function serveRelay(
 }
 
 export interface BareServed extends Served {
-  /** Writes so many bytes to each connection. */
+  /** Writes this many bytes to each connection. */
   write(bytes: number): void;
 }
 
-/** Sockets that are written to in a loop, with nothing around them but a sync before, where a file is named. */
+/** Writes to sockets in a loop, with nothing else except a sync before each write if a file is named. */
 export async function serveBare(synced: readonly string[] = []): Promise<BareServed> {
   const path = fileURLToPath(new URL("./bare-loop.ts", import.meta.url));
   const child = spawn(process.execPath, [path, ...synced], {
@@ -104,11 +107,11 @@ export async function serveBare(synced: readonly string[] = []): Promise<BareSer
 }
 
 export interface NchanServed extends Served {
-  /** To the subscribers of `/sub`. */
+  /** Sends to the subscribers of `/sub`. */
   publish(text: string): Promise<void>;
 }
 
-/** nginx with Nchan, one worker; undefined where it is not installed (`apt-get install libnginx-mod-nchan`). */
+/** nginx with Nchan, one worker; undefined if not installed (`apt-get install libnginx-mod-nchan`). */
 export async function serveNchan(): Promise<NchanServed | undefined> {
   if (!existsSync(NCHAN)) return undefined;
   const [port = 0] = await freePorts(1);
@@ -159,7 +162,7 @@ http {
   };
 }
 
-/** Its version, as the package names it. */
+/** The version of its package. */
 export function nchanVersion(): string {
   return execFileSync("dpkg-query", ["--show", "libnginx-mod-nchan"], { encoding: "utf8" }).trim();
 }

@@ -1,6 +1,6 @@
 /**
- * What the service takes before anybody comes, from the checkout and as the package has it: the time from its start until
- * it is ready, the CPU time of that, and its memory then. Both starts find what they have compiled before.
+ * The cost of a start without viewers, from the checkout and from the package: the time until the service is
+ * ready, the CPU time of that, and its memory then. Both starts find their compiled code in a cache.
  *
  *     npm run bench:start                        after npm run build
  */

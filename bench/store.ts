@@ -1,7 +1,8 @@
 /**
- * Durable batches a second: rooms that append ten messages at a time, each as soon as its last batch is on disk, against
- * a bare `node:sqlite` loop on the same file format with the same settings, which holds its thread and commits each batch
- * by itself. And the longest time for which the event loop stood still while the store wrote.
+ * Durable batches per second: rooms that append ten messages at a time, each as soon as its last batch is on
+ * disk. The comparison is a bare `node:sqlite` loop on the same file format and settings, which blocks its
+ * thread and commits each batch by itself. Also measures the longest time for which the event loop was
+ * blocked while the store wrote.
  *
  *     npm run bench:store [-- --batches 600]
  */
@@ -20,7 +21,7 @@ import { type Figures, inRounds, median, ratio, report, settings } from "./round
 
 const BATCH = 10;
 const ROOMS = [1, 5, 50];
-/** What a checkpoint takes. */
+/** As large as a real checkpoint. */
 const CHECKPOINT = JSON.stringify({ continuation: "c".repeat(300), credentials: "k".repeat(200) });
 const NS_PER_MS = 1e6;
 

@@ -1,6 +1,6 @@
 /**
- * One video's chat as the upstream keeps it: its messages, its tokens and their readers, its pages and its
- * answers. The scenario can change at any time. A strict token is valid for one answer.
+ * One video's chat as the upstream keeps it: its messages, its tokens, its pages and its answers. The
+ * scenario can change at any time. A strict token is valid for one answer.
  */
 import type { Clock } from "../clock.ts";
 import type { Answer, Caller, EndShape } from "./answers.ts";
@@ -71,7 +71,7 @@ export class Chat {
   readonly #pages = new Map<string, RecordedPage>();
   #scenario: Scenario;
   #end: { shape: EndShape; lastWords: boolean } | undefined;
-  /** The recorded answers played so far, if any. Positions then count answers; pages start at the first. */
+  /** The recorded answers played so far, if any; positions then count answers. */
   #script: Moment[] | undefined;
   #speed = 1;
 
@@ -121,8 +121,8 @@ export class Chat {
 
   /**
    * Plays a recording: a replay is complete at once, a live chat keeps the recorded rhythm, `speed` times as
-   * fast. Recorded answers are served one by one, unchanged except for their tokens, unless the chat is of
-   * the other kind.
+   * fast. Recorded answers are served unchanged except for their tokens, unless the chat is of the other
+   * kind.
    */
   play(recording: Recording, speed: number): void {
     const asRecorded = recording.kind === tokenKind(this.#scenario.kind);
@@ -152,8 +152,7 @@ export class Chat {
   }
 
   /**
-   * Ends a live chat. Unread messages come first, in their own answers, or with `lastWords` in the last
-   * answer itself. From now on the pages have no chat.
+   * Ends a live chat. Unread messages come first, in their own answers, or with `lastWords` in the last one.
    */
   end(shape: EndShape, { lastWords = false } = {}): void {
     this.#end = { shape, lastWords };
