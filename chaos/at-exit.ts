@@ -1,14 +1,14 @@
 /**
- * What must not outlive the driver: undone when it ends, whether it is done, breaks or is told to go. Only
- * `kill -9` leaves it behind.
+ * Cleans up when the driver ends: normally, by a failure or by a signal. Only `kill -9` leaves something
+ * behind.
  */
 
-/** Each would end the driver without its exit handlers. */
+/** Each ends the driver without its exit handlers. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const undos = new Set<() => void>();
 
-/** `undo` must be done when it returns. The function returned takes it back. */
+/** `undo` must finish before it returns. The returned function cancels it. */
 export function atExit(undo: () => void): () => void {
   if (undos.size === 0) {
     process.on("exit", undoAll);
@@ -26,7 +26,7 @@ function undoAll(): void {
   for (const undo of undos) undo();
 }
 
-/** Where somebody else answers a signal, as Node's test runner does, the end of the driver is theirs. */
+/** If another listener handles the signal, as in Node's test runner, that listener ends the driver. */
 function exit(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) === 1) process.exit(1);
 }

@@ -1,19 +1,21 @@
 /**
- * The chats of a run: what they are like, what is said in them, and who follows whom. Live ones that go on, one that
- * ends, and a replay; after each of the last two comes another.
+ * The chats of a run: their properties, their messages, and their order. Live chats that continue, one that
+ * ends, and a replay; the last two are each followed by another.
  */
 import { type EndShape, realisticHold, type Simulator } from "../src/simulator/index.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { longActions } from "./long-messages.ts";
 import { RoomTruth } from "./room-truth.ts";
 
-/** A page shows what a killed poll may have lost: the last so many. */
+/** A page shows the newest messages, which include all that a killed poll may have lost. */
 const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
-/** The one whose tokens can be used again: a poll that was cut short costs it nothing. */
+/** The room whose tokens are reusable: a poll that was cut short costs it nothing. */
 export const STEADY_ROOM = "chaos-live3";
-/** The one with long messages. */
+/** The room with long messages. */
 export const LONG_ROOM = "chaos-live4";
-/** The one whose upstream holds no more for a late reader than the real one: what is missing there is lost. */
+/**
+ * The room whose upstream holds no more for a late reader than the real one: messages missing there are lost.
+ */
 export const LOSSY_ROOM = "chaos-live5";
 const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
   { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
@@ -26,7 +28,7 @@ const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[
     scenario: { ...realisticHold, page: 50, overlap: 20, timeoutMs: 1000, kinds: ["text", "paid"] },
   },
 ];
-/** What is said in the room of long messages at first: more than buffers can take, less than an answer may hold. */
+/** The first text in the room of long messages: more than buffers can take, less than an answer may hold. */
 const LONG_CHARACTERS = 4000;
 export const LONG_HISTORY = { answers: 10, messages: 300 };
 
@@ -40,7 +42,7 @@ export class Cast {
   readonly rooms: RoomTruth[] = [];
   /** The live room whose chat ends; a new one follows it. */
   brief: RoomTruth;
-  /** The room that is read from a recorded chat; a new one follows each that has ended. */
+  /** The room that is read from a recorded chat; when it has ended, a new one follows. */
   replay: RoomTruth;
   readonly #upstream: Simulator;
   readonly #traffic = new Map<RoomTruth, { stop(): void }>();
@@ -54,7 +56,7 @@ export class Cast {
     this.replay = this.newReplay();
   }
 
-  /** Those whose chats go on. */
+  /** The rooms whose chats continue. */
   get liveRooms(): RoomTruth[] {
     return this.rooms.filter(({ chatType, mayEnd }) => chatType === "liveChatRenderer" && !mayEnd);
   }
@@ -85,7 +87,7 @@ export class Cast {
     this.#longSaid += messages;
   }
 
-  /** Nothing more is said. */
+  /** Stops all messages. */
   stopTraffic(): void {
     for (const speech of this.#traffic.values()) speech.stop();
   }
@@ -100,7 +102,7 @@ export class Cast {
     return room;
   }
 
-  /** A video that no other had: `chaos-r0001`. */
+  /** A video id that was not used before: `chaos-r0001`. */
   #nextId(letter: string): string {
     this.#numbered += 1;
     return `chaos-${letter}${String(this.#numbered).padStart(4, "0")}`;

@@ -1,7 +1,9 @@
-/** The flags of these programs. */
+/** The command-line flags of the driver's programs. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
-/** As `parseArgs` of Node; what it cannot read ends the program with one line, and `--help` with its flags. */
+/**
+ * Like Node's `parseArgs`, but invalid arguments end the program with one line, and `--help` lists its flags.
+ */
 export function commandLine<T extends ParseArgsConfig>(config: T): ReturnType<typeof parseArgs<T>> {
   if (process.argv.includes("--help")) {
     const flags = Object.entries(config.options ?? {}).map(([name, { type, default: value = "none" }]) =>
@@ -18,7 +20,7 @@ export function commandLine<T extends ParseArgsConfig>(config: T): ReturnType<ty
   }
 }
 
-/** The number that a flag gives; one that is none, or too small, ends the program with one line. */
+/** A flag's number. An invalid or too small one ends the program with one line. */
 export function numberOf(flag: string, text: string, least: number): number {
   const number = Number(text);
   if (Number.isFinite(number) && number >= least) return number;

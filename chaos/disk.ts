@@ -1,6 +1,6 @@
 /**
- * The store's disk, in the driver's hands: a small file system of its own where mounting is allowed, which can be
- * filled, sealed, locked and written to by a stranger. It is unmounted in any case, even where the driver breaks.
+ * The store's disk under the driver's control: a small file system of its own if mounting is allowed. It can
+ * be filled, sealed, locked and written to by a stranger. It is always unmounted, even if the driver fails.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -14,7 +14,7 @@ import type { FaultInjector } from "./fault-injector.ts";
 /** How long a stranger waits for its turn at a file that the service is writing. */
 const PATIENCE_MS = 5000;
 
-/** A room as it lies in the file. */
+/** A room's row in the file. */
 export interface RoomRow {
   epoch: number;
   base: number;
@@ -29,13 +29,13 @@ export class Disk implements Disposable {
   /** Whether `seal` works here. */
   readonly canSeal: boolean;
   readonly #folder = mkdtempSync(join(tmpdir(), "relay-disk-"));
-  /** Where the service's store lies. */
+  /** The path of the service's store. */
   readonly path = join(this.#folder, "relay.db");
   readonly #filler = join(this.#folder, "filler");
   #stranger: DatabaseSync | undefined;
   readonly #cancelExit: () => void;
 
-  /** A disk that holds so much; of a plain `folder` the size is ignored. */
+  /** A disk of this size; a plain `folder` ignores the size. */
   constructor(sizeBytes: number) {
     this.kind = runs("mount", "-t", "tmpfs", "-o", `size=${sizeBytes}`, "relay-chaos", this.#folder)
       ? "tmpfs"
@@ -57,7 +57,7 @@ export class Disk implements Disposable {
     return this.kind === "tmpfs";
   }
 
-  /** Takes all that is left, to the last byte; to be called again for what was let go since. */
+  /** Takes all free space to the last byte; call it again for space freed since. */
   fill(): void {
     assert.ok(this.canFill, "a plain folder is not filled: it shares its disk with others");
     const filler = openSync(this.#filler, "a");
@@ -76,8 +76,8 @@ export class Disk implements Disposable {
   }
 
   /**
-   * Makes the files unwritable. What has them open goes on writing, so that the thread which has is ordered to
-   * die with its next messages: the one that follows it finds them as they are now.
+   * Makes the files unwritable. A thread that has them open would continue, so the store's thread is ordered
+   * to die with its next messages; the next thread finds the files sealed.
    */
   seal(injector: FaultInjector): void {
     assert.ok(this.canSeal, "this file system knows no immutable files");
@@ -102,8 +102,8 @@ export class Disk implements Disposable {
   }
 
   /**
-   * Takes a room over as a second service would: its owner is refused from now on. The store is locked until `held`
-   * resolves, so that whatever the service asks of it meanwhile is answered after the owner was refused.
+   * Takes a room over as a second service would: its owner is refused from now on. The store is locked until
+   * `held` resolves, so that the service's further statements are answered after the refusal.
    */
   async claim(videoId: string, held: Promise<void>): Promise<Pick<RoomRow, "epoch" | "head">> {
     using database = new DatabaseSync(this.path, { timeout: PATIENCE_MS });
@@ -117,7 +117,7 @@ export class Disk implements Disposable {
     return { epoch: Number(taken.epoch), head: Number(taken.head) };
   }
 
-  /** A look at what is committed, that changes nothing. */
+  /** A read-only view of the committed row. */
   room(videoId: string): RoomRow | undefined {
     using database = new DatabaseSync(this.path, { readOnly: true, timeout: PATIENCE_MS });
     const row = database
@@ -134,7 +134,7 @@ export class Disk implements Disposable {
     };
   }
 
-  /** Lets go of everything, with whatever was stored. The service should be gone. */
+  /** Frees everything, with the stored data. The service should have ended. */
   close(): void {
     this.#cancelExit();
     this.unlock();
@@ -152,7 +152,7 @@ export class Disk implements Disposable {
   }
 }
 
-/** Whether a program did what it was told. */
+/** Whether a program succeeded. */
 function runs(program: string, ...args: string[]): boolean {
   try {
     execFileSync(program, args, { stdio: "ignore" });

@@ -1,6 +1,6 @@
 /**
- * What a room must hold, from what each action of its chat says: what is said twice counts once, and what replaces
- * a message that the room holds is a replacement. Works without the service's code.
+ * The messages that a room must hold, from the messages of its chat's actions: repeats count once, and the
+ * new content of a message in the room is a replacement. Works without the service's code.
  */
 import { dig } from "../src/simulator/json.ts";
 import type { Entry } from "../src/simulator/log.ts";
@@ -12,9 +12,9 @@ export type ExpectedMessage = Pick<Says, "type" | "id" | "author" | "message" | 
 /** A message that is new in the room. */
 interface Addition {
   message: ExpectedMessage;
-  /** The same for what is said twice. */
+  /** A name that is equal for repeats. */
   name: string;
-  /** The channel of whoever said it; "" where none did. */
+  /** The author's channel; "" if there is none. */
   authorId: string;
   /** The message to which it gives a new content. */
   replaces?: string;
@@ -78,7 +78,10 @@ export class ExpectedMessages {
   }
 }
 
-/** A message of the service as far as a chat can know it: without hashes, and without what an author was deleted after. */
+/**
+ * A message of the service as far as a chat can know it: without hashes, and without what an author was
+ * deleted after.
+ */
 export function withoutHash({ type, id, author, message, amount }: ExpectedMessage): ExpectedMessage {
   const known = /^author_deleted:[^:]*/.exec(id)?.[0] ?? (HASHED.has(type) ? id.replace(HASH, "") : id);
   return { type, id: known, author, message, amount };

@@ -1,7 +1,7 @@
 /**
- * Faults inside the service, preloaded from outside into each of its threads; the service has no line of them.
- * It wraps what the service calls, and where an order for that place lies in the folder, notes it in the journal
- * and carries it out. It ends the service at once where a method that it wraps does not exist.
+ * Faults inside the service, preloaded from outside into each of its threads; the service has no code for
+ * them. It wraps methods that the service calls. If the folder has an order for that place, it notes the
+ * order in the journal and carries it out. It ends the service at once if a method to wrap does not exist.
  */
 import { appendFileSync, existsSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
@@ -12,7 +12,7 @@ import { FOLDER_VARIABLE, type InjectedFault, JOURNAL } from "./fault-injector.t
 
 /** How long the kernel may take for half a frame: a viewer that does not read must not save the service. */
 const HALF_FRAME_LIMIT_MS = 500;
-/** More than stands before a frame that Node's response writes, in bytes. */
+/** More than the bytes before a frame that Node's response writes. */
 const CHUNK_LINE_BYTES = 32;
 
 /** What runs in a method's place; `call` is the method itself. */
@@ -26,7 +26,7 @@ interface Place {
   around: Around;
 }
 
-/** What lies in the folder for this process. */
+/** The orders in the folder for this process. */
 class Orders {
   readonly #folder: string;
 
@@ -34,7 +34,7 @@ class Orders {
     this.#folder = folder;
   }
 
-  /** Takes an order, if there is one: gives the numbers that stand in it. */
+  /** Takes an order, if there is one. Returns its numbers. */
   take(name: InjectedFault): number[] | undefined {
     const path = join(this.#folder, name);
     if (!existsSync(path)) return undefined;
@@ -196,5 +196,5 @@ const IN_STORE: readonly Place[] = [
 ];
 
 for (const place of isMainThread ? IN_MAIN : IN_STORE) wrap(await holderOf(place), place);
-// In a thread nobody would hear the refusal: what is missing there is told here.
+// A refusal in a thread would go unnoticed, so missing methods are reported here.
 if (isMainThread) for (const place of IN_STORE) await holderOf(place);

@@ -1,7 +1,7 @@
 /**
- * The driver's side of faults inside the service: which there are, how one is ordered, and the proof that it happened.
- * An order is a file named after it in a folder of its own; `fault-injector.preload.ts`, within the service, removes
- * the file, adds a line to the journal beside it, then acts.
+ * The driver's side of faults inside the service: which there are, how one is ordered, and the proof that it
+ * happened. An order is a file named after it in a folder of its own; `fault-injector.preload.ts`, within the
+ * service, removes the file, adds a line to the journal beside it, then acts.
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,9 +29,9 @@ export type ThreadDeath = (typeof THREAD_DEATHS)[number];
 
 /** All faults, with what an order says beside the name. */
 export type Orders = Record<KillPoint | ThreadDeath, []> & {
-  /** So many commits of messages take so much longer. */
+  /** This number of commits of messages take this much longer. */
   "slow-commit": [ms: number, count: number];
-  /** The main thread stands still, from the next append on. */
+  /** The main thread blocks, from the next append on. */
   "stall-loop": [ms: number];
 };
 export type InjectedFault = keyof Orders;
@@ -44,7 +44,7 @@ export interface Firing {
   at: number;
 }
 
-/** What the folder is told by, to `fault-injector.preload.ts`. */
+/** The environment variable that passes the folder to `fault-injector.preload.ts`. */
 export const FOLDER_VARIABLE = "CHAOS_FAULTS";
 /** The journal in that folder; no fault has this name. */
 export const JOURNAL = "journal";

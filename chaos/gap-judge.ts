@@ -1,13 +1,13 @@
 /**
- * Judges the gaps behind which nothing is missing. Such a gap is right where the service could not know better, and
+ * Judges the gaps with no messages missing. Such a gap is right if the service could not know better, and
  * false in two cases:
  *
- * - it was not silent: the last good answer was made less than the upstream's window ago, and no page was asked for
- *   since it came;
- * - it was shown that nothing is missing: a page that was served whole shows a message that the room held before.
+ * - there was no silence: the last good answer was made more recently than the upstream's window, and no page
+ * was requested since it came;
+ * - the service saw that nothing is missing: a complete page shows a message that the room held before.
  *
- * A page counts if whoever asked for it could use it: in the same life of the service, with the same owner of the room,
- * and not for the answer before the silence, which a page may complete.
+ * A page counts if the service could use it: in the same life, with the same owner of the room, and not for
+ * the answer before the silence, which a page may complete.
  */
 import type { RequestRecord } from "../src/simulator/requests.ts";
 import type { Gap, RoomTruth } from "./room-truth.ts";
@@ -46,7 +46,7 @@ export class GapJudge {
     });
   }
 
-  /** From now on the service knows no more than what is stored. */
+  /** From now on the service knows only the stored rows. */
   lost(videoId?: string): void {
     this.#losses.push({ at: performance.now(), videoId });
   }
@@ -59,7 +59,7 @@ export class GapJudge {
     const asked = this.#pages.filter(
       ({ videoId, at }) => videoId === room.videoId && at > since - SLACK_MS && at < storedAt,
     );
-    // One that was long on its way shows nothing of what was said meanwhile.
+    // A page that was long in transit shows no messages said meanwhile.
     const last = this.#answers.findLast(
       ({ videoId, finishedAt }) => videoId === room.videoId && finishedAt <= since + SLACK_MS,
     );

@@ -1,6 +1,6 @@
 /**
- * The way to a server on this machine: it can be cut, refuse connections, go silent so that both sides wait for nothing,
- * be long, or lead to another server; and it shows the heads of the first HTTP requests that went over it.
+ * A connection to a server on this machine. It can be cut, refuse connections, go silent so that both sides
+ * wait, have latency, or lead to another server. It shows the heads of the first HTTP requests that used it.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -89,7 +89,7 @@ export class Line implements AsyncDisposable {
       [server, client],
     ] as const) {
       this.#sockets.add(from);
-      from.on("error", () => {}); // a cut is no failure here
+      from.on("error", () => {}); // a cut is not a failure here
       from.on("close", () => {
         this.#sockets.delete(from);
         to.destroy();
@@ -101,7 +101,7 @@ export class Line implements AsyncDisposable {
   }
 }
 
-/** What comes in goes out in the same order, so much later. */
+/** Delays a stream by this time, in the same order. */
 function laterBy(ms: number): Transform {
   return new Transform({
     transform(bytes, _, taken) {

@@ -1,7 +1,9 @@
 /** Chat messages so long that few of them fill what the system buffers for a connection. */
 import type { JsonObject } from "../src/simulator/json.ts";
 
-/** So many chat actions; their ids are numbered from `first`. On the stream a message takes twice its characters. */
+/**
+ * This many chat actions, with ids numbered from `first`. On the stream a message takes twice its characters.
+ */
 export function longActions(first: number, count: number, characters = 10_000): JsonObject[] {
   return Array.from({ length: count }, (_, index) => {
     const item = {

@@ -1,6 +1,6 @@
 /**
- * Minutes of kills, faults and storms against the real service, judged from outside; without `--minutes` one round, in
- * which each event happens.
+ * Minutes of kills, faults and storms against the real service, judged from outside. Without `--minutes` it
+ * plays one round, with each event.
  *
  *     npm run chaos -- --seed 7 [--minutes 5] [--viewers 200] [--events "storm,kill -9"] [--project DIR]
  *         [--without compression,hand-over] [--json FILE]

@@ -1,4 +1,7 @@
-/** Preloaded from outside: a Node.js whose sockets cannot be taken from their responses, so that streams go the plain way. */
+/**
+ * Preloaded from outside: a Node.js whose sockets cannot be taken from their responses, so that streams use
+ * the responses.
+ */
 import { ServerResponse } from "node:http";
 
 const { detachSocket } = ServerResponse.prototype;

@@ -1,9 +1,10 @@
 /**
- * What a room's viewers must be sent, from what its chat has said: the message under each cursor. Knows the wire
- * and what the upstream has said, and nothing of the service.
+ * The messages that a room's viewers must receive under each cursor, from its chat. Knows the upstream's
+ * format and the chat, and nothing of the service.
  *
- * A room holds all that was said, in order. Where late readers are not given everything, messages may be missing, but
- * only those directly behind a `gap`, or before its first. Whether a gap is justified where nothing is missing is for `gap-judge.ts`.
+ * A room holds all messages in order. If late readers do not get everything, messages may be missing, but
+ * only directly behind a `gap`, or before the room's first one. `gap-judge.ts` judges gaps with no messages
+ * missing.
  */
 import type { Chat } from "../src/simulator/chat.ts";
 import { type ExpectedMessage, ExpectedMessages, withoutHash } from "./expected-messages.ts";
@@ -12,7 +13,9 @@ export interface Gap {
   cursor: number;
   /** How many messages are missing behind it. */
   missing: number;
-  /** The newest entry of the chat's ledger that the room holds before it and that joins two sides of a gap. */
+  /**
+   * The newest entry of the chat's ledger that the room holds before it and that joins two sides of a gap.
+   */
   lastJoining: number;
 }
 
@@ -42,7 +45,7 @@ export class RoomTruth {
   #openGap: Gap | undefined;
   /** Seen, while something before it was not. */
   readonly #early = new Map<number, ExpectedMessage>();
-  /** What was first sent under each cursor, in each of the two forms: all others must be sent the same. */
+  /** The first text under each cursor, in each of the two forms: all viewers must receive the same. */
   readonly #texts = { plain: new Map<number, string>(), detailed: new Map<number, string>() };
 
   constructor(chat: Chat, kind: "live" | "replay", { pageLength = 0, isLossy = false } = {}) {
@@ -64,7 +67,9 @@ export class RoomTruth {
     return (this.base ?? Number.NaN) + this.messages.length;
   }
 
-  /** The cursor up to which a viewer has all of the first `said` entries; undefined while not all were seen. */
+  /**
+   * The cursor up to which a viewer has all of the first `said` entries; undefined while not all were seen.
+   */
   cursorOf(said: number): number | undefined {
     this.#skipRepeated();
     return said === 0 ? this.base : this.#reached[said - 1];
@@ -75,7 +80,7 @@ export class RoomTruth {
     return this.#endedAt !== undefined;
   }
 
-  /** What is wrong with an end behind the message under this cursor; undefined where nothing is. */
+  /** The fault of an end behind the message under this cursor; undefined if there is none. */
   ended(cursor: number | undefined): string | undefined {
     if (!this.mayEnd) return `an end at ${cursor}, of a chat that goes on`;
     const due = this.#endedAt ?? this.cursorOf(this.chat.ledger.length) ?? cursor;
@@ -83,7 +88,7 @@ export class RoomTruth {
     return cursor === due ? undefined : `an end at ${cursor}, not at ${due}`;
   }
 
-  /** What is wrong with a message under this cursor; undefined where nothing is. */
+  /** The fault of a message under this cursor; undefined if there is none. */
   fault(cursor: number, data: string, detailed: boolean): string | undefined {
     this.seenHead = Math.max(this.seenHead, cursor);
     const texts = this.#texts[detailed ? "detailed" : "plain"];
@@ -99,7 +104,7 @@ export class RoomTruth {
     return this.#follow();
   }
 
-  /** Takes what is seen without a gap before it. */
+  /** Takes the seen messages that follow without a gap. */
   #follow(): string | undefined {
     for (;;) {
       const cursor = this.#head + 1;

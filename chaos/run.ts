@@ -1,21 +1,24 @@
-/** One run: viewers come, rounds of events are played until the time is up, and everything is judged once more. */
+/**
+ * One run: viewers come, rounds of events are played until the time is up, and everything is judged once
+ * more.
+ */
 import { round } from "./events/index.ts";
 import { judgeStore } from "./store-judge.ts";
 import { Verdict } from "./verdict.ts";
 import { World, type WorldOptions } from "./world.ts";
 
 export interface RunOptions extends WorldOptions {
-  /** Of events; what comes before and after them is not counted. Without it one whole round is played. */
+  /** The duration of events, without the time before and after them. If absent, one whole round is played. */
   minutes?: number;
   viewers: number;
   /** Names of events; empty plays all. */
   events: readonly string[];
 }
 
-/** So many events, and everybody must have everything again. */
+/** After this many events, every viewer must have everything again. */
 const EVENTS_BETWEEN_SETTLEMENTS = 10;
 const MAX_PAUSE_MS = 600;
-/** One viewer in so many asks for all that is kept. */
+/** The share of viewers that ask for all stored messages. */
 const ALL_SHARE = 0.1;
 
 export interface Outcome {

@@ -1,7 +1,7 @@
 /**
- * The service as its operator has it: begun by the `start` script in a project's folder, in a process group of its own,
- * and begun again after each end. npm, which would take longer than the service to start, is left out. What it logs is read and counted; nothing that was started is left behind, even
- * where the driver itself breaks.
+ * Runs the service as its operator does: with the `start` script in a project's folder, in a process group of
+ * its own, and again after each end. It skips npm, which takes longer than the service to start. It reads and
+ * counts the log, and leaves no process behind, even if the driver fails.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -30,7 +30,9 @@ const LEVELS: Readonly<Record<number, string>> = {
 };
 const ERROR_LEVEL = 50;
 
-/** Linux gives outgoing connections ports from 32768 on: a service that is down must not lose its own to one. */
+/**
+ * Linux gives outgoing connections ports from 32768 on: a service that is down must not lose its own to one.
+ */
 const PORTS = { first: 20_000, count: 12_000 };
 /** Two drivers begin at different ones, and none is given out twice. */
 let nextPort = 16 * process.pid;
@@ -81,8 +83,8 @@ export class Service implements AsyncDisposable {
   }
 
   /**
-   * Begins a life, with settings for this one alone. Resolves once it listens, to the milliseconds that this took;
-   * rejects where it ends before.
+   * Begins a life, with settings for this one alone. Resolves once it listens, to the milliseconds that this
+   * took; rejects where it ends before.
    */
   async start(extra: Readonly<Record<string, string>> = {}): Promise<number> {
     assert.ok(!this.#child, "the service is running");
@@ -93,7 +95,9 @@ export class Service implements AsyncDisposable {
     return performance.now() - began;
   }
 
-  /** The first log message of the present life that begins so, past or to come. Rejects where it ends before. */
+  /**
+   * The first log message of the present life that begins so, past or to come. Rejects where it ends before.
+   */
   async logged(beginning: string): Promise<string> {
     for (;;) {
       const found = this.#messages.find((message) => message.startsWith(beginning));
@@ -104,7 +108,7 @@ export class Service implements AsyncDisposable {
     }
   }
 
-  /** Tells whether it was there to take it. */
+  /** Returns whether the service was running. */
   signal(name: NodeJS.Signals): boolean {
     const { pid } = this;
     return pid !== undefined && unlessGone(() => process.kill(pid, name)) === true;
@@ -194,7 +198,7 @@ export class Service implements AsyncDisposable {
   }
 }
 
-/** What is read of a log line. */
+/** The fields of a log line that are read. */
 interface LogLine {
   level?: number;
   msg?: string;
@@ -202,7 +206,7 @@ interface LogLine {
   err?: { message?: string };
 }
 
-/** Nothing of a line that is no log line, or that a kill has cut off. */
+/** Empty for a line that is not a log line, or that a kill has cut off. */
 function parseLine(line: string): LogLine {
   try {
     return line.startsWith("{") ? (JSON.parse(line) as LogLine) : {};

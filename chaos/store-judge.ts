@@ -1,6 +1,6 @@
 /**
- * Judges what is left in the file, with nothing but SQLite: it is sound, and each room holds exactly what its viewers
- * were sent, to the end, under consecutive cursors. Where old messages are deleted, those are the oldest.
+ * Judges the remaining file with nothing but SQLite: it is sound, and each room holds exactly its viewers'
+ * messages, to the end, under consecutive cursors. If old messages are deleted, those are the oldest.
  */
 import { DatabaseSync } from "node:sqlite";
 import { withoutHash } from "./expected-messages.ts";
@@ -46,7 +46,10 @@ export function judgeStore(
   judgeGaps(path, rooms, gapJudge, verdict);
 }
 
-/** Judges the gaps. While messages still come: those not in `judged` yet that something follows, and adds them. */
+/**
+ * Judges the gaps. During traffic it judges only gaps that another message follows and that are not in
+ * `judged`, and adds them to `judged`.
+ */
 export function judgeGaps(
   path: string,
   rooms: readonly RoomTruth[],
@@ -63,7 +66,7 @@ export function judgeGaps(
     for (const gap of room.gaps) {
       if (judged?.has(gap) || (judged && gap.cursor === base + messages.length)) continue;
       const row = rows.get(videoId, gap.cursor);
-      if (!row) continue; // deleted, or missing: the store's judge tells
+      if (!row) continue; // deleted, or missing: the store's judge reports it
       judged?.add(gap);
       const { since } = JSON.parse(String(row.details)).gap;
       const fault = gapJudge.fault(room, gap, { since: Date.parse(since), storedAt: Number(row.at) });

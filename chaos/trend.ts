@@ -1,6 +1,6 @@
 /**
- * Whether a gauge grows: the median of its second quarter is compared with that of its last one. The first quarter is
- * for caches to fill. A median ignores peaks, and the teeth of a saw that are shorter than a quarter.
+ * Decides whether a gauge grows: compares the median of its second quarter with that of its last. Caches fill
+ * in the first quarter. A median ignores peaks, and sawtooth patterns shorter than a quarter.
  */
 
 export interface Sample {
@@ -8,7 +8,10 @@ export interface Sample {
   value: number;
 }
 
-/** By how much the last quarter may lie above the second: a share of it, and as much again as noise of small figures. */
+/**
+ * Maximum excess of the last quarter over the second: a share of it, plus an absolute amount for the noise of
+ * small figures.
+ */
 export interface Bound {
   share: number;
   allowance: number;
@@ -18,7 +21,10 @@ export interface Trend {
   min: number;
   median: number;
   max: number;
-  /** The median slope between two samples after the first quarter (Theil and Sen): a few outliers do not move it. */
+  /**
+   * The median slope between two samples after the first quarter (Theil and Sen): a few outliers do not move
+   * it.
+   */
   perHour: number;
   /** Medians of the second and the last quarter. */
   second: number;

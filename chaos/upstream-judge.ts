@@ -1,6 +1,6 @@
 /**
- * Judges the service from the upstream's side: one poller per room, calls as far apart and as few at once as was
- * set, silence during a cooldown, no poll for a room that nobody has watched for long.
+ * Judges the service from the upstream's side: one poller per room, calls as far apart and as few at once as
+ * was set, silence during a cooldown, no poll for a room that nobody has watched for long.
  */
 import type { Simulator } from "../src/simulator/index.ts";
 import type { RequestRecord } from "../src/simulator/requests.ts";
@@ -14,7 +14,10 @@ export interface Limits {
   pollMinMs: number;
 }
 
-/** Arrivals can be bunched by a busy machine: a judge that cries wolf is none. Beyond this its own lateness counts. */
+/**
+ * Arrivals can be bunched by a busy machine: a judge that cries wolf is none. Beyond this its own lateness
+ * counts.
+ */
 const SLACK_MS = 60;
 const TICK_MS = 10;
 /** Long, so that arrivals in a bunch do not weigh much. */
@@ -59,7 +62,7 @@ export class UpstreamJudge {
     return late.reduce((sum, { ms }) => sum + ms, SLACK_MS);
   }
 
-  /** The service was started: what was asked by the one before is no longer looked at. */
+  /** The service was started: requests of the previous process are no longer judged. */
   lifeBegins(): void {
     this.#lifeBeganAt = performance.now();
   }
@@ -98,7 +101,7 @@ export class UpstreamJudge {
     const throttling = throttled?.finishedAt ?? Number.NEGATIVE_INFINITY;
     const quietMs = at - throttling;
     const slackMs = this.#slackMs(throttling - WINDOW_MS, at);
-    // What was on its way when the answer came is no breach.
+    // A call that was in flight when the answer came is not a violation.
     const isKnown = quietMs > slackMs;
     this.#expect(
       !isKnown || quietMs > this.#limits.cooldownMs - slackMs,

@@ -1,9 +1,9 @@
-/** What a run has come to: how often each thing happened, and what was seen that must never happen. */
+/** The results of a run: a count of each kind of event, and the violations. */
 
 /** Further ones say nothing new. */
 const MAX_VIOLATIONS = 20;
 const MAX_LOG_LINES = 30;
-/** Of one; what a message said wrongly may be long. */
+/** Maximum length of a violation; wrong messages may be long. */
 const MAX_CHARACTERS = 600;
 
 export class Verdict {
@@ -11,9 +11,12 @@ export class Verdict {
   readonly counts = new Map<string, number>();
   /** How long each kind of thing took, in milliseconds. */
   readonly times = new Map<string, number[]>();
-  /** How often the service was started: a slow viewer may notice late that the one it was connected to is gone. */
+  /**
+   * How often the service was started: a slow viewer may notice late that the one it was connected to is
+   * gone.
+   */
   lives = 0;
-  /** What was done lately, with the second of the run in which it was. */
+  /** The latest actions, with the second of the run. */
   readonly log: string[] = [];
   readonly #beganAt = performance.now();
   readonly #over = new AbortController();
@@ -33,7 +36,7 @@ export class Verdict {
     else this.times.set(what, [ms]);
   }
 
-  /** Takes down what is done now: what led to a violation is told with it. */
+  /** Notes the current action: a violation is reported with the actions before it. */
   note(what: string): void {
     this.log.push(`${((performance.now() - this.#beganAt) / 1000).toFixed(1)} ${what}`);
     if (this.log.length > MAX_LOG_LINES) this.log.shift();

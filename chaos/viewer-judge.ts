@@ -1,6 +1,6 @@
 /**
- * Judges one viewer over all its connections: every connection begins where it must, cursors follow each other by
- * one, each brings the message that was said, and a terminal frame comes only where the room is over.
+ * Judges one viewer over all its connections: every connection begins where it must, cursors grow by one,
+ * each message is that of its chat, and a terminal frame comes only if the room is over.
  */
 import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
 import { Sequence } from "../harness/sequence.ts";
@@ -20,11 +20,11 @@ export class ViewerJudge implements Observer {
   readonly #sequence = new Sequence();
   #knowsEnd = false;
   #isOpen = false;
-  /** Of the service, in which its connection began. */
+  /** The service's life in which its connection began. */
   #life = 0;
   /** How many messages it was sent. */
   messages = 0;
-  /** What its last connection came to, where that was no stream. */
+  /** Why its last connection ended or was refused. */
   lastWord = "";
 
   constructor(
@@ -73,7 +73,7 @@ export class ViewerJudge implements Observer {
     const { base = Number.NaN, maxHead } = this.#room;
     if (lastEventId === 0) return start === base ? undefined : `all was asked for; it begins after ${start}`;
     if (lastEventId !== undefined) return undefined; // judged by the sequence
-    // Whoever opens a replay is sent all of it.
+    // A viewer that opens a replay receives all of it.
     if (start === base && this.#room.chatType === "liveChatReplayRenderer") return undefined;
     const [from, to] = [this.#seenAtFirst, maxHead].map((end) => Math.max(base, end - this.#backfill));
     const fits = start >= (from ?? 0) && start <= (to ?? 0);

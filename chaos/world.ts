@@ -1,6 +1,6 @@
 /**
- * Everything that a run consists of: the service in its process, its disk and its injector, the upstream with its
- * chats, the viewers, and the judges of both sides. What happens to them is in `events/`.
+ * The parts of a run: the service with its process, disk and injector, the upstream with its chats, the
+ * viewers, and the judges of both sides. `events/` has the events that happen to them.
  */
 
 import { Client, type ClientKind } from "../harness/clients/client.ts";
@@ -19,35 +19,35 @@ import { UpstreamJudge } from "./upstream-judge.ts";
 import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
 
-/** Ways in which streams are made cheap; none may change what a viewer is sent. Without the second, the first is off too. */
+/** Optimisations of streams, invisible to viewers. Without the second, the first is off, too. */
 export const SHORT_CUTS = ["compression", "hand-over"] as const;
 export type ShortCut = (typeof SHORT_CUTS)[number];
 
 export interface WorldOptions {
   seed: number;
-  /** The project whose service is run. */
+  /** The project whose service to run. */
   projectDir: string;
-  /** `memory` is forgotten at each restart: for runs without one. */
+  /** `memory` is lost at each restart: for runs without restarts. */
   store?: "sqlite" | "memory";
-  /** What the service does without. */
+  /** The optimisations to switch off. */
   without?: readonly ShortCut[];
-  /** The longest that everybody may take to have everything, once nothing is wrong any more. */
+  /** Time limit until every viewer has everything, once all faults are over. */
   settleMs?: number;
 }
 
-/** How the service is set: everything faster than in life; seven rooms ask for more calls than the spacing allows. */
+/** Faster than in production; seven rooms ask for more calls than the spacing allows. */
 const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 700, pollMinMs: 150 };
 export const GRACE_MS = 4000;
-/** Longer than any wall before a single room, shorter than what the breaker must endure. */
+/** Longer than any wall before a single room, shorter than the breaker's outages. */
 const FAILING = { failures: 5, ms: 15_000 };
 
 const SETTLE_MS = 25_000;
-/** Holds all that is said in an hour; what is left of it is taken where the disk is to be full. */
+/** Holds an hour of messages; the rest is taken when the disk must be full. */
 const DISK_BYTES = 512 * 1024 * 1024;
-/** How long a service may take to go when it must. */
+/** Time limit for the service to end when it must. */
 const EXIT_MS = 15_000;
 
-/** What a viewer's client is drawn from: one in ten is curl, three in ten an EventSource. */
+/** The weights of clients: one in ten is curl, three in ten an EventSource. */
 const KINDS: readonly ClientKind[] = [
   ...Array<ClientKind>(6).fill("http"),
   ...Array<ClientKind>(3).fill("eventsource"),
@@ -65,7 +65,7 @@ export interface Viewer {
   client: Client;
   judge: ViewerJudge;
   room: RoomTruth;
-  /** The first one of its room, who sees all of it and stays. */
+  /** The first viewer of its room, who sees all of it and stays. */
   isWitness: boolean;
 }
 
@@ -146,12 +146,12 @@ export class World implements AsyncDisposable {
     return this.cast.rooms;
   }
 
-  /** Those whose chats go on. */
+  /** The rooms whose chats continue. */
   get liveRooms(): RoomTruth[] {
     return this.cast.liveRooms;
   }
 
-  /** A history of long messages in their room, which must be open. */
+  /** Says many long messages in their room, which must be open. */
   async sayLongHistory(): Promise<void> {
     for (let answer = 0; answer < LONG_HISTORY.answers; answer++) {
       this.cast.sayLong(LONG_HISTORY.messages);
@@ -170,7 +170,7 @@ export class World implements AsyncDisposable {
     this.verdict.time("start", await this.service.start());
   }
 
-  /** The service is to be gone by itself, or by a signal that was sent: waits for it, and starts it again after `downMs`. */
+  /** Waits for the service to end, by itself or by a signal, and restarts it after `downMs`. */
   async restart(what: string, downMs = this.random.below(1200)): Promise<void> {
     this.judge();
     const isGone = await Promise.race([
@@ -182,7 +182,7 @@ export class World implements AsyncDisposable {
     await this.start();
   }
 
-  /** Somebody comes to watch. The first one of a room asks for all of it. */
+  /** A viewer comes. The first one of a room asks for all of it. */
   async arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Promise<Viewer> {
     this.#named += 1;
     const kind = this.random.pick(KINDS);
@@ -210,13 +210,13 @@ export class World implements AsyncDisposable {
     await viewer.client.leave();
   }
 
-  /** Everybody goes over from a replay that has ended to a new one. */
+  /** All viewers move from a finished replay to a new one. */
   async changeReplay(): Promise<void> {
     await this.#move(this.cast.replay, this.cast.newReplay());
     this.verdict.count("replays");
   }
 
-  /** The brief chat ends: its viewers must be sent all of it and the end, and go over to a new one. */
+  /** The brief chat ends: its viewers must receive all of it and the end, and move to a new one. */
   async endBrief(shape: EndShape, lastWords: boolean): Promise<void> {
     const before = this.cast.brief;
     const watching = this.viewersOf(before);
@@ -235,20 +235,20 @@ export class World implements AsyncDisposable {
     for (const _ of watching) await this.arrive(to);
   }
 
-  /** Orders a fault of the upstream; those it was not asked about in time are taken back by `calm`. */
+  /** Adds a fault of the upstream; `calm` cancels the faults that were not used. */
   order(order: FaultOrder): void {
     const name = `faults upstream ${nameOf(order)}`;
     this.verdict.note(`${name}, ${order.times} times`);
     this.#orders.push({ name, fault: this.upstream.fault(order) });
   }
 
-  /** No fault is left, and everybody has everything. */
+  /** Cancels all faults, and waits until every viewer has everything. */
   async calm(): Promise<void> {
     this.callOffFaults();
     await this.settle();
   }
 
-  /** Takes back what was ordered of the upstream. */
+  /** Cancels all faults of the upstream. */
   callOffFaults(): void {
     for (const { name, fault } of this.#orders.splice(0)) {
       fault.cancel();
@@ -256,7 +256,7 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Whatever is wrong with the store ends; then everybody must have everything that was said up to now, in good time. */
+  /** Ends the store's faults; then every viewer must have all messages up to now, in good time. */
   async settle(): Promise<void> {
     await this.line.open();
     this.disk.free();
@@ -282,7 +282,7 @@ export class World implements AsyncDisposable {
     this.verdict.count("settlements");
   }
 
-  /** Waits for something that must come about; that it does not is a violation. */
+  /** Waits for a condition; a timeout is a violation. */
   async until(condition: () => boolean, what: string | (() => string), maxMs = this.settleMs): Promise<void> {
     const from = performance.now();
     while (!condition() && !this.verdict.over.aborted) {
@@ -295,7 +295,7 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Cut short once the run is over. */
+  /** Ends early if the run is over. */
   async pause(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const done = () => {
@@ -308,19 +308,19 @@ export class World implements AsyncDisposable {
     });
   }
 
-  /** How often the service has let a room's viewers go because it could not go on: where it was taken over, only. */
+  /** How often the service disconnected a room's viewers because of a take-over. */
   get brokenRooms(): number {
     let broken = 0;
     for (const [text, count] of this.service.errors) if (text.startsWith("room broken")) broken += count;
     return broken;
   }
 
-  /** The service was standing still until now: what it had left to send comes in a bunch. */
+  /** The service continues after a freeze: it sends its pending calls in a bunch. */
   thawed(): void {
     this.#upstreamJudge.thawed();
   }
 
-  /** Looks at what the service has done since the last look. */
+  /** Judges the service's actions since the last look. */
   judge(): void {
     this.#upstreamJudge.judge();
     this.gapJudge.observe(this.upstream.requests);
@@ -341,7 +341,7 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** As a report names it: the request that it meets, and its name, status or kind. */
+/** The fault's name in a report: the request that it hits, and its name, status or kind. */
 function nameOf({ on, as }: FaultOrder): string {
   if (typeof as === "string") return `${[on].flat().join("+")} ${as}`;
   const kinds = [on].flat().join("+");

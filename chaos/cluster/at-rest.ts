@@ -1,6 +1,6 @@
 /**
- * What must hold once all faults are over: who has a lease reads, every room that is watched is read, and what is kept
- * of each room can be had from cursor 0.
+ * Judges the state after all faults: each lease holder reads, each room with viewers is read, and the stored
+ * messages of each room can be read from cursor 0.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "../../harness/clients/client.ts";
@@ -10,10 +10,10 @@ import { run } from "./postgres.ts";
 import { type RoomTable, readTables, type Tables } from "./tables.ts";
 import { ViewerLog } from "./viewer-log.ts";
 
-/** Two intervals of a quiet room, and as much for two busy cores. */
+/** Two intervals of a quiet room; the margin is for two busy cores. */
 const INTERVALS = 2;
 const SLACK_MS = 3000;
-/** What is neglected for so long has nobody: instances take that long to come back from an outage, or to open a room. */
+/** Maximum time without a reader: instances take this long to recover from an outage, or to open a room. */
 const PATIENCE_MS = { reading: 10_000, opening: 30_000 };
 const HISTORY_LIMIT_MS = 25_000;
 const LOOK_MS = 500;
@@ -32,7 +32,7 @@ interface RoomAtRest {
   unread_ms: number;
 }
 
-/** Looks until nothing is neglected, or has been for too long by the same owner. */
+/** Checks until no room is neglected, or one has been neglected too long by the same owner. */
 export async function judgeOwners(cluster: Cluster, audience: Audience): Promise<void> {
   const { facts, postgres, setup } = cluster;
   const watched = new Set(
@@ -77,7 +77,7 @@ function neglect(room: RoomAtRest, watched: ReadonlySet<string>, longMs: number)
   return undefined;
 }
 
-/** Every room that holds something, from its beginning, over any instance, against the tables. */
+/** Compares every stored room, read from its beginning through any instance, with the tables. */
 export async function judgeHistory(cluster: Cluster, audience: Audience): Promise<void> {
   const { facts, postgres, random } = cluster;
   const before = await readTables(postgres.url);

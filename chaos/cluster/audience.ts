@@ -1,7 +1,7 @@
 /**
- * The viewers of a run. Those of busy rooms come back to any instance, those of quiet rooms to one, as a load balancer
- * sends them that goes by the video; visitors look into a room for some seconds and leave for good, so that rooms are
- * released, opened again, and asked for where there is none.
+ * The viewers of a run. Those of busy rooms come back to any instance. Those of quiet rooms come back to one,
+ * as behind a load balancer that goes by the video. Visitors watch a room for some seconds and leave for
+ * good, so that rooms are released, opened again, and requested where there is no chat.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "../../harness/clients/client.ts";
@@ -11,22 +11,22 @@ import type { Instance } from "./instance.ts";
 import { type Room, Rooms, videoIdOf } from "./rooms.ts";
 import { ViewerLog, VisitorLog } from "./viewer-log.ts";
 
-/** Of ten quiet rooms, how many are at home on each instance. */
+/** How many of ten quiet rooms are at home on each instance. */
 const HOMES = [7, 2, 1];
-/** So many that most are released before the next visit. */
+/** Enough rooms that most are released before their next visit. */
 const VISITED_ROOMS = 40;
 const VISIT_MS = { least: 200, most: 6000 };
 const JUNK_SHARE = 0.15;
-/** Of the visits, those whose chat ends meanwhile. */
+/** The share of visits during which the chat ends. */
 const END_SHARE = 0.06;
 
 export interface Viewer {
   room: Room;
   log: ViewerLog;
   client: Client;
-  /** Where its connections go unless that is away; undefined: anywhere. */
+  /** The instance of its connections, unless that is down; undefined: any. */
   home: Instance | undefined;
-  /** Where its newest connection went. */
+  /** The instance of its newest connection. */
   at: Instance;
 }
 
@@ -51,7 +51,7 @@ export class Audience implements AsyncDisposable {
     for (const [n, room] of this.rooms.of("quiet").entries()) this.#stay(room, homes[n % homes.length]);
   }
 
-  /** The instance that most quiet rooms are at home on. */
+  /** The home instance of most quiet rooms. */
   get mainHome(): Instance | undefined {
     return this.#cluster.instances[0];
   }
@@ -60,19 +60,19 @@ export class Audience implements AsyncDisposable {
     return this.staying.filter((viewer) => viewer.home === home);
   }
 
-  /** Visitors come and go, until `close`. */
+  /** Lets visitors come and go until `close`. */
   open(): void {
     this.rooms.talk();
     this.#visits = this.#visit();
   }
 
-  /** Visitors come to so many new rooms at once. */
+  /** Sends visitors to this many new rooms at once. */
   rush(count: number): void {
     const visits = Array.from({ length: count }, () => this.#lookIn(this.rooms.open("visited")));
     this.#visits = Promise.all([this.#visits, ...visits]).then(() => {});
   }
 
-  /** Nothing more is said, and only those who stay are left. */
+  /** Stops all messages; only the lasting viewers stay. */
   async close(): Promise<void> {
     this.#over.abort();
     await this.#visits;
@@ -127,7 +127,7 @@ export class Audience implements AsyncDisposable {
     await client.leave();
   }
 
-  /** The room of a visit, which its first visitor opens; undefined: there is none. */
+  /** The room of a visit, which its first visitor opens; undefined if there is none. */
   #drawn(): Room | undefined {
     if (this.#random.chance(JUNK_SHARE)) return undefined;
     const rooms = this.rooms.of("visited");

@@ -1,6 +1,6 @@
 /**
- * A wall clock that is wrong, for one process: time of day is shifted for it, while time that only passes stays right.
- * The library is preloaded, so the process is started as it always is.
+ * A wall clock that is wrong, for one process: time of day is shifted for it, while time that only passes
+ * stays right. The library is preloaded, so the process is started as it always is.
  */
 import { existsSync, globSync, rmSync } from "node:fs";
 
@@ -9,7 +9,10 @@ const [LIBRARY] = globSync("/usr/lib/*/faketime/libfaketimeMT.so.1");
 
 export const canShiftClocks = LIBRARY !== undefined;
 
-/** The environment of a process whose clock is off by that much, such as `+40d`; empty where it cannot be shifted. */
+/**
+ * The environment of a process whose clock is off by that much, such as `+40d`; empty where it cannot be
+ * shifted.
+ */
 export function shiftedClock(offset: string): Record<string, string> {
   if (!LIBRARY || offset === "") return {};
   return {

@@ -1,4 +1,4 @@
-/** Three instances of the real service on one PostgreSQL, and what was done with them. */
+/** Three instances of the real service on one PostgreSQL, and a record of the actions on them. */
 import { setTimeout as delay } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
@@ -12,13 +12,13 @@ import { type Tables, watchLeases } from "./tables.ts";
 
 const INSTANCES = 3;
 const LOOK_MS = 50;
-/** What the judges look through: some minutes' worth. */
+/** The number of requests kept for the judges: enough for several minutes. */
 const KEPT_REQUESTS = 60_000;
 
-/** Another server, or another history of it, took the database's place. */
+/** Another server, or another history of it, replaced the database. */
 export interface Failover {
   at: number;
-  /** What the tables held before. */
+  /** The content of the tables before. */
   before: Tables;
 }
 
@@ -67,19 +67,19 @@ export class Cluster implements AsyncDisposable {
     this.keep(postgres);
   }
 
-  /** Removes that server when all is over. */
+  /** Removes that server at the end. */
   keep(server: Postgres): void {
     this.#servers.push(server);
   }
 
-  /** Waits for so long at most; tells whether it came true. */
+  /** Waits at most `limitMs`. Returns whether the condition became true. */
   async until(isTrue: () => boolean, limitMs: number): Promise<boolean> {
     for (const limit = performance.now() + limitMs; performance.now() < limit; await delay(LOOK_MS))
       if (isTrue()) return true;
     return isTrue();
   }
 
-  /** Ends one instance as an operator does, which it must take well. */
+  /** Stops one instance as an operator does; it must exit cleanly. */
   async stop(instance: Instance): Promise<void> {
     const code = await instance.stop();
     if (code === 0) return;
@@ -87,7 +87,7 @@ export class Cluster implements AsyncDisposable {
     this.facts.violate("stop", `SIGTERM ended with ${code}: ${last}`);
   }
 
-  /** Who polled each chat last, as the upstream saw it, since then. */
+  /** The instance that polled each chat last since that time, as the upstream saw it. */
   readers(since: number): Map<string | undefined, Instance> {
     const byAddress = new Map(this.instances.map((instance) => [instance.address, instance]));
     const readers = new Map<string | undefined, Instance>();

@@ -1,16 +1,21 @@
-/** What happens to one instance at a time, or to the database, while others have troubles of their own. */
+/**
+ * The troubles of one instance at a time, or of the database, while other instances have troubles of their
+ * own.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
 import { LEASE_MS } from "./setup.ts";
 
 interface Event {
-  /** How often it is drawn. */
+  /** Its weight in the draw. */
   weight: number;
   play(cluster: Cluster, instance: Instance): Promise<void>;
 }
 
-/** Mostly the database is back soon; at times it stays away for longer than anybody waits for an answer. */
+/**
+ * The database is usually back soon; sometimes it stays away longer than any statement waits for an answer.
+ */
 const OUTAGE_MS = { usual: 2000, long: 6000, longShare: 0.25 };
 
 /** Longer than a lease, and shorter than two. */
@@ -79,7 +84,7 @@ const EVENTS: Readonly<Record<string, Event>> = {
 const DRAWN = Object.entries(EVENTS).flatMap(([name, { weight }]) => Array<string>(weight).fill(name));
 const PAUSE_MS = { least: 100, most: 900 };
 
-/** Each instance has one trouble at a time, and one has none. `shake` is called after each. */
+/** Each instance has one trouble at a time, and one instance has none. `shake` is called after each. */
 export async function storm(cluster: Cluster, minutes: number, shake: () => void): Promise<void> {
   const { random, instances, facts } = cluster;
   const until = performance.now() + minutes * 60_000;

@@ -1,4 +1,4 @@
-/** What a run has come to: how often each thing happened, and what must never happen, by the judge that saw it. */
+/** The results of a run: a count of each kind of event, and the violations by the judge that found them. */
 export class Facts {
   readonly violations: string[] = [];
   readonly counts = new Map<string, number>();
@@ -7,7 +7,7 @@ export class Facts {
     this.counts.set(name, (this.counts.get(name) ?? 0) + by);
   }
 
-  /** Of what was measured several times, the most. */
+  /** The maximum of repeated measurements. */
   most(name: string, value: number): void {
     this.counts.set(name, Math.max(this.counts.get(name) ?? 0, Math.round(value)));
   }

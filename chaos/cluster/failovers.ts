@@ -1,4 +1,6 @@
-/** Another server takes the database's place: what is prepared while all is well, and what then happens. */
+/**
+ * Failovers: another server replaces the database. Each is prepared while everything works, and then played.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,23 +12,23 @@ import { readTables } from "./tables.ts";
 
 const LONGEST_OUTAGE_MS = 3000;
 
-/** Prepared; to be called for the failover itself. */
+/** Prepared; call it for the failover itself. */
 type Play = () => Promise<void>;
 
 /** By name. */
 export const FAILOVERS: Readonly<Record<string, (cluster: Cluster, random: Random) => Promise<Play>>> = {
-  /** Nothing that was stored is lost. */
+  /** Loses nothing that was stored. */
   async switchover(cluster, random) {
     const standby = await startPostgres(cluster.installed, { primary: cluster.postgres });
     cluster.keep(standby);
     return async () => {
-      // It goes once its standby has everything.
+      // It stops once its standby has everything.
       await gone(cluster, "SIGINT", random);
       await promoted(cluster, standby);
     };
   },
 
-  /** What is stored from now on is lost. */
+  /** Loses everything that is stored from now on. */
   async "failover to a standby that lags"(cluster, random) {
     const standby = await startPostgres(cluster.installed, { primary: cluster.postgres });
     cluster.keep(standby);
@@ -41,7 +43,7 @@ export const FAILOVERS: Readonly<Record<string, (cluster: Cluster, random: Rando
     };
   },
 
-  /** As the handbook has it: all instances are stopped, and the first that starts is told. */
+  /** As in the handbook: all instances are stopped, and the first to start gets RELAY_RESTORED. */
   async "restored dump"(cluster, random) {
     const folder = await mkdtemp(join(tmpdir(), "relay-dump-"));
     const file = join(folder, "dump.sql");
@@ -76,7 +78,7 @@ function lead(cluster: Cluster, server: Postgres): void {
   for (const instance of cluster.instances) instance.leadTo(server);
 }
 
-/** Plays it, and notes what the tables held before. */
+/** Plays the failover, and records the previous content of the tables. */
 export async function failOver(cluster: Cluster, play: Play): Promise<void> {
   const before = cluster.postgres;
   const at = performance.now();

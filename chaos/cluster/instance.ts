@@ -1,4 +1,7 @@
-/** One instance of the service: its process, its clock, its line to the database, and its lines to the upstream. */
+/**
+ * One instance of the service: its process, its clock, its line to the database, and its lines to the
+ * upstream.
+ */
 import type { Simulator } from "../../src/simulator/index.ts";
 import { Line } from "../line.ts";
 import { Service } from "../service.ts";
@@ -12,9 +15,9 @@ export interface InstanceOptions {
   projectDir: string;
   port: number;
   settings: Readonly<Record<string, string>>;
-  /** How far its clock is off; empty where it is right. */
+  /** Its clock's error; empty if the clock is right. */
   clock: string;
-  /** By which the upstream can tell it from the others. */
+  /** The address by which the upstream distinguishes it from the others. */
   address: string;
 }
 
@@ -61,7 +64,7 @@ export class Instance implements AsyncDisposable {
     return this.service.pid !== undefined;
   }
 
-  /** Its way to the upstream goes silent, or breaks, until it is back. */
+  /** Its connection to the upstream goes silent or breaks, until it is restored. */
   loseUpstream(how: "silent" | "broken"): void {
     this.#upstream.forEach((line) => {
       if (how === "silent") line.silence();
@@ -77,13 +80,13 @@ export class Instance implements AsyncDisposable {
     });
   }
 
-  /** From now on its line leads to another server. */
+  /** Redirects its line to another server. */
   leadTo({ port }: Postgres): void {
     this.database.leadsTo = port;
     this.database.cut();
   }
 
-  /** Ends it as an operator does. Resolves to its exit code. */
+  /** Stops it as an operator does. Resolves to its exit code. */
   async stop(): Promise<number | null> {
     this.service.signal("SIGTERM");
     return (await this.service.exited).code;

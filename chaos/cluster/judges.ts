@@ -1,7 +1,7 @@
 /**
- * What must hold, whatever happened: every viewer was sent its room's messages once and in order, under the cursors
- * that the tables hold, and was told of each break; the tables hold what was said, and say where something is lost; and
- * the upstream had one reader for each room.
+ * Judges a run. Every viewer received its room's messages once and in order, under the cursors of the tables,
+ * and a notice of each break. The tables hold all messages of the chats, or say where some are lost. The
+ * upstream had one reader for each room.
  */
 import type { Simulator } from "../../src/simulator/index.ts";
 import type { Failover } from "./cluster.ts";
@@ -9,29 +9,35 @@ import { Facts } from "./facts.ts";
 import { claimsNoted, type RoomTable, readTables, type Tables } from "./tables.ts";
 import type { Sent, ViewerLog } from "./viewer-log.ts";
 
-/** Of all polls, the share that may begin while another of the room is unanswered: a process can freeze just before its call. */
+/**
+ * The share of all polls that may begin while another of the room is unanswered: a process can freeze just
+ * before its call.
+ */
 const LATE_POLLS = 1 / 1000;
-/** How long after a failover a stream may go on under the cursors of before. */
+/** How long after a failover a stream may continue with the old cursors. */
 const NOTICED_MS = 15_000;
-/** What says that something is missing before it. */
+/** A message that says that others are missing before it. */
 const isGap = (id: string) => id.startsWith("gap:");
 
 export interface Evidence {
   url: string;
-  /** By video, the ids of its messages. */
+  /** The ids of each video's messages. */
   said: ReadonlyMap<string, readonly string[]>;
-  /** Those who stayed to the end, and those who did not. */
+  /** The viewers that stayed to the end, and those that did not. */
   viewers: readonly ViewerLog[];
   visitors?: readonly ViewerLog[];
   requests: Simulator["requests"];
-  /** Rooms of which the upstream keeps little: only there may something be lost. */
+  /** Rooms whose upstream holds little: only they may lose messages. */
   lossy?: ReadonlySet<string>;
-  /** How often a room may tell a gap in vain: where the page that proves it needless comes too late after an outage. */
+  /**
+   * The maximum number of unnecessary gaps of a room: the page that proves a gap unnecessary may come too
+   * late after an outage.
+   */
   spareGaps?: number;
   failovers?: readonly Failover[];
 }
 
-/** Compares the tables with what was said in each room, and the viewers with the tables. */
+/** Compares the tables with each room's chat, and the viewers with the tables. */
 export async function judge(evidence: Evidence, facts = new Facts()): Promise<Facts> {
   const tables = await readTables(evidence.url);
   for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, facts);
@@ -63,7 +69,7 @@ function judgeTable(
   if (odd > 0) violate(`cursor ${cursors[odd]} follows ${cursors[odd - 1]}, base ${base}`);
   const [first = base + 1] = cursors;
   const last = cursors.at(-1) ?? base;
-  // Bounds may be told as viewers see them, or as messages are numbered in the table.
+  // Bounds may count cursors as viewers see them, or as the table numbers messages.
   const isWhole = [0, shift].some((by) => base === first - 1 + by && head === last + by);
   if (!isWhole) violate(`it has the cursors ${first} to ${last}, its row base ${base} and head ${head}`);
   const said = evidence.said.get(videoId) ?? [];
@@ -78,7 +84,9 @@ function judgeTable(
     violate(`it ends with message ${held.length} of ${said.length}`);
 }
 
-/** Where something is left out, or comes twice; in a lossy room only what stands behind a gap may be missing. */
+/**
+ * The first message that is missing or repeated; in a lossy room, messages may be missing only behind a gap.
+ */
 function firstHole(
   ids: readonly string[],
   said: readonly string[],
@@ -133,7 +141,10 @@ function judgeViewer(
   for (const [code, times] of viewer.refusals) facts.count(`refusals ${code}`, times);
 }
 
-/** The first message that no tables hold, or held, under its cursor; which may be shifted later than a stream is closed. */
+/**
+ * The first message that was never in any tables under its cursor; a shift may precede the closing of a
+ * stream.
+ */
 function firstForeign({ videoId, messages }: ViewerLog, histories: readonly Tables[]): Sent | undefined {
   const rooms = histories.map((tables) => tables.get(videoId)).filter((room) => room !== undefined);
   const shifts = [...new Set(rooms.map(({ shift }) => shift))];
@@ -142,7 +153,7 @@ function firstForeign({ videoId, messages }: ViewerLog, histories: readonly Tabl
   );
 }
 
-/** Whoever stayed has everything, and was let go by each failover. */
+/** A viewer that stayed has everything, and each failover disconnected it. */
 function judgeStay(name: string, viewer: ViewerLog, { said, failovers = [] }: Evidence, facts: Facts): void {
   if (viewer.hasEnded) return;
   const { videoId, openedAt } = viewer;
@@ -153,7 +164,7 @@ function judgeStay(name: string, viewer: ViewerLog, { said, failovers = [] }: Ev
     facts.violate("viewers", `${name} of ${videoId}: did not get the last message`);
 }
 
-/** No cursor of a room ever names two messages, whoever was sent them, and whatever became of the database. */
+/** No cursor of a room ever names two messages, for any viewer and after any failover. */
 function judgeCursors(viewers: readonly ViewerLog[], facts: Facts): void {
   for (const [videoId, logs] of Map.groupBy(viewers, (viewer) => viewer.videoId)) {
     const ids = new Map<number, string>();
@@ -181,12 +192,15 @@ function judgeUpstream({ said, requests, failovers = [] }: Evidence, facts: Fact
   facts.count("polls", polls);
   facts.count("polls beside another", late);
   facts.count("pages", requests.filter(({ kind }) => kind === "popout" || kind === "watch").length);
-  // Who has not yet noticed a failover believes in a lease that the standby does not know.
+  // An owner that has not yet noticed a failover trusts a lease that the standby does not know.
   if (late > polls * LATE_POLLS + 1 + said.size * failovers.length)
     facts.violate("upstream", `${late} of ${polls} polls began while another was unanswered`);
 }
 
-/** Where instances share an address, no call starts too soon after another; the driver may see two late at once. */
+/**
+ * If instances share an address, no call starts too soon after another; the driver may see two late calls at
+ * once.
+ */
 export function judgeSpacing(requests: Simulator["requests"], spacingMs: number, facts: Facts): void {
   const times = requests.map(({ at }) => at).toSorted((one, other) => one - other);
   const close = times.filter(
@@ -198,5 +212,5 @@ export function judgeSpacing(requests: Simulator["requests"], spacingMs: number,
     facts.violate("spacing", `${close} of ${times.length} calls came within ${spacingMs / 2} ms of another`);
 }
 
-/** The share of them that load may bring too close together. */
+/** The share of calls that load may bring too close together. */
 const CLOSE_CALLS = 0.03;

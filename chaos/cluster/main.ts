@@ -1,6 +1,6 @@
 /**
- * Minutes of kills, freezes, cut lines, wrong clocks, dying databases and failovers against three instances on one
- * PostgreSQL.
+ * Minutes of kills, freezes, cut lines, wrong clocks, dying databases and failovers against three instances
+ * on one PostgreSQL.
  *
  *     npm run chaos:cluster -- --seed 7 --minutes 2 [--viewers 40] [--project DIR]
  */
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { commandLine } from "../command-line.ts";
 import { run } from "./run.ts";
 
-/** Of each judge; further ones are counted. */
+/** The number of violations to print for each judge; the others are counted. */
 const SHOWN = 8;
 
 const { values } = commandLine({

@@ -1,6 +1,6 @@
 /**
- * A throw-away PostgreSQL server on a free port, started from the programs that are installed, as a user that may run
- * it. It can be killed as by a power cut, and started again on what it has stored.
+ * A throw-away PostgreSQL server on a free port, started from the programs that are installed, as a user that
+ * may run it. It can be killed as by a power cut, and started again on what it has stored.
  */
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

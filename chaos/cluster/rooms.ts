@@ -1,6 +1,6 @@
 /**
- * The chats of a run. Busy ones have viewers on all instances; quiet ones on one each; some keep no more for a late
- * reader than the real upstream, so that messages are lost there; and some are looked into by visitors alone.
+ * The chats of a run. Busy ones have viewers on all instances, quiet ones on one each. Some hold no more for
+ * a late reader than the real upstream, so that messages are lost there. Some have only visitors.
  */
 import type { Simulator } from "../../src/simulator/index.ts";
 import type { Random } from "../../src/simulator/random.ts";
@@ -23,11 +23,11 @@ const LOSSY_PER_SECOND = 3;
 const FIRST_WORDS = 5;
 /** Between two messages in a quiet room or another. */
 const WORD_MS = 150;
-/** All that was said, as far as a run goes. */
+/** All messages of a run. */
 const WHOLE_PAGE = 5000;
-/** What is said there in 13 seconds. */
+/** The messages of 13 seconds there. */
 const LOSSY_PAGE = 40;
-/** A room that is opened again and again takes some time each time, in which much can happen. */
+/** A room that is opened repeatedly takes some time for it, in which much can happen. */
 const SLOW_PAGE = { on: ["popout", "watch"], times: Number.POSITIVE_INFINITY, as: { delayMs: 700 } } as const;
 const HOLDS = { holdsMs: 10_000, holdsMessages: 200 };
 
@@ -55,7 +55,7 @@ export class Rooms {
     return this.all.filter(({ kind }) => kinds.includes(kind));
   }
 
-  /** A new one. */
+  /** Opens a new room. */
   open(kind: RoomKind): Room {
     const { busyMs, quietMs } = this.#setup;
     const videoId = videoIdOf(kind, this.of(kind).length);
@@ -64,7 +64,7 @@ export class Rooms {
       kinds: ["text"],
       timeoutMs: kind === "busy" ? busyMs : quietMs,
       page: isLossy ? LOSSY_PAGE : WHOLE_PAGE,
-      // Half of them refuse a token that an owner has used before it went: their page shows all that was said since.
+      // Half of them refuse a token that a former owner has used: their page shows all messages since.
       tokens: isLossy || this.all.length % 2 === 0 ? "reusable" : "strict",
       ...(isLossy && HOLDS),
     });
@@ -80,7 +80,7 @@ export class Rooms {
     room.chat.end("continuations-absent");
   }
 
-  /** Talk begins, until `hush`. */
+  /** Chats speak until `hush`. */
   talk(): void {
     for (const { chat } of this.of("busy")) this.#talks.push(chat.speak(BUSY_PER_SECOND));
     for (const { chat } of this.of("lossy")) this.#talks.push(chat.speak(LOSSY_PER_SECOND));

@@ -1,9 +1,9 @@
 /**
- * One run: three instances of the real service on one PostgreSQL, each with its own lines to it and to the upstream, and
- * some with a clock that is wrong. Their processes are killed, frozen and stopped, their lines cut and silenced, and the
- * database dies, while viewers come back to where they belong and visitors come and go. Then some things are played
- * alone and measured, and at last another server takes the database's place. What every viewer was sent, what the tables
- * hold and what the upstream was asked is judged.
+ * One run: three instances of the real service on one PostgreSQL, each with its own lines to it and to the
+ * upstream, and some with a wrong clock. Their processes are killed, frozen and stopped, their lines cut and
+ * silenced, and the database dies, while viewers come back and visitors come and go. Then some trials are
+ * played alone and measured. At last another server replaces the database. The judges check every viewer's
+ * frames, the tables and the upstream's requests.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../../src/simulator/random.ts";
@@ -26,12 +26,12 @@ export interface RunOptions {
 const FAILOVER_KINDS = Object.keys(FAILOVERS);
 /** A storm, the trials and a failover; a long run has several. */
 const ACT_MINUTES = 3;
-/** Until all who came at first have their streams. */
+/** Time limit until all initial viewers have their streams. */
 const OPENING_LIMIT_MS = 30_000;
-/** Instances that were just started get on their feet. */
+/** Time for restarted instances to recover. */
 const CALM_MS = 2000;
 const AFTER_FAILOVER_MS = 3000;
-/** From the last event to everybody having everything. */
+/** Time limit from the last event until every viewer has everything. */
 const SETTLE_MS = 45_000;
 const SHAKEN_MS = 300;
 
@@ -72,7 +72,9 @@ async function act(
   await delay(AFTER_FAILOVER_MS);
 }
 
-/** All faults are over, and nothing more is said: everybody has everything, and everything is in order. */
+/**
+ * All faults are over and the chats are silent: every viewer must have everything, and all must be in order.
+ */
 async function settle(cluster: Cluster, audience: Audience): Promise<void> {
   const { facts, setup, upstream } = cluster;
   const { rooms, staying, visitors } = audience;
@@ -87,14 +89,14 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
     visitors,
     requests: upstream.requests,
     lossy: new Set(rooms.of("lossy").map(({ videoId }) => videoId)),
-    spareGaps: cluster.failovers.length, // one in each act, which has an outage longer than the upstream's window
+    spareGaps: cluster.failovers.length, // one in each act, whose outage is longer than the upstream's window
     failovers: cluster.failovers,
   };
   await judge(evidence, facts);
   if (setup.sharedSpacingMs !== undefined) judgeSpacing(upstream.requests, setup.sharedSpacingMs, facts);
 }
 
-/** Alike where they differ by a room, a cursor or a port alone. */
+/** Counts errors as equal if they differ only by a room, a cursor or a port. */
 function countErrors({ instances, facts }: Cluster): void {
   for (const { service } of instances)
     for (const [text, count] of service.errors)

@@ -1,28 +1,30 @@
-/** What a run is like, drawn by its seed: clocks, the way out to the upstream, and how many rooms ask how often. */
+/** The properties of a run, drawn by its seed: clocks, egresses, and the numbers and intervals of rooms. */
 import { Random } from "../../src/simulator/random.ts";
 import { canShiftClocks } from "./clocks.ts";
 
-/** Scaled down, so that minutes hold hundreds of take-overs. */
+/** Scaled down, so that minutes contain hundreds of take-overs. */
 export const LEASE_MS = 1000;
-/** Longer than it may take until a room that nobody watches elsewhere is taken up, so that none is released before. */
+/** Longer than the take-up of a room without viewers elsewhere, so that none is released before. */
 const GRACE_MS = 6000;
 const SHARED_SHARE = 1 / 3;
 const SPACING_MS = 50;
-/** More than half the spacing: whoever counts from an answer's coming is told from who counts from its question. */
+/**
+ * More than half the spacing: distinguishes counting from an answer's arrival from counting from its request.
+ */
 const FAR_MS = 30;
 
 export interface Setup {
-  /** How far the clock of each instance is off; empty where it is right. */
+  /** The error of each instance's clock; empty if the clock is right. */
   clocks: readonly string[];
-  /** Between two calls of all instances, where they share an address. */
+  /** The time between two calls of all instances, if they share an address. */
   sharedSpacingMs: number | undefined;
-  /** How long each instance's line to the database is, one way. */
+  /** The one-way latency of each instance's line to the database. */
   distancesMs: readonly number[];
   quietRooms: number;
-  /** The waits that the upstream asks for. */
+  /** The intervals that the upstream asks for. */
   busyMs: number;
   quietMs: number;
-  /** Between two visits. */
+  /** The time between two visits. */
   visitMs: number;
 }
 
@@ -45,7 +47,7 @@ export function drawSetup(seed: number): Setup {
       visitMs: 500,
     };
   }
-  // What is shared carries so many calls a second and no more: fewer rooms, which ask less often.
+  // A shared address carries a fixed number of calls per second: fewer rooms, with longer intervals.
   const distancesMs = [0, 0, 0].with(random.below(3), FAR_MS);
   return {
     clocks,
@@ -58,7 +60,7 @@ export function drawSetup(seed: number): Setup {
   };
 }
 
-/** What every instance is told. */
+/** The settings of every instance. */
 export function settingsOf({ sharedSpacingMs }: Setup): Record<string, string> {
   return {
     RELAY_LEASE_MS: String(LEASE_MS),

@@ -1,10 +1,10 @@
-/** What the tables hold: of each room its messages, by the cursor that stands in the table. */
+/** The content of the tables: each room's messages by their cursors in the table. */
 import { run } from "./postgres.ts";
 
 export interface RoomTable {
   base: number;
   head: number;
-  /** What viewers' cursors have on top of those in the table. */
+  /** The difference between viewers' cursors and those in the table. */
   shift: number;
   ids: ReadonlyMap<number, string>;
 }
@@ -29,7 +29,10 @@ export async function readTables(url: string): Promise<Tables> {
   );
 }
 
-/** Has the database itself note each owner that was overtaken while its lease was good, and every change of owner. */
+/**
+ * Makes the database itself record each owner that was overtaken during a valid lease, and every change of
+ * owner.
+ */
 export async function watchLeases(url: string): Promise<void> {
   await run(
     url,

@@ -1,4 +1,7 @@
-/** What is played alone, and measured: how soon rooms are read again whose instance is gone, or cannot read them. */
+/**
+ * Trials that are played alone and measured: how soon rooms are read again after their instance has gone or
+ * cannot read them.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "../../src/simulator/random.ts";
 import type { Audience, Viewer } from "./audience.ts";
@@ -6,22 +9,24 @@ import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
 import { LEASE_MS } from "./setup.ts";
 
-/** For two busy cores. */
+/** A margin for two busy cores. */
 const SLACK_MS = 1500;
 /** From a hand-over, and from the end of a lease, to the next poll. */
 const HANDED_OVER_MS = 3000;
 const TAKEN_OVER_MS = 2000;
-/** An instance that has lost its upstream keeps its rooms so long, and they are read again so long after. */
+/**
+ * How long an instance that has lost its upstream keeps its rooms, and how long until they are read again.
+ */
 const KEEPS_MS = 10_000;
 const AWAY_MS = { least: 12_000, most: KEEPS_MS + LEASE_MS + 15_000 };
-/** So many rooms are being opened just then. */
+/** The number of rooms that are being opened at that moment. */
 const RUSH = 9;
 const OPENING_MS = 300;
 const OUTAGE_MS = 7000;
-/** What was said so long after the upstream was lost cannot have been read before. */
+/** A message said this long after the loss of the upstream cannot have been read before. */
 const SURELY_LOST_MS = 2000;
 
-/** The database is away for longer than anybody waits for an answer, while rooms are opened and let go of. */
+/** The database is away longer than any statement waits, while rooms are opened and released. */
 export async function outage({ postgres }: Cluster, audience: Audience): Promise<void> {
   audience.rush(RUSH);
   await delay(OPENING_MS);
@@ -31,14 +36,14 @@ export async function outage({ postgres }: Cluster, audience: Audience): Promise
 }
 
 /**
- * An instance goes, and so do the viewers of its quiet rooms, whom no other instance has: each room must be read again
- * as soon as any other would be. Then all come back.
+ * An instance goes, and so do the viewers of its quiet rooms, whom no other instance has: each room must be
+ * read again as soon as any other would be. Then all come back.
  */
 export async function unwatched(cluster: Cluster, audience: Audience, random: Random): Promise<void> {
   const home = audience.mainHome;
   if (!home) return;
   for (const other of cluster.instances.filter((instance) => instance !== home)) {
-    await cluster.stop(other); // what it owned goes to where the viewers are
+    await cluster.stop(other); // its rooms move to where the viewers are
     await other.service.start();
   }
   const residents = audience.residents(home);
@@ -66,7 +71,9 @@ export async function unwatched(cluster: Cluster, audience: Audience, random: Ra
   for (const { client } of residents) client.comeBack();
 }
 
-/** The instance that reads most busy rooms loses its way to the upstream: viewers on the others must get on without it. */
+/**
+ * The instance that reads most busy rooms loses its upstream: viewers on the others must not depend on it.
+ */
 export async function upstreamAway(cluster: Cluster, audience: Audience, random: Random): Promise<void> {
   const busy = audience.staying.filter(({ room }) => room.kind === "busy" || room.kind === "lossy");
   const readers = cluster.readers(performance.now() - cluster.setup.quietMs);
@@ -92,7 +99,7 @@ export async function upstreamAway(cluster: Cluster, audience: Audience, random:
   away.findUpstream();
 }
 
-/** Tells which of these viewers have nothing that is said from now on. */
+/** Returns a function that lists the viewers without any message said from now on. */
 function withoutNews(viewers: readonly Viewer[]): () => Viewer[] {
   const saidBefore = new Map(viewers.map(({ room }) => [room, room.chat.ledger.length]));
   return () =>

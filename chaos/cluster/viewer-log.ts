@@ -1,4 +1,6 @@
-/** All that one viewer was sent, over all its connections, and where it was told that it missed something. */
+/**
+ * Everything that one viewer received, across its connections, and where it was notified of missing messages.
+ */
 import type { Observer } from "../../harness/clients/observer.ts";
 import { Sequence } from "../../harness/sequence.ts";
 
@@ -10,7 +12,7 @@ export interface Sent {
   id: string;
 }
 
-/** A connection that did not begin where its viewer had stopped, as `init.cursor` told it. */
+/** A connection whose `init.cursor` shows that it did not begin where its viewer had stopped. */
 export interface Break {
   /** How many messages the viewer had by then, and when the last of them came. */
   after: number;
@@ -28,7 +30,7 @@ export class ViewerLog implements Observer {
   readonly refusals = new Map<string, number>();
   /** When its newest stream began. */
   openedAt = Number.NEGATIVE_INFINITY;
-  /** Its chat is over, and it was told so. */
+  /** Its chat is over, and it received the end. */
   hasEnded = false;
   readonly #isOver: () => boolean;
   readonly #sequence = new Sequence();
@@ -40,13 +42,13 @@ export class ViewerLog implements Observer {
     this.#isOver = isOver;
   }
 
-  /** Whether it has the newest of what was said, or was told that it missed that. */
+  /** Whether it has the newest message of the chat, or a notice that it missed that. */
   isComplete(said: ReadonlyMap<string, readonly string[]>): boolean {
     if (this.breaks.at(-1)?.after === this.messages.length) return true;
     return this.messages.at(-1)?.id === said.get(this.videoId)?.at(-1);
   }
 
-  /** Its messages, parted where it was told of a break: within a stretch each follows the one before. */
+  /** Its messages, split at each break: within a stretch each follows the one before. */
   get stretches(): Sent[][] {
     const bounds = [0, ...this.breaks.map(({ after }) => after), this.messages.length];
     return bounds.slice(1).map((end, n) => this.messages.slice(bounds[n], end));
@@ -87,7 +89,7 @@ export class ViewerLog implements Observer {
   }
 }
 
-/** Of somebody who looks in: there may be no chat (yet, any more, or at all), or no way to find out. */
+/** The log of a visitor: a chat may be absent (not yet, no longer, or never there), or impossible to find. */
 export class VisitorLog extends ViewerLog {
   override refused(status: number, code: string): void {
     if (code !== "NO_LIVE_CHAT") super.refused(status, code);

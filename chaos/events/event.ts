@@ -1,20 +1,20 @@
-/** What an event is, and what several of them do. */
+/** The interface of an event, and functions that several events share. */
 import type { InjectedFault, Orders } from "../fault-injector.ts";
 import type { World } from "../world.ts";
 
 export interface Event {
-  /** How often in one round. */
+  /** Its number of times in one round. */
   times: number;
-  /** Returns once the next may come; what it leaves behind (faults not yet met, viewers away) goes on meanwhile. */
+  /** Resolves when the next event may come; remaining effects (unused faults, absent viewers) continue. */
   play(world: World): Promise<void>;
 }
 
-/** How long what was ordered within the service may take to happen. */
+/** Time limit for a fault ordered within the service to happen. */
 const FIRING_LIMIT_MS = 10_000;
-/** Time for what follows from an event to arrive. */
+/** Time for the consequences of an event to arrive. */
 export const ECHO_MS = 1000;
 
-/** Orders something within the service, sees to it that its place is passed, and that it happened. */
+/** Orders a fault within the service, makes the service reach its place, and checks that it happened. */
 export async function fire<S extends InjectedFault>(
   world: World,
   name: S,
@@ -32,7 +32,7 @@ function saySomething(world: World): void {
   for (const { chat } of world.liveRooms) chat.say(10);
 }
 
-/** A room's tokens are good for nothing any more. */
+/** Invalidates all tokens of a room. */
 export function expire(world: World): void {
   const room = world.random.pick(world.rooms.filter(({ isOver }) => !isOver));
   room.chat.expireTokens();
@@ -40,7 +40,7 @@ export function expire(world: World): void {
   world.verdict.count("faults expired tokens");
 }
 
-/** Nothing that happened since made the service load a page of a room that it had. */
+/** Checks that nothing since then made the service load a page of a room that it had. */
 export function noBootstrap(world: World, since: number, what: string, videoId?: string): void {
   const pages = pagesSince(world, since).filter((page) => videoId === undefined || page.videoId === videoId);
   const [first] = pages;
@@ -48,7 +48,7 @@ export function noBootstrap(world: World, since: number, what: string, videoId?:
   world.verdict.violate(`${what} led to ${pages.length} page loads, the first of ${first.videoId}`);
 }
 
-/** The chats' pages that were asked for since. */
+/** The chat pages that were requested since. */
 export function pagesSince(world: World, since: number) {
   return world.upstream.requests.filter(
     ({ at, kind }) => at >= since && (kind === "popout" || kind === "watch"),

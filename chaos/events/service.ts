@@ -1,4 +1,4 @@
-/** What happens to the service's process. */
+/** Events of the service's process. */
 import { STEADY_ROOM } from "../cast.ts";
 import { KILL_POINTS, type KillPoint } from "../fault-injector.ts";
 import type { World } from "../world.ts";
@@ -6,7 +6,7 @@ import { ECHO_MS, type Event, fire, noBootstrap, pagesSince } from "./event.ts";
 
 /** The longest that a service may take to stop. */
 const STOP_LIMIT_MS = 5000;
-/** Polls may be that late before the upstream is expected to have let go of something. */
+/** Maximum delay of polls after which the upstream may already have dropped messages. */
 const OVERDUE_MS = 4500;
 
 function killAt(point: KillPoint) {
@@ -29,7 +29,7 @@ export const SERVICE_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** Nothing else is wrong: a room goes on from its checkpoint, and needs no page for it. */
+  /** No other fault: a room continues from its checkpoint and needs no page. */
   "kill -9 in peace": {
     times: 1,
     async play(world) {
@@ -40,10 +40,10 @@ export const SERVICE_EVENTS: Record<string, Event> = {
       await world.restart("kill -9 in peace");
       const downMs = performance.now() - from;
       await world.pause(ECHO_MS);
-      // After longer, the page is asked for what the checkpoint's token may no longer give.
+      // After longer, the page replaces messages that the checkpoint's token may no longer give.
       if (downMs > OVERDUE_MS) return;
       noBootstrap(world, from, "kill -9", STEADY_ROOM);
-      // Of the others one may have lost its token with a poll in hand, hardly all.
+      // One other room may have lost its token with a poll in flight, but not all.
       const reopened = new Set(pagesSince(world, from).map(({ videoId }) => videoId));
       if (reopened.size >= world.liveRooms.length - 1) {
         world.verdict.violate("after kill -9 no room went on from its checkpoint's token");

@@ -1,4 +1,4 @@
-/** Silences that are longer than what the upstream holds for a late reader: in the lossy room messages are lost. */
+/** Silences longer than the upstream's window for a late reader: in the lossy room messages are lost. */
 import { LOSSY_ROOM } from "../cast.ts";
 import type { World } from "../world.ts";
 import { type Event, expire } from "./event.ts";

@@ -1,10 +1,10 @@
-/** What happens to the store: to its disk, its file, its thread, and to who owns a room in it. */
+/** Events of the store: its disk, its file, its thread, and the ownership of its rooms. */
 import { THREAD_DEATHS } from "../fault-injector.ts";
 import type { World } from "../world.ts";
 import { type Event, fire } from "./event.ts";
 
 const READINESS_EVERY_MS = 250;
-/** Long messages between two looks at whether a full disk is felt. */
+/** The number of long messages between two checks for a full disk. */
 const FILLING_MESSAGES = 60;
 
 export const STORE_EVENTS: Record<string, Event> = {
@@ -63,7 +63,9 @@ export const STORE_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** A stranger takes a room over: whoever had it may store nothing more, and takes it back as a new owner. */
+  /**
+   * A stranger takes a room over: its owner may store nothing more, and takes the room back as a new owner.
+   */
   "foreign claim": {
     times: 1,
     async play(world) {
@@ -88,8 +90,8 @@ export const STORE_EVENTS: Record<string, Event> = {
 };
 
 /**
- * The service must say that its store fails, keep its viewers, and go on by itself once the store does. `begin` is
- * repeated until the fault is felt.
+ * The service must report that its store fails, keep its viewers, and recover with the store. `begin` is
+ * repeated until the fault has an effect.
  */
 async function storeFault(world: World, name: string, begin: () => void, end: () => void): Promise<void> {
   const { verdict } = world;
@@ -118,7 +120,7 @@ async function untilReadiness(
         last = answer.status;
         return answer.body?.cancel();
       },
-      () => {}, // asked again soon
+      () => {}, // retried soon
     );
   };
   await world.until(() => {

@@ -1,10 +1,10 @@
-/** What goes wrong upstream, and what is said there. */
+/** Failures of the upstream, and events in its chats. */
 import type { Failure } from "../../src/simulator/faults.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
 import { LOSSY_ROOM } from "../cast.ts";
 import { ECHO_MS, type Event, expire } from "./event.ts";
 
-/** What goes wrong with a call for messages. */
+/** Failures of a chat call. */
 const CHAT_FAILURES: Failure[] = [
   { status: 500 },
   { status: 503 },
@@ -24,9 +24,9 @@ const CHAT_FAILURES: Failure[] = [
   { delayMs: 1500 },
   { drip: { bytes: 3000, everyMs: 10 } },
 ];
-/** An answer without chat ends a replay, and asks a live chat for its page. */
+/** An answer without a chat ends a replay, and makes the service load the page of a live chat. */
 const LIVE_FAILURES: Failure[] = [...CHAT_FAILURES, "no-contents", "silent"];
-/** Of pages only what is no page: one without a chat says that the chat is over. */
+/** For pages only failures that yield no page: a page without a chat says that the chat is over. */
 const PAGE_FAILURES: Failure[] = [{ status: 503 }, "reset", "truncated", { delayMs: 700 }];
 const SCRIPT_FAILURES: Failure[] = [...PAGE_FAILURES, "html", "empty", { status: 404 }];
 
@@ -46,7 +46,7 @@ export const UPSTREAM_EVENTS: Record<string, Event> = {
       const [on, failures] = world.random.pick(FAILURES);
       const as = world.random.pick(failures);
       world.order({ on, as, times: 1 + world.random.below(3) });
-      // Pages are only asked for where a token is refused.
+      // Pages are only loaded after a token is refused.
       if (on !== "get_live_chat" && on !== "get_live_chat_replay") expire(world);
     },
   },
@@ -74,7 +74,7 @@ export const UPSTREAM_EVENTS: Record<string, Event> = {
   burst: {
     times: 4,
     async play(world) {
-      // In the lossy room the upstream would let go of what nobody can have known of.
+      // In the lossy room the upstream would drop messages that nobody can have known of.
       const room = world.random.pick(world.liveRooms.filter(({ videoId }) => videoId !== LOSSY_ROOM));
       room.chat.say(50 + world.random.below(250));
     },

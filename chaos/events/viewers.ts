@@ -1,10 +1,10 @@
-/** What viewers do. */
+/** Events of the viewers. */
 import { connect } from "node:net";
 import { LONG_ROOM } from "../cast.ts";
 import { GRACE_MS, type Viewer, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 
-/** When a viewer that takes nothing must be gone: not before the one, not after the other. */
+/** A viewer that takes nothing must be disconnected within these times. */
 const STALL_MS = { min: 29_000, max: 36_000 };
 const AWAY = Number.POSITIVE_INFINITY;
 
@@ -41,7 +41,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** Everybody at once, with a cursor; the upstream must not notice. */
+  /** All viewers reconnect at once with a cursor; the upstream must not notice. */
   storm: {
     times: 1,
     async play(world) {
@@ -54,7 +54,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** Nobody watches a room, for less than the grace time: it goes on, also when that time has passed. */
+  /** A room has no viewers for less than the grace time: it continues, also after that time. */
   "short desertion": {
     times: 1,
     async play(world) {
@@ -71,7 +71,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** Nobody watches a room for longer: it is let go of, and goes on with its cursors when somebody comes. */
+  /** A room has no viewers for longer: it is released, and continues with its cursors when somebody comes. */
   "long desertion": {
     times: 1,
     async play(world) {
@@ -92,7 +92,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** Somebody asks for a long history and takes nothing of it. Nothing else happens meanwhile. */
+  /** A viewer asks for a long history and takes nothing of it. Nothing else happens meanwhile. */
   "non-reading viewer": {
     times: 0,
     async play(world) {

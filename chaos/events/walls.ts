@@ -1,6 +1,6 @@
 /**
- * The upstream's bad days: walls before chats that go on, an address that is cut off, and chats that really end. Behind
- * a wall no room may end (the viewers' judges see to that) and no viewer may be let go.
+ * Walls before chats that continue, an address that is cut off, and chats that really end. Behind a wall, no
+ * room may end (the viewers' judges check it) and no viewer may be disconnected.
  */
 import type { Failure } from "../../src/simulator/faults.ts";
 import type { EndShape } from "../../src/simulator/index.ts";
@@ -18,7 +18,7 @@ const EVERYTHING: readonly RequestKind[] = [
   "get_live_chat",
   "get_live_chat_replay",
 ];
-/** What stands in the place of a page. */
+/** The answers that replace a page. */
 const WALLS: readonly Failure[] = [
   "bot",
   "consent",
@@ -35,7 +35,7 @@ const END_SHAPES: readonly EndShape[] = [
   "continuations-empty",
   "no-contents",
 ];
-/** Calls into a wall before the breaker opens, and those of its tries. */
+/** Maximum number of calls into an outage: before the breaker opens, and for its attempts. */
 const MAX_CALLS_INTO_OUTAGE = 40;
 
 export const WALL_EVENTS: Record<string, Event> = {
@@ -54,7 +54,7 @@ export const WALL_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** The pages that say that a chat is disabled are contradicted by the one place that shows it, or that fails. */
+  /** The pages that report a disabled chat are contradicted by the one place that shows it or fails. */
   "chat said to be disabled": {
     times: 2,
     async play(world) {
@@ -113,7 +113,7 @@ export const WALL_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** The address is cut off: nothing counts against its rooms, and hardly a call goes into the void. */
+  /** The address is cut off: nothing counts against its rooms, and few calls are made. */
   outage: {
     times: 1,
     async play(world) {
@@ -139,15 +139,18 @@ export const WALL_EVENTS: Record<string, Event> = {
   "true end": {
     times: 2,
     async play(world) {
-      await world.calm(); // who has lost its token is not shown the last words
+      await world.calm(); // a viewer that has lost its token would miss the final messages
       const shape = world.random.pick(END_SHAPES);
-      // An answer without contents has no place for last words.
+      // An answer without contents has no place for final messages.
       await world.endBrief(shape, shape !== "no-contents" && world.random.chance(0.5));
     },
   },
 };
 
-/** Puts a wall up, and takes it down; nobody may lose a connection, and everybody must have everything afterwards. */
+/**
+ * Puts a wall up and takes it down; no viewer may lose its connection, and every viewer must have everything
+ * afterwards.
+ */
 async function behindWall(world: World, name: string, meanwhile: () => Promise<void>): Promise<void> {
   const { verdict } = world;
   await world.calm();

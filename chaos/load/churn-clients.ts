@@ -1,6 +1,6 @@
 /**
- * Viewers that come and go without end, well and badly behaved by turns, on bare sockets: each calls, behaves as the
- * dice say, and calls again. Whatever they leave behind is for the service to clear away.
+ * Viewers that come and go without end, well and badly behaved by turns, on bare sockets: each calls, behaves
+ * as the dice say, and calls again. Whatever they leave behind is for the service to clear away.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -26,7 +26,7 @@ const STAY_MS = 400;
 const REST_MS = 100;
 /** Between two bytes of a request. */
 const BYTE_MS = 5;
-/** One address has only some 28,000 ports to call from. */
+/** One address has only about 28,000 ports for connections. */
 const ADDRESSES = 50;
 
 const BEHAVIOURS = {

@@ -1,6 +1,6 @@
 /**
- * Viewers that come and go without end, some of them badly, beside healthy ones. Afterwards nothing of them is left:
- * no viewer, no open file, no memory.
+ * Viewers that come and go without end, some of them badly, beside healthy ones. Afterwards nothing of them
+ * is left: no viewer, no open file, no memory.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { reportCosts } from "./gauges.ts";
@@ -9,7 +9,10 @@ import type { Report } from "./report.ts";
 import type { LoadOptions, Stage } from "./stage.ts";
 
 const HEALTHY = 100;
-/** The first part fills caches and pools: what the second one adds to memory is lost, or waits for its collection. */
+/**
+ * The first part fills caches and pools: what the second one adds to memory is lost, or waits for its
+ * collection.
+ */
 const WARM_UP_MS = 10_000;
 const CHURN_MS = 20_000;
 /** How long the service may take to notice that everybody is gone; a request half sent may live for 15 s. */
@@ -43,7 +46,9 @@ export async function churn(stage: Stage, report: Report, { viewers }: LoadOptio
   report.promise(lost <= MAX_LOST_BYTES, `${Math.round(lost / 1e6)} MB of memory were not given back`);
 }
 
-/** Waits until as few files are open as before, or for as long as that may take; resolves to the gauges then. */
+/**
+ * Waits until as few files are open as before, or for as long as that may take; resolves to the gauges then.
+ */
 async function clearing(stage: Stage, openFiles: number) {
   const until = performance.now() + CLEARING_MS;
   for (;;) {

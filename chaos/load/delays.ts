@@ -1,9 +1,9 @@
 /**
- * A meter of times in milliseconds: it takes them one by one and tells their percentiles. What it told it forgets, so
- * that one phase of a run can be held against another.
+ * A meter of times in milliseconds. It collects them one by one and reports their percentiles. A report
+ * clears the meter, so that phases of a run can be compared.
  */
 
-/** Milliseconds; all 0 where nothing was measured. */
+/** Milliseconds; all 0 if nothing was measured. */
 export interface Percentiles {
   count: number;
   p50: number;
@@ -18,7 +18,7 @@ export class Delays {
     this.#ms.push(ms);
   }
 
-  /** The percentiles of what came since the last call. */
+  /** The percentiles since the last call. */
   take(): Percentiles {
     const sorted = Float64Array.from(this.#ms).sort();
     this.#ms = [];

@@ -1,4 +1,7 @@
-/** What can be seen of the service from outside: its own metrics, and what the kernel holds for all TCP sockets. */
+/**
+ * What can be seen of the service from outside: its own metrics, and what the kernel holds for all TCP
+ * sockets.
+ */
 import { readFile } from "node:fs/promises";
 import type { Report } from "./report.ts";
 
@@ -19,7 +22,10 @@ export interface Gauges {
   tcpBytes: number;
 }
 
-/** What the service's metrics say, by name. Rejects where it does not answer; the reader throws where it lacks one. */
+/**
+ * What the service's metrics say, by name. Rejects where it does not answer; the reader throws where it lacks
+ * one.
+ */
 export async function readMetrics(service: string): Promise<(name: string, labels?: string) => number> {
   const request = { headers: { connection: "close" }, signal: AbortSignal.timeout(PATIENCE_MS) };
   const text = await (await fetch(`${service}/metrics`, request)).text();

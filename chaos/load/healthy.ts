@@ -18,7 +18,7 @@ export class HealthyViewers {
   readonly #report: Report;
   #traffic: { stop(): void }[] = [];
 
-  /** So many viewers open each room. */
+  /** This number of viewers opens each room. */
   static async open(stage: Stage, report: Report, viewers: number, ...videoIds: string[]) {
     const clients = stage.clients();
     const open = (videoId: string) => stage.room(videoId, POLL_MS, clients, { viewers, details: true });

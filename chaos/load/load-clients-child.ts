@@ -1,4 +1,6 @@
-/** A clients in a process of its own: does what it is sent by name, and answers when it is done. */
+/**
+ * Load clients in a process of their own: runs the methods that the parent names, and sends their results.
+ */
 import { LoadClients } from "./load-clients.ts";
 
 export type Order = keyof LoadClients;

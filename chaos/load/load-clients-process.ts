@@ -1,4 +1,7 @@
-/** The way to load clients in a process of its own, so that reading costs neither the service nor its upstream a turn. */
+/**
+ * The way to load clients in a process of its own, so that reading costs neither the service nor its upstream
+ * a turn.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { LoadClients } from "./load-clients.ts";

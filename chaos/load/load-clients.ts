@@ -1,6 +1,6 @@
 /**
- * Many readers that are told together what to do: come, be cut off, come back, go. It knows what they have met, and
- * judges nothing but what each reader sees for itself.
+ * Many readers that follow one order at a time: come, be cut off, come back, leave. It records their
+ * observations, and judges only what each reader sees for itself.
  */
 import { setTimeout as pause, setImmediate as yieldToOthers } from "node:timers/promises";
 import { type Behaviour, type Churn, comeAndGo } from "./churn-clients.ts";
@@ -14,7 +14,7 @@ const LOOK_MS = 20;
 const CALLS_AT_ONCE = 50;
 /** A call that has brought no init frame by then has failed. */
 const PATIENCE_MS = 60_000;
-/** One address has only some 28,000 ports to call from. */
+/** One address has only about 28,000 ports for connections. */
 const ADDRESSES = 10;
 
 export interface Opening {
@@ -33,7 +33,7 @@ export interface Opening {
 export interface Return {
   service: string;
   withinMs: number;
-  /** How far behind what they have seen their cursors lie, by turns; nowhere, if left out. */
+  /** How far their cursors are behind their last messages, in rotation; 0 if absent. */
   lags?: readonly number[];
 }
 
@@ -51,7 +51,7 @@ export class LoadClients {
   readonly #readers: Reader[] = [];
   readonly #tally = new Tally();
 
-  /** Resolves once all have their init frame, or will have none; to the cursor at which the first of them stands. */
+  /** Resolves once each has its init frame or has failed, to the cursor of the first of them. */
   async open({ service, withinMs, viewers, lastEventIds = [], ...options }: Opening): Promise<number> {
     const { videoId, details = false, stuck = false } = options;
     const readers = Array.from({ length: viewers }, (_, i) => {
@@ -69,7 +69,7 @@ export class LoadClients {
     for (const reader of this.#readers) reader.cut();
   }
 
-  /** Whoever has no connection comes back; resolves once all have their init frame, or will have none. */
+  /** Reconnects the readers without a connection. Resolves once each has its init frame or has failed. */
   async comeBack({ service, withinMs, lags = [0] }: Return): Promise<void> {
     const readers = this.#readers.filter((reader) => !reader.isOpen);
     for (const [i, reader] of readers.entries()) {
@@ -95,7 +95,9 @@ export class LoadClients {
     return this.#readers.filter(({ isOpen }) => isOpen).length;
   }
 
-  /** Others, which are no readers, come and go without end; resolves to how many calls there were of each behaviour. */
+  /**
+   * Clients that are not readers come and go without end. Resolves to the number of calls of each behaviour.
+   */
   comeAndGo(options: Churn): Promise<Record<Behaviour, number>> {
     return comeAndGo(options);
   }

@@ -1,6 +1,7 @@
 /**
- * One viewer of a load: its owner connects and cuts it; it keeps its cursor, asks for what follows when it comes back,
- * and judges that each message comes once and in order. A stuck one asks for the same and takes nothing.
+ * One viewer of a load: its owner connects and cuts it; it keeps its cursor, asks for what follows when it
+ * comes back, and judges that each message comes once and in order. A stuck one asks for the same and takes
+ * nothing.
  */
 import { SseConnection, type SseFrame, streamUrl } from "../../harness/clients/sse.ts";
 import { Sequence } from "../../harness/sequence.ts";

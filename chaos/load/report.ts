@@ -1,4 +1,7 @@
-/** What a run has found: figures for people to read, and the promises that were broken, each in a plain sentence. */
+/**
+ * What a run has found: figures for people to read, and the promises that were broken, each in a plain
+ * sentence.
+ */
 import type { Percentiles } from "./delays.ts";
 
 export class Report {
@@ -14,7 +17,7 @@ export class Report {
     this.figure(name, `${[p50, p99, max].map(Math.round).join(" / ")}  (${count})`);
   }
 
-  /** Judges a promise; `otherwise` says what is wrong where it does not hold. */
+  /** Judges a promise; `otherwise` describes the violation. */
   promise(holds: boolean, otherwise: string): void {
     if (!holds) this.#broken.push(otherwise);
   }
@@ -33,7 +36,7 @@ export class Report {
     return { figures: this.#figures, broken: this.#broken };
   }
 
-  /** A table of the figures, and what was broken. */
+  /** A table of the figures, and the broken promises. */
   toString(): string {
     const width = Math.max(0, ...Object.keys(this.#figures).map(({ length }) => length));
     const rows = Object.entries(this.#figures).map(([name, value]) => `${name.padEnd(width)}  ${value}`);

@@ -1,6 +1,6 @@
 /**
- * What every scenario plays on: the service as its own process on a store of its own, a simulated upstream in this
- * process, and load clients in theirs. All of it is gone when the stage is.
+ * What every scenario plays on: the service as its own process on a store of its own, a simulated upstream in
+ * this process, and load clients in theirs. All of it is gone when the stage is.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -19,7 +19,7 @@ export interface LoadOptions {
   viewers: number;
   /** From how many different places the viewers of a storm resume. */
   places: number;
-  /** Of the viewers of a stop, how many take nothing. */
+  /** The number of viewers of a stop that take nothing. */
   stuck: number;
   /** A storm that follows a `kill -9`. */
   restart: boolean;
@@ -42,7 +42,7 @@ export interface CountedRoom {
   head(): number;
   /** Says generated messages at a rate, until stopped. */
   speak(perSecond: number): { stop(): void };
-  /** Says so many at once, and waits until the service has asked for them. */
+  /** Says this many messages at once, and waits until the service has requested them. */
   fill(messages: number): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export class Stage implements AsyncDisposable {
     return this.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
   }
 
-  /** A room that polls at the given interval, opened by so many of load clients before anything is said. */
+  /** A room that polls at the given interval, opened by this number of load clients before any message. */
   async room(
     videoId: string,
     everyMs: number,

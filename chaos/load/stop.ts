@@ -1,6 +1,7 @@
 /**
- * The service is told to stop with all its viewers connected, some of which take nothing: readiness goes first, then
- * the streams end, spread and without an `end` frame, and what anybody has seen is there after the restart.
+ * The service is stopped with all its viewers connected, some of which take nothing. Readiness must fail
+ * first, then the streams end, spread and without an `end` frame, and every message that a viewer has seen is
+ * stored after the restart.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { LoadReport } from "./load-clients.ts";
@@ -8,11 +9,11 @@ import type { LoadClientsProcess } from "./load-clients-process.ts";
 import type { Report } from "./report.ts";
 import type { CountedRoom, LoadOptions, Stage } from "./stage.ts";
 
-/** Enough that what is left to send does not fit into the kernel's buffers. */
+/** Enough that the unsent rest does not fit into the kernel's buffers. */
 const HISTORY = 20_000;
 const POLL_MS = 1000;
 const SPOKEN_PER_SECOND = 10;
-/** Until whoever takes nothing has filled the kernel's buffers, too. */
+/** Time until the viewers that take nothing have filled the kernel's buffers, too. */
 const BEFORE_MS = 10_000;
 const STOP_LIMIT_MS = 5000;
 const READINESS_INTERVAL_MS = 10;
@@ -57,7 +58,7 @@ export async function stop(stage: Stage, report: Report, { viewers, stuck }: Loa
 interface Readiness {
   /** Wall time, milliseconds since 1970, of the last answer that welcomed new viewers. */
   lastReadyAt: number;
-  /** Of the first answer that did not. */
+  /** The time of the first answer that did not. */
   firstUnreadyAt: number | undefined;
 }
 
@@ -74,7 +75,7 @@ async function watchReadiness(service: string): Promise<Readiness> {
   }
 }
 
-/** How the streams ended, and what was told of readiness before. */
+/** How the streams ended, and what readiness said before. */
 function judgeEnds(
   { viewers, closings, faults }: LoadReport,
   told: number,
@@ -105,7 +106,7 @@ function judgeEnds(
   report.faults(faults, "before the end");
 }
 
-/** Nobody may have seen what is not there after the restart. */
+/** No viewer may have seen a message that is absent after the restart. */
 async function judgeKept(
   room: CountedRoom,
   seen: number,

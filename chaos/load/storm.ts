@@ -1,14 +1,16 @@
 /**
- * Everybody comes back at once: all viewers of a busy room lose their connection and resume within a second, each
- * from its own cursor, while the chat goes on and two other rooms are being watched. With `restart` it is the
- * service that goes, by `kill -9`, and the viewers return to an empty tail.
+ * Everybody comes back at once: all viewers of a busy room lose their connection and resume within a second,
+ * each from its own cursor, while the chat goes on and two other rooms are being watched. With `restart` it
+ * is the service that goes, by `kill -9`, and the viewers return to an empty tail.
  */
 import { type Gauges, reportCosts } from "./gauges.ts";
 import { HealthyViewers, judgeClients } from "./healthy.ts";
 import type { Report } from "./report.ts";
 import type { LoadOptions, Stage } from "./stage.ts";
 
-/** How far behind what they have seen the viewers' cursors lie at most; a room's tail holds the newest 500. */
+/**
+ * Maximum distance of the viewers' cursors behind their last messages; a room's tail holds the newest 500.
+ */
 const MAX_LAG = 1000;
 const HISTORY = 1500;
 const POLL_MS = 1000;
@@ -81,8 +83,8 @@ function judgeReads(before: Gauges | undefined, after: Gauges, pagesNeeded: numb
 }
 
 /**
- * What one viewer at each place would read at most if nothing were shared: the first page may be a part of one, and so
- * may the last. After a restart the tail is empty.
+ * What one viewer at each place would read at most if nothing were shared: the first page may be a part of
+ * one, and so may the last. After a restart the tail is empty.
  */
 function pagesNeeded(lags: readonly number[], restart: boolean): number {
   const below = lags.map((lag) => (restart ? lag : lag - TAIL_MESSAGES)).filter((messages) => messages > 0);

@@ -1,6 +1,6 @@
 /**
- * Viewers that ask for a long history and take nothing of it, beside healthy ones in the same room. Each costs the
- * service a bounded amount of memory for a bounded time, and nobody else anything.
+ * Viewers that ask for a long history and take nothing of it, beside healthy ones in the same room. Each
+ * costs the service a bounded amount of memory for a bounded time, and nobody else anything.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { type Gauges, reportCosts } from "./gauges.ts";
@@ -9,14 +9,17 @@ import type { Report } from "./report.ts";
 import type { LoadOptions, Stage } from "./stage.ts";
 
 const HEALTHY = 200;
-/** Enough that what is left to send does not fit into the kernel's buffers. */
+/** Enough that the unsent rest does not fit into the kernel's buffers. */
 const HISTORY = 20_000;
-/** From so many places do they read, so that neither what they are sent nor what is read for them is shared. */
+/** They read from this many places, so that they share neither frames nor reads. */
 const PLACES = 5000;
 const LOOK_MS = 250;
-/** A viewer is cut when it has taken nothing for this long. */
+/** A viewer that has taken nothing for this long is disconnected. */
 const STALL_MS = 30_000;
-/** From the last one's coming until all are cut: they take what the kernel's buffers hold before they stall. */
+/**
+ * Time limit from the last viewer's arrival until all are disconnected: they fill the kernel's buffers before
+ * they stall.
+ */
 const ALL_CUT_MS = 45_000;
 const PATIENCE_MS = 120_000;
 /** For what cut viewers held to be given back. */
@@ -74,7 +77,7 @@ function judgeMemory(viewers: number, before: Gauges, looks: Look[], after: Gaug
   report.promise(!isKept, "the system still holds what cut viewers did not take");
 }
 
-/** Looks at the service until so many viewers are cut, or for as long as that may take. */
+/** Observes the service until this many viewers are disconnected, or the time limit. */
 async function untilCut(stage: Stage, viewers: number): Promise<Look[]> {
   const looks: Look[] = [];
   const until = performance.now() + PATIENCE_MS;

@@ -1,4 +1,4 @@
-/** What the readers of one clients have met together: what went wrong, by kind, and the times that were measured. */
+/** Statistics of one process's readers: the faults by kind, and the measured times. */
 import { Delays } from "./delays.ts";
 
 export class Tally {
