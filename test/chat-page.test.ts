@@ -191,7 +191,7 @@ const REASONS: [because: string, html: string, why: RegExp][] = [
     pageWith({ contents: { messageRenderer: { text: { runs: [{ text: "Off" }] } } } }),
     /disabled.*: Off\)/,
   ],
-  ["not begun", watchWith(undefined, status("LIVE_STREAM_OFFLINE")), /not to have begun/],
+  ["not begun", watchWith(undefined, status("LIVE_STREAM_OFFLINE")), /has not begun/],
   [
     "a plain video that speaks of consent",
     watchWith({ text: "<title>Before you continue" }, status("OK")),

@@ -62,7 +62,7 @@ it("that cannot be read is logged and counted, and its room is bootstrapped when
   chat.say([textAction("after")]);
   await stream.untilMessages(1);
   assert.deepEqual([stream.init.cursor, stream.ids], [lastEventId, ["after"]]);
-  const told = log.map((text) => JSON.parse(text)).filter(({ msg }) => /cannot be read/.test(msg));
+  const told = log.map((text) => JSON.parse(text)).filter(({ msg }) => /checkpoint unreadable/.test(msg));
   assert.deepEqual(
     told.map(({ videoId }) => videoId),
     [VIDEO],
