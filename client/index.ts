@@ -5,9 +5,9 @@
 export { GROUPS } from "../src/protocol/kinds.ts";
 export type { ErrorCode } from "./error.ts";
 export { ChatError } from "./error.ts";
-export { poll } from "./poll.ts";
 export { probe } from "./probe.ts";
 export { chat } from "./room.ts";
+export { poll } from "./self-polling.ts";
 export type {
   Chat,
   ChatEvents,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ChatError, type PollOptions, poll, probe } from "../client/index.ts";
-import { pollBy } from "../client/poll.ts";
+import { pollBy } from "../client/self-polling.ts";
 import { AnsweringFetch, silent } from "./support/answering-fetch.ts";
 import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
 import { FakeClock } from "./support/fake-clock.ts";
