@@ -15,8 +15,8 @@ import type { Position } from "../upstream/position.ts";
 import { joinGifts, NO_GIFTS } from "../upstream/readers/gifts.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { json, routeOptions } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
+import { json, routeOptions } from "./responses.ts";
 import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas.ts";
 
 const SESSION = { summary: "Bootstrap a chat for polling by the caller", body: SessionRequest };

@@ -1,7 +1,7 @@
 /** `GET /v1/rooms`: lists the rooms that are stored, and those that are being read. */
 import type { FastifyInstance } from "fastify";
 import type { Rooms } from "../rooms/rooms.ts";
-import { json, schemaOf } from "./answers.ts";
+import { json, schemaOf } from "./responses.ts";
 import { RoomsResponse } from "./schemas.ts";
 
 const EXPECTED = { summary: "List the rooms, stored and currently read" };

@@ -15,10 +15,10 @@ import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
 import { pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
+import { RawErrors } from "./raw-errors.ts";
 import { roomsRoute } from "./rooms.ts";
 import { SendQueues } from "./send-queues.ts";
 import type { StreamConnections } from "./sinks.ts";
-import { SocketAnswers } from "./socket-answers.ts";
 import { streamRoute } from "./stream.ts";
 
 /** Limit of the URL and headers together, and of each. */
@@ -61,12 +61,12 @@ interface Served {
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, egresses, telemetry, clock } = served;
-  const socketAnswers = new SocketAnswers(clock, telemetry);
+  const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
-    clientErrorHandler: (error, socket) => socketAnswers.refuseUnparseable(error, socket),
+    clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -86,7 +86,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     },
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
   });
-  socketAnswers.watch(app.server);
+  rawErrors.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setSerializerCompiler(() => wireJson);
   app.setReplySerializer(wireJson); // for errors, which have no schema
@@ -105,7 +105,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   streamRoute(app, {
     rooms,
     addresses,
-    socketAnswers,
+    rawErrors,
     connections,
     handsOver,
     compresses: settings.compression,

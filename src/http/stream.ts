@@ -8,12 +8,12 @@ import { parseBackfill, parseCursor } from "../serving/cursor.ts";
 import { FORMS } from "../serving/form.ts";
 import type { Sink } from "../serving/sink.ts";
 import { type AddressLimit, networkOf } from "./address-limit.ts";
-import { routeOptions, StreamResponse } from "./answers.ts";
 import { clientGone } from "./client-gone.ts";
 import { takeSocket } from "./hand-over.ts";
+import type { RawErrors } from "./raw-errors.ts";
+import { routeOptions, StreamResponse } from "./responses.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
 import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
-import type { SocketAnswers } from "./socket-answers.ts";
 
 // [spec] Success response headers
 const STREAM_HEADERS = {
@@ -28,7 +28,7 @@ const EXPECTED = { summary: "Subscribe to a video's chat", querystring: StreamQu
 interface StreamParts {
   rooms: Rooms;
   addresses: AddressLimit;
-  socketAnswers: SocketAnswers;
+  rawErrors: RawErrors;
   connections: StreamConnections;
   /** Whether a stream may use its socket without Node's response. */
   handsOver: boolean;
@@ -68,7 +68,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
 function openSink(
   reply: FastifyReply<{ Querystring: StreamQuery }>,
   gone: AbortSignal,
-  { socketAnswers, connections, handsOver, compresses }: StreamParts,
+  { rawErrors, connections, handsOver, compresses }: StreamParts,
   onClosed: () => void,
 ): Sink {
   gone.throwIfAborted();
@@ -80,8 +80,7 @@ function openSink(
     throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
   }
   reply.hijack();
-  const isTaken =
-    handsOver && response.socket.writable && isAlone(request.raw) && socketAnswers.forget(response);
+  const isTaken = handsOver && response.socket.writable && isAlone(request.raw) && rawErrors.forget(response);
   const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),

@@ -23,7 +23,7 @@ const NO_PROXY: ErrorBody = {
 /** Time for the client to read the answer, in milliseconds: an immediate destroy could discard it. */
 const READING_MS = 1000;
 
-export class SocketAnswers {
+export class RawErrors {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** The newest answer of each connection; it may be incomplete. */
