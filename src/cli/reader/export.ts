@@ -11,7 +11,7 @@ import { type Format, formatFor } from "./formats.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
-import { openRoom, runSession, type Session } from "./session.ts";
+import { openChat, runSession, type Session } from "./session.ts";
 import { cleanText } from "./text.ts";
 
 type ExportInput = Input<typeof EXPORT_FLAGS>;
@@ -41,7 +41,7 @@ async function run({ values, arguments: [videoId = ""] }: ExportInput, session: 
   let isComplete = false;
   try {
     const head = follow ? undefined : await headOf(server, videoId, signal);
-    room = openRoom(session, { videoId, cursor: file.cursor ?? values.since ?? 0, signal, details: true });
+    room = openChat(session, { videoId, cursor: file.cursor ?? values.since ?? 0, signal, details: true });
     const written = await copy(session, room, file.output, { format, raw, types: values.types, head });
     isComplete = true;
     await file.close(true);

@@ -100,7 +100,7 @@ export interface RoomOptions
  * The chat; changes of its connection are reported on standard error. Until the first connection is open,
  * every failure is final; with `wait`, a missing chat or service is not. Later it reconnects for ever.
  */
-export function openRoom(
+export function openChat(
   { server, notice }: Pick<Session, "server" | "notice">,
   { wait = false, ...options }: RoomOptions & { wait?: boolean },
 ): Chat<ReceivedMessage> {

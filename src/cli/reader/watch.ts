@@ -8,7 +8,7 @@ import type { WATCH_FLAGS } from "./flags.ts";
 import { colored, LinePrinter, plain, usesColor } from "./lines.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { Output } from "./output.ts";
-import { type Notice, openRoom, runSession, type Session } from "./session.ts";
+import { type Notice, openChat, runSession, type Session } from "./session.ts";
 import { jsonLine } from "./text.ts";
 import { Webhook } from "./webhook.ts";
 
@@ -32,7 +32,7 @@ async function print({ values, arguments: [videoId = ""] }: WatchInput, session:
   const { json } = values;
   const output = new Output(surroundings.stdout);
   const signal = AbortSignal.any([stopped, output.failed]);
-  const room = openRoom(session, {
+  const room = openChat(session, {
     ...roomOptions(values),
     videoId,
     signal,
@@ -66,7 +66,7 @@ async function send(
   const cursor = kept ?? values.since;
   const ending = new AbortController();
   const signal = AbortSignal.any([stopped, ending.signal]);
-  const room = openRoom(session, { ...roomOptions(values), cursor, videoId, signal, details: true });
+  const room = openChat(session, { ...roomOptions(values), cursor, videoId, signal, details: true });
   const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoId, notice);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
   let isTaken = true; // whether the receiver has all messages handed out so far
