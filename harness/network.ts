@@ -5,9 +5,9 @@
 import type { InProcessSimulator } from "../src/simulator/index.ts";
 import type { Random } from "../src/simulator/random.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
+import { addressOf, type EgressAddress } from "./egress-address.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { UpstreamJudge } from "./upstream-judge.ts";
-import { addressOf, type Way } from "./way.ts";
 
 /** The usual latency of an answer in milliseconds: a minimum, plus at most the jitter. */
 const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
@@ -60,10 +60,10 @@ export class Network {
     request: OutgoingRequest,
     signal: AbortSignal,
     life: MortalClock,
-    way: Way,
+    from: EgressAddress,
   ): Promise<IncomingAnswer> {
-    const address = addressOf(way);
-    const call = this.#judge.began(request, way);
+    const address = addressOf(from);
+    const call = this.#judge.began(request, from);
     try {
       signal.throwIfAborted();
       const now = this.#scheduler.monotonic();

@@ -8,9 +8,9 @@ import { parseObject } from "../src/simulator/json.ts";
 import { videoIdIn } from "../src/simulator/tokens.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../src/upstream/egress/gate.ts";
+import { addressOf, type EgressAddress } from "./egress-address.ts";
 import type { Journal } from "./journal.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { addressOf, type Way } from "./way.ts";
 
 interface Call {
   at: number;
@@ -143,15 +143,15 @@ export class UpstreamJudge {
     return Math.max(...own.map(({ answeredAt }) => answeredAt));
   }
 
-  began({ url, body }: OutgoingRequest, way: Way): Call {
+  began({ url, body }: OutgoingRequest, from: EgressAddress): Call {
     const { pathname, searchParams } = new URL(url);
     const asked = parseObject(body ?? "") ?? {};
     const token = asked.continuation;
     const isChat = typeof token === "string";
     const videoId = (isChat ? videoIdIn(token) : searchParams.get("v")) ?? String(asked.videoId ?? "");
     const name = pathname;
-    const { instance } = way;
-    const address = this.#addresses.getOrInsertComputed(addressOf(way), () => new Address(instance));
+    const { instance } = from;
+    const address = this.#addresses.getOrInsertComputed(addressOf(from), () => new Address(instance));
     const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat, address };
     this.#journal.note(`call ${videoId} ${pathname}`);
     this.#judge(call);

@@ -38,8 +38,8 @@ class Since {
   readonly #at = new Map<string, number>();
 
   /** How long the condition has held without interruption, in milliseconds. */
-  held(key: string, isSo: boolean, now: number): number {
-    if (!isSo || !this.#at.has(key)) this.#at.set(key, now);
+  held(key: string, holds: boolean, now: number): number {
+    if (!holds || !this.#at.has(key)) this.#at.set(key, now);
     return now - (this.#at.get(key) ?? now);
   }
 }

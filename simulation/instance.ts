@@ -1,5 +1,6 @@
 /** One instance of the service: its lives, one after another, and its own part of the world. */
 
+import { addressOf } from "../harness/egress-address.ts";
 import type { Journal } from "../harness/journal.ts";
 import { Life } from "../harness/life.ts";
 import type { Network } from "../harness/network.ts";
@@ -8,7 +9,6 @@ import type { Scheduler } from "../harness/scheduler.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
 import type { Storage } from "../harness/storage.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
-import { addressOf } from "../harness/way.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Logger } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";

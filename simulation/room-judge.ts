@@ -21,7 +21,7 @@ export class RoomJudge {
   /** The home instance of its viewers; undefined if they come to any. */
   home: string | undefined;
   /** The id of the message that the chat says at the end, in calm. */
-  lastWord: string | undefined;
+  finalMessageId: string | undefined;
   /**
    * Times in which the upstream withheld messages: no answer has them, and the service cannot know of the
    * gap. Virtual milliseconds.
@@ -154,9 +154,9 @@ export class RoomJudge {
    * True also if a gap accounts for the message: it came before the room was opened again, and its page does
    * not reach back.
    */
-  get hasLastWord(): boolean {
-    if (this.lastWord === undefined || this.#ids.has(this.lastWord)) return true;
-    return (this.#places.get(this.lastWord) ?? Number.POSITIVE_INFINITY) < this.#toldUpTo;
+  get hasFinalMessage(): boolean {
+    if (this.finalMessageId === undefined || this.#ids.has(this.finalMessageId)) return true;
+    return (this.#places.get(this.finalMessageId) ?? Number.POSITIVE_INFINITY) < this.#toldUpTo;
   }
 
   #listen(): void {

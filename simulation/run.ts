@@ -53,7 +53,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const calmAt = Math.max(60_000, minutes * 60_000 - CALM_MS);
   let isSettled = false;
   let settlesAt = calmAt + CALM_MS;
-  let lastWordsAt: number | undefined;
+  let finalMessagesAt: number | undefined;
   const onRejection = (reason: unknown) => {
     journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
   };
@@ -70,14 +70,14 @@ export async function run(options: RunOptions): Promise<Outcome> {
     const now = scheduler.monotonic();
     if (!world.isCalm || now < settlesAt) return;
     settlesAt = now + SETTLE_STEP_MS;
-    if (lastWordsAt === undefined) {
+    if (finalMessagesAt === undefined) {
       if (now < world.pausedUntil + CALM_MS) return;
-      world.sayLastWords();
-      lastWordsAt = now;
+      world.sayFinalMessages();
+      finalMessagesAt = now;
     }
     const lag = world.lagging();
     isSettled = lag === undefined;
-    if (lag && now > lastWordsAt + RELAYED_MS) {
+    if (lag && now > finalMessagesAt + RELAYED_MS) {
       journal.violate(
         lag.room.videoId,
         `${lag.what}, ${RELAYED_MS} ms after the last word, when all was calm`,

@@ -39,7 +39,7 @@ export class Viewer {
   /** Comes, and no longer leaves. */
   isCalm = false;
   /** Why it is not connected. */
-  lastWord = "";
+  closeReason = "";
   sink: SimulatedSink | undefined;
   /** Its latest instance. */
   instance: Instance | undefined;
@@ -89,7 +89,7 @@ export class Viewer {
     this.instance = this.#parts.instance();
     const service = this.instance?.life;
     if (!service) {
-      this.lastWord = "no service";
+      this.closeReason = "no service";
       return;
     }
     const sink = new SimulatedSink(this.#form, (bytes) => this.#take(bytes));
@@ -115,14 +115,14 @@ export class Viewer {
     );
     const refused = await Promise.race([entered, sink.closed, this.#impatience(sink)]);
     if (refused) {
-      this.lastWord = refused;
+      this.closeReason = refused;
       journal.note(`viewer ${this.name} of ${videoId} is refused: ${refused}`);
       return;
     }
     if (sink.closedBy === "left") gone.abort(new Error("the viewer left"));
     if (!sink.closedBy) await this.#stay(sink);
     await sink.closed;
-    this.lastWord = `connection closed by ${sink.closedBy}`;
+    this.closeReason = `connection closed by ${sink.closedBy}`;
     journal.count(`viewers ${sink.closedBy}`);
     journal.note(`viewer ${this.name} of ${videoId} at ${this.cursor}: ${sink.closedBy}`);
     await scheduler.sleep(1);

@@ -292,10 +292,10 @@ export class World {
   }
 
   /** Every open chat says one more message, which must arrive. */
-  sayLastWords(): void {
+  sayFinalMessages(): void {
     for (const room of this.liveRooms) {
       room.chat.change({ kinds: ["text"], holdsMs: RELAYED_MS });
-      room.lastWord = room.chat.say(3).at(-1); // earlier work comes first
+      room.finalMessageId = room.chat.say(3).at(-1); // earlier work comes first
     }
     this.journal.note("last words");
   }
@@ -303,11 +303,11 @@ export class World {
   /** The first viewer or room that lacks messages; undefined if there is none. */
   lagging(): { room: RoomJudge; what: string } | undefined {
     for (const room of this.liveRooms) {
-      if (!room.hasLastWord) return { room, what: `the room lacks ${room.lastWord}` };
+      if (!room.hasFinalMessage) return { room, what: `the room lacks ${room.finalMessageId}` };
     }
-    for (const { room, sink, cursor, name, lastWord } of this.viewers) {
+    for (const { room, sink, cursor, name, closeReason } of this.viewers) {
       if (room.overSince < Number.POSITIVE_INFINITY) continue;
-      if (!sink || sink.closedBy) return { room, what: `viewer ${name} is not connected: ${lastWord}` };
+      if (!sink || sink.closedBy) return { room, what: `viewer ${name} is not connected: ${closeReason}` };
       if (cursor !== room.head) return { room, what: `viewer ${name} stands at ${cursor} of ${room.head}` };
     }
     return this.cluster?.overloaded();
