@@ -86,7 +86,7 @@ async function audience(world: World, viewers: number): Promise<void> {
 /** Nothing more is said; everybody gets the rest, the service is stopped, and its file is looked into. */
 async function end(world: World, { store }: RunOptions): Promise<void> {
   const { verdict } = world;
-  world.cast.stopTraffic();
+  world.script.stopTraffic();
   await world.calm();
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;

@@ -25,7 +25,7 @@ export class ViewerJudge implements Observer {
   /** How many messages it was sent. */
   messages = 0;
   /** Why its last connection ended or was refused. */
-  lastWord = "";
+  closeReason = "";
 
   constructor(
     name: string,
@@ -60,7 +60,7 @@ export class ViewerJudge implements Observer {
     this.#isOpen = true;
     this.#life = this.#verdict.lives;
     this.#knowsEnd = false;
-    this.lastWord = "";
+    this.closeReason = "";
     if (init.videoId !== videoId || init.chatType !== chatType)
       this.#violate(`its init is of ${init.videoId}, ${init.chatType}`);
     if (lastEventId === 0) this.#room.base ??= init.cursor;
@@ -101,12 +101,12 @@ export class ViewerJudge implements Observer {
   }
 
   refused(status: number, code: string): void {
-    this.lastWord = `refused with ${status} ${code}`;
+    this.closeReason = `refused with ${status} ${code}`;
     this.#verdict.count(`refusals ${code}`);
   }
 
   closed(asked: boolean): void {
-    this.lastWord = asked ? "closed by itself" : this.lastWord || "closed by the service";
+    this.closeReason = asked ? "closed by itself" : this.closeReason || "closed by the service";
     if (asked) this.#verdict.count("connections closed by viewers");
     else if (!this.#isOpen) this.#verdict.count("connections refused");
     else if (this.#knowsEnd) this.#verdict.count("connections ended");

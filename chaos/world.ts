@@ -8,7 +8,7 @@ import type { ClientOptions } from "../harness/clients/observer.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type EndShape, type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
-import { Cast, LONG_HISTORY, LONG_ROOM } from "./cast.ts";
+import { ChatScript, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
 import { Disk } from "./disk.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
 import { GapJudge } from "./gap-judge.ts";
@@ -78,7 +78,7 @@ export class World implements AsyncDisposable {
   readonly disk: Disk;
   readonly injector: FaultInjector;
   readonly service: Service;
-  readonly cast: Cast;
+  readonly script: ChatScript;
   readonly viewers = new Set<Viewer>();
   readonly gapJudge = new GapJudge();
   peakRssBytes = 0;
@@ -139,22 +139,22 @@ export class World implements AsyncDisposable {
     this.disk = disk;
     this.service = service;
     this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
-    this.cast = new Cast(upstream);
+    this.script = new ChatScript(upstream);
   }
 
   get rooms(): readonly RoomTruth[] {
-    return this.cast.rooms;
+    return this.script.rooms;
   }
 
   /** The rooms whose chats continue. */
   get liveRooms(): RoomTruth[] {
-    return this.cast.liveRooms;
+    return this.script.liveRooms;
   }
 
   /** Says many long messages in their room, which must be open. */
   async sayLongHistory(): Promise<void> {
     for (let answer = 0; answer < LONG_HISTORY.answers; answer++) {
-      this.cast.sayLong(LONG_HISTORY.messages);
+      this.script.sayLong(LONG_HISTORY.messages);
       await this.upstream.requested("get_live_chat", { videoId: LONG_ROOM, finished: true });
     }
   }
@@ -212,20 +212,20 @@ export class World implements AsyncDisposable {
 
   /** All viewers move from a finished replay to a new one. */
   async changeReplay(): Promise<void> {
-    await this.#move(this.cast.replay, this.cast.newReplay());
+    await this.#move(this.script.replay, this.script.newReplay());
     this.verdict.count("replays");
   }
 
   /** The brief chat ends: its viewers must receive all of it and the end, and move to a new one. */
   async endBrief(shape: EndShape, lastWords: boolean): Promise<void> {
-    const before = this.cast.brief;
+    const before = this.script.brief;
     const watching = this.viewersOf(before);
-    this.cast.endBrief(shape, lastWords);
+    this.script.endBrief(shape, lastWords);
     await this.until(() => watching.every(({ judge }) => judge.knowsEnd), `the end of ${before.videoId}`);
     if (before.cursorOf(before.chat.ledger.length) === undefined) {
       this.verdict.violate(`${before.videoId} ended before all was sent`);
     }
-    await this.#move(before, this.cast.newBrief());
+    await this.#move(before, this.script.newBrief());
     this.verdict.count("live chats ended");
   }
 
@@ -276,7 +276,7 @@ export class World implements AsyncDisposable {
         const [first] = lags();
         if (!first) return "nobody";
         const { judge, room, client } = first;
-        return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${due(room)}, ${client.isOpen ? "connected" : `not connected, ${judge.lastWord}`}`;
+        return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${due(room)}, ${client.isOpen ? "connected" : `not connected, ${judge.closeReason}`}`;
       },
     );
     this.verdict.count("settlements");

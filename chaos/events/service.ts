@@ -1,5 +1,5 @@
 /** Events of the service's process. */
-import { STEADY_ROOM } from "../cast.ts";
+import { STEADY_ROOM } from "../chat-script.ts";
 import { KILL_POINTS, type KillPoint } from "../fault-injector.ts";
 import type { World } from "../world.ts";
 import { ECHO_MS, type Event, fire, noBootstrap, pagesSince } from "./event.ts";

@@ -1,5 +1,5 @@
 /** Silences longer than the upstream's window for a late reader: in the lossy room messages are lost. */
-import { LOSSY_ROOM } from "../cast.ts";
+import { LOSSY_ROOM } from "../chat-script.ts";
 import type { World } from "../world.ts";
 import { type Event, expire } from "./event.ts";
 

@@ -14,7 +14,7 @@ export const STORE_EVENTS: Record<string, Event> = {
       const { disk } = world;
       const fill = () => {
         disk.fill(); // what the service gives back to the disk is taken again
-        world.cast.sayLong(FILLING_MESSAGES); // and what its log still has room for is used up
+        world.script.sayLong(FILLING_MESSAGES); // and what its log still has room for is used up
       };
       if (disk.canFill) await storeFault(world, "disk full", fill, () => disk.free());
       else world.verdict.count("impossible here: disk full");

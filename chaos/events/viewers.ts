@@ -1,6 +1,6 @@
 /** Events of the viewers. */
 import { connect } from "node:net";
-import { LONG_ROOM } from "../cast.ts";
+import { LONG_ROOM } from "../chat-script.ts";
 import { GRACE_MS, type Viewer, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 

@@ -6,7 +6,7 @@ import type { Failure } from "../../src/simulator/faults.ts";
 import type { EndShape } from "../../src/simulator/index.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
 import type { Place } from "../../src/simulator/scenario.ts";
-import { STEADY_ROOM } from "../cast.ts";
+import { STEADY_ROOM } from "../chat-script.ts";
 import type { World } from "../world.ts";
 import { ECHO_MS, type Event } from "./event.ts";
 
@@ -97,7 +97,7 @@ export const WALL_EVENTS: Record<string, Event> = {
         const from = performance.now();
         const as = { status: 429, headers: { "Retry-After": String(seconds) } };
         world.order({ on: PLACES, as, times: 1 });
-        world.cast.brief.chat.expireTokens();
+        world.script.brief.chat.expireTokens();
         const isThrottled = () =>
           world.upstream.requests.some(
             ({ at, status, kind }) => at >= from && status === 429 && kind === "popout",

@@ -5,8 +5,8 @@
 import { setTimeout as pause, setImmediate as yieldToOthers } from "node:timers/promises";
 import { type Behaviour, type Churn, comeAndGo } from "./churn-clients.ts";
 import type { Percentiles } from "./delays.ts";
+import { LoadStats } from "./load-stats.ts";
 import { type Closing, Reader } from "./reader.ts";
-import { Tally } from "./tally.ts";
 
 /** How often it is looked whether all have what they wait for. */
 const LOOK_MS = 20;
@@ -49,7 +49,7 @@ export interface LoadReport {
 
 export class LoadClients {
   readonly #readers: Reader[] = [];
-  readonly #tally = new Tally();
+  readonly #stats = new LoadStats();
 
   /** Resolves once each has its init frame or has failed, to the cursor of the first of them. */
   async open({ service, withinMs, viewers, lastEventIds = [], ...options }: Opening): Promise<number> {
@@ -57,7 +57,7 @@ export class LoadClients {
     const readers = Array.from({ length: viewers }, (_, i) => {
       const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
       const lastEventId = lastEventIds[i % lastEventIds.length];
-      return new Reader({ videoId, details, stuck, localAddress }, lastEventId, this.#tally);
+      return new Reader({ videoId, details, stuck, localAddress }, lastEventId, this.#stats);
     });
     this.#readers.push(...readers);
     await this.#connect(readers, service, withinMs);
@@ -106,7 +106,7 @@ export class LoadClients {
     return {
       viewers: this.#readers.length,
       open: this.#readers.filter(({ isOpen }) => isOpen).length,
-      faults: this.#tally.faults,
+      faults: this.#stats.faults,
       closings: this.#readers.flatMap(({ closing }) => closing ?? []),
       head: this.#readers.reduce((head, { lastEventId = 0 }) => Math.max(head, lastEventId), 0),
     };
@@ -114,12 +114,12 @@ export class LoadClients {
 
   /** From a call to its init frame, since this was last asked for. */
   openings(): Percentiles {
-    return this.#tally.openings.take();
+    return this.#stats.openings.take();
   }
 
   /** From a message being said to its reader having it, since this was last asked for. */
   deliveries(): Percentiles {
-    return this.#tally.deliveries.take();
+    return this.#stats.deliveries.take();
   }
 
   async #connect(readers: readonly Reader[], service: string, withinMs: number): Promise<void> {
@@ -132,6 +132,6 @@ export class LoadClients {
       begun.push(reader.connect(service));
     }
     await Promise.race([Promise.all(begun), pause(PATIENCE_MS, undefined, { ref: false })]);
-    for (const { isOpen } of readers) if (!isOpen) this.#tally.fault("no stream in the end");
+    for (const { isOpen } of readers) if (!isOpen) this.#stats.fault("no stream in the end");
   }
 }

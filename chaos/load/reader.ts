@@ -5,7 +5,7 @@
  */
 import { SseConnection, type SseFrame, streamUrl } from "../../harness/clients/sse.ts";
 import { Sequence } from "../../harness/sequence.ts";
-import type { Tally } from "./tally.ts";
+import type { LoadStats } from "./load-stats.ts";
 
 export interface ReaderOptions {
   videoId: string;
@@ -30,15 +30,15 @@ export class Reader {
   lastEventId: number | undefined;
   /** The last end of a stream that the reader itself did not want. */
   closing: Closing | undefined;
-  readonly #tally: Tally;
+  readonly #stats: LoadStats;
   readonly #sequence = new Sequence();
   #connection: SseConnection | undefined;
   #isOpen = false;
 
-  constructor(options: ReaderOptions, lastEventId: number | undefined, tally: Tally) {
+  constructor(options: ReaderOptions, lastEventId: number | undefined, stats: LoadStats) {
     this.options = options;
     this.lastEventId = lastEventId;
-    this.#tally = tally;
+    this.#stats = stats;
   }
 
   /** A stream is open, as far as the reader can know. */
@@ -56,7 +56,7 @@ export class Reader {
     let status: number | undefined;
     const begun = () => {
       this.#isOpen = true;
-      this.#tally.openings.add(performance.now() - from);
+      this.#stats.openings.add(performance.now() - from);
       resolve();
     };
     const connection = new SseConnection(
@@ -109,10 +109,10 @@ export class Reader {
     this.#fault(this.#sequence.next(this.lastEventId) && "messages missed or repeated");
     if (!this.options.details) return;
     const { publishedAt } = JSON.parse(data).details;
-    this.#tally.deliveries.add(Date.now() - Date.parse(publishedAt));
+    this.#stats.deliveries.add(Date.now() - Date.parse(publishedAt));
   }
 
   #fault(what: string | undefined): void {
-    if (what) this.#tally.fault(what);
+    if (what) this.#stats.fault(what);
   }
 }

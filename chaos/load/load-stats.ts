@@ -1,7 +1,7 @@
 /** Statistics of one process's readers: the faults by kind, and the measured times. */
 import { Delays } from "./delays.ts";
 
-export class Tally {
+export class LoadStats {
   /** From the call to the init frame. */
   readonly openings = new Delays();
   /** From a message being said upstream to its reader having it; of readers that ask for details alone. */

@@ -38,7 +38,7 @@ const REPLAY_LENGTH = 2500;
 /** A live chat that ends. */
 const BRIEF = { perSecond: 5, scenario: { ...PAGE, kinds: ["text"] } } as const;
 
-export class Cast {
+export class ChatScript {
   readonly rooms: RoomTruth[] = [];
   /** The live room whose chat ends; a new one follows it. */
   brief: RoomTruth;
