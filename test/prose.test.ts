@@ -13,6 +13,9 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["comments", "{examples,deploy}/*", commentsOf],
   ["comments", "src/{upstream,reading,serving,telemetry}/**/*.ts", commentsOf],
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
+  ["comments", "{client,harness,simulation,mutants,bench,web}/**/*.ts", commentsOf],
+  ["comments", "src/{http,cli,simulator}/**/*.ts", commentsOf],
+  ["comments", "chaos/**/!(soak*).ts", commentsOf],
   ["strings", "src/!(simulator)/**/*.ts", stringsOf],
 ];
 
