@@ -67,13 +67,25 @@ export function observed(
   telemetry: Telemetry,
   health = new StoreHealth(clock, telemetry),
 ): ObservedStore {
+  const { ownership, followers } = engine;
+  const operations = reported(engine, OPERATIONS, health);
+  /** Resolves to whether a write works now. Its report ends an outage that no room's write would end. */
+  const probe = async () => {
+    using limit = new Deadline(clock, PROBE_LIMIT_MS);
+    try {
+      await unlessAborted(operations.probeWrite(), limit.signal);
+      return true;
+    } catch {
+      // `probeWrite` itself has already reported a failure.
+      if (limit.signal.aborted) health.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
+      return false;
+    }
+  };
   telemetry.sources.store = {
     sizeBytes: () => engine.sizeBytes(),
     freeBytes: async () => engine.freeBytes?.(),
-    isAvailable: () => health.isAvailable,
+    isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
   };
-  const { ownership, followers } = engine;
-  const operations = reported(engine, OPERATIONS, health);
   return {
     ...operations,
     health,
@@ -88,17 +100,7 @@ export function observed(
       return error;
     }),
     follow: (videoId, after, signal) => followers.follow(operations, videoId, after, signal),
-    isReady: async () => {
-      using limit = new Deadline(clock, PROBE_LIMIT_MS);
-      try {
-        await unlessAborted(operations.probeWrite(), limit.signal);
-      } catch {
-        // `probeWrite` itself has already reported a failure.
-        if (limit.signal.aborted) health.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
-        return false;
-      }
-      return health.isAvailable && !health.isBlocked;
-    },
+    isReady: async () => (await probe()) && health.isAvailable && !health.isBlocked,
     paceOf: (egress) => engine.paceOf?.(egress),
     sizeBytes: () => engine.sizeBytes(),
     close: () => engine.close(),

@@ -70,7 +70,8 @@ export interface MetricSources {
     sizeBytes(): Promise<number>;
     /** Undefined for a store without a disk of its own. */
     freeBytes(): Promise<number | undefined>;
-    isAvailable(): boolean;
+    /** Probes the store if it was unavailable. */
+    isAvailable(): Promise<boolean>;
   };
 }
 
@@ -242,7 +243,7 @@ export function createMetrics(sources: MetricSources) {
       "relay_store_available",
       "Whether the store works: 0 from a failed operation until one shows that it works again, else 1",
       [],
-      (available) => available.set(sources.store?.isAvailable() ? 1 : 0),
+      async (available) => available.set((await sources.store?.isAvailable()) ? 1 : 0),
     ),
     storeOperations: counterBy(
       "relay_store_operations_total",
