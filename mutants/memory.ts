@@ -27,9 +27,12 @@ export function readMemories(): Memories {
   return JSON.parse(readFileSync(FILE, "utf8"));
 }
 
+/** A record to a line, by key. */
 export function writeMemories(memories: Memories): void {
-  const sorted = Object.entries(memories).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
+  const lines = Object.keys(memories)
+    .sort()
+    .map((key) => `  ${JSON.stringify(key)}: ${JSON.stringify(memories[key])}`);
+  writeFileSync(FILE, `{\n${lines.join(",\n")}\n}\n`);
 }
 
 /** With a record for each row, and for nothing else. */
