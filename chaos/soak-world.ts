@@ -1,6 +1,7 @@
 /**
- * What a soak plays with: rooms that come and go on a simulated upstream, their viewers, and the service, which deletes
- * what is older than minutes. Its events are milder than those of `events/`, but nothing here starts the service anew.
+ * What a soak plays with: rooms that come and go on a simulated upstream, their viewers, and the service,
+ * which deletes what is older than minutes. Its events are milder than those of `events/`, but nothing here
+ * starts the service anew.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,8 +34,8 @@ const COLLECTING = "--expose-gc --import=data:text/javascript,process.on(%22SIGU
 const COLLECTION_MS = 500;
 
 /**
- * Its page holds more than is said in any outage, and less than is said while messages are kept. Each message bears a
- * time: the place of one without is not certain where an answer begins with it.
+ * Its page holds more than is said in any outage, and less than is said while messages are kept. Each message
+ * bears a time: the place of one without is not certain where an answer begins with it.
  */
 const CHAT = {
   page: 200,
@@ -48,7 +49,9 @@ const LOSSY_CHAT = { ...realisticHold, ...CHAT, page: 50, kinds: ["text", "paid"
 const RATES = [1, 2, 4, 1] as const;
 /** Of the rooms that are there at first: they stay. One in four of these loses messages. */
 const LASTING_SHARE = 0.4;
-/** Gzip is what `eventsource` and the SDK ask for, as the built-in fetch does; the others are sent plain text. */
+/**
+ * Gzip is what `eventsource` and the SDK ask for, as the built-in fetch does; the others are sent plain text.
+ */
 const KINDS: readonly ClientKind[] = [
   ...Array<ClientKind>(11).fill("http"),
   ...Array<ClientKind>(4).fill("eventsource"),
@@ -216,7 +219,10 @@ export class SoakWorld implements AsyncDisposable {
     await this.settle();
   }
 
-  /** As the service sees one: connections break, none can be made for a while, and no token is known afterwards. */
+  /**
+   * As the service sees one: connections break, none can be made for a while, and no token is known
+   * afterwards.
+   */
   async restartUpstream(): Promise<void> {
     for (const line of this.#lines) line.shut();
     await pause(2000 + this.random.below(6000));

@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: photographs the pages in headless Chromium, over the simulated upstream, into docs/pictures; with
- * a folder as argument, states into it that the documentation does not show, too.
+ * `npm run pictures`: photographs the pages in headless Chromium, over the simulated upstream, into
+ * docs/pictures; with a folder as argument, states into it that the documentation does not show, too.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * Every action that is recorded or made up, with one thing at any depth gone or changed, one at a time: none throws,
- * none touches another message, and what comes of it is a message in form and within its bounds, or counted.
+ * Every action that is recorded or made up, with one thing at any depth gone or changed, one at a time: none
+ * throws, none touches another message, and what comes of it is a message in form and within its bounds, or
+ * counted.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

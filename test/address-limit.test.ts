@@ -1,4 +1,7 @@
-/** RELAY_MAX_VIEWERS_PER_ADDRESS and RELAY_TRUST_PROXY: how many viewers one address may have, and whose address it is. */
+/**
+ * RELAY_MAX_VIEWERS_PER_ADDRESS and RELAY_TRUST_PROXY: how many viewers one address may have, and whose
+ * address it is.
+ */
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { describe, it } from "node:test";

@@ -1,4 +1,7 @@
-/** docs/api.md: each of its calls, made as it stands, is answered with the status and in the shape that it shows. */
+/**
+ * docs/api.md: each of its calls, made as it stands, is answered with the status and in the shape that it
+ * shows.
+ */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

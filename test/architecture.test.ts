@@ -1,4 +1,7 @@
-/** Holds ARCHITECTURE.md to the tree: the files that it names are there, and so are the tests that lock its oddities. */
+/**
+ * Holds ARCHITECTURE.md to the tree: the files that it names are there, and so are the tests that lock its
+ * oddities.
+ */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** An author all of whose messages are deleted: viewers learn it each time that there is something new to delete. */
+/**
+ * An author all of whose messages are deleted: viewers learn it each time that there is something new to
+ * delete.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";

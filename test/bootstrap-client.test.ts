@@ -1,6 +1,6 @@
 /**
- * The end of the specification's bootstrap: which client and endpoint read a chat, the pace of polling, and what
- * throttling on the way there leads to. The steps before are in bootstrap.test.ts.
+ * The end of the specification's bootstrap: which client and endpoint read a chat, the pace of polling, and
+ * what throttling on the way there leads to. The steps before are in bootstrap.test.ts.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,7 +1,8 @@
 /**
- * The first three steps of the specification's bootstrap, one describe for each: the video id, the credentials, the
- * chat page. What follows them is in bootstrap-client.test.ts, and the error of each step in http-errors.test.ts. Over real
- * sockets are a request's own forms of an id, and bodies and hosts that only sockets have.
+ * The first three steps of the specification's bootstrap, one describe for each: the video id, the
+ * credentials, the chat page. What follows them is in bootstrap-client.test.ts, and the error of each step in
+ * http-errors.test.ts. Over real sockets are a request's own forms of an id, and bodies and hosts that only
+ * sockets have.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

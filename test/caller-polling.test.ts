@@ -1,4 +1,7 @@
-/** `POST /v1/sessions` and `POST /v1/poll`: a caller reads a chat by itself, and gets what the stream would have sent. */
+/**
+ * `POST /v1/sessions` and `POST /v1/poll`: a caller reads a chat by itself, and gets what the stream would
+ * have sent.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { EndShape } from "../src/simulator/index.ts";

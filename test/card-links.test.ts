@@ -1,4 +1,7 @@
-/** Links on coloured cards: underlined, in the colour of the card's text, and readable by the contrast of WCAG 2. */
+/**
+ * Links on coloured cards: underlined, in the colour of the card's text, and readable by the contrast of WCAG
+ * 2.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { NO_CHROMIUM } from "./support/browser.ts";

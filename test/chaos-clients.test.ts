@@ -1,4 +1,7 @@
-/** Each kind of viewer against a server whose answers are written here: what its judge hears, and what it sends. */
+/**
+ * Each kind of viewer against a server whose answers are written here: what its judge hears, and what it
+ * sends.
+ */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, describe, it } from "node:test";

@@ -1,4 +1,7 @@
-/** Where credentials and chat may come from: any two of four sources may be dead, and pages are asked for sparingly. */
+/**
+ * Where credentials and chat may come from: any two of four sources may be dead, and pages are asked for
+ * sparingly.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

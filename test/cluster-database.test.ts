@@ -1,4 +1,7 @@
-/** What a database does to the instances on it: it is emptied, fails over, goes away, or stands behind a pooler. */
+/**
+ * What a database does to the instances on it: it is emptied, fails over, goes away, or stands behind a
+ * pooler.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

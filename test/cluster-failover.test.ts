@@ -1,4 +1,7 @@
-/** A standby that takes the primary's place without its last commits: nothing that viewers were sent is lost silently. */
+/**
+ * A standby that takes the primary's place without its last commits: nothing that viewers were sent is lost
+ * silently.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres.ts";

@@ -1,4 +1,7 @@
-/** Who owns a room among instances on one PostgreSQL, seen at the store itself: what is given back, found, moved and forgotten. */
+/**
+ * Who owns a room among instances on one PostgreSQL, seen at the store itself: what is given back, found,
+ * moved and forgotten.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { run } from "../chaos/cluster/postgres.ts";

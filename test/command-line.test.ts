@@ -1,4 +1,7 @@
-/** What a person sees who starts it: help, the demo's lines, one line for whatever cannot be started, and the end. */
+/**
+ * What a person sees who starts it: help, the demo's lines, one line for whatever cannot be started, and the
+ * end.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";

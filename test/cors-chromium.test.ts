@@ -1,4 +1,7 @@
-/** The API from a page of another origin, in a real browser: streams resume, calls and their refusals can be read. */
+/**
+ * The API from a page of another origin, in a real browser: streams resume, calls and their refusals can be
+ * read.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";

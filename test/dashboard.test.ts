@@ -1,4 +1,6 @@
-/** Holds the dashboard to the metrics that there are: it queries none that is not there, and shows them all. */
+/**
+ * Holds the dashboard to the metrics that there are: it queries none that is not there, and shows them all.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** What lies in deploy/, as far as a machine without Docker goes: proxies with a viewer behind them, alerts, the unit. */
+/**
+ * What lies in deploy/, as far as a machine without Docker goes: proxies with a viewer behind them, alerts,
+ * the unit.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +28,9 @@ const DEPLOY = join(ROOT, "deploy");
 const skipWithout = (program: string) =>
   spawnSync(program, ["--version"]).error ? `${program} is not installed` : false;
 
-/** How each proxy is started on a port, from the example in deploy/, in front of the service at `upstream`. */
+/**
+ * How each proxy is started on a port, from the example in deploy/, in front of the service at `upstream`.
+ */
 const PROXIES: Record<string, (folder: string, port: number, upstream: string) => Promise<ChildProcess>> = {
   nginx: async (folder, port, upstream) => {
     const example = await readFile(join(DEPLOY, "nginx.conf"), "utf8");

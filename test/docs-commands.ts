@@ -1,6 +1,6 @@
 /**
- * Every command that the documents print, run as it stands, block by block, in a folder of its own; docs/api.md has a
- * test of its own. What cannot run here says why.
+ * Every command that the documents print, run as it stands, block by block, in a folder of its own;
+ * docs/api.md has a test of its own. What cannot run here says why.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

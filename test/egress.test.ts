@@ -1,6 +1,6 @@
 /**
- * Several ways out to the upstream: who is read by which, and what becomes of rooms where one is throttled or dies. What
- * callers ask for themselves, and the addresses that a system sends from, is over real sockets.
+ * Several ways out to the upstream: who is read by which, and what becomes of rooms where one is throttled or
+ * dies. What callers ask for themselves, and the addresses that a system sends from, is over real sockets.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -48,7 +48,10 @@ function withEgresses(count: number, options = {}) {
   };
 }
 
-/** Asserts that the room has gone on, and that its viewer was sent all up to the last seconds, once and in order. */
+/**
+ * Asserts that the room has gone on, and that its viewer was sent all up to the last seconds, once and in
+ * order.
+ */
 function assertWhole({ chat, viewer }: { chat: Chat; viewer: { ids: string[]; cursors: number[] } }): void {
   const said = chat.ledger.map(({ id }) => id);
   assert.deepEqual(viewer.ids, said.slice(0, viewer.ids.length));

@@ -1,4 +1,7 @@
-/** Viewers whose page of the store is empty, because retention has deleted what follows their cursor: as bytes on the wire. */
+/**
+ * Viewers whose page of the store is empty, because retention has deleted what follows their cursor: as bytes
+ * on the wire.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

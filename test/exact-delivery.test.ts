@@ -1,6 +1,6 @@
 /**
- * Every viewer is sent exactly the room's sequence, by a real process over real connections: the witness to what the
- * simulation plays for many more rounds.
+ * Every viewer is sent exactly the room's sequence, by a real process over real connections: the witness to
+ * what the simulation plays for many more rounds.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -9,7 +9,10 @@ import { run } from "../chaos/run.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 
-/** What hangs is ended; where the machine is merely slow, the whole round is played, and everybody gets everything. */
+/**
+ * What hangs is ended; where the machine is merely slow, the whole round is played, and everybody gets
+ * everything.
+ */
 const MAX_MS = 15 * 60_000;
 const SETTLE_MS = 3 * 60_000;
 

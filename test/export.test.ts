@@ -1,4 +1,6 @@
-/** `export`: complete up to its moment, or not there at all; files that are gone on with; pipes that are left. */
+/**
+ * `export`: complete up to its moment, or not there at all; files that are gone on with; pipes that are left.
+ */
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,4 +1,7 @@
-/** Lively chats whose pages show little: where tokens expire, pages are walls and the upstream is away, each gap is told. */
+/**
+ * Lively chats whose pages show little: where tokens expire, pages are walls and the upstream is away, each
+ * gap is told.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
@@ -17,7 +20,9 @@ const TROUBLES = {
   "an outage": { on: [...CHAT, ...PAGES], as: { status: 503 }, forMs: 20_000 },
 } as const;
 
-/** What of a room's log is missing without a gap that tells it, what is told, and which gaps tell of nothing. */
+/**
+ * What of a room's log is missing without a gap that tells it, what is told, and which gaps tell of nothing.
+ */
 async function gapsIn(relay: VirtualRelay, ledger: readonly { id: string }[]) {
   const places = new Map(ledger.map(({ id }, place) => [id, place]));
   const found = { untold: 0, told: 0, needless: 0 };

@@ -1,6 +1,6 @@
 /**
- * A room that goes on from a fresh page of its chat: at its opening, when its token was refused, when an answer came
- * late, when the chat has been silent for long.
+ * A room that goes on from a fresh page of its chat: at its opening, when its token was refused, when an
+ * answer came late, when the chat has been silent for long.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -146,7 +146,9 @@ describe("a page and the answer that follows it", () => {
 });
 
 describe("what is history to the viewer that opens a room", () => {
-  /** The ids that the opener is sent, of five on the page and three that came between page and first answer. */
+  /**
+   * The ids that the opener is sent, of five on the page and three that came between page and first answer.
+   */
   async function sentTo(backfill: number, foundOn: "both" | "watch") {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], foundOn, page: 5 });

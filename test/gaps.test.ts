@@ -1,6 +1,6 @@
 /**
- * Gaps: where a room was not read for a while, a message of type `gap` stands before the first new message, unless
- * what comes next joins what the room holds.
+ * Gaps: where a room was not read for a while, a message of type `gap` stands before the first new message,
+ * unless what comes next joins what the room holds.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -61,8 +61,8 @@ const restart: Interruption = async ({ relay }) => {
 };
 
 /**
- * Reads a chat of five messages, stops reading it, says more, and reads on. Gives what a viewer is sent that resumes
- * after the five ("gap", or a number that says which message it is), and the reasons of the gaps.
+ * Reads a chat of five messages, stops reading it, says more, and reads on. Gives what a viewer is sent that
+ * resumes after the five ("gap", or a number that says which message it is), and the reasons of the gaps.
  */
 async function sentAfter(interrupt: Interruption, said: number, settings = {}) {
   const relay = new VirtualRelay({

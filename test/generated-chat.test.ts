@@ -1,6 +1,6 @@
 /**
- * A long generated chat of all kinds, read in answers that overlap as those of a room that loads its page again and
- * again: the room holds exactly what the chat itself says, once and in order.
+ * A long generated chat of all kinds, read in answers that overlap as those of a room that loads its page
+ * again and again: the room holds exactly what the chat itself says, once and in order.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -30,7 +30,9 @@ const VIDEO = "generated-1";
 const COUNT = 12_000;
 const RELAYED = 4000;
 
-/** Reads actions in answers of one to two hundred, each of which repeats some of the last ones, into a room. */
+/**
+ * Reads actions in answers of one to two hundred, each of which repeats some of the last ones, into a room.
+ */
 async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]> {
   const random = new Random(7, "answers");
   const store = new MemoryStore(systemClock);

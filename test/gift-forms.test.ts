@@ -1,4 +1,7 @@
-/** A gift in jewels that is shown in the list and in a widget: one message, under the id of whichever came first. */
+/**
+ * A gift in jewels that is shown in the list and in a widget: one message, under the id of whichever came
+ * first.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";

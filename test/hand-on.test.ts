@@ -1,4 +1,7 @@
-/** Rooms go to the instance that can read them, and has less to do: two instances on a shared store, in virtual time. */
+/**
+ * Rooms go to the instance that can read them, and has less to do: two instances on a shared store, in
+ * virtual time.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { visit } from "../harness/sink.ts";

@@ -1,6 +1,6 @@
 /**
- * What taking a connection out of Node's HTTP server relies on, which Node does not document: red here says that a
- * version of Node has changed it, and that streams go the plain way there.
+ * What taking a connection out of Node's HTTP server relies on, which Node does not document: red here says
+ * that a version of Node has changed it, and that streams go the plain way there.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

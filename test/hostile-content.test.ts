@@ -1,6 +1,6 @@
 /**
- * An upstream whose scripts, pages and answers hold what none should: what is beyond all bounds is unusable as a
- * whole, what is merely absurd is cut down to a message or left out, and the chat goes on.
+ * An upstream whose scripts, pages and answers hold what none should: what is beyond all bounds is unusable
+ * as a whole, what is merely absurd is cut down to a message or left out, and the chat goes on.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

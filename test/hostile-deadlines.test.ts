@@ -1,7 +1,7 @@
 /**
- * An upstream that never comes to an end, slowly or as fast as it can, over real sockets: a deadline ends every one of its
- * answers, and until then they are not collected. The deadline is over when the test says so, and not before: what a room
- * makes of it is in upstream-waits.test.ts.
+ * An upstream that never comes to an end, slowly or as fast as it can, over real sockets: a deadline ends
+ * every one of its answers, and until then they are not collected. The deadline is over when the test says
+ * so, and not before: what a room makes of it is in upstream-waits.test.ts.
  */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
@@ -19,7 +19,10 @@ const MOST_MB = 120;
 /** Where not even a head has come, the host counts as one that cannot be reached. */
 const NO_ANSWER = /^unusable: (127\.0\.0\.1:\d+ cannot be reached: )?no complete answer within 8000 ms$/;
 
-/** What one call comes to whose answer goes on until so many bytes of it have been taken, and the deadline is over. */
+/**
+ * What one call comes to whose answer goes on until so many bytes of it have been taken, and the deadline is
+ * over.
+ */
 function endedAfter(hostile: HostileAnswer, bytes: number): Promise<string> {
   const clock = new FakeClock();
   const meanwhile = async (socket: Socket) => {

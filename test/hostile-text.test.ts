@@ -1,6 +1,6 @@
 /**
- * Reading is linear in what is read, however it was made to be otherwise, and what is kept of it does not hold on
- * to the rest. Quadratic reading of such texts takes from minutes to days.
+ * Reading is linear in what is read, however it was made to be otherwise, and what is kept of it does not
+ * hold on to the rest. Quadratic reading of such texts takes from minutes to days.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,4 +1,6 @@
-/** The specification's table of errors, endpoint by endpoint: status, code, shape, and what it costs upstream. */
+/**
+ * The specification's table of errors, endpoint by endpoint: status, code, shape, and what it costs upstream.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ErrorCode } from "../src/protocol/errors.ts";

@@ -1,6 +1,7 @@
 /**
- * More than a thousand mutated requests at every endpoint, the same ones each time: none is answered with a failure of the
- * service, none leads anywhere but to the upstream's own paths, and a viewer beside them notices nothing.
+ * More than a thousand mutated requests at every endpoint, the same ones each time: none is answered with a
+ * failure of the service, none leads anywhere but to the upstream's own paths, and a viewer beside them
+ * notices nothing.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -123,7 +124,9 @@ const POLL = {
   webVersion: "2.20260101.00.00",
 };
 
-/** A request to one of the JSON endpoints: a good body, some of whose fields are replaced, dropped or added. */
+/**
+ * A request to one of the JSON endpoints: a good body, some of whose fields are replaced, dropped or added.
+ */
 const jsonRequest = (() => {
   const flag = mostly(fc.constantFrom(true, false, undefined), anyJson);
   const endpoint = fc.constantFrom<unknown>("get_live_chat", "get_live_chat_replay");
@@ -162,7 +165,10 @@ async function assertProper(path: string, response: Response): Promise<void> {
   assert.equal(ERRORS[body.code].status, response.status);
 }
 
-/** Asserts that the upstream was asked nothing but what the service asks by itself, and forgets what was checked. */
+/**
+ * Asserts that the upstream was asked nothing but what the service asks by itself, and forgets what was
+ * checked.
+ */
 function assertUpstreamUnharmed(): void {
   const { requests } = relay.upstream;
   for (const { at, method, path, kind, videoId } of requests.filter((request) => request.at > checked)) {

@@ -1,4 +1,7 @@
-/** What is wrong with a request as HTTP, before any endpoint looks at it: always answered in the one JSON shape, to any origin. */
+/**
+ * What is wrong with a request as HTTP, before any endpoint looks at it: always answered in the one JSON
+ * shape, to any origin.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { ErrorCode } from "../src/protocol/errors.ts";

@@ -1,4 +1,7 @@
-/** On real sockets: what a room adds up to in jewels is what was given, and what answers bring with messages is theirs. */
+/**
+ * On real sockets: what a room adds up to in jewels is what was given, and what answers bring with messages
+ * is theirs.
+ */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { it } from "node:test";

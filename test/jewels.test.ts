@@ -1,4 +1,7 @@
-/** Gifts in jewels as the readers make messages of them, and what an answer brings with a message: rank, likes, replies. */
+/**
+ * Gifts in jewels as the readers make messages of them, and what an answer brings with a message: rank,
+ * likes, replies.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Message } from "../src/protocol/message.ts";

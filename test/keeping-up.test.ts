@@ -1,4 +1,7 @@
-/** The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for it. */
+/**
+ * The upstream keeps about ten seconds of a chat: how soon a room polls again, and that it misses nothing for
+ * it.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
@@ -102,7 +105,9 @@ describe("an answer that comes so late that the upstream may no longer hold all 
   const SAID = 30;
   const LATE_MS = 20_000;
 
-  /** Says much while the room may not call; `holds` and `page`: how much the upstream still gives, and shows. */
+  /**
+   * Says much while the room may not call; `holds` and `page`: how much the upstream still gives, and shows.
+   */
   async function afterCooldown(holds: number, page: number, cooldownMs = LATE_MS) {
     const settings = { RELAY_COOLDOWN_MS: String(cooldownMs) };
     const { relay, chat, viewer } = await virtualRoom(1, settings, { holdsMessages: holds, page });

@@ -1,6 +1,7 @@
 /**
- * The table of kinds: its groups, and that the API's schemas are of the very types. The types are compared by the
- * compiler; documentation and generator are compared with the table in `messages-doc` and `generated-chat`.
+ * The table of kinds: its groups, and that the API's schemas are of the very types. The types are compared by
+ * the compiler; documentation and generator are compared with the table in `messages-doc` and
+ * `generated-chat`.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -16,7 +17,9 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 type Described<Name extends keyof typeof schemas> = Static<(typeof schemas)[Name]>;
 type Reason = Extract<RoomEnd, { reason: string }>["reason"];
 
-/** Does not compile where a schema and the protocol differ, or where a kind has other details than its own. */
+/**
+ * Does not compile where a schema and the protocol differ, or where a kind has other details than its own.
+ */
 const SAME: [
   Same<Described<"Details">, Details>,
   Same<Described<"Message">["type"], MessageType>,

@@ -1,4 +1,7 @@
-/** Chats that jump from 2 to 40 messages a second, read from an upstream that holds 10 s or 200 messages, in virtual time. */
+/**
+ * Chats that jump from 2 to 40 messages a second, read from an upstream that holds 10 s or 200 messages, in
+ * virtual time.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { World } from "../simulation/world.ts";

@@ -1,4 +1,7 @@
-/** What a room does whose chat is lost to it: whether a new page gives it back, holds none, or cannot be loaded. */
+/**
+ * What a room does whose chat is lost to it: whether a new page gives it back, holds none, or cannot be
+ * loaded.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Failure } from "../src/simulator/index.ts";

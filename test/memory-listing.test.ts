@@ -1,4 +1,7 @@
-/** The list of rooms of a store in memory: what it shows is kept up to date, and nothing is counted when it is asked for. */
+/**
+ * The list of rooms of a store in memory: what it shows is kept up to date, and nothing is counted when it is
+ * asked for.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

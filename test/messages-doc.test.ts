@@ -1,4 +1,7 @@
-/** docs/messages.md: its examples are what the service makes of the upstream's, and its tables name all there is. */
+/**
+ * docs/messages.md: its examples are what the service makes of the upstream's, and its tables name all there
+ * is.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

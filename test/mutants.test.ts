@@ -1,4 +1,6 @@
-/** What `npm run mutants` holds its tables to before it plays any row, and how it judges what a play has seen. */
+/**
+ * What `npm run mutants` holds its tables to before it plays any row, and how it judges what a play has seen.
+ */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** One's trouble is nobody else's: what chats, viewers and callers in trouble do to live chats that are read beside them. */
+/**
+ * One's trouble is nobody else's: what chats, viewers and callers in trouble do to live chats that are read
+ * beside them.
+ */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

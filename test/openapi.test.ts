@@ -1,4 +1,6 @@
-/** `GET /v1/openapi.json`: a valid description, of all that is served under `/v1`, and true of every answer. */
+/**
+ * `GET /v1/openapi.json`: a valid description, of all that is served under `/v1`, and true of every answer.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";

@@ -1,4 +1,7 @@
-/** What an operator sees: health, readiness, metrics and log, over one run in which everything happens that can. */
+/**
+ * What an operator sees: health, readiness, metrics and log, over one run in which everything happens that
+ * can.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
@@ -152,7 +155,9 @@ async function failingStore(run: Run, path: string): Promise<void> {
   assert.deepEqual(answer.body, { ready: true, reasons: [] });
 }
 
-/** An open room whose checkpoint no version of the service wrote, of a relay that is gone when the run begins. */
+/**
+ * An open room whose checkpoint no version of the service wrote, of a relay that is gone when the run begins.
+ */
 async function unreadableRoom(telemetry: Telemetry, url: string): Promise<void> {
   const store = await openStore(url, systemClock, new Telemetry(silentLog));
   const claim = await own(store, UNREADABLE_VIDEO);

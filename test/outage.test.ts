@@ -1,4 +1,7 @@
-/** Ten minutes in which the upstream answers nothing of use: what 25 rooms at default settings and their viewers see of it. */
+/**
+ * Ten minutes in which the upstream answers nothing of use: what 25 rooms at default settings and their
+ * viewers see of it.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

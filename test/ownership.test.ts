@@ -1,4 +1,7 @@
-/** A room that this instance owns, or no longer does: what it asks of the upstream, and what it leaves in the store. */
+/**
+ * A room that this instance owns, or no longer does: what it asks of the upstream, and what it leaves in the
+ * store.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

@@ -1,6 +1,7 @@
 /**
- * The package as its users have it: the SDK bundled, on the Node.js they have, in scripts that end; the commands in an
- * empty folder; pages whose links lead somewhere. In one file, as two that pack at once would build into one folder.
+ * The package as its users have it: the SDK bundled, on the Node.js they have, in scripts that end; the
+ * commands in an empty folder; pages whose links lead somewhere. In one file, as two that pack at once would
+ * build into one folder.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

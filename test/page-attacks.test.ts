@@ -1,4 +1,7 @@
-/** Hostile text in every field of every kind, on both pages: none of it becomes markup, style, address or script. */
+/**
+ * Hostile text in every field of every kind, on both pages: none of it becomes markup, style, address or
+ * script.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ATTACKS } from "./support/attacks.ts";

@@ -1,4 +1,4 @@
-/** The viewer page in a browser, over the simulator: what becomes of messages, following, filters and the address. */
+/** The viewer page in a browser, over the simulator: messages and their changes, following, filters, URL. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";

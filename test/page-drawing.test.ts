@@ -1,4 +1,7 @@
-/** How each kind of message is drawn, from the documentation's examples: attributes, fields, words and colours. */
+/**
+ * How each kind of message is drawn, from the documentation's examples: attributes, fields, words and
+ * colours.
+ */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import type { Details } from "../src/protocol/kinds.ts";

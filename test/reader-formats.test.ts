@@ -1,4 +1,7 @@
-/** What chats say, as text, JSON lines and CSV: nothing of it drives a terminal or a spreadsheet, nothing is lost. */
+/**
+ * What chats say, as text, JSON lines and CSV: nothing of it drives a terminal or a spreadsheet, nothing is
+ * lost.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";

@@ -12,7 +12,9 @@ import { noRecordings, recordedFiles, recordedJson } from "./support/recorded.ts
 const read = (actions: readonly unknown[], more: Partial<ActionContext> = {}) =>
   readMessages(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, ...more });
 
-/** The actions of a recorded answer, page, list or single action, frozen; a bare renderer as if it were added. */
+/**
+ * The actions of a recorded answer, page, list or single action, frozen; a bare renderer as if it were added.
+ */
 function recordedActions(name: string): readonly unknown[] {
   const body = frozen(recordedJson(name));
   const answer = dig(body, "response") ?? body;
@@ -63,8 +65,8 @@ const SINGLED_OUT: readonly [file: string, id: string][] = [
 ];
 
 /**
- * The snapshot holds what was once checked by eye against the recordings. A change of it is a change of what viewers
- * are sent; `node --test --test-update-snapshots test/recorded-actions.test.ts` writes it anew.
+ * The snapshot holds what was once checked by eye against the recordings. A change of it is a change of what
+ * viewers are sent; `node --test --test-update-snapshots test/recorded-actions.test.ts` writes it anew.
  */
 test("every recorded action says what was read from it by eye", { skip: noRecordings }, (t) => {
   const singles = SINGLED_OUT.map(([name, id]) => {
@@ -125,7 +127,8 @@ test("nothing recorded is unknown or broken, and what is silent is known to be",
       actions += count;
     }
   }
-  // Not shown yet; advice on using the page; a chip that opens a panel; the panel of a poll never opened here.
+  // Not shown yet; advice on using the page; a chip that opens a panel; the panel of a poll never opened
+  // here.
   const expected = [
     "liveChatPlaceholderItemRenderer",
     "showLiveChatTooltipCommand",

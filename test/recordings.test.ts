@@ -1,6 +1,6 @@
 /**
- * What was recorded of the real upstream, served over HTTP again and read by a whole relay: the stream agrees with
- * a reading of the same files that shares no code with the service.
+ * What was recorded of the real upstream, served over HTTP again and read by a whole relay: the stream agrees
+ * with a reading of the same files that shares no code with the service.
  */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -46,7 +46,10 @@ function itemsOf(recorded: readonly unknown[]): [id: string, type: string][] {
   return [...items];
 }
 
-/** Asserts that a stream brought these items, each once, and of the same types nothing but what a ticker shows. */
+/**
+ * Asserts that a stream brought these items, each once, and of the same types nothing but what a ticker
+ * shows.
+ */
 function assertSame(
   stream: Stream,
   items: readonly [string, string][],

@@ -1,4 +1,7 @@
-/** A message that comes in the place of another: `replaced` to a room that holds the other, else the item itself. */
+/**
+ * A message that comes in the place of another: `replaced` to a room that holds the other, else the item
+ * itself.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";

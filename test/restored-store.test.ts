@@ -1,4 +1,7 @@
-/** A store that has lost its latest time, under viewers that hold cursors of it: what they are sent when they resume. */
+/**
+ * A store that has lost its latest time, under viewers that hold cursors of it: what they are sent when they
+ * resume.
+ */
 import assert from "node:assert/strict";
 import { copyFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +21,9 @@ const ids = (letter: string, from: number, to: number) =>
   Array.from({ length: to - from }, (_, n) => `${letter}${from + n}`);
 
 interface Loss {
-  /** Puts a store in the place of the one that the relay had; `backup` holds the first ten messages of thirty. */
+  /**
+   * Puts a store in the place of the one that the relay had; `backup` holds the first ten messages of thirty.
+   */
   replace(path: string, backup: string): Promise<void>;
   settings?: TestRelayOptions["settings"];
 }
@@ -29,8 +34,8 @@ const restore: Loss["replace"] = async (path, backup) => {
 };
 
 /**
- * One life of the relay in which a viewer is sent thirty messages, the loss, and another life in which the room is
- * polled on and has said forty others when the viewer resumes. Gives its cursor and its new stream.
+ * One life of the relay in which a viewer is sent thirty messages, the loss, and another life in which the
+ * room is polled on and has said forty others when the viewer resumes. Gives its cursor and its new stream.
  */
 async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
   const folder = await temporaryFolder(t);

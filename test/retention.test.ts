@@ -1,4 +1,7 @@
-/** What is older than the retention is forgotten: when, for whom it is seen, and what becomes of its place on disk. */
+/**
+ * What is older than the retention is forgotten: when, for whom it is seen, and what becomes of its place on
+ * disk.
+ */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";

@@ -1,6 +1,6 @@
 /**
- * The specification's table "States and transitions", row by row. What is left out here of an opening is held by
- * bootstrap.test.ts and bootstrap-client.test.ts, and of what an answer means by upstream-answers.test.ts.
+ * The specification's table "States and transitions", row by row. What is left out here of an opening is held
+ * by bootstrap.test.ts and bootstrap-client.test.ts, and of what an answer means by upstream-answers.test.ts.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

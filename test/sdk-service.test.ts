@@ -1,4 +1,7 @@
-/** A chat of the SDK on the service itself: nothing is lost and nothing comes twice, whatever happens in between. */
+/**
+ * A chat of the SDK on the service itself: nothing is lost and nothing comes twice, whatever happens in
+ * between.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Line } from "../chaos/line.ts";

@@ -1,4 +1,6 @@
-/** Instances on one PostgreSQL that call from one address: its name gives them one spacing and one cooldown. */
+/**
+ * Instances on one PostgreSQL that call from one address: its name gives them one spacing and one cooldown.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { run } from "../chaos/cluster/postgres.ts";
@@ -35,7 +37,10 @@ async function setUp(t: TestContext, own: readonly Partial<Record<SettingName, s
   return { upstream, store, one, other };
 }
 
-/** The next calls start a spacing apart in the mean, of which a busy machine takes off little: it delays one, not all. */
+/**
+ * The next calls start a spacing apart in the mean, of which a busy machine takes off little: it delays one,
+ * not all.
+ */
 async function assertSpaced(upstream: Simulator): Promise<void> {
   const since = performance.now();
   await upstream.requested("get_live_chat", { count: 20, since });

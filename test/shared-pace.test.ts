@@ -1,4 +1,7 @@
-/** The pace of an address that instances share, whatever the way is like to the place where they reserve their calls. */
+/**
+ * The pace of an address that instances share, whatever the way is like to the place where they reserve their
+ * calls.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { SharedPace } from "../src/shared-pace.ts";
@@ -9,7 +12,9 @@ const SPACING_MS = 250;
 /** By how much the clock of the place is ahead of that of the instances. */
 const AHEAD_MS = 5000;
 
-/** How long a question takes to the place, and its answer back: once each, the last one for all that follow. */
+/**
+ * How long a question takes to the place, and its answer back: once each, the last one for all that follow.
+ */
 type Way = readonly (readonly [thereMs: number, backMs: number])[];
 
 /** A clock by which sleepers wake late. */
@@ -32,7 +37,10 @@ class LateClock extends FakeClock {
   }
 }
 
-/** Instances that call as often as they may for a minute, each at the end of its way: when their calls started. */
+/**
+ * Instances that call as often as they may for a minute, each at the end of its way: when their calls
+ * started.
+ */
 async function startsOf(ways: readonly Way[], lateMs: readonly number[] = []) {
   const clock = new FakeClock();
   let nextAt = 0;

@@ -1,6 +1,6 @@
 /**
- * The service in virtual time: what `npm run simulate` plays for hours, for some minutes: a few seeds, which meet
- * most troubles between them that are not one answer's alone.
+ * The service in virtual time: what `npm run simulate` plays for hours, for some minutes: a few seeds, which
+ * meet most troubles between them that are not one answer's alone.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * What the simulated upstream promises that no test of the relay would miss: what it holds for a late reader, which
- * tokens and calls it refuses, what its pages hold in the clear, and what it remembers of its requests.
+ * What the simulated upstream promises that no test of the relay would miss: what it holds for a late reader,
+ * which tokens and calls it refuses, what its pages hold in the clear, and what it remembers of its requests.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

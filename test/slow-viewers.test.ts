@@ -1,6 +1,6 @@
 /**
- * Viewers that read slowly without a pause, beside those that do not read: only these are cut. With a limit of 3 s for
- * 30 s, and 50 KB/s for 5 KB/s.
+ * Viewers that read slowly without a pause, beside those that do not read: only these are cut. With a limit
+ * of 3 s for 30 s, and 50 KB/s for 5 KB/s.
  */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
@@ -97,7 +97,10 @@ interface Connection {
   step: number;
 }
 
-/** When the viewer is cut, in milliseconds from the time at which the connection was full first; undefined: not within `forMs`. */
+/**
+ * When the viewer is cut, in milliseconds from the time at which the connection was full first; undefined:
+ * not within `forMs`.
+ */
 function cutAt({ rate, ahead, step }: Connection, forMs: number): number | undefined {
   const stall = new Stall(STALL_MS, 0);
   const held = 2_600_000;

@@ -163,7 +163,9 @@ export function followContract(subject: NewSubject): void {
 /** An append, a follower that joins at that share of the room, or a new owner. */
 type Step = { ids: number[] } | { joinAt: number; pauseTurns: number } | "take";
 
-/** Plays the steps into one room, in flight as they come, and judges every follower by what the room holds. */
+/**
+ * Plays the steps into one room, in flight as they come, and judges every follower by what the room holds.
+ */
 async function playScript(store: FullStore, videoId: string, script: Step[]): Promise<void> {
   let claim = await own(store, videoId);
   const base = claim.head;

@@ -24,7 +24,9 @@ import {
   wallAt,
 } from "./support/store-subject.ts";
 
-/** Opens one store for a test, which it is closed with. `reopen` is there if what it held survives a close. */
+/**
+ * Opens one store for a test, which it is closed with. `reopen` is there if what it held survives a close.
+ */
 export type OpenForTest = (
   t: TestContext,
   clock: Clock,

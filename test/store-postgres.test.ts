@@ -1,4 +1,7 @@
-/** The store that several instances share keeps the stores' contract. What only it promises is in the tests beside this one. */
+/**
+ * The store that several instances share keeps the stores' contract. What only it promises is in the tests
+ * beside this one.
+ */
 import { it } from "node:test";
 import { type OpenForTest, storeContract } from "./store-contract.ts";
 import { clockedPostgres } from "./support/clocked-postgres.ts";

@@ -9,7 +9,10 @@ import { BORN_MS, fileStore, isUnavailable } from "./support/store-subject.ts";
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-/** Commits in a write-ahead log since its last restart, by SQLite's file format: a frame that ends one says so. */
+/**
+ * Commits in a write-ahead log since its last restart, by SQLite's file format: a frame that ends one says
+ * so.
+ */
 async function commits(path: string): Promise<number> {
   const log = await readFile(`${path}-wal`);
   const frameBytes = FRAME_HEADER_BYTES + log.readUInt32BE(8);

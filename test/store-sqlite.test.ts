@@ -1,4 +1,6 @@
-/** The embedded store keeps the stores' contract. What is special to a file is in the tests beside this one. */
+/**
+ * The embedded store keeps the stores' contract. What is special to a file is in the tests beside this one.
+ */
 import { join } from "node:path";
 import { type OpenForTest, storeContract } from "./store-contract.ts";
 import { openFor, temporaryFolder } from "./support/store-subject.ts";

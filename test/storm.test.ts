@@ -1,6 +1,7 @@
 /**
- * Everybody comes back at once: hundreds of viewers lose their connection and resume, each from its own cursor, while
- * the chat goes on. None is refused, each gets what it missed once, and it costs the upstream nothing.
+ * Everybody comes back at once: hundreds of viewers lose their connection and resume, each from its own
+ * cursor, while the chat goes on. None is refused, each gets what it missed once, and it costs the upstream
+ * nothing.
  */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";

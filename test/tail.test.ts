@@ -1,4 +1,6 @@
-/** What a room keeps of its newest messages in memory: so many, and so many bytes; the rest is the store's. */
+/**
+ * What a room keeps of its newest messages in memory: so many, and so many bytes; the rest is the store's.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { FORMS } from "../src/serving/form.ts";

@@ -1,6 +1,6 @@
 /**
- * What every kind of answer to a chat call means, in one table: to a room that polls, seen at its stream and at the
- * upstream, and to a bootstrap that tries which client works.
+ * What every kind of answer to a chat call means, in one table: to a room that polls, seen at its stream and
+ * at the upstream, and to a bootstrap that tries which client works.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,6 +1,7 @@
 /**
- * Viewers that send nonsense, read slowly or not at all, leave at the wrong time or do not speak HTTP. Nothing is
- * kept of them, and a witness in the same room is sent everything all the while, on one connection.
+ * Viewers that send nonsense, read slowly or not at all, leave at the wrong time or do not speak HTTP.
+ * Nothing is kept of them, and a witness in the same room is sent everything all the while, on one
+ * connection.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -106,7 +107,10 @@ async function sayMuch(): Promise<void> {
   }
 }
 
-/** Lets time pass in which the service looks at its viewers, each time with an answer of the upstream in between. */
+/**
+ * Lets time pass in which the service looks at its viewers, each time with an answer of the upstream in
+ * between.
+ */
 async function pass(ms: number): Promise<void> {
   for (let leapt = 0; leapt < ms; leapt += TICK_MS) {
     clock.leap(TICK_MS);

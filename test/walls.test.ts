@@ -1,4 +1,6 @@
-/** What tells a chat that is over from a wall that hides it, for a room that was open and for a first viewer. */
+/**
+ * What tells a chat that is over from a wall that hides it, for a room that was open and for a first viewer.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
@@ -14,7 +16,10 @@ const VIDEO = "walled-chat";
 type Trouble = [on: RequestKind | readonly RequestKind[], as: Failure];
 const NO: Failure = { status: 503 };
 
-/** A room whose viewer was sent "before", and whose token is then refused while the upstream is as the test says. */
+/**
+ * A room whose viewer was sent "before", and whose token is then refused while the upstream is as the test
+ * says.
+ */
 async function afterExpiry(scenario: Partial<Scenario>, troubles: readonly Trouble[]) {
   const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { tokens: "reusable" });

@@ -1,4 +1,7 @@
-/** `watch` and `probe` as people use them: in a pipe, on a terminal, against a service that lives, dies or is not there. */
+/**
+ * `watch` and `probe` as people use them: in a pipe, on a terminal, against a service that lives, dies or is
+ * not there.
+ */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";

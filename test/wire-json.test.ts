@@ -1,4 +1,6 @@
-/** Text on the wire: no client's splitting of lines cuts a frame or a body, and what is read is what was said. */
+/**
+ * Text on the wire: no client's splitting of lines cuts a frame or a body, and what is read is what was said.
+ */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * A room one of whose polls is answered as a test orders: the first answer proves its pair, the next is the ordered
- * one, and all further ones are as usual. Seen at its stream and at the upstream.
+ * A room one of whose polls is answered as a test orders: the first answer proves its pair, the next is the
+ * ordered one, and all further ones are as usual. Seen at its stream and at the upstream.
  */
 import assert from "node:assert/strict";
 import type { Failure } from "../../src/simulator/faults.ts";

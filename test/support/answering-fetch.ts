@@ -1,6 +1,6 @@
 /**
- * A `fetch` without sockets, by a clock that a test owns: the first call is given the first answer, and so on; all
- * further ones the last. It keeps when it was called.
+ * A `fetch` without sockets, by a clock that a test owns: the first call is given the first answer, and so
+ * on; all further ones the last. It keeps when it was called.
  */
 import type { FakeClock } from "./fake-clock.ts";
 

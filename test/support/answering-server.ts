@@ -1,6 +1,6 @@
 /**
- * A server that answers each call as a test has written down: the first call with the first answer, and so on; all
- * further ones with the last. It keeps what it was asked, and knows how many answers are still open.
+ * A server that answers each call as a test has written down: the first call with the first answer, and so
+ * on; all further ones with the last. It keeps what it was asked, and knows how many answers are still open.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -72,7 +72,10 @@ export function pollOf({ token, client, endpoint, apiKey, webVersion }: SessionB
   return { token, client, endpoint, apiKey, webVersion };
 }
 
-/** The answer to bytes sent as they are, over a connection of their own; both halves stay open until it has come. */
+/**
+ * The answer to bytes sent as they are, over a connection of their own; both halves stay open until it has
+ * come.
+ */
 export async function askRaw(base: string, bytes: string | Buffer): Promise<Answer> {
   const { hostname, port } = new URL(base);
   const socket = connect(Number(port), hostname);
@@ -92,8 +95,8 @@ export async function askRaw(base: string, bytes: string | Buffer): Promise<Answ
 }
 
 /**
- * Asserts that the answer is this error in the one JSON shape, open to any origin, and that its message holds no
- * credential and no stack. Gives the message.
+ * Asserts that the answer is this error in the one JSON shape, open to any origin, and that its message holds
+ * no credential and no stack. Gives the message.
  */
 export function assertRefused(
   answer: Answer,
@@ -122,7 +125,9 @@ export async function assertNothingKept({ url }: TestRelay): Promise<void> {
   assert.doesNotMatch(metrics, /^relay_messages_total\{.*\} [1-9]/m);
 }
 
-/** All that must never be told by error or log: the upstream's key and visitor, and every token seen so far. */
+/**
+ * All that must never be told by error or log: the upstream's key and visitor, and every token seen so far.
+ */
 export function secretsOf({ credentials, requests }: TestRelay["upstream"]): string[] {
   const tokens = requests.flatMap(({ continuation }) => continuation ?? []).filter((t) => t.length > 8);
   return [credentials.apiKey, credentials.visitorData, ...tokens];

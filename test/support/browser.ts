@@ -50,7 +50,10 @@ export function idsOf(page: Page, within = "#chat"): Promise<string[]> {
   );
 }
 
-/** Resolves once an expression is true in the page; asked from outside, for the page's policy allows no `eval`. */
+/**
+ * Resolves once an expression is true in the page; asked from outside, for the page's policy allows no
+ * `eval`.
+ */
 export async function until(page: Page, expression: string): Promise<void> {
   for (const limit = AbortSignal.timeout(15_000); !(await page.evaluate(expression)); await delay(40)) {
     assert.ok(!limit.aborted, `not in time: ${expression}`);

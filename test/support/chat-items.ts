@@ -1,4 +1,7 @@
-/** Chat items in the upstream's shapes, one of each kind with all that it can carry, and the actions that bring them. */
+/**
+ * Chat items in the upstream's shapes, one of each kind with all that it can carry, and the actions that
+ * bring them.
+ */
 
 /** A text of several runs. */
 export const runs = (...texts: string[]) => ({ runs: texts.map((text) => ({ text })) });

@@ -1,4 +1,7 @@
-/** PostgreSQL's store on a clock that the test owns: the database's time is that clock's before each operation. */
+/**
+ * PostgreSQL's store on a clock that the test owns: the database's time is that clock's before each
+ * operation.
+ */
 import type { TestContext } from "node:test";
 import type { Clock } from "../../src/clock.ts";
 import { StoreHealth } from "../../src/store/health.ts";

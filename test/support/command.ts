@@ -1,6 +1,6 @@
 /**
- * The command line, in this process or in one of its own, through a shell or a terminal: what it prints, and how it
- * ends. One that takes very long is given up.
+ * The command line, in this process or in one of its own, through a shell or a terminal: what it prints, and
+ * how it ends. One that takes very long is given up.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

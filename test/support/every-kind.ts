@@ -1,6 +1,6 @@
 /**
- * An action for each kind that is known, in the upstream's shapes: what a viewer is sent of, by the type of the
- * message (the first of a type is its example in the documentation), and what carries nothing.
+ * An action for each kind that is known, in the upstream's shapes: what a viewer is sent of, by the type of
+ * the message (the first of a type is its example in the documentation), and what carries nothing.
  */
 import { MESSAGE_TYPES, type MessageType } from "../../src/protocol/kinds.ts";
 import type { MessageOf } from "../../src/protocol/message.ts";

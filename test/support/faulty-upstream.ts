@@ -1,6 +1,6 @@
 /**
- * A relay whose upstream gives chosen requests hostile answers and all others what it should: a room that is opened,
- * watched, polled and re-bootstrapped through it all.
+ * A relay whose upstream gives chosen requests hostile answers and all others what it should: a room that is
+ * opened, watched, polled and re-bootstrapped through it all.
  */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
@@ -23,8 +23,8 @@ import type { Stream } from "./stream.ts";
 export const VIDEO = "faulty-chat";
 
 /**
- * Answers a request as no upstream should; `real` makes what the upstream would have answered. What it still does once
- * the connection is gone must end by itself.
+ * Answers a request as no upstream should; `real` makes what the upstream would have answered. What it still
+ * does once the connection is gone must end by itself.
  */
 export type HostileAnswer = (response: ServerResponse, real: () => UpstreamAnswer) => unknown;
 
@@ -54,7 +54,10 @@ interface CallOptions {
   meanwhile?: (socket: Socket) => Promise<void>;
 }
 
-/** What one call to an upstream that does this comes to: its text, or why there is none. No connection to it is kept. */
+/**
+ * What one call to an upstream that does this comes to: its text, or why there is none. No connection to it
+ * is kept.
+ */
 export async function answerTo(
   hostile: HostileAnswer,
   deadlineMs: number,
@@ -123,8 +126,8 @@ export async function startFaulty(
 }
 
 /**
- * Asserts that a room lives through a hostile answer that every kind of its requests meets, and its caller too, who is told
- * as `says`; and that no connection to it is kept.
+ * Asserts that a room lives through a hostile answer that every kind of its requests meets, and its caller
+ * too, who is told as `says`; and that no connection to it is kept.
  */
 export async function assertSurvived(
   hostile: HostileAnswer,
@@ -180,7 +183,10 @@ export async function assertPolledDespite(
   );
 }
 
-/** Asserts that the room goes on although its re-bootstrap meets the hostile answer everywhere, and must be repeated. */
+/**
+ * Asserts that the room goes on although its re-bootstrap meets the hostile answer everywhere, and must be
+ * repeated.
+ */
 async function assertReopenedDespite(
   faulty: FaultyUpstream,
   stream: Stream,

@@ -1,6 +1,6 @@
 /**
- * What all files of a run share, each told to them by a variable: a PostgreSQL server, and Chromium. What is not
- * installed is not started, and what a test file does not find it starts for itself.
+ * What all files of a run share, each told to them by a variable: a PostgreSQL server, and Chromium. What is
+ * not installed is not started, and what a test file does not find it starts for itself.
  */
 import { launchChromiumServer, NO_CHROMIUM } from "./browser.ts";
 import { noOwnPostgres, startInstalled } from "./postgres-server.ts";

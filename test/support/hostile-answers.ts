@@ -1,4 +1,6 @@
-/** Hostile answers to chat calls: some unusable as a whole, some with actions that are absurd, some only odd. */
+/**
+ * Hostile answers to chat calls: some unusable as a whole, some with actions that are absurd, some only odd.
+ */
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
 import type { HostileAnswer } from "./faulty-upstream.ts";

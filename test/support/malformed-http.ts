@@ -1,6 +1,6 @@
 /**
- * Malformed HTTP: answers without end, bombs, lies about lengths, and what is no HTTP at all. Each writes as fast as it
- * is read, and stops when its reader has gone.
+ * Malformed HTTP: answers without end, bombs, lies about lengths, and what is no HTTP at all. Each writes as
+ * fast as it is read, and stops when its reader has gone.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";

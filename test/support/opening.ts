@@ -1,4 +1,6 @@
-/** How a room is opened, seen from both ends: what the first viewer is told, and what the upstream was asked. */
+/**
+ * How a room is opened, seen from both ends: what the first viewer is told, and what the upstream was asked.
+ */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Failure } from "../../src/simulator/faults.ts";
@@ -13,7 +15,10 @@ type Upstreamed = Pick<TestRelay, "upstream">;
 /** Longer than anything takes that comes at all. */
 const LIMIT_MS = 20_000;
 
-/** The promise, or a failure where it does not settle in time: a test that hangs would leave its relay running. */
+/**
+ * The promise, or a failure where it does not settle in time: a test that hangs would leave its relay
+ * running.
+ */
 export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
   const late = delay(LIMIT_MS, undefined, { ref: false });
   return Promise.race([promise, late.then(() => assert.fail(`not in time: ${what}`))]);

@@ -16,7 +16,9 @@ const START_LIMIT_MS = 10_000;
 /** Why there is no pooler; false where there is one. */
 export const noPooler = existsSync(PROGRAM) ? false : "pgbouncer is not installed";
 
-/** The URL of `schema` by a pooler of that server, which asks for no password; the pooler goes with the test. */
+/**
+ * The URL of `schema` by a pooler of that server, which asks for no password; the pooler goes with the test.
+ */
 export async function poolerTo(t: TestContext, server: string, schema: string): Promise<string> {
   const installed = installedPostgres();
   const user = typeof installed === "string" ? {} : installed.user;

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL for tests: a database on the server that RELAY_TEST_POSTGRES names, which is that of the run where there is
- * none of the user's, or else on a throw-away one.
+ * PostgreSQL for tests: a database on the server that RELAY_TEST_POSTGRES names, which is that of the run
+ * where there is none of the user's, or else on a throw-away one.
  */
 import { randomBytes } from "node:crypto";
 import { after, type TestContext } from "node:test";

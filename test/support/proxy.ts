@@ -1,4 +1,6 @@
-/** Real proxies on loopback: Debian's tinyproxy, dante and microsocks, which ask for a user and a password. */
+/**
+ * Real proxies on loopback: Debian's tinyproxy, dante and microsocks, which ask for a user and a password.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";

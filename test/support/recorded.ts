@@ -1,6 +1,6 @@
 /**
- * Recorded upstream bodies. They lie beside the project and are no part of it; where they are missing, the tests
- * of them are skipped.
+ * Recorded upstream bodies. They lie beside the project and are no part of it; where they are missing, the
+ * tests of them are skipped.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 

@@ -1,4 +1,6 @@
-/** What a test of a store starts from: a store of its own, a wall clock, and the names that the tests share. */
+/**
+ * What a test of a store starts from: a store of its own, a wall clock, and the names that the tests share.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

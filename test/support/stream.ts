@@ -1,7 +1,7 @@
 /**
- * One connection to `/v1/stream`, read by a foreign parser and judged as it is read: cursors grow by one, and nothing
- * follows a terminal frame. It never reconnects by itself: a connection that breaks when a test did not expect it is a
- * failure, not something to be hidden.
+ * One connection to `/v1/stream`, read by a foreign parser and judged as it is read: cursors grow by one, and
+ * nothing follows a terminal frame. It never reconnects by itself: a connection that breaks when a test did
+ * not expect it is a failure, not something to be hidden.
  */
 import assert from "node:assert/strict";
 import { frameParser, type SseFrame, type StreamQuery, streamUrl } from "../../harness/clients/sse.ts";

@@ -1,6 +1,6 @@
 /**
- * Viewers over all their connections, on chaos's clients: whatever breaks, they resume with the last cursor they have,
- * when the test says so. What they are sent is judged as it comes.
+ * Viewers over all their connections, on chaos's clients: whatever breaks, they resume with the last cursor
+ * they have, when the test says so. What they are sent is judged as it comes.
  */
 import assert from "node:assert/strict";
 import { Client, type ClientKind } from "../../harness/clients/client.ts";
@@ -29,7 +29,9 @@ export class Changes {
   }
 }
 
-/** All that one viewer was sent. Its first init says where it begins; from there on nothing may be missing. */
+/**
+ * All that one viewer was sent. Its first init says where it begins; from there on nothing may be missing.
+ */
 export class History implements Observer {
   readonly messages: { cursor: number; id: string; data: string }[] = [];
   /** What was wrong, in words. */
@@ -131,8 +133,9 @@ export class Viewer {
 }
 
 /**
- * Asserts that a viewer was sent exactly the room's sequence from where it began: `ids` are all that were ever said,
- * the first of them under the cursor after `base`. `texts` holds what others were sent under the same cursors.
+ * Asserts that a viewer was sent exactly the room's sequence from where it began: `ids` are all that were
+ * ever said, the first of them under the cursor after `base`. `texts` holds what others were sent under the
+ * same cursors.
  */
 export function assertExact(
   { messages, faults }: History,

@@ -1,4 +1,7 @@
-/** A virtual relay with one room, of a chat of plain text, and a viewer in it who has been sent all that was said so far. */
+/**
+ * A virtual relay with one room, of a chat of plain text, and a viewer in it who has been sent all that was
+ * said so far.
+ */
 import assert from "node:assert/strict";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import type { Visit } from "../../harness/virtual-viewer.ts";
