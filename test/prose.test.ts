@@ -6,6 +6,8 @@ import { it } from "node:test";
 import { commentsOf, lint, stringsOf, WORDS } from "./support/prose.ts";
 
 const ROOT = join(import.meta.dirname, "..");
+/** As the formatter wraps code. A quote of the specification stays on its line. */
+const MAX_COLUMNS = 110;
 
 /** What is covered. Code comes here once it is clean. */
 const COVERED: [what: string, files: string, textOf: (source: string) => string][] = [
@@ -32,6 +34,19 @@ for (const [what, pattern, textOf] of COVERED) {
     assert.deepEqual(found.flat(), []);
   });
 }
+
+it(`no comment line of the code is longer than ${MAX_COLUMNS} columns`, () => {
+  const files = globSync("{src,client,web,harness,simulation,chaos,mutants,test,bench,pictures}/**/*.ts", {
+    cwd: ROOT,
+  });
+  const long = files.flatMap((file) =>
+    readFileSync(join(ROOT, file), "utf8")
+      .split("\n")
+      .filter((line) => /^ *(\/\/|\/?\*)/.test(line) && line.length > MAX_COLUMNS && !line.includes("[spec]"))
+      .map((line) => `${file}: ${line}`),
+  );
+  assert.deepEqual(long, []);
+});
 
 /** A sentence that needs a second reading, and one that says the same plainly. */
 const SENTENCES: [bad: string, good: string][] = [
