@@ -25,8 +25,7 @@ import type { Verdict } from "./verdict.ts";
 import { ViewerJudge } from "./viewer-judge.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
-/** Of 500 ms between two polls a busy service may lose some on the way from its clock to its socket. */
-const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 1000, pollMinMs: 400 };
+const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 1000, pollMinMs: 500 };
 const GRACE_MS = 12_000;
 const KEPT_MINUTES = 5;
 /** Collects all garbage at SIGUSR2: what is left is in use. */
