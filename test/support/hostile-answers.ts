@@ -56,7 +56,8 @@ const text = (own: object): object =>
     liveChatTextMessageRenderer: { ...COMMON, id: "absurd", message: { runs: [{ text: "hi" }] }, ...own },
   });
 const runs = (...runs: unknown[]): object => text({ message: { runs } });
-const sent = (action: unknown): Absurd => ({ actions: [action], ids: ["absurd"] });
+/** As text: its many objects would be marked in each collection of garbage. */
+const sent = (action: unknown): Absurd => ({ actions: [JSON.stringify(action)], ids: ["absurd"] });
 const unsent = (...actions: unknown[]): Absurd => ({ actions, ids: [] });
 const thumbnails = many(50_000, (i) => ({ url: `//img.example/${i}`, width: i }));
 const badge = { liveChatAuthorBadgeRenderer: { icon: { iconType: "OWNER" }, tooltip: "x".repeat(30) } };
@@ -126,7 +127,7 @@ export const ABSURD: Readonly<Record<string, Absurd>> = {
   "holders within holders": unsent(nested(60, '{"addChatItemAction":{"item":', "}}")),
   "a poll of fifty thousand choices": {
     actions: [
-      {
+      JSON.stringify({
         updateLiveChatPollAction: {
           pollToUpdate: {
             pollRenderer: {
@@ -136,7 +137,7 @@ export const ABSURD: Readonly<Record<string, Absurd>> = {
             },
           },
         },
-      },
+      }),
     ],
     ids: ["poll:absurd:MFGj27qUlJhr"],
   },

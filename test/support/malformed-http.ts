@@ -149,7 +149,10 @@ export const SLOW: Readonly<Record<string, HostileAnswer>> = {
 
 /** What only a deadline ends, and comes as fast as it is taken. */
 export const FLOODS: Readonly<Record<string, HostileAnswer>> = {
-  "news of progress": endless("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(1000)),
+  "news of progress": endless(
+    "",
+    `HTTP/1.1 103 Early Hints\r\nLink: </${"a".repeat(2000)}>\r\n\r\n`.repeat(50),
+  ),
   "a status line": endless("HTTP/1.1 200 ", BURST),
   "empty lines": endless("", "\r\n".repeat(10_000)),
   "spaces before a header's value": endless(`${HEAD}X-Header:`, " ".repeat(BURST.length)),

@@ -1,5 +1,5 @@
 /** How much memory this process takes while something goes on, the tests' own share included. */
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 const SAMPLE_EVERY_MS = 5;
@@ -34,6 +34,6 @@ export async function peakGrowthMb(work: () => Promise<unknown>): Promise<number
 }
 
 function memoryMb(): number {
-  const { heapUsed, external } = process.memoryUsage();
-  return (heapUsed + external) / MEGABYTE;
+  const { used_heap_size, external_memory } = getHeapStatistics();
+  return (used_heap_size + external_memory) / MEGABYTE;
 }
