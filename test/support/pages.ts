@@ -40,14 +40,13 @@ export class Pages {
   }
 }
 
-/** For all tests of a suite. Pictures of the upstream's hosts fail at once: there is no upstream. */
+/** For all tests of a suite. */
 export function usePages(path: "/" | "/overlay", viewport: ViewportSize, scenario: Scenario = {}): Pages {
   const pages = new Pages(path);
   let videos = 0;
   before(async () => {
     [pages.relay, pages.browser] = await Promise.all([startRelay(), launchChromium()]);
     pages.page = await pages.browser.newPage({ viewport });
-    await pages.page.route(/^https:/, (route) => route.abort());
   });
   after(() => pages[Symbol.asyncDispose]());
   beforeEach(() => {
