@@ -104,6 +104,14 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  const files = new Map<string, Promise<{ type: string; text: string }>>();
+  /** A file of the pages, asked of the relay once. */
+  const fileAt = (path: string) =>
+    files.getOrInsertComputed(path, async () => {
+      const file = await fetch(pages.relay.url + path);
+      return { type: file.headers.get("content-type") ?? "", text: await file.text() };
+    });
+
   /** A page of a service whose streams are answered one after the other as given. */
   async function open(
     path: string,
@@ -117,9 +125,8 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
         asked.push(call.lastEventId);
         return answer?.(response, call);
       }
-      const file = await fetch(pages.relay.url + call.path);
-      response.writeHead(file.status, { "content-type": file.headers.get("content-type") ?? "" });
-      return response.end(await file.text());
+      const { type, text } = await fileAt(call.path.split("?")[0] ?? "");
+      return response.writeHead(200, { "content-type": type }).end(text);
     });
     const page = await pages.browser.newPage();
     await page.clock.install();
