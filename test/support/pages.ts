@@ -1,7 +1,7 @@
 /** What tests of the pages share: a relay, a browser with a page in it, and a chat for each test. */
 import { after, afterEach, before, beforeEach } from "node:test";
 import type { Browser, Page, ViewportSize } from "playwright-core";
-import { launchChromium, rowOf, until } from "./browser.ts";
+import { launchChromium, rowOf } from "./browser.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 
 type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
@@ -27,11 +27,10 @@ export class Pages {
   };
 
   readonly stateIs = (state: string): Promise<void> =>
-    until(this.page, `document.documentElement.dataset.state === '${state}'`);
+    this.page.locator(`html[data-state='${state}']`).waitFor({ state: "attached" });
 
   /** Resolves once the row is in the document, in view or not. */
-  readonly has = (id: string): Promise<void> =>
-    until(this.page, `document.querySelector('${rowOf(id)}') !== null`);
+  readonly has = (id: string): Promise<void> => this.page.locator(rowOf(id)).waitFor({ state: "attached" });
 
   readonly evaluate = <T>(expression: string): Promise<T> => this.page.evaluate(expression);
 
