@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { after, type TestContext } from "node:test";
+import { Client } from "pg";
 import { installedPostgres, type Postgres, run, startPostgres } from "../../chaos/cluster/postgres.ts";
 
 export type PostgresServer = Pick<Postgres, "url">;
@@ -66,20 +67,23 @@ export async function ownSchema(
   return withSearchPath(url, schema);
 }
 
-/** A schema of its own whose time stands where the test sets it, in wall milliseconds. */
+/** A schema of its own whose time stands where the test sets it, in wall milliseconds, all on one connection. */
 export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
   const schema = uniqueName();
-  await ownSchema(t, server, schema);
   // The schema comes first: so its clock is found before PostgreSQL's.
   const url = withSearchPath(server.url, `${schema},pg_catalog`);
-  await run(url, "create table wall (at timestamptz not null)");
-  await run(url, "insert into wall values ('epoch')");
-  await run(
-    url,
-    "create function clock_timestamp() returns timestamptz language sql volatile as 'select at from wall'",
-  );
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  t.after(async () => {
+    await client.query(`drop schema ${schema} cascade`);
+    await client.end();
+  });
+  await client.query(`create schema ${schema};
+    create table wall (at timestamptz not null);
+    insert into wall values ('epoch');
+    create function clock_timestamp() returns timestamptz language sql volatile as 'select at from wall'`);
   const setTime = async (ms: number) => {
-    await run(url, "update wall set at = 'epoch'::timestamptz + $1::float8 * interval '1 ms'", [ms]);
+    await client.query("update wall set at = 'epoch'::timestamptz + $1::float8 * interval '1 ms'", [ms]);
   };
   return { url, setTime };
 }
