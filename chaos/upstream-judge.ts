@@ -112,8 +112,8 @@ export class UpstreamJudge {
     const ofRoom = before.filter((other) => other.videoId === videoId && CHAT_KINDS.includes(other.kind));
     const overlaps = ofRoom.some(({ finishedAt = Number.POSITIVE_INFINITY }) => finishedAt > at + 1);
     this.#expect(!overlaps, request, "a second poll of one room at once");
-    // A bootstrap tries one pair of client and endpoint right after the other. After an answer that was spoilt, a room
-    // may poll again as soon as another room is answered.
+    // A bootstrap tries one pair of client and endpoint right after the other. After an answer that was
+    // spoilt, a room may poll again as soon as another room is answered.
     const last = ofRoom.findLast(
       (other) => other.status === 200 && !other.faulted && other.kind === kind && other.client === client,
     );

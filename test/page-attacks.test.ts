@@ -10,7 +10,10 @@ import { textAction } from "./support/chat-actions.ts";
 import { documentedMessages } from "./support/documented-messages.ts";
 import { usePages } from "./support/pages.ts";
 
-/** In the page: draws the message with each attack in place of every text and tells what is there that must not be. */
+/**
+ * In the page: draws the message with each attack in place of every text and tells what is there that must
+ * not be.
+ */
 const JUDGE = `async (message, attacks) => {
   const kept = new Set(["type", "kind", "custom", "state", "direction", "reason"]);
   const poisoned = (attack) =>
