@@ -1,6 +1,6 @@
 /**
- * Viewers that read slowly without a pause are not cut; viewers that do not read are. Over real sockets the limit
- * is 3 s for 30 s, and the rate 110 KB/s: twice the minimum, since the reader itself may be late.
+ * Viewers that read slowly without a pause are not cut; viewers that do not read are. Over real sockets the
+ * limit is 3 s for 30 s, and the rate 110 KB/s: twice the minimum, since the reader itself may be late.
  */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
