@@ -5,7 +5,7 @@
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
 import type { SharedPace } from "../shared-pace.ts";
-import type { StoreOperation } from "../telemetry/metrics.ts";
+import { OWNERSHIP_OPERATIONS, PORT_OPERATIONS, type StoreOperation } from "../telemetry/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
@@ -32,21 +32,6 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Restorati
   readonly lost: Promise<StoreError>;
 }
 
-/** The reported operations, each under its own name. */
-const OPERATIONS = [
-  "append",
-  "finish",
-  "read",
-  "messagesById",
-  "find",
-  "getRoom",
-  "listRooms",
-  "probeWrite",
-  "prune",
-  "moveCursors",
-] as const;
-const OWNERSHIP_OPERATIONS = ["take", "watchedForMs", "wantedElsewhere", "oneTooMany"] as const;
-
 export interface ObservedStore extends Store, Retention, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;
@@ -68,7 +53,7 @@ export function observed(
   health = new StoreHealth(clock, telemetry),
 ): ObservedStore {
   const { ownership, followers } = engine;
-  const operations = reported(engine, OPERATIONS, health);
+  const operations = reported(engine, PORT_OPERATIONS, health);
   /** Resolves to whether a write works now. Its report ends an outage that no room's write would end. */
   const probe = async () => {
     using limit = new Deadline(clock, PROBE_LIMIT_MS);

@@ -19,8 +19,8 @@ export interface EgressSource {
   roomsCarried(): number;
 }
 
-/** The operations of a store, by their names in metrics and log. */
-const STORE_OPERATIONS = [
+/** The operations of every store, by their names in the port, metrics and log. */
+export const PORT_OPERATIONS = [
   "append",
   "finish",
   "read",
@@ -31,14 +31,18 @@ const STORE_OPERATIONS = [
   "probeWrite",
   "prune",
   "moveCursors",
-  // of rooms' ownership
-  "take",
+] as const;
+
+/** The operations of rooms' ownership that every store reports. */
+export const OWNERSHIP_OPERATIONS = ["take", "watchedForMs", "wantedElsewhere", "oneTooMany"] as const;
+
+const STORE_OPERATIONS = [
+  ...PORT_OPERATIONS,
+  ...OWNERSHIP_OPERATIONS,
+  // of rooms' ownership, reported by the store that instances share
   "giveBack",
   "renew",
   "setViewers",
-  "watchedForMs",
-  "wantedElsewhere",
-  "oneTooMany",
   // with several instances
   "sweep",
   "orphans",
