@@ -2,16 +2,9 @@
  * The commands in one table, each with its flags. A command's code is loaded when it is called, so help and
  * usage errors load nothing of the service.
  */
+import { suggest } from "../suggest.ts";
 import { SETTINGS } from "./config.ts";
-import {
-  type Argument,
-  type Flag,
-  type FlagTable,
-  type Input,
-  readFlags,
-  suggest,
-  UsageError,
-} from "./flags.ts";
+import { type Argument, type Flag, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
 import { ANSWER_FLAGS, EXPORT_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";

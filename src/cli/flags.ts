@@ -3,6 +3,7 @@
  * flag overrides the environment variable of the same name, and this the default. Each error is one line.
  */
 import { parseArgs } from "node:util";
+import { suggest } from "../suggest.ts";
 
 export interface Flag<T> {
   default: string;
@@ -91,16 +92,6 @@ export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): stri
   return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table))}`);
 }
 
-/** `; did you mean serve?` for `srve`; "" if no known word is near. */
-export function suggest(unknown: string, known: readonly string[]): string {
-  const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
-  const [nearest] = known
-    .map((name) => ({ name, distance: editDistance(unknown, name) }))
-    .filter(({ distance }) => distance <= limit)
-    .sort((a, b) => a.distance - b.distance);
-  return nearest ? `; did you mean ${nearest.name}?` : "";
-}
-
 /** The flags' texts by their names on the command line, and the arguments. */
 function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly Argument[]) {
   const flags = new Map(Object.entries(table).map(([name, flag]) => [flagOf(name, flag), flag]));
@@ -160,18 +151,4 @@ function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
     const quoted = JSON.stringify(text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS));
     throw new UsageError(`${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quoted}`}`);
   }
-}
-
-/** The minimum number of letters to insert, remove or replace to turn one word into the other. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...from].entries()) {
-    const above = row;
-    row = [i + 1];
-    for (const [j, other] of [...to].entries()) {
-      const changed = (above[j] ?? 0) + (letter === other ? 0 : 1);
-      row.push(Math.min(changed, (above[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
-    }
-  }
-  return row.at(-1) ?? 0;
 }

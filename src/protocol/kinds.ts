@@ -137,3 +137,9 @@ export const MESSAGE_TYPES: readonly MessageType[] = [
   ...Object.values(GROUPS).flat(),
   ...(Object.keys(UNGROUPED) as TypesByGroup["none"][]),
 ];
+
+/** The types of a group, or the type itself; none if the name is neither. */
+export function typesOf(name: string): readonly MessageType[] {
+  if (Object.hasOwn(GROUPS, name)) return GROUPS[name as Group];
+  return MESSAGE_TYPES.filter((type) => type === name);
+}

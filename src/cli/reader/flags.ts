@@ -1,6 +1,7 @@
 /** The flags of the commands that talk to a service, and their parsers. */
-import { GROUPS, MESSAGE_TYPES, type MessageType } from "../../protocol/kinds.ts";
-import { type Argument, type Flag, type FlagTable, suggest } from "../flags.ts";
+import { GROUPS, MESSAGE_TYPES, type MessageType, typesOf } from "../../protocol/kinds.ts";
+import { suggest } from "../../suggest.ts";
+import type { Argument, Flag, FlagTable } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
 
 export const VIDEO: Argument = {
@@ -110,16 +111,15 @@ function oneOf<const T extends string>(allowed: readonly T[]) {
   };
 }
 
-/** Ignores names that are neither a type nor a group, as the SDK does; at least one name must be valid. */
+/** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */
 function typesNamed(text: string): MessageType[] {
-  const groups: Record<string, readonly MessageType[]> = GROUPS;
-  const names = text.split(",").map((name) => name.trim());
-  const found = names.flatMap((name) =>
-    Object.hasOwn(groups, name) ? (groups[name] ?? []) : MESSAGE_TYPES.filter((type) => type === name),
-  );
-  if (found.length > 0) return found;
-  const known = [...Object.keys(GROUPS), ...MESSAGE_TYPES];
-  throw new Error(`types or groups of messages${suggest(names[0] ?? "", known)}`);
+  return text.split(",").flatMap((part) => {
+    const name = part.trim();
+    const types = typesOf(name);
+    if (types.length > 0) return types;
+    const known = [...Object.keys(GROUPS), ...MESSAGE_TYPES];
+    throw new Error(`types or groups of messages${suggest(name, known)}`);
+  });
 }
 
 function serviceUrl(text: string): string {

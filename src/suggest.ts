@@ -1,0 +1,23 @@
+/** `; did you mean serve?` for `srve`; "" if no known word is near. */
+export function suggest(unknown: string, known: readonly string[]): string {
+  const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
+  const [nearest] = known
+    .map((name) => ({ name, distance: editDistance(unknown, name) }))
+    .filter(({ distance }) => distance <= limit)
+    .sort((a, b) => a.distance - b.distance);
+  return nearest ? `; did you mean ${nearest.name}?` : "";
+}
+
+/** The minimum number of letters to insert, remove or replace to turn one word into the other. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...from].entries()) {
+    const above = row;
+    row = [i + 1];
+    for (const [j, other] of [...to].entries()) {
+      const changed = (above[j] ?? 0) + (letter === other ? 0 : 1);
+      row.push(Math.min(changed, (above[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
+    }
+  }
+  return row.at(-1) ?? 0;
+}
