@@ -1,7 +1,10 @@
 /** The only error class that the SDK throws itself, and the rule that says which failures are final. */
 import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
 
-/** `NETWORK`: no answer, or an incomplete one. `HTTP`: an answer that did not come from the service. */
+/**
+ * `NETWORK`: no answer, or one that broke off or has an unreadable frame. `HTTP`: an answer that did not come
+ * from the service.
+ */
 export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 export interface ChatErrorOptions {
@@ -14,8 +17,8 @@ export interface ChatErrorOptions {
 export class ChatError extends Error {
   override readonly name = "ChatError";
   /**
-   * The service's own code; `NETWORK` if no complete answer came, `HTTP` if something in front of the service
-   * answered.
+   * The service's own code; `NETWORK` if no complete answer came, or an unreadable frame; `HTTP` if something
+   * in front of the service answered.
    */
   readonly code: ErrorCode;
   /**

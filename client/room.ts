@@ -211,17 +211,17 @@ class Room implements Chat {
   /** Queues the events of a frame. Returns true if it is the last frame. */
   #take({ event, data, id }: Frame, asked: number | undefined): boolean {
     if (event === "init") {
-      const init: Init = parse(data);
+      const init: Init = parse(data, "cursor", "number");
       this.#received = init.cursor;
       this.#enqueue("init", init);
       if (asked && asked !== init.cursor) this.#enqueue("gap", { after: asked, cursor: init.cursor });
     } else if (event === "message") {
-      this.#receive({ cursor: Number(id), ...parse(data) });
+      this.#receive({ cursor: Number(id), ...parse(data, "type", "string") });
     } else if (event === "end") {
-      this.#enqueue("end", parse(data));
+      this.#enqueue("end", parse(data, "reason", "string"));
       return true;
     } else if (event === "error") {
-      const { code, message } = parse(data);
+      const { code, message } = parse(data, "code", "string");
       throw new ChatError(code, message);
     }
     return false;
@@ -322,12 +322,16 @@ class Room implements Chat {
   }
 }
 
-function parse(data: string) {
+/** The frame's data: an object with a field `name` of this type. Anything else is not the service's. */
+function parse(data: string, name: string, type: "number" | "string") {
+  let cause: unknown;
   try {
-    return JSON.parse(data);
-  } catch (cause) {
-    throw new ChatError("NETWORK", "A frame could not be read.", { cause });
+    const value = JSON.parse(data);
+    if (typeof value?.[name] === type) return value;
+  } catch (error) {
+    cause = error;
   }
+  throw new ChatError("NETWORK", "A frame could not be read.", { cause });
 }
 
 /** Throws the error where nobody can catch it. */

@@ -66,12 +66,13 @@ async function* messages(
     try {
       if (session) {
         const { client, endpoint, apiKey, webVersion } = session;
-        batch = await service.post("v1/poll", { token, client, endpoint, apiKey, webVersion, details });
+        const body = { token, client, endpoint, apiKey, webVersion, details };
+        batch = await service.post<Batch>("v1/poll", body, "messages");
         retries.succeed();
         expiries = 0;
       } else {
-        const initial = { includeInitial: includeInitial || !isFirst };
-        batch = session = await service.post<Session>("v1/sessions", { videoId, ...initial, details });
+        const body = { videoId, includeInitial: includeInitial || !isFirst, details };
+        batch = session = await service.post<Session>("v1/sessions", body, "messages");
       }
     } catch (error) {
       if (!(error instanceof ChatError)) throw error;

@@ -19,9 +19,11 @@ export class Service {
   constructor(url: string | URL, options: ProbeOptions, clock: Clock) {
     this.#base = new URL(url);
     this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
-    const { protocol, username, password } = this.#base;
-    if (!/^https?:$/.test(protocol) || username || password)
-      throw new TypeError("url: must begin with http: or https:, and hold no password.");
+    const { protocol, username, password, search, hash } = this.#base;
+    if (!/^https?:$/.test(protocol) || username || password || search || hash)
+      throw new TypeError(
+        "url: must begin with http: or https:, and hold no password, query or fragment; use the option headers for keys.",
+      );
     this.videoId = options?.videoId;
     if (typeof this.videoId !== "string" || !this.videoId.trim())
       throw new TypeError("videoId: is required.");
@@ -47,8 +49,8 @@ export class Service {
     throw refusal(response, words, this.#clock.now());
   }
 
-  /** Sends JSON and resolves to the JSON of the answer. */
-  async post<T>(path: string, body: object): Promise<T> {
+  /** Sends JSON and resolves to the JSON of the answer, which must have the array `list`. */
+  async post<T>(path: string, body: object, list: keyof T): Promise<T> {
     const { signal } = this.#options;
     const init = {
       method: "POST",
@@ -57,11 +59,14 @@ export class Service {
     };
     const response = await this.request(path, init, signal);
     const text = await orNetworkError(() => response.text(), signal, "The answer broke off.");
+    let cause: unknown;
     try {
-      return JSON.parse(text);
-    } catch (cause) {
-      throw new ChatError("HTTP", "The answer is not the service's.", { status: 200, cause });
+      const answer = JSON.parse(text);
+      if (Array.isArray(answer?.[list])) return answer;
+    } catch (error) {
+      cause = error;
     }
+    throw new ChatError("HTTP", "The answer is not the service's.", { status: 200, cause });
   }
 }
 

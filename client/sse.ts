@@ -1,8 +1,12 @@
 /**
  * Parses Server-Sent Events as the HTML standard does, from bytes that may be split anywhere: all three line
  * ends, a byte order mark, comments, data of several lines, ids that persist, `retry`. Drops an event that is
- * cut off.
+ * cut off, and refuses one that does not end.
  */
+import { ChatError } from "./error.ts";
+
+/** The maximum length of an event that has not ended, in characters: 16 MB. The service's are far shorter. */
+const MAX_LENGTH = 16 * 2 ** 20;
 
 export interface Frame {
   event: string;
@@ -21,9 +25,14 @@ export class FrameReader {
   #afterCr = false;
   #event = "";
   #data: string[] = [];
+  /** The characters in `#data`. */
+  #length = 0;
   #id = "";
 
-  /** Yields the frames that these bytes complete, and parses each only when the caller asks for it. */
+  /**
+   * Yields the frames that these bytes complete, and parses each only when the caller asks for it. Throws
+   * `ChatError` once an event is longer than 16 MB.
+   */
   *read(bytes: Uint8Array): Generator<Frame> {
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === "") return;
@@ -37,19 +46,24 @@ export class FrameReader {
       else if (this.#data.length > 0) yield this.#dispatch();
       else this.#event = "";
     }
+    if (this.#length + this.#rest.length > MAX_LENGTH)
+      throw new ChatError("NETWORK", "The stream has an event of more than 16 MB.");
   }
 
   #dispatch(): Frame {
     const frame = { event: this.#event || "message", data: this.#data.join("\n"), id: this.#id };
     this.#event = "";
     this.#data = [];
+    this.#length = 0;
     return frame;
   }
 
   #field(line: string): void {
     const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-    if (name === "data") this.#data.push(value);
-    else if (name === "event") this.#event = value;
+    if (name === "data") {
+      this.#data.push(value);
+      this.#length += value.length;
+    } else if (name === "event") this.#event = value;
     else if (name === "id" && !value.includes("\0")) this.#id = value;
     else if (name === "retry" && /^\d+$/.test(value)) this.retryMs = Number(value);
   }

@@ -56,6 +56,11 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["serve", "--rate", "1"], 2, /--rate is not a flag/],
     [["demo", "--rate", "0"], 2, /--rate: must be messages per second/],
     [
+      ["watch", "v", "--server", "http://relay/?key=x"],
+      2,
+      /RELAY_URL \(--server\): must be .* without a .*query/,
+    ],
+    [
       ["demo", "--recording", "/no/such/file"],
       2,
       /--recording: \/no\/such\/file cannot be read \(ENOENT\); name a recorded answer/,

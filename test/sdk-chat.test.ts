@@ -89,6 +89,8 @@ describe("a chat of the SDK", () => {
       ["localhost:8080", "v"],
       ["ftp://relay", "v"],
       ["http://user:secret@relay", "v"],
+      ["http://relay/prefix?key=secret", "v"],
+      ["http://relay/#top", "v"],
       ["http://relay", ""],
     ] as const)
       assert.throws(() => chat(url, { videoId }), TypeError, url);

@@ -106,6 +106,14 @@ describe("poll() of the SDK", () => {
     assert.deepEqual((await idsOf(answers, { retry: () => 1 })).ids, ["a"]);
   });
 
+  it("counts an answer that is not the service's as a failure", async () => {
+    const foreign = ["null", "5", "[]", "{}", '{"messages":null}'].map((body) => refuses(200, body));
+    const answers = [...foreign.slice(1), batch("t1", ["a"]), batch("t2", ["b"]), ...foreign];
+    const { ids, error, calls } = await idsOf(answers);
+    assert.equal((error as ChatError).code, "HTTP");
+    assert.deepEqual([ids, calls.length], [["a", "b"], 11]);
+  });
+
   it("throws TypeError at once, and the signal's reason whenever it comes", async () => {
     assert.throws(() => poll("nowhere", FAST), TypeError);
     assert.throws(() => poll("http://relay", { videoId: "" }), TypeError);
@@ -151,16 +159,18 @@ describe("probe() of the SDK", () => {
     await using server = await AnsweringServer.start(
       refuses(429, { code: "RATE_LIMITED", message: "m" }, { "retry-after": "5" }),
       refuses(200, "<h1>hello</h1>"),
+      refuses(200, "null"),
       (response) => response.writeHead(200, { "content-length": "9" }).write("{", () => response.destroy()),
       () => {},
     );
     const limited = { code: "RATE_LIMITED", status: 429, retryAfterMs: 5000 };
     await assert.rejects(probe(server.url, FAST), limited);
-    await assert.rejects(probe(server.url, FAST), { code: "HTTP", status: 200 });
+    for (const _ of ["a page", "null"])
+      await assert.rejects(probe(server.url, FAST), { code: "HTTP", status: 200 });
     await assert.rejects(probe(server.url, FAST), { code: "NETWORK" });
     const abort = new AbortController();
     const probing = probe(server.url, { ...FAST, signal: abort.signal });
-    await server.changes.until(() => server.calls.length === 4, "the fourth call");
+    await server.changes.until(() => server.calls.length === 5, "the fifth call");
     abort.abort("enough");
     await assert.rejects(probing, (reason) => reason === "enough");
     assert.throws(() => probe(server.url, { videoId: "" }), TypeError);
@@ -173,7 +183,7 @@ describe("probe() of the SDK", () => {
       seen.push([String(input), Object.fromEntries(new Headers(init?.headers))]);
       return Response.json({ videoId: "v", rows: [] });
     };
-    await probe("https://relay.example/live?x=1#y", { videoId: "v", headers: { authorization: "a" }, fetch });
+    await probe("https://relay.example/live", { videoId: "v", headers: { authorization: "a" }, fetch });
     const headers = { authorization: "a", "content-type": "application/json" };
     assert.deepEqual(seen, [["https://relay.example/live/v1/probe", headers]]);
   });

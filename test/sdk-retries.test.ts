@@ -51,6 +51,20 @@ describe("a chat of the SDK that fails for a while", () => {
       "NETWORK",
     ],
     ["a frame that cannot be read", streams(init(0), "id: 1\ndata: {\n\n"), "NETWORK"],
+    ...["init", "message", "end", "error"].flatMap((event) =>
+      ["null", "5", '"text"', "[]", "{}"].map((data): [string, Answer, string] => [
+        `a frame ${event} whose data are ${data}`,
+        streams(...(event === "init" ? [] : [init(0)]), `id: 1\nevent: ${event}\ndata: ${data}\n\n`),
+        "NETWORK",
+      ]),
+    ),
+    [
+      "a line that does not end",
+      (response, call) => {
+        streams(init(0), `data: ${"x".repeat(17 * 2 ** 20)}`)(response, call);
+      },
+      "NETWORK",
+    ],
     [
       "a 200 that is no event stream, and does not end",
       (response) => {

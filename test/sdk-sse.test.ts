@@ -61,6 +61,22 @@ describe("the SDK's reader of Server-Sent Events", () => {
     assert.equal(reader.retryMs, 1500);
   });
 
+  it("reads an event of 16 MB, one after the other, and refuses what has more, in a line or in several", () => {
+    const most = `data: ${"x".repeat(16 * 2 ** 20 - 6)}`;
+    const bytesOf = (text: string) => new TextEncoder().encode(text);
+    const reader = new FrameReader();
+    const lengths = [most, "\n\n", most, "\n\n"].flatMap((piece) =>
+      [...reader.read(bytesOf(piece))].map(({ data }) => data.length),
+    );
+    assert.deepEqual(lengths, [most.length - 6, most.length - 6]);
+    for (const more of ["x", "\ndata: xxxxxxx"]) {
+      const other = new FrameReader();
+      assert.deepEqual([...other.read(bytesOf(most))], []);
+      const error = { name: "ChatError", code: "NETWORK", message: /16 MB/ };
+      assert.throws(() => [...other.read(bytesOf(more))], error);
+    }
+  });
+
   it("reads a line of megabytes that comes in small pieces", { timeout: 10_000 }, () => {
     assert.equal(framesOf(`data: ${"x".repeat(4_000_000)}\n\n`, 1024).length, 1);
   });

@@ -124,8 +124,10 @@ function typesNamed(text: string): MessageType[] {
 
 function serviceUrl(text: string): string {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
-    throw new Error("an http or https URL without a password, such as http://127.0.0.1:8080");
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    throw new Error(
+      "an http or https URL without a password, query or fragment, such as http://127.0.0.1:8080",
+    );
   return url.href.replace(/\/$/, "");
 }
 
