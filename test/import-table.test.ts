@@ -132,7 +132,7 @@ it("keeps chaos/ and the clients of its viewers apart from what they judge: of s
 
 it("keeps the SDK to itself: of src it takes the protocol's types, and at run time the table of kinds alone", () => {
   const client = join(ROOT, "client");
-  for (const file of globSync("**/*.ts", { cwd: client })) {
+  for (const file of globSync("*.ts", { cwd: client })) {
     const source = readFileSync(join(client, file), "utf8");
     for (const [, type, name = ""] of source.matchAll(/^(?:im|ex)port (type )?[^;]*? from "([^"]+)";$/gm)) {
       const allowed = type ? /^\.\/|^\.\.\/src\/protocol\// : /^\.\/|^\.\.\/src\/protocol\/kinds\.ts$/;

@@ -73,10 +73,10 @@ describe("the packed SDK", () => {
   });
 
   it("has the types that its users see, and compiles what docs/sdk.md shows", async () => {
-    const uses = await readFile(join(ROOT, "test/support/sdk-uses.ts"), "utf8");
+    const uses = await readFile(join(ROOT, "client/test/uses.ts"), "utf8");
     const page = await readFile(join(ROOT, "docs/sdk.md"), "utf8");
     const shown = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
-    const sources = [uses.replace("../../client/index.ts", "livechat-relay/client"), ...shown];
+    const sources = [uses.replace("../index.ts", "livechat-relay/client"), ...shown];
     const names = sources.map((_, index) => `uses-${index}.ts`);
     for (const [index, name] of names.entries()) await writeFile(join(folder, name), sources[index] ?? "");
     await writeFile(join(folder, "package.json"), '{"type":"module"}');

@@ -1,12 +1,12 @@
 /** `poll()` and `probe()`, the SDK's calls of the caller's own polling. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type ChatError, type PollOptions, poll, probe } from "../client/index.ts";
-import { pollBy } from "../client/self-polling.ts";
-import { AnsweringFetch, silent } from "./support/answering-fetch.ts";
-import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
-import { FakeClock } from "./support/fake-clock.ts";
-import { startRelay } from "./support/relay.ts";
+import { AnsweringFetch, silent } from "../../test/support/answering-fetch.ts";
+import { type Answer, AnsweringServer, refuses } from "../../test/support/answering-server.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { startRelay } from "../../test/support/relay.ts";
+import { type ChatError, type PollOptions, poll, probe } from "../index.ts";
+import { pollBy } from "../self-polling.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: "v", minDelayMs: 0, backoff: { baseMs: 1 } };

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
-import { type Chat, ChatError, chat, type Message } from "../client/index.ts";
 import {
   AnsweringServer,
   cuts,
@@ -12,7 +11,8 @@ import {
   messages,
   refuses,
   streams,
-} from "./support/answering-server.ts";
+} from "../../test/support/answering-server.ts";
+import { type Chat, ChatError, chat, type Message } from "../index.ts";
 
 const FAST = { videoId: "v", backoff: { baseMs: 1 } };
 

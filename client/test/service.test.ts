@@ -4,16 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Line } from "../chaos/line.ts";
-import { chat } from "../client/index.ts";
-import { chatBy } from "../client/room.ts";
-import { startSimulator } from "../src/simulator/index.ts";
-import { AnsweringFetch } from "./support/answering-fetch.ts";
-import { END, init, messages } from "./support/answering-server.ts";
-import { FakeClock } from "./support/fake-clock.ts";
-import { startRelay } from "./support/relay.ts";
-import { startProcess } from "./support/relay-process.ts";
-import { temporaryFile } from "./support/store-subject.ts";
+import { Line } from "../../chaos/line.ts";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { AnsweringFetch } from "../../test/support/answering-fetch.ts";
+import { END, init, messages } from "../../test/support/answering-server.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { startRelay } from "../../test/support/relay.ts";
+import { startProcess } from "../../test/support/relay-process.ts";
+import { temporaryFile } from "../../test/support/store-subject.ts";
+import { chat } from "../index.ts";
+import { chatBy } from "../room.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: VIDEO, backfill: 500, backoff: { baseMs: 20 } };

@@ -1,7 +1,7 @@
 /** The SDK's reader of Server-Sent Events, fed in pieces of every size. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FrameReader } from "../client/sse.ts";
+import { FrameReader } from "../sse.ts";
 
 const frame = (data: string, event = "message", id = "") => ({ event, data, id });
 

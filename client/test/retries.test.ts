@@ -1,17 +1,13 @@
 /** What a chat of the SDK does after each kind of failure, and when. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Clock, systemClock } from "../client/clock.ts";
-import { type ChatError, type ChatOptions, chat } from "../client/index.ts";
-import { chatBy } from "../client/room.ts";
-import { Retries } from "../client/waiting.ts";
 import {
   AnsweringFetch,
   busy,
   silent,
   streamed,
   type Answer as VirtualAnswer,
-} from "./support/answering-fetch.ts";
+} from "../../test/support/answering-fetch.ts";
 import {
   type Answer,
   AnsweringServer,
@@ -22,8 +18,12 @@ import {
   messages,
   refuses,
   streams,
-} from "./support/answering-server.ts";
-import { FakeClock } from "./support/fake-clock.ts";
+} from "../../test/support/answering-server.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { type ChatError, type ChatOptions, chat } from "../index.ts";
+import { chatBy } from "../room.ts";
+import { Retries } from "../waiting.ts";
 
 const FAST = { videoId: "v", backoff: { baseMs: 1 } };
 const WHOLE = streams(init(0), messages(1, 3), END);

@@ -20,7 +20,7 @@ import {
   poll,
   probe,
   type State,
-} from "../../client/index.ts";
+} from "../index.ts";
 
 const URL = "https://relay.example";
 const videoId = "dQw4w9WgXcQ";

@@ -7,14 +7,14 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
-import { portOf } from "../chaos/line.ts";
-import { ChatError, GROUPS } from "../client/index.ts";
-import { launchChromium, NO_CHROMIUM } from "./support/browser.ts";
-import { adding, COMMON, PAID } from "./support/chat-items.ts";
-import { startRelay, type TestRelay } from "./support/relay.ts";
-import { temporaryFile } from "./support/store-subject.ts";
+import { portOf } from "../../chaos/line.ts";
+import { launchChromium, NO_CHROMIUM } from "../../test/support/browser.ts";
+import { adding, COMMON, PAID } from "../../test/support/chat-items.ts";
+import { startRelay, type TestRelay } from "../../test/support/relay.ts";
+import { temporaryFile } from "../../test/support/store-subject.ts";
+import { ChatError, GROUPS } from "../index.ts";
 
-const ROOT = join(import.meta.dirname, "..");
+const ROOT = join(import.meta.dirname, "../..");
 const VIDEO = "dQw4w9WgXcQ";
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 
