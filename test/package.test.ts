@@ -1,7 +1,7 @@
 /**
- * The package as its users have it: the SDK bundled, on the Node.js they have, in scripts that end; the
- * commands in an empty folder; pages whose links lead somewhere. In one file, as two that pack at once would
- * build into one folder.
+ * The packages as their users have them: the SDK installed, compiled, bundled, on the Node.js they have, in
+ * scripts that end; the commands in an empty folder; pages whose links lead somewhere. In one file, as two
+ * that pack at once would build into one folder.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -21,17 +21,29 @@ const MAX_GZIPPED_BYTES = 5000;
 /** That of the project, and that of the machine, which may be older. */
 const NODES = [process.execPath, "/usr/bin/node", "/usr/local/bin/node"].filter((path) => existsSync(path));
 
+const nameOf = (node: string) => (node === process.execPath ? "the project's Node.js" : node);
+
+/** The SDK's own package, and the service's, which has the same code. */
+const NAMES = ["livechat-relay-client", "livechat-relay/client"] as const;
+
+/** Has both packages below its `node_modules`. */
 let folder: string;
+/** The service's package. */
 let installed: string;
 /** What starts its command. */
 let main: string;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sdk-package-"));
+  folder = await mkdtemp(join(tmpdir(), "packages-"));
   installed = join(folder, "node_modules/livechat-relay");
-  await mkdir(installed, { recursive: true });
-  await run("npm", ["pack", "--pack-destination", folder], { cwd: ROOT });
-  const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? assert.fail("no tarball");
-  await run("tar", ["-xzf", join(folder, tarball), "--strip-components=1", "-C", installed]);
+  await run("npm", ["run", "build"], { cwd: ROOT });
+  const pack = ["pack", "--ignore-scripts", "--workspaces", "--include-workspace-root"];
+  await run("npm", [...pack, "--pack-destination", folder], { cwd: ROOT });
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+  const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  await run("npm", ["install", "--offline", `./livechat-relay-client-${version}.tgz`], { cwd: folder });
+  await mkdir(installed);
+  const tarball = join(folder, `livechat-relay-${version}.tgz`);
+  await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
   const { dependencies, bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   for (const name of Object.keys(dependencies)) {
     const link = join(folder, "node_modules", name);
@@ -56,38 +68,86 @@ async function bundle(entry: string): Promise<string> {
 }
 
 describe("the packed SDK", () => {
+  it("is installed as one package, with its licence", async () => {
+    const { packages } = JSON.parse(await readFile(join(folder, "node_modules/.package-lock.json"), "utf8"));
+    assert.deepEqual(Object.keys(packages), ["node_modules/livechat-relay-client"]);
+    const [own, whole] = await Promise.all(
+      [join(folder, "node_modules/livechat-relay-client"), ROOT].map((path) =>
+        readFile(join(path, "LICENSE")),
+      ),
+    );
+    assert.deepEqual(own, whole);
+  });
+
+  it("is the same code in both packages, of the same version", async () => {
+    const [own, ofService] = await Promise.all(NAMES.map((name) => bundle(`export * from "${name}"`)));
+    assert.equal(own, ofService);
+    const versions = ["livechat-relay-client", "livechat-relay"].map(async (name) => {
+      const text = await readFile(join(folder, "node_modules", name, "package.json"), "utf8");
+      return JSON.parse(text).version;
+    });
+    assert.equal(await versions[0], await versions[1]);
+  });
+
   it(`is at most ${MAX_GZIPPED_BYTES} bytes, bundled, minified and gzipped`, async () => {
-    const bytes = gzipSync(await bundle('export * from "livechat-relay/client"'), { level: 9 }).length;
+    const bytes = gzipSync(await bundle('export * from "livechat-relay-client"'), { level: 9 }).length;
     assert.ok(bytes <= MAX_GZIPPED_BYTES, `${bytes} bytes`);
   });
 
-  it("has no side effects, so that what is not used is not bundled", async () => {
-    assert.equal(await bundle('import "livechat-relay/client"'), "");
-  });
+  for (const name of NAMES) {
+    it(`has no side effects, so that what is not used is not bundled (${name})`, async () => {
+      assert.equal(await bundle(`import "${name}"`), "");
+    });
+  }
 
   it("needs nothing of Node.js", async () => {
     assert.doesNotMatch(
-      await bundle('export * from "livechat-relay/client"'),
+      await bundle('export * from "livechat-relay-client"'),
       /\b(?:process|Buffer|require)\b|node:/,
     );
   });
 
-  it("has the types that its users see, and compiles what docs/sdk.md shows", async () => {
+  for (const node of NODES) {
+    it(`is what import and require() load (${nameOf(node)})`, async () => {
+      const exported = ["ChatError", "GROUPS", "chat", "poll", "probe"].join();
+      const loads = NAMES.flatMap((name) => [`require("${name}")`, `await import("${name}")`]);
+      const lines = loads.map((load) => `console.log(Object.keys(${load}).sort().join());`);
+      await writeFile(join(folder, "script.cjs"), `(async () => {${lines.join("")}})()`);
+      const older = "--no-experimental-require-module"; // before 20.19, require() loads no ES module
+      const { stdout } = await run(node, [older, "script.cjs"], { cwd: folder, timeout: 10_000 });
+      assert.equal(stdout, `${exported}\n`.repeat(loads.length));
+    });
+  }
+
+  it("has the types that its users see, and compiles what its documents show", async () => {
     const uses = await readFile(join(ROOT, "client/test/uses.ts"), "utf8");
-    const page = await readFile(join(ROOT, "docs/sdk.md"), "utf8");
-    const shown = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
-    const sources = [uses.replace("../index.ts", "livechat-relay/client"), ...shown];
-    const names = sources.map((_, index) => `uses-${index}.ts`);
-    for (const [index, name] of names.entries()) await writeFile(join(folder, name), sources[index] ?? "");
-    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const typed = NAMES.map((name) => uses.replace("../index.ts", name));
+    const shown = await Promise.all(
+      ["docs/sdk.md", "client/README.md"].map((page) => readFile(join(ROOT, page), "utf8")),
+    );
+    const samples = shown.flatMap((page) => [...page.matchAll(/^```ts\n(.*?)^```$/gms)]);
+    const modules = await written("", [...typed, ...samples.map(([, code = ""]) => code)]);
+    const required = await written("commonjs", typed);
     const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom", "--types", ""];
-    for (const flags of [
-      ["--module", "nodenext"],
-      ["--module", "esnext", "--moduleResolution", "bundler", "--exactOptionalPropertyTypes"],
-    ])
-      await run(join(ROOT, "node_modules/.bin/tsc"), [...flags, ...common, ...names], { cwd: folder });
+    for (const [flags, files] of [
+      [
+        ["--module", "node16"],
+        [...modules, ...required],
+      ],
+      [["--module", "esnext", "--moduleResolution", "bundler", "--exactOptionalPropertyTypes"], modules],
+    ] as const)
+      await run(join(ROOT, "node_modules/.bin/tsc"), [...flags, ...common, ...files], { cwd: folder });
   });
 });
+
+/** The names of TypeScript files with these contents, in a folder of ES modules, or of CommonJS. */
+async function written(type: "" | "commonjs", contents: readonly string[]): Promise<string[]> {
+  await mkdir(join(folder, type), { recursive: true });
+  if (type) await writeFile(join(folder, type, "package.json"), JSON.stringify({ type }));
+  const names = contents.map((_, index) => join(type, `sample-${index}.ts`));
+  for (const [index, name] of names.entries()) await writeFile(join(folder, name), contents[index] ?? "");
+  return names;
+}
 
 /** How a script uses a room, and how that ends. */
 const ENDS: Record<string, string> = {
@@ -116,11 +176,11 @@ describe("a script that uses the SDK ends by itself after", () => {
   };
   for (const node of NODES) {
     for (const [what, code] of Object.entries(ENDS)) {
-      it(`${what} (${node === process.execPath ? "the project's Node.js" : node})`, async () => {
+      it(`${what} (${nameOf(node)})`, async () => {
         await using server = await AnsweringServer.start((response, call) =>
           byPath[call.path.split("/")[1] ?? ""]?.(response, call),
         );
-        const script = `import { chat, poll } from "livechat-relay/client";
+        const script = `import { chat, poll } from "livechat-relay-client";
           const [url, videoId, print] = ["${server.url}", "v", (value) => console.log(value)];
           ${code}`;
         await writeFile(join(folder, "script.mjs"), script);

@@ -36,7 +36,7 @@ async function cursorsOf(room: AsyncIterable<{ cursor: number }>, max = Number.P
   return cursors;
 }
 
-/** Resolves with what is reported as uncaught while the work is done. */
+/** Resolves with the error that is reported as uncaught while the work is done. */
 async function uncaughtOf(work: () => unknown): Promise<unknown> {
   const own = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException");

@@ -1,4 +1,4 @@
-/** docs/sdk.md and the examples: every name stands there, and every example runs. */
+/** docs/sdk.md and the examples: the page has every name, and every example runs. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

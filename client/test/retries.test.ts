@@ -183,7 +183,7 @@ describe("a chat of the SDK that fails for a while", () => {
 describe("a chat of the SDK, in time", () => {
   const RETRY_MS = 2250; // three quarters of 3 s: the chance is a half
 
-  /** Follows the answers for so long, and at their default waits. */
+  /** Follows the answers for this long, and at their default waits. */
   async function play(
     forMs: number,
     answersBy: (clock: FakeClock) => VirtualAnswer[],

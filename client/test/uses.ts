@@ -103,7 +103,7 @@ export async function pollAndProbe(): Promise<ProbeRow[]> {
   const options: PollOptions<true> = { videoId, details: true, minDelayMs: 1000, includeInitial: false };
   for await (const m of poll(URL, options)) {
     console.log(m.details, m.id);
-    // @ts-expect-error: what is polled has no cursor
+    // @ts-expect-error: a polled message has no cursor
     console.log(m.cursor);
   }
   const { rows }: ProbeResult = await probe(URL, { videoId, headers: { authorization: "x" }, fetch });
