@@ -96,6 +96,7 @@ for (const folder of [
   "bench",
   "examples",
   "pictures",
+  "release",
   "mutants",
 ]) {
   it(`has no circle of imports in ${folder}/`, () => {

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, globSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,6 +27,9 @@ const nameOf = (node: string) => (node === process.execPath ? "the project's Nod
 /** The SDK's own package, and the service's, which has the same code. */
 const NAMES = ["livechat-relay-client", "livechat-relay/client"] as const;
 
+/** A file that an earlier build might have left. */
+const LEFT_OVER = join(ROOT, "dist/src/left-over.js");
+
 /** Has both packages below its `node_modules`. */
 let folder: string;
 /** The service's package. */
@@ -35,9 +39,9 @@ let main: string;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "packages-"));
   installed = join(folder, "node_modules/livechat-relay");
-  await run("npm", ["run", "build"], { cwd: ROOT });
-  const pack = ["pack", "--ignore-scripts", "--workspaces", "--include-workspace-root"];
-  await run("npm", [...pack, "--pack-destination", folder], { cwd: ROOT });
+  await mkdir(dirname(LEFT_OVER), { recursive: true });
+  await writeFile(LEFT_OVER, "");
+  await run(process.execPath, [join(ROOT, "release/main.ts"), folder]);
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   await run("npm", ["install", "--offline", `./livechat-relay-client-${version}.tgz`], { cwd: folder });
@@ -66,6 +70,21 @@ async function bundle(entry: string): Promise<string> {
   });
   return outputFiles[0]?.text ?? "";
 }
+
+describe("a release", () => {
+  it("has the service, the SDK and the checksums of both", async () => {
+    const sums = await readFile(join(folder, "SHA256SUMS"), "utf8");
+    const tarballs = sums.matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm).map(async ([, sum, name = ""]) => {
+      const bytes = await readFile(join(folder, name));
+      assert.equal(createHash("sha256").update(bytes).digest("hex"), sum);
+      return name.replace(/[\d.]+(?=\.tgz$)/, "");
+    });
+    const names = (await Promise.all(tarballs)).sort();
+    assert.deepEqual(names, ["livechat-relay-.tgz", "livechat-relay-client-.tgz"]);
+    assert.equal(sums.split("\n").length, 3);
+    assert.ok(!existsSync(join(installed, "dist/src/left-over.js")));
+  });
+});
 
 describe("the packed SDK", () => {
   it("is installed as one package, with its licence", async () => {

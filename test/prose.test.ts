@@ -15,7 +15,7 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["comments", "{examples,deploy}/*", commentsOf],
   ["comments", "src/{upstream,reading,serving,telemetry}/**/*.ts", commentsOf],
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
-  ["comments", "{client{,/test},{harness,simulation,mutants,bench,web}/**}/*.ts", commentsOf],
+  ["comments", "{client{,/test},release,{harness,simulation,mutants,bench,web}/**}/*.ts", commentsOf],
   ["comments", "src/{http,cli,simulator}/**/*.ts", commentsOf],
   ["comments", "chaos/**/!(soak*).ts", commentsOf],
   ["strings", "src/!(simulator)/**/*.ts", stringsOf],
@@ -36,10 +36,13 @@ for (const [what, pattern, textOf] of COVERED) {
 }
 
 it(`no comment line of the code is longer than ${MAX_COLUMNS} columns`, () => {
-  const files = globSync("{src,client,web,harness,simulation,chaos,mutants,test,bench,pictures}/**/*.ts", {
-    cwd: ROOT,
-    exclude: ["client/dist/**"],
-  });
+  const files = globSync(
+    "{src,client,web,harness,simulation,chaos,mutants,test,bench,pictures,release}/**/*.ts",
+    {
+      cwd: ROOT,
+      exclude: ["client/dist/**"],
+    },
+  );
   const long = files.flatMap((file) =>
     readFileSync(join(ROOT, file), "utf8")
       .split("\n")
