@@ -2,20 +2,29 @@
  * The settings of `serve` and `demo` in one table, and the configuration made from them. Nothing here touches
  * the process.
  */
-import { readFileSync } from "node:fs";
-import { parseVideoId } from "../protocol/video-id.ts";
 import { WINDOW_MS } from "../reading/lateness.ts";
 import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
 import { STALL_MS } from "../serving/stall.ts";
 import { LOG_LEVELS } from "../telemetry/log.ts";
 import { DEADLINES } from "../upstream/calls.ts";
-import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
-import { type Flag, type FlagTable, type FlagValues, UsageError } from "./flags.ts";
-
-/** The maximum delay of a timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import { type FlagTable, type FlagValues, UsageError } from "./flags.ts";
+import {
+  baseUrl,
+  clientsFile,
+  days,
+  flag,
+  hostName,
+  ms,
+  oneOf,
+  onOff,
+  postgresUrl,
+  storeUrl,
+  timezone,
+  videos,
+  whole,
+} from "./setting-readers.ts";
 
 export const SETTINGS = {
   RELAY_HOST: flag("127.0.0.1", "address to listen on", hostName),
@@ -228,89 +237,3 @@ export function toConfig(v: SettingValues) {
 }
 
 export type Config = ReturnType<typeof toConfig>;
-
-function flag<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
-  return { default: defaultText, meaning, read };
-}
-
-function storeUrl(value: string): string {
-  if (!/^(memory:$|sqlite:.|postgres(ql)?:\/\/)/s.test(value)) {
-    throw new Error("`sqlite:<path>`, `memory:` or `postgres://…`");
-  }
-  return value;
-}
-
-function postgresUrl(value: string): string | undefined {
-  if (value === "") return undefined;
-  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error("`postgres://…`");
-  return value;
-}
-
-function videos(value: string): string[] {
-  const names = value.split(",").map((name) => name.trim());
-  try {
-    return [...new Set(names.filter((name) => name !== "").map(parseVideoId))];
-  } catch {
-    throw new Error("a comma-separated list of ids or URLs of videos");
-  }
-}
-
-function hostName(value: string): string {
-  if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host's name");
-  return value;
-}
-
-function whole(min: number, max: number) {
-  return (value: string): number => {
-    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(number >= min && number <= max)) throw new Error(`a whole number from ${min} to ${max}`);
-    return number;
-  };
-}
-
-function ms(min: number) {
-  return whole(min, MAX_TIMER_MS);
-}
-
-function days(value: string): number {
-  const number = /^\d{1,6}(\.\d{1,9})?$/.test(value) ? Number(value) : Number.NaN;
-  if (Number.isNaN(number)) throw new Error("a number of days, 0 or more");
-  return number;
-}
-
-function oneOf<const T extends string>(allowed: readonly T[]) {
-  return (value: string): T => {
-    const found = allowed.find((item) => item === value);
-    if (found === undefined) throw new Error(`one of ${allowed.join(", ")}`);
-    return found;
-  };
-}
-
-function clientsFile(path: string): ClientTable {
-  if (path === "") return CLIENTS;
-  try {
-    return clientTable(JSON.parse(readFileSync(path, "utf8")));
-  } catch (error) {
-    throw new Error(`a readable JSON file of clients (${error instanceof Error ? error.message : error})`);
-  }
-}
-
-function onOff(value: string): boolean {
-  return oneOf(["on", "off"])(value) === "on";
-}
-
-function baseUrl(value: string): string {
-  const url = URL.parse(value);
-  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search || url.hash) {
-    throw new Error("an http or https URL without a path");
-  }
-  return url.origin;
-}
-
-function timezone(value: string): string {
-  try {
-    return new Intl.DateTimeFormat("en-US", { timeZone: value }).resolvedOptions().timeZone;
-  } catch {
-    throw new Error("an IANA time zone such as Europe/Berlin");
-  }
-}

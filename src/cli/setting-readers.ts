@@ -1,0 +1,94 @@
+/** Reads the texts of settings: each reader throws an error that describes valid texts. */
+import { readFileSync } from "node:fs";
+import { parseVideoId } from "../protocol/video-id.ts";
+import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
+import type { Flag } from "./flags.ts";
+
+/** The maximum delay of a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export function flag<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
+  return { default: defaultText, meaning, read };
+}
+
+export function storeUrl(value: string): string {
+  if (!/^(memory:$|sqlite:.|postgres(ql)?:\/\/)/s.test(value)) {
+    throw new Error("`sqlite:<path>`, `memory:` or `postgres://…`");
+  }
+  return value;
+}
+
+export function postgresUrl(value: string): string | undefined {
+  if (value === "") return undefined;
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error("`postgres://…`");
+  return value;
+}
+
+export function videos(value: string): string[] {
+  const names = value.split(",").map((name) => name.trim());
+  try {
+    return [...new Set(names.filter((name) => name !== "").map(parseVideoId))];
+  } catch {
+    throw new Error("a comma-separated list of ids or URLs of videos");
+  }
+}
+
+export function hostName(value: string): string {
+  if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host's name");
+  return value;
+}
+
+export function whole(min: number, max: number) {
+  return (value: string): number => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max)) throw new Error(`a whole number from ${min} to ${max}`);
+    return number;
+  };
+}
+
+export function ms(min: number) {
+  return whole(min, MAX_TIMER_MS);
+}
+
+export function days(value: string): number {
+  const number = /^\d{1,6}(\.\d{1,9})?$/.test(value) ? Number(value) : Number.NaN;
+  if (Number.isNaN(number)) throw new Error("a number of days, 0 or more");
+  return number;
+}
+
+export function oneOf<const T extends string>(allowed: readonly T[]) {
+  return (value: string): T => {
+    const found = allowed.find((item) => item === value);
+    if (found === undefined) throw new Error(`one of ${allowed.join(", ")}`);
+    return found;
+  };
+}
+
+export function clientsFile(path: string): ClientTable {
+  if (path === "") return CLIENTS;
+  try {
+    return clientTable(JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    throw new Error(`a readable JSON file of clients (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+export function onOff(value: string): boolean {
+  return oneOf(["on", "off"])(value) === "on";
+}
+
+export function baseUrl(value: string): string {
+  const url = URL.parse(value);
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search || url.hash) {
+    throw new Error("an http or https URL without a path");
+  }
+  return url.origin;
+}
+
+export function timezone(value: string): string {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: value }).resolvedOptions().timeZone;
+  } catch {
+    throw new Error("an IANA time zone such as Europe/Berlin");
+  }
+}
