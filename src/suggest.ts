@@ -1,8 +1,14 @@
-/** `; did you mean serve?` for `srve`; "" if no known word is near. */
-export function suggest(unknown: string, known: readonly string[]): string {
-  const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
+/**
+ * `; did you mean serve?` for `srve`; "" if no known word is near. A word that was not written to its end is
+ * near, however long the rest is. `limit`: the maximum number of wrong letters; by default a third of them.
+ */
+export function suggest(
+  unknown: string,
+  known: readonly string[],
+  limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3),
+): string {
   const [nearest] = known
-    .map((name) => ({ name, distance: editDistance(unknown, name) }))
+    .map((name) => ({ name, distance: name.startsWith(unknown) ? 1 : editDistance(unknown, name) }))
     .filter(({ distance }) => distance <= limit)
     .sort((a, b) => a.distance - b.distance);
   return nearest ? `; did you mean ${nearest.name}?` : "";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { SETTINGS, toConfig } from "../src/cli/config.ts";
+import { SETTING_GROUPS, SETTINGS, toConfig } from "../src/cli/config.ts";
 import { flagOf, readFlags, UsageError, unknownVariables } from "../src/cli/flags.ts";
 import { help } from "../src/cli/help.ts";
 
@@ -47,11 +46,17 @@ describe("settings", () => {
   });
 
   it("are suggested where a variable is misspelt", () => {
-    const env = { RELAY_GRACEMS: "5", RELAY_SOMETHING_ELSE: "", RELAY_PORT: "1", OTHER: "" };
-    assert.deepEqual(unknownVariables(SETTINGS, env), [
-      "RELAY_GRACEMS is not a setting; did you mean RELAY_GRACE_MS?",
-      "RELAY_SOMETHING_ELSE is not a setting",
-    ]);
+    const nearest = {
+      RELAY_GRACEMS: "RELAY_GRACE_MS",
+      RELAY_GRACE: "RELAY_GRACE_MS",
+      RELAY_PROT: "RELAY_PORT",
+      RELAY_RETENTION: "RELAY_RETENTION_DAYS",
+      RELAY_DATABASE: "RELAY_STORE",
+    };
+    assert.deepEqual(
+      unknownVariables(SETTINGS, { ...nearest, RELAY_PORT: "1", OTHER: "" }),
+      Object.entries(nearest).map(([name, near]) => `${name} is not a setting; did you mean ${near}?`),
+    );
   });
 
   const unusable: [string, string][] = [
@@ -117,6 +122,13 @@ describe("settings", () => {
   });
 });
 
+const SETTINGS_PAGE = `# Settings
+
+Each setting is an environment variable. The flag of the same name overrides it: \`RELAY_GRACE_MS=5000\` is \`--grace-ms 5000\`. Times that end in \`_MS\` are milliseconds. An empty variable counts as not set.
+
+An invalid value stops the start with one line that names the setting. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the nearest setting. In a checkout, \`npm start -- --help\` prints this list.
+`;
+
 describe("the table of settings", () => {
   it("is what --help lists", () => {
     for (const [name, { default: value }] of Object.entries(SETTINGS)) {
@@ -124,13 +136,19 @@ describe("the table of settings", () => {
     }
   });
 
-  it("is the README's, row by row", () => {
-    const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
-    const rows = readme.split("\n").filter((line) => line.startsWith("| RELAY_"));
-    const expected = Object.entries(SETTINGS).map(([name, setting]) => {
-      const shown = setting.default === "" ? "none" : `\`${setting.default}\``;
-      return `| ${name} | ${shown} | ${setting.meaning} |`;
+  /** `node --test --test-update-snapshots test/config.test.ts` writes the page. */
+  it("is docs/settings.md, row by row", (t) => {
+    const groups = SETTING_GROUPS.map(([title, settings]) => {
+      const rows = Object.entries(settings).map(([name, { default: value, meaning }]) => {
+        return `| \`${name}\` | ${value === "" ? "none" : `\`${value}\``} | ${meaning} |\n`;
+      });
+      return `\n## ${title}\n\n| Variable | Default | Meaning |\n|---|---|---|\n${rows.join("")}`;
     });
-    assert.deepEqual(rows, expected);
+    const page = join(import.meta.dirname, "../docs/settings.md");
+    t.assert.fileSnapshot(`${SETTINGS_PAGE}${groups.join("")}`, page, { serializers: [(text) => text] });
+    assert.deepEqual(
+      SETTING_GROUPS.flatMap(([, settings]) => Object.keys(settings)),
+      Object.keys(SETTINGS),
+    );
   });
 });

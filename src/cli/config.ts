@@ -1,5 +1,5 @@
 /**
- * The settings of `serve` and `demo` in one table, and the configuration made from them. Nothing here touches
+ * The settings of `serve` and `demo` in groups, and the configuration made from them. Nothing here touches
  * the process.
  */
 import { WINDOW_MS } from "../reading/lateness.ts";
@@ -26,18 +26,136 @@ import {
   whole,
 } from "./setting-readers.ts";
 
-export const SETTINGS = {
-  RELAY_HOST: flag("127.0.0.1", "address to listen on", hostName),
+/** The settings that most deployments need. */
+const COMMON = {
+  RELAY_HOST: flag("127.0.0.1", "address to listen on; `0.0.0.0` listens on all IPv4 addresses", hostName),
   RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
-  RELAY_REUSE_PORT: flag(
-    "off",
-    "`on` lets several instances on this machine share the port; the kernel distributes new connections among them (Linux)",
-    onOff,
-  ),
   RELAY_STORE: flag(
     "sqlite:./data/relay.db",
-    "`sqlite:<path>`; `memory:`, which is lost when the service exits; or `postgres://user:password@host:port/database`",
+    "where messages are stored: `sqlite:<path>`, `postgres://user:password@host:port/database`, or `memory:` (lost at exit)",
     storeUrl,
+  ),
+  RELAY_RETENTION_DAYS: flag(
+    "30",
+    "messages older than this are deleted; fractions are allowed, and 0 keeps everything",
+    days,
+  ),
+  RELAY_RECORD: flag(
+    "",
+    "comma-separated list of videos whose chats are read from the start of the service to their end, with or without viewers",
+    videos,
+  ),
+  RELAY_GRACE_MS: flag(
+    "90000",
+    "how long a room is still read after its last viewer leaves, and how long an ended room still answers viewers that resume",
+    ms(0),
+  ),
+  RELAY_TIMEZONE: flag(
+    "UTC",
+    "time zone of the `timestamp` of live messages, such as `Europe/Berlin`",
+    timezone,
+  ),
+  RELAY_DELETED: flag(
+    "keep",
+    "what happens to a stored message when it is deleted in the chat: `keep` it, or `blank` its text, author and amount",
+    oneOf(["keep", "blank"]),
+  ),
+  RELAY_TRUST_PROXY: flag(
+    "0",
+    "number of reverse proxies in front of the service whose `X-Forwarded-For` is trusted",
+    whole(0, 10),
+  ),
+  RELAY_LOG_LEVEL: flag("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
+};
+
+const ACCESS = {
+  RELAY_MAX_VIEWERS: flag(
+    "50000",
+    "maximum number of viewers; above it `503 CAPACITY`; lowered at start if the limit of open files requires it",
+    whole(1, 10_000_000),
+  ),
+  RELAY_MAX_VIEWERS_PER_ADDRESS: flag(
+    "0",
+    "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
+    whole(0, 10_000_000),
+  ),
+  RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
+  RELAY_CALLER_POLLING: flag(
+    "on",
+    "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
+    onOff,
+  ),
+  RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
+  RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists all rooms", onOff),
+};
+
+const STREAMS = {
+  RELAY_CHAT_VIEW: flag(
+    "all",
+    "`all` messages, or only YouTube's selection of `top` messages",
+    oneOf(["all", "top"]),
+  ),
+  RELAY_COMPRESSION: flag(
+    "auto",
+    "`auto` compresses streams with gzip for viewers that accept it, each batch once for all viewers; `off` never does",
+    oneOf(["auto", "off"]),
+  ),
+  RELAY_KEEPALIVE_MS: flag("15000", "interval of the comment that keeps idle streams open", ms(1)),
+  RELAY_NO_CHAT_MS: flag(
+    "30000",
+    "how long the answer for a video without a chat is cached; 0 turns this off",
+    ms(0),
+  ),
+  RELAY_MAX_FAILURES: flag(
+    "5",
+    "number of failed polls in a row after which a room stops with an `error` frame; throttling does not count",
+    whole(1, 1_000_000),
+  ),
+  RELAY_FAILING_MS: flag(
+    "120000",
+    "failed polls do not stop a room before its last good answer is this old",
+    ms(0),
+  ),
+};
+
+const UPSTREAM = {
+  RELAY_POLL_MIN_MS: flag("500", "minimum polling interval; also the interval of a replay", ms(1)),
+  RELAY_POLL_MAX_MS: flag("15000", "maximum polling interval", ms(1)),
+  RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two calls to YouTube", ms(0)),
+  RELAY_GATE_CONCURRENCY: flag("4", "maximum number of calls to YouTube in flight", whole(1, 1000)),
+  RELAY_COOLDOWN_MS: flag(
+    "30000",
+    "pause after YouTube throttles without a `Retry-After`; doubles while throttling continues, up to 10 minutes",
+    ms(1),
+  ),
+  RELAY_MAX_LATENESS_MS: flag(
+    "5000",
+    "maximum delay of a poll, cooldowns excluded; a new live chat that would push polls beyond it is refused with `503 CAPACITY`",
+    ms(0),
+  ),
+  RELAY_EGRESS: {
+    ...flag(
+      "direct",
+      "comma-separated list of egresses (ways to reach YouTube), each with its own pace: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; instances on one PostgreSQL share the pace of those with the same name (`office=direct`)",
+      parseEgressSpecs,
+    ),
+    isSecret: true,
+  },
+  RELAY_CLIENTS_FILE: flag(
+    "",
+    'JSON file that replaces versions and user agents of upstream clients: `{"ANDROID": {"version": "21.30.1"}}`',
+    clientsFile,
+  ),
+  RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
+  RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of the music upstream host", baseUrl),
+  RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of the mobile upstream host", baseUrl),
+} satisfies FlagTable;
+
+const INSTANCES = {
+  RELAY_RESTORED: flag(
+    "off",
+    "`on` for the first start after the store was restored from a backup, and for no later one: moves all cursors past those already given out",
+    onOff,
   ),
   RELAY_LEASE_MS: flag(
     "6000",
@@ -51,7 +169,7 @@ export const SETTINGS = {
   ),
   RELAY_STORE_LISTEN_URL: flag(
     "",
-    "PostgreSQL: a direct connection for `LISTEN`, where RELAY_STORE goes through a pooler in transaction mode",
+    "PostgreSQL: a direct connection for `LISTEN`, if RELAY_STORE goes through a pooler in transaction mode",
     postgresUrl,
   ),
   RELAY_STORE_NOTIFY: flag(
@@ -64,101 +182,23 @@ export const SETTINGS = {
     "PostgreSQL: set to `synchronous` if a failover never loses committed data; cursors are then kept",
     oneOf(["", "synchronous"]),
   ),
-  RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
-  RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of the music upstream host", baseUrl),
-  RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of the mobile upstream host", baseUrl),
-  RELAY_EGRESS: {
-    ...flag(
-      "direct",
-      "comma-separated list of egresses to the upstream, each with its own pace: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; instances on one PostgreSQL share the pace of egresses with the same name (`office=direct`)",
-      parseEgressSpecs,
-    ),
-    isSecret: true,
-  },
-  RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two upstream calls", ms(0)),
-  RELAY_GATE_CONCURRENCY: flag("4", "maximum number of upstream calls in flight", whole(1, 1000)),
-  RELAY_MAX_LATENESS_MS: flag(
-    "5000",
-    "maximum delay of polls, cooldowns excluded; a new live chat that would make them later is refused with `503 CAPACITY`",
-    ms(0),
-  ),
-  RELAY_COOLDOWN_MS: flag(
-    "30000",
-    "pause after the upstream throttles without a `Retry-After`; doubles while throttling continues, up to 10 minutes",
-    ms(1),
-  ),
-  RELAY_POLL_MIN_MS: flag("500", "minimum polling interval; also the interval of a replay", ms(1)),
-  RELAY_POLL_MAX_MS: flag("15000", "maximum polling interval", ms(1)),
-  RELAY_GRACE_MS: flag(
-    "90000",
-    "how long a room is read after its last viewer leaves, and how long an ended room answers viewers that resume",
-    ms(0),
-  ),
-  RELAY_KEEPALIVE_MS: flag("15000", "interval of the keepalive comment", ms(1)),
-  RELAY_MAX_FAILURES: flag(
-    "5",
-    "failed polls in a row after which a room stops with an `error` frame; throttling does not count",
-    whole(1, 1_000_000),
-  ),
-  RELAY_FAILING_MS: flag(
-    "120000",
-    "minimum time since the last good answer before failed polls stop a room",
-    ms(0),
-  ),
-  RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
-  RELAY_MAX_VIEWERS: flag(
-    "50000",
-    "maximum number of viewers; above it `503 CAPACITY`; lowered at start if the limit of open files requires it",
-    whole(1, 10_000_000),
-  ),
-  RELAY_CHAT_VIEW: flag("all", "`all` messages, or the upstream's `top` selection", oneOf(["all", "top"])),
-  RELAY_COMPRESSION: flag(
-    "auto",
-    "`auto` compresses streams with gzip for viewers that accept it, each batch once for all viewers; `off` never does",
-    oneOf(["auto", "off"]),
-  ),
-  RELAY_NO_CHAT_MS: flag(
-    "30000",
-    "how long the answer for a video without a chat is cached; 0 turns this off",
-    ms(0),
-  ),
-  RELAY_CLIENTS_FILE: flag(
-    "",
-    'JSON file that replaces versions and user agents of upstream clients: `{"ANDROID": {"version": "21.30.1"}}`',
-    clientsFile,
-  ),
-  RELAY_MAX_VIEWERS_PER_ADDRESS: flag(
-    "0",
-    "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
-    whole(0, 10_000_000),
-  ),
-  RELAY_TRUST_PROXY: flag("0", "number of trusted reverse proxies (`X-Forwarded-For`)", whole(0, 10)),
-  RELAY_CALLER_POLLING: flag(
-    "on",
-    "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
-    onOff,
-  ),
-  RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
-  RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists all rooms", onOff),
-  RELAY_RECORD: flag(
-    "",
-    "comma-separated list of videos whose chats are read from the start of the service to their end, with or without viewers",
-    videos,
-  ),
-  RELAY_TIMEZONE: flag("UTC", "time zone of a live message's `timestamp`, an IANA name", timezone),
-  RELAY_RETENTION_DAYS: flag("30", "older messages are deleted; fractions allowed, 0 keeps everything", days),
-  RELAY_DELETED: flag(
-    "keep",
-    "what happens to a stored message when it is deleted in the chat: `keep` it, or `blank` its text, author and amount",
-    oneOf(["keep", "blank"]),
-  ),
-  RELAY_RESTORED: flag(
+  RELAY_REUSE_PORT: flag(
     "off",
-    "`on` for the first start after the store was restored from a backup: moves all cursors past those already given out",
+    "`on` lets several instances on this machine share the port; the kernel distributes new connections among them (Linux)",
     onOff,
   ),
-  RELAY_LOG_LEVEL: flag("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
-} satisfies FlagTable;
+};
+
+/** The settings under their titles, as help and docs/settings.md show them. */
+export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
+  ["Common settings", COMMON],
+  ["Limits and access", ACCESS],
+  ["Rooms and streams", STREAMS],
+  ["Calls to YouTube", UPSTREAM],
+  ["The store, and several instances", INSTANCES],
+];
+
+export const SETTINGS = { ...COMMON, ...ACCESS, ...STREAMS, ...UPSTREAM, ...INSTANCES } satisfies FlagTable;
 
 export type SettingName = keyof typeof SETTINGS;
 export type SettingValues = FlagValues<typeof SETTINGS>;

@@ -1,5 +1,6 @@
 /** Prints `--help` and `help` from the tables of commands and flags. */
 import { COMMANDS, type Command } from "./commands.ts";
+import { SETTING_GROUPS } from "./config.ts";
 import { type FlagTable, flagOf, isVariable } from "./flags.ts";
 
 const FLAGS_TITLE = "Flags; those with an environment variable override it:";
@@ -29,11 +30,20 @@ Examples:
 ${examples.map((line) => `  ${line}\n`).join("")}${hasFlags ? `\n${FLAGS_TITLE}\n${flagRows(flags)}` : ""}`;
 }
 
+/** The settings of `serve` are many, so they have titles. */
 function flagRows(flags: FlagTable): string {
+  const titles = new Map(
+    SETTING_GROUPS.flatMap(([title, settings]) => Object.keys(settings).map((name) => [name, title])),
+  );
+  const isGrouped = "RELAY_PORT" in flags;
+  let shown: string | undefined;
   const rows = Object.entries(flags).map(([name, flag]) => {
     const option = `--${flagOf(name, flag)}`;
     const names = isVariable(name) ? `${name}, ${option}` : option;
-    return `  ${names} (default ${flag.default || "none"})\n      ${flag.meaning.replaceAll("`", "")}\n`;
+    const title = isGrouped ? titles.get(name) : undefined;
+    const heading = title === shown ? "" : `\n${title}:\n`;
+    shown = title;
+    return `${heading}  ${names} (default ${flag.default || "none"})\n      ${flag.meaning.replaceAll("`", "")}\n`;
   });
   return rows.join("");
 }
