@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,9 +14,9 @@ import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { freePorts } from "../chaos/service.ts";
 import { SETTINGS } from "../src/cli/config.ts";
+import { REPLACED } from "../src/cli/demo-flags.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { Command, outcome, outcomeOfProcess, ROOT, Run } from "./support/command.ts";
-import { noRecordings } from "./support/recorded.ts";
 import { testEnvironment } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
@@ -157,8 +156,12 @@ describe("help", () => {
     for (const { code, out, error } of [all, demo]) {
       assert.equal(code, 0);
       assert.equal(error, "");
-      for (const name of Object.keys(SETTINGS)) assert.ok(out.includes(name), name);
-      assert.match(out, /RELAY_PORT, --port \(default 8080\)/);
+      assert.match(out, /\nCommon settings:\n {2}RELAY_HOST, --host \(default 127/);
+      assert.match(out, / {2}RELAY_PORT, --port \(default 8080\)/);
+    }
+    for (const name of Object.keys(SETTINGS)) {
+      assert.ok(all.out.includes(name), name);
+      assert.equal(demo.out.includes(`  ${name}, `), !(name in REPLACED), name);
     }
     assert.match(all.out, /^ {2}serve .*\n {2}demo /m);
     assert.doesNotMatch(all.out, /--rate/);
@@ -175,38 +178,6 @@ describe("help", () => {
     const { error } = await outcomeOfProcess(["--help"], { env: REPORTING_LOADS });
     assert.match(error, /src\/cli\/main\.ts/);
     assert.doesNotMatch(error, /fastify|sqlite/);
-  });
-});
-
-describe("the demo", () => {
-  it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
-    const demo = new Run(["demo", "--port", "0", "--rate", "100", "--log-level", "warn"]);
-    const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
-    const stream = await Stream.open(url, { videoId: "demo-stream" });
-    await stream.untilMessages(300);
-    demo.signal("SIGINT");
-    assert.equal(await stream.ended(), undefined);
-    assert.equal(await demo.exited, 0);
-    assert.equal(demo.out.match(/^\{.*/gm)?.length, 1, "it logs more than where it listens");
-  });
-
-  it("says which settings it does not use", async (t) => {
-    const store = await temporaryStore(t);
-    const demo = new Run(["demo", "--port", "0", "--store", store]);
-    await demo.printed(/RELAY_STORE is ignored: the demo has its own store/);
-    demo.signal("SIGTERM");
-    assert.equal(await demo.exited, 0);
-    assert.equal(existsSync(store.replace("sqlite:", "")), false);
-  });
-
-  it("plays a recording", { skip: noRecordings }, async () => {
-    const recorded = join(ROOT, "../shared/recorded/replay");
-    const demo = new Run(["demo", "--port", "0", "--recording", recorded]);
-    const url = await demo.printed(/curl -N '(\S+)\/v1\/stream/);
-    await using stream = await Stream.open(url, { videoId: "demo-stream" });
-    await stream.untilMessages(100);
-    demo.signal("SIGTERM");
-    assert.equal(await demo.exited, 0);
   });
 });
 

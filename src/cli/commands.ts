@@ -4,7 +4,8 @@
  */
 import { suggest } from "../suggest.ts";
 import { SETTINGS } from "./config.ts";
-import { type Argument, type Flag, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
+import { DEMO_FLAGS } from "./demo-flags.ts";
+import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
 import { ANSWER_FLAGS, EXPORT_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -23,26 +24,6 @@ export interface Command {
   run(args: readonly string[], surroundings: Surroundings): Promise<number>;
 }
 
-const MAX_RATE = 1000;
-
-const recording: Flag<string> = {
-  default: "",
-  meaning: "file or folder of recorded chat to play instead of a generated one",
-  read: (path) => path,
-};
-
-const rate: Flag<number> = {
-  default: "5",
-  meaning: "generated messages per second",
-  read: (text) => {
-    const number = Number(text);
-    if (text.trim() !== "" && number > 0 && number <= MAX_RATE) return number;
-    throw new Error(`messages per second, above 0 and up to ${MAX_RATE}`);
-  },
-};
-
-const DEMO_FLAGS = { recording, rate, ...SETTINGS };
-
 /** The first command is the default. */
 export const COMMANDS = [
   command({
@@ -57,8 +38,12 @@ export const COMMANDS = [
   }),
   command({
     name: "demo",
-    usage: "run the relay against a simulated upstream, in memory, without internet",
-    examples: ["livechat-relay demo --rate 50", "livechat-relay demo --recording video.live_chat.json"],
+    usage: "run the relay against a simulated upstream, without internet",
+    examples: [
+      "livechat-relay demo --rate 50",
+      "livechat-relay demo --store sqlite:demo.db",
+      "livechat-relay demo --recording video.live_chat.json",
+    ],
     flags: DEMO_FLAGS,
     run: (input, surroundings) =>
       runUntilSignal(surroundings, async (stopped) =>

@@ -1,46 +1,51 @@
-/** `demo`: the relay and a simulated upstream in one process, in memory, without internet access. */
+/** `demo`: the relay and a simulated upstream in one process, without internet access. */
+import { systemClock } from "../clock.ts";
 import { type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
-import { type SettingName, toConfig } from "./config.ts";
-import { UsageError } from "./flags.ts";
-import { type ServeInput, startConfigured } from "./serve.ts";
+import { openStore, StoreOpenError } from "../store/open.ts";
+import { silentLog } from "../telemetry/log.ts";
+import { Telemetry } from "../telemetry/telemetry.ts";
+import { toConfig } from "./config.ts";
+import { type DEMO_FLAGS, REPLACED } from "./demo-flags.ts";
+import { type Input, UsageError } from "./flags.ts";
+import { startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 const VIDEO_ID = "demo-stream";
-const MESSAGES_BEFORE = 60;
 /** How long the simulated upstream keeps its messages. */
 const HOLDS_MS = 60_000;
+/** The page of the chat shows the messages of that time, in these bounds. */
+const [MIN_SHOWN, MAX_SHOWN] = [60, 1000];
+/** More than a service reads at once. */
+const MAX_ROOMS = 10_000;
 
-/** The settings for which the demo has its own values. */
-const UNUSED: readonly SettingName[] = [
-  "RELAY_STORE",
-  "RELAY_UPSTREAM_URL",
-  "RELAY_UPSTREAM_MUSIC_URL",
-  "RELAY_UPSTREAM_MOBILE_URL",
-];
-
-type DemoInput = ServeInput & { values: { recording: string; rate: number } };
-
-/** Rejects like `startService`, and with `UsageError` if the recording cannot be played. */
+/**
+ * Rejects like `startService`, and with `UsageError` if the recording cannot be played or the store belongs
+ * to the real service.
+ */
 export async function demo(
-  input: DemoInput,
+  input: Input<typeof DEMO_FLAGS>,
   surroundings: Surroundings,
   stopped: AbortSignal,
 ): Promise<Pick<Service, "stop" | "lost">> {
+  const { values, given } = input;
+  await assertOwnStore(values.store);
   const upstream = await startSimulator();
   try {
-    if (input.given.has("recording")) await playRecording(upstream, input.values.recording);
-    else speak(upstream, input.values.rate);
-    const own = toConfig(input.values);
-    const http = { ...own.http, demoVideo: VIDEO_ID };
-    const hosts = { ...own.upstream, hosts: upstream.urls };
-    const config = { ...own, http, storeUrl: "memory:", upstream: hosts };
+    if (given.has("recording")) await playRecording(upstream, values.recording);
+    else speak(upstream, values.rate);
+    const own = toConfig({
+      ...values,
+      RELAY_STORE: values.store,
+      RELAY_UPSTREAM_URL: upstream.urls.main,
+      RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
+      RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
+    });
+    const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
     const service = await startConfigured(config, input, surroundings, stopped);
-    surroundings.stdout.write(welcome(service.url));
-    for (const name of UNUSED.filter((name) => input.given.has(name)))
-      surroundings.stderr.write(
-        `livechat-relay: ${name} is ignored: the demo has its own store and upstream\n`,
-      );
+    surroundings.stdout.write(welcome(service.url, values.store));
+    for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
+      surroundings.stderr.write(`livechat-relay: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
       await service.stop();
       await upstream.close();
@@ -52,15 +57,37 @@ export async function demo(
   }
 }
 
+const OWN = "it has a simulated upstream, and its own store (--store)";
+
+/** The simulated upstream would end the rooms that a real service has open. */
+async function assertOwnStore(url: string): Promise<void> {
+  if (url === "memory:") return;
+  const telemetry = new Telemetry(silentLog);
+  await using opened = new AsyncDisposableStack();
+  const opening = openStore(url, systemClock, telemetry).catch((error) => {
+    throw error instanceof StoreOpenError ? new Error(`--store: ${error.message}`, { cause: error }) : error;
+  });
+  const store = opened.adopt(await opening, (store) => store.close());
+  const rooms = await store.listRooms(MAX_ROOMS);
+  const foreign = rooms.find(({ videoId, end }) => end === null && videoId !== VIDEO_ID);
+  if (foreign)
+    throw new UsageError(
+      `--store: ${url} belongs to a real service (room ${foreign.videoId} is open): choose another file`,
+    );
+}
+
+/** A chat that goes on while the demo does not run, as a real one does. */
 function speak(upstream: Simulator, perSecond: number): void {
+  const held = Math.round((perSecond * HOLDS_MS) / 1000);
+  const shown = Math.min(Math.max(held, MIN_SHOWN), MAX_SHOWN);
   const chat = upstream.chat(VIDEO_ID, {
     tokens: "reusable",
     forget: true,
     holdsMs: HOLDS_MS,
+    page: shown,
     kinds: SPECIES.filter((kind) => kind !== "unknown"), // their warnings would look like a defect
   });
-  chat.say(MESSAGES_BEFORE);
-  chat.speak(perSecond);
+  chat.speakEndlessly(perSecond, shown);
 }
 
 async function playRecording(upstream: Simulator, path: string): Promise<void> {
@@ -78,10 +105,14 @@ function whyOf(error: unknown, path: string): string {
   return "code" in error ? `${path} cannot be read (${error.code})` : error.message;
 }
 
-function welcome(url: string): string {
+function welcome(url: string, store: string): string {
   const stream = `${url}/v1/stream?videoId=${VIDEO_ID}`;
+  const keeps =
+    store === "memory:"
+      ? "keeps everything in memory"
+      : `keeps everything in ${store}.\nKill it with kill -9, start it again within a minute, and no message is missing`;
   return `
-The relay runs against a simulated upstream, and keeps everything in memory.
+The relay runs against a simulated upstream, and ${keeps}.
 
   Page     ${url}/?videoId=${VIDEO_ID}
   Overlay  ${url}/overlay?videoId=${VIDEO_ID}

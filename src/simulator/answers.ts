@@ -4,6 +4,8 @@
  */
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
+import type { HostName } from "./requests.ts";
+import type { Endpoint } from "./scenario.ts";
 
 /** One HTTP answer, independent of a socket. */
 export interface Answer {
@@ -24,9 +26,18 @@ export type EndShape =
   | "no-contents";
 
 /** The caller, as the answer repeats it. */
-export interface Caller {
+interface Caller {
   client: string;
   clientVersion: string;
+}
+
+/** A call to one of the chat endpoints. */
+export interface ChatCall extends Caller {
+  host: HostName;
+  endpoint: Endpoint;
+  token: string;
+  /** The player's position in the video, if the call names one. */
+  playerOffsetMs?: number;
 }
 
 export function json(status: number, body: JsonObject): Answer {

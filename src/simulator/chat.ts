@@ -3,8 +3,9 @@
  * scenario can change at any time. A strict token is valid for one answer.
  */
 import type { Clock } from "../clock.ts";
-import type { Answer, Caller, EndShape } from "./answers.ts";
+import type { Answer, ChatCall, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
+import type { Spoken } from "./banners.ts";
 import { Generator } from "./generator.ts";
 import { dig, type JsonObject } from "./json.ts";
 import { ChatLog, type Entry, identify } from "./log.ts";
@@ -12,11 +13,9 @@ import type { PageContent } from "./pages.ts";
 import { Random } from "./random.ts";
 import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } from "./recording.ts";
 import { asReplay, bare } from "./replay.ts";
-import type { HostName } from "./requests.ts";
 import type { Says } from "./says.ts";
 import {
   DEFAULT_SCENARIO,
-  type Endpoint,
   isAbsent,
   isShown,
   type Pair,
@@ -25,16 +24,8 @@ import {
   type Scenario,
   tokenKind,
 } from "./scenario.ts";
+import { EndlessTalk, inBackground, speakAt } from "./speech.ts";
 import type { Grant, TokenBook } from "./tokens.ts";
-
-/** A call to one of the chat endpoints. */
-export interface ChatCall extends Caller {
-  host: HostName;
-  endpoint: Endpoint;
-  token: string;
-  /** The player's position in the video, if the call names one. */
-  playerOffsetMs?: number;
-}
 
 /** The parts of the simulator that a chat needs. */
 export interface ChatContext {
@@ -94,12 +85,11 @@ export class Chat {
   say(what: number | readonly JsonObject[]): string[] {
     const { clock } = this.#context;
     const { kinds } = this.#scenario;
-    const spoken =
+    return this.#add(
       typeof what === "number"
         ? Array.from({ length: what }, () => this.#generator.next(clock.now(), kinds))
-        : what.map((action) => ({ action, says: undefined, mutations: [] }));
-    this.#script?.push({ atMs: 0, actions: spoken.map(({ action }) => action) });
-    return spoken.flatMap(({ action, says, mutations }) => this.#append(action, undefined, says, mutations));
+        : what.map((action) => ({ action, says: undefined, mutations: [] })),
+    );
   }
 
   /** Appends generated actions at this rate until stopped, or until the simulator closes. */
@@ -108,15 +98,29 @@ export class Chat {
     const stop = new AbortController();
     const from = clock.monotonic();
     let said = 0;
-    this.#inBackground(AbortSignal.any([signal, stop.signal]), async (stopped) => {
-      while (!stopped.aborted) {
-        await clock.sleep(Math.max(1000 / perSecond, 50), stopped);
+    inBackground(AbortSignal.any([signal, stop.signal]), (stopped) =>
+      speakAt(perSecond, clock, stopped, () => {
         const due = Math.floor(((clock.monotonic() - from) * perSecond) / 1000) - said;
         this.say(due);
         said += due;
-      }
-    });
+      }),
+    );
     return { stop: () => stop.abort() };
+  }
+
+  /**
+   * Appends generated actions at this rate, as if the chat had always been going on, until the simulator
+   * closes. The last `before` actions are there at once; a later simulator of the same seed continues.
+   */
+  speakEndlessly(perSecond: number, before: number): void {
+    const { clock, seed, signal } = this.#context;
+    const talk = new EndlessTalk(perSecond, (block) => {
+      const random = new Random(seed, `${this.videoId} at ${perSecond}, block ${block}`);
+      return new Generator(random, this.#channelId);
+    });
+    const say = () => this.#add(talk.until(clock.now(), before, this.#scenario.kinds));
+    say();
+    inBackground(signal, (stopped) => speakAt(perSecond, clock, stopped, say));
   }
 
   /**
@@ -141,7 +145,7 @@ export class Chat {
       return;
     }
     const { clock, signal } = this.#context;
-    this.#inBackground(signal, async () => {
+    inBackground(signal, async () => {
       const from = clock.monotonic();
       for (const moment of recording.moments) {
         const waitMs = moment.atMs / speed - (clock.monotonic() - from);
@@ -294,6 +298,11 @@ export class Chat {
     return { ...due, next: moment ? position + 1 : position, ...(moment?.body && { body: moment.body }) };
   }
 
+  #add(spoken: readonly Spoken[]): string[] {
+    this.#script?.push({ atMs: 0, actions: spoken.map(({ action }) => action) });
+    return spoken.flatMap(({ action, says, mutations }) => this.#append(action, undefined, says, mutations));
+  }
+
   /** Adds an action, or each action of a replay's wrapper. Returns their ids. */
   #append(
     action: JsonObject,
@@ -335,11 +344,5 @@ export class Chat {
   #mint(wanted: Omit<Grant, "videoId" | "kind">): string {
     const grant = { ...wanted, videoId: this.videoId, kind: tokenKind(this.#scenario.kind) };
     return this.#context.tokens.mint(grant, this.#channelId, this.#context.clock.now());
-  }
-
-  #inBackground(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): void {
-    work(signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
   }
 }

@@ -4,8 +4,8 @@
  */
 import { type Clock, systemClock } from "../clock.ts";
 import { AddressLimit, type AddressLimitOptions } from "./address-limit.ts";
-import { type Answer, errorObject, json } from "./answers.ts";
-import { Chat, type ChatCall } from "./chat.ts";
+import { type Answer, type ChatCall, errorObject, json } from "./answers.ts";
+import { Chat } from "./chat.ts";
 import { type Fault, type FaultOrder, Faults } from "./faults.ts";
 import { type Host, type HostContext, type PageKind, type Site, serve, startHost } from "./hosts.ts";
 import { InProcessResponse, incoming, type Request, type Response } from "./in-process.ts";

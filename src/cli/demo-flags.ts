@@ -1,0 +1,43 @@
+/** The flags of `demo`: its own, and the settings of `serve` that it does not replace. */
+import { SETTINGS } from "./config.ts";
+import type { Flag } from "./flags.ts";
+
+const MAX_RATE = 1000;
+
+/** The settings for which the demo has its own values. */
+const { RELAY_STORE, RELAY_UPSTREAM_URL, RELAY_UPSTREAM_MUSIC_URL, RELAY_UPSTREAM_MOBILE_URL, ...SHARED } =
+  SETTINGS;
+export const REPLACED = {
+  RELAY_STORE,
+  RELAY_UPSTREAM_URL,
+  RELAY_UPSTREAM_MUSIC_URL,
+  RELAY_UPSTREAM_MOBILE_URL,
+};
+
+/** Not `RELAY_STORE`, which in most shells names the store of the real service. */
+const store: Flag<string> = {
+  default: "memory:",
+  meaning: "`sqlite:<path>` keeps the demo's messages, so that it can be killed and started again",
+  read: (text) => {
+    if (/^(memory:$|sqlite:.)/s.test(text)) return text;
+    throw new Error("`sqlite:<path>` or `memory:`");
+  },
+};
+
+const recording: Flag<string> = {
+  default: "",
+  meaning: "file or folder of recorded chat to play instead of a generated one",
+  read: (path) => path,
+};
+
+const rate: Flag<number> = {
+  default: "5",
+  meaning: "generated messages per second",
+  read: (text) => {
+    const number = Number(text);
+    if (text.trim() !== "" && number > 0 && number <= MAX_RATE) return number;
+    throw new Error(`messages per second, above 0 and up to ${MAX_RATE}`);
+  },
+};
+
+export const DEMO_FLAGS = { rate, recording, store, ...SHARED };

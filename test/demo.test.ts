@@ -1,0 +1,102 @@
+/** The demo: what it prints, what it plays, and what is left of it after a kill. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { SPECIES, startSimulator } from "../src/simulator/index.ts";
+import { Command, outcome, ROOT, Run } from "./support/command.ts";
+import { noRecordings } from "./support/recorded.ts";
+import { own } from "./support/store-reading.ts";
+import { fileStore, temporaryFile } from "./support/store-subject.ts";
+import { Stream } from "./support/stream.ts";
+
+const VIDEO = "demo-stream";
+const URL_LINE = /curl -N '(\S+)\/v1\/stream/;
+
+describe("the demo", () => {
+  it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
+    const demo = new Run(["demo", "--port", "0", "--rate", "100", "--log-level", "warn"]);
+    const url = await demo.printed(URL_LINE);
+    const stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.untilMessages(300);
+    demo.signal("SIGINT");
+    assert.equal(await stream.ended(), undefined);
+    assert.equal(await demo.exited, 0);
+    assert.equal(demo.out.match(/^\{.*/gm)?.length, 1, "it logs more than where it listens");
+  });
+
+  it("says which settings it does not use", async () => {
+    const demo = new Run(["demo", "--port", "0"], {
+      env: { RELAY_STORE: "sqlite:/no/such/folder/relay.db" },
+    });
+    await demo.printed(
+      /the demo ignores RELAY_STORE: it has a simulated upstream, and its own store \(--store\)/,
+    );
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+
+  it("plays a recording", { skip: noRecordings }, async () => {
+    const recorded = join(ROOT, "../shared/recorded/replay");
+    const demo = new Run(["demo", "--port", "0", "--recording", recorded]);
+    const url = await demo.printed(URL_LINE);
+    await using stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.untilMessages(100);
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+});
+
+describe("the demo on a store", () => {
+  const RATE = 20;
+  const start = async (t: TestContext, store: string) => {
+    const demo = new Command(["demo", "--port", "0", "--rate", `${RATE}`, "--store", store]);
+    t.after(() => demo.child.kill("SIGKILL"));
+    return { demo, url: await demo.printed(URL_LINE) };
+  };
+
+  it("goes on after a kill -9, with the messages of the time between", async (t) => {
+    const store = `sqlite:${await temporaryFile(t)}`;
+    const first = await start(t, store);
+    const before = await Stream.open(first.url, { videoId: VIDEO });
+    await before.untilMessages(60);
+    first.demo.child.kill("SIGKILL");
+    await before.ended();
+    const cursor = before.cursors.at(-1) ?? 0;
+
+    const { url } = await start(t, store);
+    await using after = await Stream.open(url, { videoId: VIDEO, lastEventId: cursor });
+    await after.untilMessages(3 * RATE);
+    assert.equal(after.init.cursor, cursor);
+    const read = [...before.messages, ...after.messages];
+    const cursors = read.map((message) => message.cursor);
+    assert.deepEqual(
+      cursors,
+      [...cursors.keys()].map((index) => (cursors[0] ?? 0) + index),
+    );
+
+    // The chat depends on the clock alone, so another simulator says what was to be read.
+    await using upstream = await startSimulator();
+    const chat = upstream.chat(VIDEO, { kinds: SPECIES.filter((kind) => kind !== "unknown") });
+    chat.speakEndlessly(RATE, 1000);
+    const ids = read.filter(({ message }) => message.type === "chat").map(({ message }) => message.id);
+    const said = chat.ledger.filter(({ kind }) => kind === "liveChatTextMessageRenderer");
+    const from = said.findIndex(({ id }) => id === ids[0]);
+    assert.deepEqual(
+      ids,
+      said.slice(from, from + ids.length).map(({ id }) => id),
+    );
+    assert.deepEqual(
+      read.filter(({ message }) => message.type === "gap"),
+      [],
+    );
+  });
+
+  it("refuses one in which a real service has open rooms", async (t) => {
+    const { path, store } = await fileStore(t);
+    await store.append(await own(store, "dQw4w9WgXcQ"), 0, [], "{}");
+    await store.close();
+    const { code, error } = await outcome(["demo", "--port", "0", "--store", `sqlite:${path}`]);
+    assert.equal(code, 2);
+    assert.match(error, /^livechat-relay: --store: sqlite:\S+ belongs to a real service \(room dQw4w9WgXcQ /);
+  });
+});
