@@ -7,12 +7,13 @@ import { RelayError } from "./errors.ts";
 /** The maximum length of an input that is examined. */
 export const MAX_INPUT_LENGTH = 2048;
 const ID = /^[\w-]{11}$/;
-/** Does not match user names, escaped or bracketed hosts, and backslashes. */
-const HTTP_URL =
+/** Host, path, query and fragment. No user names, escaped or bracketed hosts, or backslashes. */
+export const HTTP_URL =
   /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;
 const APP_LINK = /^vnd\.youtube:(?:\/\/)?([\w-]*)(?:[?#/].*)?$/is;
 
-const HOSTS: ReadonlySet<string> = new Set([
+/** In lower case. */
+export const HOSTS: ReadonlySet<string> = new Set([
   "youtube.com",
   "www.youtube.com",
   "m.youtube.com",

@@ -1,0 +1,60 @@
+/**
+ * Reduces the names of a channel to one form: its id (`UC…`), its handle (`@name`, in lower case), or the
+ * name of an old custom URL (`c/name`, as it is written). Permissive in form, strict in host and length.
+ * Looks nothing up, so the id and the handle of one channel stay two names.
+ */
+import { RelayError } from "./errors.ts";
+import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH } from "./video-id.ts";
+
+/**
+ * The forms of a name, each with or without a tab of the channel's page such as `live`. Handles have 3 to 30
+ * characters, in some scripts fewer. A custom name of dots would be another path.
+ */
+const FORMS = [
+  /^(?:channel\/)?(UC[\w-]{22})(?:\/[a-z]+)?$/,
+  /^(@[\p{L}\p{M}\p{N}_.·-]{1,30})(?:\/[a-z]+)?$/u,
+  /^(c\/(?!\.+(?:\/|$))[\p{L}\p{M}\p{N}_.·-]{1,100})(?:\/[a-z]+)?$/u,
+];
+
+/**
+ * The channel that the input names: an id, a handle, `c/name`, or the URL of any of the channel's pages.
+ * Throws `RelayError` INVALID_REQUEST; its message lists the accepted forms.
+ */
+export function parseChannel(input: string): string {
+  if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
+  const path = decoded(pathIn(input.trim()));
+  const name = FORMS.map((form) => form.exec(path)?.[1]).find((found) => found !== undefined);
+  if (name !== undefined) return name;
+  throw refusal(
+    path.startsWith("@")
+      ? "has a handle that is not 1 to 30 letters, digits, _ - . or ·"
+      : "is neither a handle nor the id or URL of a channel",
+  );
+}
+
+/** The path of a URL, or a name without a host, without empty segments. */
+function pathIn(text: string): string {
+  const [, host, path = ""] = HTTP_URL.exec(text) ?? [];
+  if (host !== undefined && !HOSTS.has(host.toLowerCase()))
+    throw refusal("is a URL on a host that is not YouTube's");
+  const segments = (host === undefined ? text : path).split("/");
+  return segments.filter((segment) => segment !== "").join("/");
+}
+
+/** Without percent-encoding, and a handle in lower case: handles differ by more than their case. */
+function decoded(path: string): string {
+  try {
+    const name = decodeURIComponent(path);
+    return (name.startsWith("@") ? name.toLowerCase() : name).normalize("NFC");
+  } catch {
+    throw refusal("has a percent-encoding that is not UTF-8");
+  }
+}
+
+function refusal(what: string): RelayError {
+  return new RelayError(
+    "INVALID_REQUEST",
+    `channel ${what}. Send a handle such as @name, a channel id (UC and 22 characters), or the URL of a channel: ` +
+      "youtube.com/@name, youtube.com/channel/UC…, youtube.com/c/name, each with or without /live.",
+  );
+}
