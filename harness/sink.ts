@@ -108,7 +108,7 @@ export class SimulatedSink implements Sink {
 
 /** The request of a viewer who watches a room from now on, and its connection, which takes everything. */
 export function visit(videoId: string, address: string): { request: StreamRequest; sink: SimulatedSink } {
-  const sink = new SimulatedSink(FORMS.plain.bare, () => {});
+  const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
   const request = {
     videoId,
     lastEventId: undefined,

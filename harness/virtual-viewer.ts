@@ -47,7 +47,7 @@ export class VirtualViewer {
     const { videoId, lastEventId, backfill, details = false, address = "viewer" } = visit;
     this.#until = until;
     this.#reader = reader;
-    const form = FORMS[details ? "detailed" : "plain"].bare;
+    const form = FORMS.sse[details ? "detailed" : "plain"].bare;
     this.sink = new SimulatedSink(form, (bytes) => this.#unread.push(bytes));
     const { signal } = this.#gone;
     const open = () => {

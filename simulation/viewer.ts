@@ -9,7 +9,7 @@ import type { Scheduler } from "../harness/scheduler.ts";
 import { Sequence } from "../harness/sequence.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { RelayError } from "../src/protocol/errors.ts";
-import { FORMS, type Form } from "../src/serving/form.ts";
+import { FORMS } from "../src/serving/form.ts";
 import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
@@ -44,7 +44,7 @@ export class Viewer {
   /** Its latest instance. */
   instance: Instance | undefined;
   readonly #parts: ViewerParts;
-  readonly #form: Form;
+  readonly #isDetailed: boolean;
   #taken: Frame[] = [];
   #asked: number | undefined;
   #headWhenAsked = 0;
@@ -55,7 +55,7 @@ export class Viewer {
     this.name = name;
     this.room = parts.room;
     this.#parts = parts;
-    this.#form = FORMS[parts.random.chance(0.2) ? "detailed" : "plain"].bare;
+    this.#isDetailed = parts.random.chance(0.2);
   }
 
   /** The cursor of its last message; undefined before the first connection. */
@@ -92,7 +92,9 @@ export class Viewer {
       this.closeReason = "no service";
       return;
     }
-    const sink = new SimulatedSink(this.#form, (bytes) => this.#take(bytes));
+    const sink = new SimulatedSink(FORMS.sse[this.#isDetailed ? "detailed" : "plain"].bare, (bytes) =>
+      this.#take(bytes),
+    );
     const gone = new AbortController();
     this.#asked = this.#lastEventId();
     this.#headWhenAsked = this.room.head ?? 0;
@@ -213,7 +215,7 @@ export class Viewer {
     this.#violate(this.#sequence.next(cursor));
     if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
     const { body = "", details = "" } = row ?? {};
-    const text = this.#form.details ? `${body.slice(0, -1)},"details":${details}}` : body;
+    const text = this.#isDetailed ? `${body.slice(0, -1)},"details":${details}}` : body;
     if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
     // equal except for the escapes
     if (data !== text && JSON.stringify(JSON.parse(data)) !== text)

@@ -81,7 +81,7 @@ test("each message of a tail is looked at a few times, however many deletions co
   assert.ok(held.looks() - before <= 4 * 400, `${held.looks() - before} looks at 400 messages`);
   const chunks: string[] = [];
   for (let after = 0; after < tail.head; ) {
-    const chunk = tail.chunk(after, FORMS.plain.bare);
+    const chunk = tail.chunk(after, FORMS.sse.plain.bare);
     chunks.push(String(chunk?.packet?.bytes));
     after = chunk?.next ?? tail.head;
   }

@@ -46,7 +46,7 @@ test("packets in any order, from any of them on, are one gzip stream of what the
     fc.property(batches, fc.nat(9), (all, first) => {
       const init = { videoId: ROOMS[0] ?? "", chatType: "liveChatRenderer", cursor: first } as const;
       const packetsIn = (transferCoding: "bare" | "gzip"): Packet[] => {
-        const form = FORMS.plain[transferCoding];
+        const form = FORMS.sse.plain[transferCoding];
         const sent = all
           .slice(first)
           .map(({ isShared, messages }) => form.pack(messages.map(form.frame), isShared));

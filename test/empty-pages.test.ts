@@ -35,7 +35,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
-    const open = () => new SocketSink(takeSocket(response), FORMS.plain.chunked, shared, () => {});
+    const open = () => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {});
     const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, address: () => "", open };
     await room.enter(request, () => claim.head); // a place that was there before the messages were deleted
   });
@@ -81,6 +81,6 @@ for (const storeName of ["memory", "sqlite"]) {
 
 test("nothing cannot be packed as a chunk, which would end the body", () => {
   for (const transferCoding of ["chunked", "gzip"] as const) {
-    assert.throws(() => FORMS.plain[transferCoding].pack([], false), /end the body/);
+    assert.throws(() => FORMS.sse.plain[transferCoding].pack([], false), /end the body/);
   }
 });

@@ -18,7 +18,7 @@ import { observe, temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 300;
-const [PLAIN, DETAILED] = [FORMS.plain.bare, FORMS.detailed.bare];
+const [PLAIN, DETAILED] = [FORMS.sse.plain.bare, FORMS.sse.detailed.bare];
 /** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
 const LAGS = [0, 1, 30, 250, 499, 520, 900];
 const HISTORY = 1000;

@@ -7,7 +7,7 @@ import { FORMS } from "../src/serving/form.ts";
 import { Tail } from "../src/serving/tail.ts";
 
 const HEAD = 1000;
-const PLAIN = FORMS.plain.bare;
+const PLAIN = FORMS.sse.plain.bare;
 
 function messages(after: number, count: number, characters: number) {
   return Array.from({ length: count }, (_, i) => ({

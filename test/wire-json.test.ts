@@ -32,7 +32,7 @@ test("a frame stays whole wherever a client ends lines, and gives back any text,
         body: JSON.stringify({ said }),
         details: JSON.stringify({ said }),
       };
-      const form = isDetailed ? FORMS.detailed.bare : FORMS.plain.bare;
+      const form = isDetailed ? FORMS.sse.detailed.bare : FORMS.sse.plain.bare;
       const frame = form.frame(stored).toString("utf8");
       const [id, event, data = "", ...rest] = frame.split(LINE_ENDS);
       assert.deepEqual([id, event, rest], ["id: 7", "event: message", ["", ""]]);
@@ -45,7 +45,7 @@ test("a frame stays whole wherever a client ends lines, and gives back any text,
 
 test("the frames around messages are escaped, too", () => {
   const error = { code: "UPSTREAM_ERROR", message: "one\u2028two\u0085three\u009f" } as const;
-  const frame = String(FORMS.plain.bare.end({ state: "failed", error }).bytes);
+  const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }).bytes);
   assert.doesNotMatch(frame.replaceAll("\n", ""), RAW);
   assert.ok(frame.includes("one\\u2028two\\u0085three\\u009f"), frame);
 });

@@ -88,7 +88,7 @@ function openSink(
     ...(compresses && { vary: "Accept-Encoding" }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
-  const forms = FORMS[request.query.details === "true" ? "detailed" : "plain"];
+  const forms = FORMS.sse[request.query.details === "true" ? "detailed" : "plain"];
   if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.

@@ -54,7 +54,7 @@ async function isOver(videoId: string, { store }: RecorderParts): Promise<boolea
 class NullSink implements Sink {
   /** Resolves when the room closes it. */
   readonly ended: Promise<void>;
-  readonly form = FORMS.plain.bare;
+  readonly form = FORMS.sse.plain.bare;
   readonly written = 0;
   readonly #close: () => void;
   #owner: SinkOwner | undefined;

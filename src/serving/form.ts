@@ -1,14 +1,11 @@
 /**
- * The encoding of a connection: creates every byte that a viewer gets after the response's head. Data is JSON
- * on one line and cursors are integers, so no value can start a field of its own.
+ * The encoding of a connection: creates every byte that a viewer gets after the response's head, from the
+ * text of a framing.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
-import { messageJson, type StoredMessage } from "../store/stored-message.ts";
-import { onOneLine, wireJson } from "../wire-json.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
+import { FRAMINGS, type Framing } from "./framing.ts";
 import { compressed, GZIP_HEADER, type RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
-
-/** How long a browser waits before it reconnects. */
-const RETRY_MS = 3000;
 
 /** Frames for one write, as bytes that viewers of the same form share. */
 export interface Packet {
@@ -23,8 +20,8 @@ export interface Packet {
 export interface Form {
   /** Viewers of one form share its bytes, under this key. */
   readonly key: string;
-  /** Whether its frames carry `details`. Forms that agree in this share their frames. */
-  readonly details: boolean;
+  /** Forms of one framing share their frames. */
+  readonly framing: Framing;
   readonly transferCoding: TransferCoding;
   /** The beginning of a connection. */
   head(init: Init): Packet;
@@ -68,16 +65,15 @@ export function bodyEnd(sum: RunningSum | undefined): Buffer {
   return sum ? Buffer.concat([inChunk([sum.trailer()]).bytes, end]) : end;
 }
 
-function sseForm(details: boolean, transferCoding: TransferCoding): Form {
+function formOf(name: string, framing: Framing, transferCoding: TransferCoding): Form {
   const pack = PACKERS[transferCoding];
   return {
-    key: `${details ? "detailed" : "plain"} ${transferCoding}`,
-    details,
+    key: `${name} ${transferCoding}`,
+    framing,
     transferCoding,
     pack,
-    // [spec] `retry: 3000` | once | Reconnect delay in ms for a browser.
     head: (init) => {
-      const first = pack([Buffer.from(`retry: ${RETRY_MS}\n\n${frame("init", init)}`)], false);
+      const first = pack([Buffer.from(framing.init(init))], false);
       if (transferCoding !== "gzip") return first;
       const header = inChunk([GZIP_HEADER]);
       return {
@@ -86,17 +82,9 @@ function sseForm(details: boolean, transferCoding: TransferCoding): Form {
         size: header.size + first.size,
       };
     },
-    // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
-    frame: (message) =>
-      ownBytes(
-        `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, details))}\n\n`,
-      ),
-    // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
-    keepalive: pack([Buffer.from(": keepalive\n\n")], true),
-    end: (end) => {
-      const text = end.state === "failed" ? frame("error", end.error) : frame("end", { reason: end.reason });
-      return pack([Buffer.from(text)], false);
-    },
+    frame: (message) => ownBytes(framing.message(message)),
+    keepalive: pack([Buffer.from(framing.keepalive)], true),
+    end: (end) => pack([Buffer.from(framing.end(end))], false),
   };
 }
 
@@ -107,16 +95,18 @@ function ownBytes(text: string): Buffer {
   return bytes;
 }
 
-function frame(event: string, data: object): string {
-  return `event: ${event}\ndata: ${wireJson(data)}\n\n`;
-}
-
-function sseForms(details: boolean): Record<TransferCoding, Form> {
+function formsOf(name: string, framing: Framing): Record<TransferCoding, Form> {
   return {
-    bare: sseForm(details, "bare"),
-    chunked: sseForm(details, "chunked"),
-    gzip: sseForm(details, "gzip"),
+    bare: formOf(name, framing, "bare"),
+    chunked: formOf(name, framing, "chunked"),
+    gzip: formOf(name, framing, "gzip"),
   };
 }
 
-export const FORMS = { plain: sseForms(false), detailed: sseForms(true) };
+/** By format, by whether messages carry `details`, and by transfer coding. */
+export const FORMS = {
+  sse: {
+    plain: formsOf("sse plain", FRAMINGS.sse.plain),
+    detailed: formsOf("sse detailed", FRAMINGS.sse.detailed),
+  },
+};

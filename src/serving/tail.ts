@@ -6,6 +6,7 @@
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { Form, Packet } from "./form.ts";
+import type { Framing } from "./framing.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
@@ -29,8 +30,7 @@ export interface Chunk {
 interface Held {
   message: StoredMessage;
   size: number;
-  /** Its frames, by whether they carry `details`. */
-  frames: Map<boolean, Buffer>;
+  frames: Map<Framing, Buffer>;
 }
 
 export class Tail {
@@ -125,10 +125,10 @@ function toHeld(message: StoredMessage): Held {
 }
 
 function frameOf({ message, frames }: Held, form: Form): Buffer {
-  let frame = frames.get(form.details);
+  let frame = frames.get(form.framing);
   if (!frame) {
     frame = form.frame(message);
-    frames.set(form.details, frame);
+    frames.set(form.framing, frame);
   }
   return frame;
 }
