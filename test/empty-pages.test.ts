@@ -27,7 +27,6 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const store = await openFor(t, storeUrl);
   const claim = await own(store, ROOM);
   await store.append(claim, claim.head, messages(["a", "b"]), "{}");
-  while ((await store.prune(-1000, 100)) > 0);
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
@@ -35,9 +34,11 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
-    const open = () => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {});
-    const request = { videoId: ROOM, lastEventId: undefined, backfill: undefined, address: () => "", open };
-    await room.enter(request, () => claim.head); // a place that was there before the messages were deleted
+    const open = () => {
+      void store.prune(-1000, 100); // before the viewer, whose place is known by now, reads a page
+      return new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {});
+    };
+    await room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
   });
   server.listen(0, "127.0.0.1");
   t.after(() => server.close());

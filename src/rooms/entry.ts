@@ -192,9 +192,9 @@ export class VideoEntry {
 
   #enterState(source: RoomSource): OpenedRoom {
     if ("owned" in source) {
-      const { owned, startAt } = source;
+      const { owned, historyEnd } = source;
       this.#watch(owned);
-      return { room: owned.room, startAt };
+      return { room: owned.room, historyEnd };
     }
     if ("followed" in source) {
       this.#follow(source.followed);
@@ -248,7 +248,7 @@ export class VideoEntry {
       }
       throw error;
     }
-    return opened.room.enter(request, opened.startAt);
+    return opened.room.enter(request, opened.historyEnd);
   }
 
   /** The upstream has no chat for this video, but the store may have one that ended. */

@@ -4,12 +4,12 @@
  */
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable } from "../reading/log/checkpoint.ts";
-import type { Room, StartAt } from "../serving/room.ts";
+import type { Room } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import { type EndedRoom, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, type OpenedAnew, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 
 /** How long viewers wait while another instance opens the room, and the `Retry-After` that they get then. */
 const LIMIT_MS = 20_000;
@@ -17,17 +17,13 @@ const RETRY_AFTER_MS = 1000;
 /** The interval of checks while another instance opens the room. */
 const LOOK_MS = 200;
 
-/** An opened room. `startAt`: where the viewers that waited for it start; if absent, as in any open room. */
+/** An opened room. `historyEnd`: as in `OpenedAnew`; if absent, as in any open room. */
 export interface OpenedRoom {
   room: Room;
-  startAt?: StartAt | undefined;
+  historyEnd?: number | undefined;
 }
 
-export type RoomSource =
-  | { ended: EndedRoom }
-  /** `startAt`: as in `OpenedRoom`. */
-  | { owned: OwnedRoom; startAt?: StartAt }
-  | { followed: FollowedRoom };
+export type RoomSource = { ended: EndedRoom } | OpenedAnew | { followed: FollowedRoom };
 
 /** The request for a room that is not open. */
 interface RoomApplicant extends Omit<Applicant, "isFirst"> {

@@ -14,8 +14,7 @@ import type { Gap } from "../reading/log/gap.ts";
 import { withAnswer } from "../reading/log/pages.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
-import { backfillCursor } from "../serving/cursor.ts";
-import { Room, type RoomParts, type RoomSettings, type StartAt } from "../serving/room.ts";
+import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
 import type { Marker } from "../telemetry/marks.ts";
@@ -38,6 +37,15 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
        */
       graceMs: number;
     };
+}
+
+/**
+ * A room that was just opened. `historyEnd`: the cursor up to which messages are history for the viewers that
+ * waited for it; 0 if none is.
+ */
+export interface OpenedAnew {
+  owned: OwnedRoom;
+  historyEnd?: number;
 }
 
 /** Whether a room continues from its checkpoint: it is open and was read within the grace time. */
@@ -82,7 +90,7 @@ export class OwnedRoom {
     assertCapacity: () => void,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<{ owned: OwnedRoom; startAt?: StartAt } | undefined> {
+  ): Promise<OpenedAnew | undefined> {
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
     // While this instance waited for its turn, another one read the room and gave it back.
@@ -110,7 +118,7 @@ export class OwnedRoom {
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<{ owned: OwnedRoom; startAt: StartAt }> {
+  ): Promise<OpenedAnew> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
     const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // now: the age is that at the take
@@ -152,8 +160,7 @@ export class OwnedRoom {
     return {
       owned,
       // A replay's opener starts at the room's first message: a replay has no history before it.
-      startAt: (range, backfill) =>
-        isReplay ? range.floor : backfillCursor(range, historyEnd, backfill, chatType),
+      historyEnd: isReplay ? 0 : historyEnd,
     };
   }
 

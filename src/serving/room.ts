@@ -45,9 +45,6 @@ export interface StreamRequest {
   open(): Sink;
 }
 
-/** The start of a viewer without a cursor to resume from. */
-export type StartAt = (range: CursorRange, backfill: number | undefined) => number;
-
 export interface RoomParts {
   store: ObservedStore;
   clock: Clock;
@@ -125,16 +122,17 @@ export class Room implements ViewerHost {
   }
 
   /**
-   * Adds a viewer. `startAt` gives the start of a viewer without a cursor to resume from; by default before
-   * the newest messages. Rejects with `StoreError`, and with the error of `open`.
+   * Adds a viewer. `historyEnd`: the cursor up to which messages are history, for a viewer without a cursor
+   * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
-  async enter({ lastEventId, backfill, open }: StreamRequest, startAt?: StartAt): Promise<void> {
+  async enter({ lastEventId, backfill, open }: StreamRequest, historyEnd?: number): Promise<void> {
     this.#entering += 1;
     try {
       const range = await this.#currentRange();
-      const start = startAt ?? (() => backfillCursor(range, range.head, backfill, this.chatType));
       // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
-      const cursor = resumeCursor(range, lastEventId) ?? start(range, backfill);
+      const cursor =
+        resumeCursor(range, lastEventId) ??
+        backfillCursor(range, historyEnd ?? range.head, backfill, this.chatType);
       const viewer = new Viewer(this, open(), cursor);
       this.#viewers.add(viewer);
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
