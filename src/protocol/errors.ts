@@ -7,6 +7,7 @@ export const ERRORS = {
   INVALID_REQUEST: { status: 400, retry: false },
   INVALID_VIDEO_ID: { status: 400, retry: false },
   NO_LIVE_CHAT: { status: 404, retry: false },
+  NOT_STORED: { status: 404, retry: false },
   NOT_FOUND: { status: 404, retry: false },
   METHOD_NOT_ALLOWED: { status: 405, retry: false },
   REQUEST_TIMEOUT: { status: 408, retry: true },
