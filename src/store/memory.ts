@@ -10,6 +10,7 @@ import { Followers } from "./follow.ts";
 import type { StoreEngine } from "./observed.ts";
 import { LocalOwnership, type TakenRoom } from "./ownership.ts";
 import { type Claim, type MessageSearch, type RoomRecord, type RoomSummary, StoreError } from "./port.ts";
+import { withPrefix } from "./sorted-ids.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 /** Times are wall milliseconds. */
@@ -144,7 +145,10 @@ export class MemoryStore implements StoreEngine {
     this.#assertOpen();
     const room = this.#rooms.get(videoId);
     if (!room) return [];
-    if ("idPrefix" in by) return idsFrom(room, by.idPrefix).flatMap((id) => room.byId.get(id) ?? []);
+    if ("idPrefix" in by) {
+      room.sortedIds ??= [...room.byId.keys()].sort();
+      return withPrefix(room.sortedIds, by.idPrefix).flatMap((id) => room.byId.get(id) ?? []);
+    }
     return room.messages.filter(({ details }) => dig(parseJson(details), "authorId") === by.authorId);
   }
 
@@ -311,21 +315,6 @@ function toSummary(
 
 function countGaps(messages: readonly EncodedMessage[]): number {
   return messages.reduce((count, { id }) => count + (id.startsWith("gap:") ? 1 : 0), 0);
-}
-
-/** The room's ids with this prefix. */
-function idsFrom(room: HeldRoom, prefix: string): string[] {
-  room.sortedIds ??= [...room.byId.keys()].sort();
-  const ids = room.sortedIds;
-  let [start, above] = [0, ids.length];
-  while (start < above) {
-    const middle = (start + above) >>> 1;
-    if ((ids[middle] ?? "") < prefix) start = middle + 1;
-    else above = middle;
-  }
-  let end = start;
-  while (ids[end]?.startsWith(prefix)) end += 1;
-  return ids.slice(start, end);
 }
 
 function sizeOf({ id, body, details }: EncodedMessage): number {
