@@ -11,7 +11,8 @@ import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { DEADLINES } from "../src/upstream/calls.ts";
 import type { Instance } from "./instance.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import type { SharedRoom, SharedStore } from "./shared-store.ts";
+import type { SharedRoom } from "./shared-room.ts";
+import type { SharedStore } from "./shared-store.ts";
 import type { Viewer } from "./viewer.ts";
 
 const LOOK_MS = 250;

@@ -12,24 +12,7 @@ import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/tables.ts";
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
-
-/** A row of the table `room`, with its rows of `message`. Times are virtual milliseconds. */
-export interface SharedRoom {
-  readonly videoId: string;
-  readonly base: number;
-  head: number;
-  /** Null until it is first read. */
-  checkpoint: string | null;
-  checkpointAt: number;
-  /** How it ended, as JSON; null while it is open. */
-  detail: string | null;
-  finalAt: number | null;
-  owner: string | null;
-  epoch: number;
-  leaseUntil: number;
-  readonly messages: StoredMessage[];
-  readonly byId: Map<string, StoredMessage>;
-}
+import { free, messagesIn, type SharedRoom } from "./shared-room.ts";
 
 interface Watching {
   viewers: number;
@@ -331,19 +314,4 @@ export class SharedStore implements Peek {
     for (const payload of [payloads].flat()) this.onNotify(payload);
     return [];
   };
-}
-
-/** Ends the ownership; the former owner's writes are refused. */
-function free(room: SharedRoom): void {
-  room.owner = null;
-  room.epoch += 1;
-  room.leaseUntil = 0;
-}
-
-function messagesIn(
-  ids: readonly string[],
-  bodies: readonly string[],
-  details: readonly string[],
-): Omit<StoredMessage, "cursor">[] {
-  return ids.map((id, i) => ({ id, body: bodies[i] ?? "", details: details[i] ?? "" }));
 }
