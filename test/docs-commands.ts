@@ -1,6 +1,7 @@
 /**
- * Every command that the documents print, run as it stands, block by block, in a folder of its own;
- * docs/api.md has a test of its own. What cannot run here says why.
+ * Every command that the documents print, run as it stands, block by block, in a folder of its own; those of
+ * the README in their order, in a fresh clone. docs/api.md has a test of its own. What cannot run here says
+ * why.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -31,7 +32,7 @@ interface Block {
   script: string;
 }
 
-const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
+const pages = ["CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
 const blocks: Block[] = pages
   .filter((page) => page !== "docs/api.md")
   .flatMap((page) =>
@@ -54,14 +55,6 @@ describe("the commands of the documents", () => {
   after(async () => {
     await hook[Symbol.asyncDispose]();
     await relay[Symbol.asyncDispose]();
-  });
-
-  it("README.md: begins with what does everything in a fresh checkout, and names no command that is not there", () => {
-    const text = readFileSync(join(ROOT, "README.md"), "utf8");
-    const begin = /^# .+\n\n.+\n\n```sh\n(npm ci && npm run demo .*)\n(npm ci && npm test)\n```\n/;
-    assert.match(text, begin);
-    assert.doesNotMatch(text, /^livechat-relay /m);
-    assert.doesNotMatch(text, /`livechat-relay /);
   });
 
   it("are there", () => assert.ok(blocks.length > 20, `${blocks.length}`));
@@ -87,8 +80,7 @@ describe("the commands of the documents", () => {
       // A backup needs a store, and its restoration a backup.
       if (/backup/.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
       const given = script.startsWith("cp backup.db") ? "livechat-relay backup backup.db\n" : "";
-      // The README is read before anything is installed: the command alone is not found there.
-      const path = `${page === "README.md" ? "" : `${folder}/bin:`}${process.env.PATH}`;
+      const path = `${folder}/bin:${process.env.PATH}`;
       await play(`${given}${ready}`, folder, { ...env, PATH: path }, () => hook.calls.length > 0);
     });
   }

@@ -107,18 +107,15 @@ function whyOf(error: unknown, path: string): string {
 
 function welcome(url: string, store: string): string {
   const stream = `${url}/v1/stream?videoId=${VIDEO_ID}`;
-  const keeps =
-    store === "memory:"
-      ? "keeps everything in memory"
-      : `keeps everything in ${store}.\nKill it with kill -9, start it again within a minute, and no message is missing`;
+  const isDurable = store !== "memory:";
   return `
-The relay runs against a simulated upstream, and ${keeps}.
+The relay runs against a simulated upstream, and keeps everything in ${isDurable ? store : "memory"}.
 
   Page     ${url}/?videoId=${VIDEO_ID}
   Overlay  ${url}/overlay?videoId=${VIDEO_ID}
   Stream   curl -N '${stream}'
   Resume   curl -N -H 'Last-Event-ID: <the last id you saw>' '${stream}'
   Stop     Ctrl-C
-
+${isDurable ? `  Kill     kill -9 ${process.pid}; start it again within a minute, and no message is missing\n` : ""}
 `;
 }
