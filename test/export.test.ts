@@ -6,7 +6,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
-import { CSV_HEADER } from "../src/cli/reader/csv.ts";
+import { CSV_HEADER } from "../src/formats/csv.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { AnsweringServer, cuts, END, init, message, messages, streams } from "./support/answering-server.ts";
 import { outcome, outcomeInShell, Run } from "./support/command.ts";

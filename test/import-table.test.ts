@@ -13,6 +13,7 @@ const MAX_LINES = 350;
 const FLOORS: Record<string, readonly string[]> = {
   protocol: [],
   telemetry: ["protocol"],
+  formats: ["protocol"],
   simulator: [],
   upstream: ["protocol", "telemetry"],
   store: ["protocol", "telemetry"],
@@ -20,7 +21,18 @@ const FLOORS: Record<string, readonly string[]> = {
   reading: ["protocol", "telemetry", "upstream", "store"],
   rooms: ["protocol", "telemetry", "upstream", "store", "serving", "reading"],
   http: ["protocol", "telemetry", "upstream", "serving", "rooms"],
-  cli: ["protocol", "telemetry", "simulator", "upstream", "store", "serving", "reading", "rooms", "http"],
+  cli: [
+    "protocol",
+    "telemetry",
+    "formats",
+    "simulator",
+    "upstream",
+    "store",
+    "serving",
+    "reading",
+    "rooms",
+    "http",
+  ],
 };
 
 /** The commands that read from a service are built upon the SDK. */

@@ -16,7 +16,7 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["comments", "src/{upstream,reading,serving,telemetry}/**/*.ts", commentsOf],
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
   ["comments", "{client{,/test},release,{harness,simulation,mutants,bench,web}/**}/*.ts", commentsOf],
-  ["comments", "src/{http,cli,simulator}/**/*.ts", commentsOf],
+  ["comments", "src/{formats,http,cli,simulator}/**/*.ts", commentsOf],
   ["comments", "chaos/**/!(soak*).ts", commentsOf],
   ["strings", "src/!(simulator)/**/*.ts", stringsOf],
 ];

@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
-import { CSV_HEADER, csvLine } from "../src/cli/reader/csv.ts";
 import { formatFor } from "../src/cli/reader/formats.ts";
-import { LinePrinter, plain, usesColor } from "../src/cli/reader/lines.ts";
-import type { ReceivedMessage } from "../src/cli/reader/message.ts";
-import { cleanText, jsonLine } from "../src/cli/reader/text.ts";
+import { CSV_HEADER, csvLine } from "../src/formats/csv.ts";
+import { LinePrinter, plain, usesColor } from "../src/formats/lines.ts";
+import type { ReceivedMessage } from "../src/formats/message.ts";
+import { cleanText, jsonLine } from "../src/formats/text.ts";
 
 const EVERY_CONTROL = String.fromCharCode(
   ...Array.from({ length: 32 }, (_, code) => code),

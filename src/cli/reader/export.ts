@@ -2,17 +2,17 @@
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { type Chat, ChatError, chat, type Init } from "../../../client/index.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
+import { cleanText } from "../../formats/text.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type ExportFile, openExportFile } from "./export-file.ts";
 import type { EXPORT_FLAGS } from "./flags.ts";
 import { type Format, formatFor } from "./formats.ts";
-import type { ReceivedMessage } from "./message.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import { openChat, runSession, type Session } from "./session.ts";
-import { cleanText } from "./text.ts";
 
 type ExportInput = Input<typeof EXPORT_FLAGS>;
 type Room = Chat<ReceivedMessage>;

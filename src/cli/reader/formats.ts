@@ -1,8 +1,8 @@
 /** The formats of an export in one table: how to write a message, and where records of a file end. */
 import { extname } from "node:path";
-import { CSV_HEADER, csvLine } from "./csv.ts";
-import type { ReceivedMessage } from "./message.ts";
-import { jsonLine } from "./text.ts";
+import { CSV_HEADER, csvLine } from "../../formats/csv.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
+import { jsonLine } from "../../formats/text.ts";
 
 export interface Format {
   /** The first line of a file. */

@@ -1,5 +1,6 @@
 /** `probe`: shows which upstream clients work for a video now, as a table or as the service's answer. */
 import { type ProbeRow, probe } from "../../../client/index.ts";
+import { jsonLine } from "../../formats/text.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { ANSWER_FLAGS } from "./flags.ts";
@@ -7,7 +8,6 @@ import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import { runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
-import { jsonLine } from "./text.ts";
 
 /** Resolves to the exit code: 1 if no client works. Rejects with `CommandError`. */
 export function probeVideo(

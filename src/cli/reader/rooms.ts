@@ -1,5 +1,6 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 import { ChatError } from "../../../client/index.ts";
+import { jsonLine } from "../../formats/text.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
 import type { Input } from "../flags.ts";
@@ -8,7 +9,6 @@ import type { ANSWER_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
-import { jsonLine } from "./text.ts";
 
 interface Answer {
   retentionDays: number;

@@ -4,10 +4,10 @@
  */
 import { constants } from "node:os";
 import { type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
+import { cleanText } from "../../formats/text.ts";
 import type { Surroundings } from "../surroundings.ts";
-import type { ReceivedMessage } from "./message.ts";
 import { ReaderLeft } from "./output.ts";
-import { cleanText } from "./text.ts";
 
 const REFUSED = 1;
 const NO_SERVICE = 3;

@@ -1,15 +1,15 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
 import type { Chat } from "../../../client/index.ts";
+import { colored, LinePrinter, plain, usesColor } from "../../formats/lines.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
+import { jsonLine } from "../../formats/text.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { CursorFile } from "./cursor-file.ts";
 import type { WATCH_FLAGS } from "./flags.ts";
-import { colored, LinePrinter, plain, usesColor } from "./lines.ts";
-import type { ReceivedMessage } from "./message.ts";
 import { Output } from "./output.ts";
 import { type Notice, openChat, runSession, type Session } from "./session.ts";
-import { jsonLine } from "./text.ts";
 import { Webhook } from "./webhook.ts";
 
 /** The interval at which the cursor is saved while only unwanted messages arrive. */

@@ -4,8 +4,8 @@
  */
 import { createHmac } from "node:crypto";
 import { systemClock } from "../../clock.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
 import { retry } from "../../retry.ts";
-import type { ReceivedMessage } from "./message.ts";
 import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;

@@ -1,6 +1,6 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
-import type { Details } from "../../protocol/kinds.ts";
+import type { Details } from "../protocol/kinds.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { cleanText } from "./text.ts";
 

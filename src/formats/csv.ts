@@ -1,5 +1,5 @@
 /** Writes messages as CSV (RFC 4180) with a fixed set of columns. */
-import type { Details } from "../../protocol/kinds.ts";
+import type { Details } from "../protocol/kinds.ts";
 import type { ReceivedMessage } from "./message.ts";
 
 type Cell = string | number | null | undefined;
