@@ -7,10 +7,17 @@ import { chat } from "../client/index.ts"; // with the package installed: "livec
 
 const [url = "http://127.0.0.1:8080", videoId = "demo-stream"] = process.argv.slice(2);
 
-/** A cell of RFC 4180. Spreadsheets would run a text that begins like a formula. */
+/**
+ * The places in a text where a spreadsheet would begin a formula: at its start, but not of a handle, and
+ * after a character that some spreadsheets take for the end of a cell.
+ */
+const FORMULA =
+  /^(?!@[\p{L}\p{M}\p{N}._-]+$)(?=[=+\-@＝＋－＠﹦﹢﹣﹫\t\r\n;])|(?=[=+\-@＝＋－＠﹦﹢﹣﹫])(?<=[\t\r\n;][ "]*)/gu;
+
+/** A cell of RFC 4180, with a `'` before each formula. */
 function cell(value: string | number): string {
-  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = typeof value === "string" ? value.replace(FORMULA, "'") : String(value);
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const writeRow = (...values: (string | number)[]) => process.stdout.write(`${values.map(cell).join()}\r\n`);

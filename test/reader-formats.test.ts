@@ -134,6 +134,14 @@ describe("CSV", () => {
       level: "Gold",
       header: "h",
       target: { messageId: "m0", authorId: "UC0" },
+      poll: {
+        question: "Which?",
+        choices: [{ text: "A", percent: 40 }, { text: "B" }],
+        votes: 9,
+        state: "open",
+      },
+      gift: { count: 5 },
+      jewels: { gift: "Rose", count: 100, combo: 3 },
     },
   });
 
@@ -146,7 +154,7 @@ describe("CSV", () => {
       timestamp: "9:05 PM",
       publishedAt: "2026-11-20T20:17:31.123456Z",
       offsetMs: "-1500",
-      author: "'@ines",
+      author: "@ines",
       authorId: "UC1",
       badges: "owner verified",
       message: 'two\nlines, "quoted"',
@@ -159,18 +167,50 @@ describe("CSV", () => {
       header: "h",
       targetMessageId: "m0",
       targetAuthorId: "UC0",
+      pollQuestion: "Which?",
+      pollChoices: "A 40 % | B",
+      pollVotes: "9",
+      pollState: "open",
+      giftCount: "5",
+      jewelsGift: "Rose",
+      jewelsCount: "100",
+      jewelsCombo: "3",
     });
   });
 
-  for (const start of ["=", "+", "-", "@", "\t", "\r"]) {
+  const lineOf = (said: string, raw = false) => csvLine(message({ author: "", message: said }), raw);
+  const saidIn = (said: string, raw = false) => parse(lineOf(said, raw), { record_delimiter: "\r\n" });
+
+  for (const start of ["=", "+", "-", "@", "\t", "\r", "\n", ";", ..."＝＋－＠﹦﹢﹣﹫"]) {
     it(`guards a text that begins with ${JSON.stringify(start)}, but for --raw`, () => {
       const said = `${start}1+1`;
-      const read = (raw: boolean) =>
-        parse(csvLine(message({ message: said }), raw), { record_delimiter: "\r\n" })[0]?.[9];
-      assert.equal(read(false), `'${said}`);
-      assert.equal(read(true), said);
+      assert.equal(saidIn(said)[0]?.[9], `'${said}`);
+      assert.equal(saidIn(said, true)[0]?.[9], said);
     });
   }
+
+  for (const said of ["a;=1;", "a\n=1;", ";=1;", "a\r\n＝1;", 'a; "=1', 'a;"=1;', "a\t-1\tb", "a;;+1;"]) {
+    it(`lets no separator begin a formula in ${JSON.stringify(said)}, even for a program that ignores quotes`, () => {
+      const cells = lineOf(said).split(/[;\t\r\n]/);
+      assert.deepEqual(
+        cells.filter((cell) => /^[" ]*[=+\-@＝]/.test(cell)),
+        [],
+      );
+      assert.equal(saidIn(said, true)[0]?.[9], said);
+    });
+  }
+
+  it("quotes a text with any character that may end a cell", () => {
+    for (const said of ["a,b", "a;b", "a\tb", "a\rb", "a\nb"])
+      assert.ok(lineOf(said).includes(`"${said}"`), said);
+  });
+
+  it("writes a handle as it is, and nothing else that begins with @", () => {
+    for (const handle of ["@ines", "@Иван-2", "@a.b_c", "@日本語"])
+      assert.equal(saidIn(handle)[0]?.[9], handle);
+    for (const said of ["@", "@ines hello", "@SUM(1)", "@a+1", "@ines\n"])
+      assert.equal(saidIn(said)[0]?.[9], `'${said}`);
+  });
 });
 
 describe("the format of an export", () => {

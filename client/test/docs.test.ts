@@ -102,7 +102,7 @@ describe("the examples", () => {
   it("have a ledger of Super Chats as CSV", async () => {
     const [relay, chat] = await startChat();
     await using _ = relay;
-    const paid = { ...PAID.liveChatPaidMessageRenderer, message: { runs: [{ text: '=1+1, "two"' }] } };
+    const paid = { ...PAID.liveChatPaidMessageRenderer, message: { runs: [{ text: '=1+1, "two";=2' }] } };
     chat.say([says("hello"), adding({ liveChatPaidMessageRenderer: paid })]);
     const ledger = new Script("examples/super-chat-ledger.ts", relay.url, VIDEO);
     await ledger.printed(/two/);
@@ -110,7 +110,7 @@ describe("the examples", () => {
     assert.equal(await ledger.ended(), 0);
     const [head, row] = ledger.out.split("\r\n");
     assert.equal(head, "cursor,time,author,currency,value,amount,message");
-    const cells = `2026-01-02T03:04:05.678901Z,'@somebody,TWD,1500,"NT$1,500.00","'=1+1, ""two"""`;
+    const cells = `2026-01-02T03:04:05.678901Z,@somebody,TWD,1500,"NT$1,500.00","'=1+1, ""two"";'=2"`;
     assert.equal(row?.replace(/^\d+,/, ""), cells);
   });
 

@@ -1,6 +1,6 @@
 /** Writes messages as CSV (RFC 4180) with a fixed set of columns. */
 import type { Details } from "../protocol/kinds.ts";
-import type { ReceivedMessage } from "./message.ts";
+import { choicesText, type ReceivedMessage } from "./message.ts";
 
 type Cell = string | number | null | undefined;
 
@@ -25,14 +25,30 @@ const COLUMNS: Record<string, (message: ReceivedMessage, details: Details) => Ce
   header: (_, { header }) => header,
   targetMessageId: (_, { target }) => target?.messageId,
   targetAuthorId: (_, { target }) => target?.authorId,
+  pollQuestion: (_, { poll }) => poll?.question,
+  pollChoices: (_, { poll }) => poll && choicesText(poll.choices),
+  pollVotes: (_, { poll }) => poll?.votes,
+  pollState: (_, { poll }) => poll?.state,
+  giftCount: (_, { gift }) => gift?.count,
+  jewelsGift: (_, { jewels }) => jewels?.gift,
+  jewelsCount: (_, { jewels }) => jewels?.count,
+  jewelsCombo: (_, { jewels }) => jewels?.combo,
 };
 const READERS = Object.values(COLUMNS);
 
 export const CSV_HEADER = `${Object.keys(COLUMNS).join(",")}\r\n`;
 
-/** The first characters of a text that a spreadsheet would run as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-const NEEDS_QUOTES = /[",\r\n]/;
+/** The signs with which a formula begins in a spreadsheet, also in their full-width and small forms. */
+const SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b";
+/**
+ * The places in a text where a spreadsheet would begin a formula: at its start, but not of a handle, and
+ * after a character that some spreadsheets take for the end of a cell, even between quotes.
+ */
+const FORMULA = new RegExp(
+  `^(?!@[\\p{L}\\p{M}\\p{N}._-]+$)(?=[${SIGNS}\t\r\n;])|(?=[${SIGNS}])(?<=[\t\r\n;][ "]*)`,
+  "gu",
+);
+const NEEDS_QUOTES = /[",;\t\r\n]/;
 
 /** `raw`: writes texts unchanged, even those that a spreadsheet would run. */
 export function csvLine(message: ReceivedMessage, raw: boolean): string {
@@ -44,6 +60,6 @@ export function csvLine(message: ReceivedMessage, raw: boolean): string {
 
 function cell(value: Cell, raw: boolean): string {
   if (typeof value !== "string") return value === null || value === undefined ? "" : `${value}`;
-  const text = !raw && FORMULA.test(value) ? `'${value}` : value;
+  const text = raw ? value : value.replace(FORMULA, "'");
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,7 +1,7 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
 import type { Details } from "../protocol/kinds.ts";
-import type { ReceivedMessage } from "./message.ts";
+import { choicesText, type ReceivedMessage } from "./message.ts";
 import { cleanText } from "./text.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -70,7 +70,7 @@ export class LinePrinter {
   }
 
   #words({ type, author, message }: ReceivedMessage, { target, poll, header }: Details): string {
-    if (poll) return `${poll.question} | ${poll.choices.map(choiceText).join(" | ")} (${poll.state})`;
+    if (poll) return `${poll.question} | ${choicesText(poll.choices)} (${poll.state})`;
     if (type === "deleted") {
       const author = this.#names.get(target?.messageId ?? "");
       return author ? `a message by ${author}` : `message ${target?.messageId ?? ""}`;
@@ -89,10 +89,4 @@ export class LinePrinter {
     const [oldest = id] = this.#names.keys();
     if (this.#names.size > KNOWN_NAMES) this.#names.delete(oldest);
   }
-}
-
-type Choice = NonNullable<Details["poll"]>["choices"][number];
-
-function choiceText({ text, percent }: Choice): string {
-  return percent === undefined ? text : `${text} ${percent} %`;
 }

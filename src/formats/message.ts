@@ -6,3 +6,12 @@ import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 
 export type ReceivedMessage = Omit<Message, "details"> & { cursor: number; details?: Details };
+
+type Choice = NonNullable<Details["poll"]>["choices"][number];
+
+/** The choices of a poll as one text, such as `Yes 40 % | No 60 %`. */
+export function choicesText(choices: readonly Choice[]): string {
+  return choices
+    .map(({ text, percent }) => (percent === undefined ? text : `${text} ${percent} %`))
+    .join(" | ");
+}
