@@ -10,6 +10,7 @@ import { overwriteContract } from "./store-contract-overwrite.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
 import { restoreContract } from "./store-contract-restore.ts";
+import { timeContract } from "./store-contract-time.ts";
 import { message, messages, own, readAll, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
@@ -46,6 +47,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: pruning`, () => pruneContract(subject));
   describe(`${name}: overwriting`, () => overwriteContract(subject));
   describe(`${name}: restored`, () => restoreContract(subject));
+  describe(`${name}: times`, () => timeContract(subject));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));
 }

@@ -7,6 +7,7 @@ import { dig, parseJson } from "../json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
+import { lastBefore } from "./last-before.ts";
 import type { StoreEngine } from "./observed.ts";
 import { LocalOwnership, type TakenRoom } from "./ownership.ts";
 import { type Claim, type MessageSearch, type RoomRecord, type RoomSummary, StoreError } from "./port.ts";
@@ -20,17 +21,13 @@ interface HeldRoom extends Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
   endedAt: number | null;
   /** `messages[0]` has the cursor `floor + 1`. */
   messages: StoredMessage[];
+  /** When each of them was stored. */
+  times: number[];
   byId: Map<string, StoredMessage>;
   /** The ids in order, for prefix searches; undefined after messages were added or deleted. */
   sortedIds?: string[] | undefined;
   /** The number of `gap` messages. */
   gaps: number;
-  /**
-   * The append of the oldest stored message, and the last append of all; undefined if no message is stored,
-   * or none ever was.
-   */
-  first: Arrival | undefined;
-  last: Arrival | undefined;
 }
 
 /** One append: its time, and the number of messages that its room had got by then. */
@@ -38,8 +35,6 @@ interface Arrival {
   room: HeldRoom;
   messageCount: number;
   at: number;
-  /** The next append to the same room. */
-  next: Arrival | undefined;
 }
 
 export class MemoryStore implements StoreEngine {
@@ -98,13 +93,12 @@ export class MemoryStore implements StoreEngine {
 
   #arrived(room: HeldRoom, added: readonly StoredMessage[]): void {
     room.sortedIds = undefined;
-    room.messages.push(...added);
+    for (const message of added) {
+      room.messages.push(message);
+      room.times.push(room.readAt);
+    }
     room.gaps += countGaps(added);
-    const arrival = { room, messageCount: room.head - room.base, at: room.readAt, next: undefined };
-    this.#arrivals.push(arrival);
-    if (room.last) room.last.next = arrival;
-    room.last = arrival;
-    room.first ??= arrival;
+    this.#arrivals.push({ room, messageCount: room.head - room.base, at: room.readAt });
   }
 
   #overwrite(room: HeldRoom, { id, body, details }: EncodedMessage): void {
@@ -133,6 +127,12 @@ export class MemoryStore implements StoreEngine {
     if (!room) return [];
     const start = Math.max(0, after - room.floor);
     return room.messages.slice(start, start + limit);
+  }
+
+  async cursorAt(videoId: string, time: number): Promise<number | undefined> {
+    this.#assertOpen();
+    const room = this.#rooms.get(videoId);
+    return room && lastBefore(room, (cursor) => (room.times[cursor - room.floor - 1] ?? 0) < time);
   }
 
   async messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
@@ -249,10 +249,9 @@ export class MemoryStore implements StoreEngine {
       end: null,
       endedAt: null,
       messages: [],
+      times: [],
       byId: new Map(),
       gaps: 0,
-      first: undefined,
-      last: undefined,
     };
     this.#rooms.set(videoId, room);
     return room;
@@ -285,6 +284,7 @@ export class MemoryStore implements StoreEngine {
   /** Deletes a room's oldest messages, at most `limit`. Returns their number. */
   #deleteOldest(room: HeldRoom, limit: number): number {
     const gone = room.messages.splice(0, limit);
+    room.times.splice(0, gone.length);
     room.sortedIds = undefined;
     for (const message of gone) {
       room.byId.delete(message.id);
@@ -292,7 +292,6 @@ export class MemoryStore implements StoreEngine {
     }
     room.gaps -= countGaps(gone);
     room.floor += gone.length;
-    while (room.first && room.base + room.first.messageCount <= room.floor) room.first = room.first.next;
     return gone.length;
   }
 
@@ -305,12 +304,9 @@ export class MemoryStore implements StoreEngine {
  * A summary from counters that each write updates, because a list can be requested at any time, and messages
  * are many.
  */
-function toSummary(
-  { videoId, floor, head, end, readAt, gaps, first, last }: HeldRoom,
-  now: number,
-): RoomSummary {
-  const times = { firstAt: first?.at ?? null, lastAt: (first && last?.at) ?? null };
-  return { videoId, floor, head, end, readAgoMs: now - readAt, ...times, gaps };
+function toSummary({ videoId, floor, head, end, readAt, gaps, times }: HeldRoom, now: number): RoomSummary {
+  const [firstAt, lastAt] = [times[0] ?? null, times.at(-1) ?? null];
+  return { videoId, floor, head, end, readAgoMs: now - readAt, firstAt, lastAt, gaps };
 }
 
 function countGaps(messages: readonly EncodedMessage[]): number {

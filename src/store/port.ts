@@ -74,6 +74,15 @@ export interface Store {
   /** At most `limit` messages after cursor `after`, in order. Starts at the floor if `after` is below it. */
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]>;
 
+  /**
+   * The last cursor before the first message that was stored at or after a time, in wall milliseconds: the
+   * floor if that is the oldest message, the head if there is none. Undefined if the room does not exist. A
+   * binary search, so it assumes that later messages were stored later. If the store's clock was set back,
+   * some times are before one message and after the next one more than once: the result is one of these
+   * places.
+   */
+  cursorAt(videoId: string, time: number): Promise<number | undefined>;
+
   /** The stored messages with these ids, in any order. */
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
 

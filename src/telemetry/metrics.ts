@@ -24,6 +24,7 @@ export const PORT_OPERATIONS = [
   "append",
   "finish",
   "read",
+  "cursorAt",
   "messagesById",
   "find",
   "getRoom",

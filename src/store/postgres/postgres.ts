@@ -164,6 +164,11 @@ export class PostgresStore implements StoreEngine {
     return rows.map(toMessage);
   }
 
+  async cursorAt(videoId: string, time: number): Promise<number | undefined> {
+    const [row] = await this.#connections.query<{ cursor: number }>("reads", SQL.cursorAt, [videoId, time]);
+    return row?.cursor;
+  }
+
   async messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     const values = [videoId, ids.map(toColumn)];
     return (await this.#connections.query<StoredMessage>("reads", SQL.messagesById, values)).map(toMessage);

@@ -59,6 +59,16 @@ export const SQL = {
   finish: "select * from relay_finish_2($1, $2, $3, $4)",
   read: `select ${MESSAGE} from message
     where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
+  // A binary search: one look at the index of the primary key per step. `low` and `high` are as in
+  // `last-before.ts`.
+  cursorAt: `with recursive search (low, high) as (
+      select floor - shift, head - shift from room where video_id = $1 and checkpoint is not null
+      union all
+      select case when is_before then middle else low end, case when is_before then high else middle - 1 end
+      from (select low, high, (low + high + 1) / 2 as middle from search where low < high) step,
+        lateral (select ${ms("at")} < $2 as is_before from message where video_id = $1 and cursor = middle) look
+    )
+    select low + ${ofRoom("shift")} as cursor from search where low = high`,
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
   // Examines all messages of the room: an index by author would slow every append down.

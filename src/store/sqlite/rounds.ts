@@ -32,6 +32,7 @@ export interface StoreFile {
 
 const READS: ReadonlySet<Operation> = new Set<Operation>([
   "read",
+  "cursorAt",
   "messagesById",
   "find",
   "getRoom",

@@ -69,6 +69,10 @@ export class SqliteStore implements StoreEngine {
     return this.#thread.call("read", videoId, after, limit);
   }
 
+  cursorAt(videoId: string, time: number): Promise<number | undefined> {
+    return this.#thread.call("cursorAt", videoId, time);
+  }
+
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
   }

@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
+import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomRecord, RoomSummary } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
@@ -41,6 +42,7 @@ const SQL = {
   finish: "update room set ending = ?, ended_at = ? where key = ?",
   read: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
+  storedAt: "select at from message where room = ? and cursor = ?",
   messageById: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and id = ?`,
   byIdPrefix: `select cursor, id, body, details from message
@@ -114,6 +116,12 @@ export class Tables {
 
   read(videoId: string, after: number, limit: number): StoredMessage[] {
     return this.#sql.read.all(videoId, after, limit) as unknown as StoredMessage[];
+  }
+
+  /** See `Store.cursorAt`. */
+  cursorAt(videoId: string, time: number): number | undefined {
+    const room = this.#row(videoId);
+    return room && lastBefore(room, (cursor) => Number(this.#sql.storedAt.get(room.key, cursor)?.at) < time);
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
