@@ -9,9 +9,9 @@ import { Socket } from "node:net";
 import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
+import { Semaphore } from "../../semaphore.ts";
 import { StoreError } from "../port.ts";
 import { isConnectionLost, unavailable } from "./error.ts";
-import { Semaphore } from "./semaphore.ts";
 
 /** The time limits of a statement, of a new connection, and of waiting for a lock. */
 const STATEMENT_LIMIT_MS = 5000;
@@ -46,6 +46,10 @@ export class Pools {
   readonly #listenConfig: ClientConfig;
   readonly #config: ClientConfig;
   readonly #pools: Record<PoolName, Pool>;
+  /**
+   * Statements wait here. The pool's own queue is not suitable: when a pool is replaced, its waiting
+   * statements stay there until their time limit, and do not keep the process alive.
+   */
   readonly #turns: Record<PoolName, Semaphore>;
   /** All sockets that are open or being opened, each with a promise of its close. */
   readonly #sockets = new Map<Socket, Promise<void>>();

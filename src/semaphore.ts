@@ -1,8 +1,4 @@
-/**
- * Limits the number of concurrent statements; the others wait in order. The pool's own queue is not suitable:
- * when a pool is replaced, its waiting statements stay there until their time limit, and do not keep the
- * process alive.
- */
+/** Limits concurrent work; further work waits in order. */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
