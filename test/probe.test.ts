@@ -12,7 +12,7 @@ import type { Scenario } from "../src/simulator/scenario.ts";
 import { CLIENTS } from "../src/upstream/clients.ts";
 import { ask, assertNothingKept, assertRefused, type ProbeBody, post } from "./support/api.ts";
 import { chatCalls, textAction } from "./support/opening.ts";
-import { startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
+import { metric, startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 
 const VIDEO = "probe-video";
@@ -220,7 +220,7 @@ describe("throttling", () => {
   });
 });
 
-it("a caller that hangs up ends its probe", async () => {
+it("a caller that hangs up ends its probe, which is not counted as a failure", async () => {
   await using relay = await withChat({}, { settings: { RELAY_GATE_SPACING_MS: "30" } });
   relay.upstream.chat("another-one").say(1);
   const caller = new AbortController();
@@ -234,6 +234,7 @@ it("a caller that hangs up ends its probe", async () => {
   const { requests } = relay.upstream;
   assert.ok(chatCalls(relay).filter(({ videoId }) => videoId === VIDEO).length <= made + 1);
   assert.ok(requests.slice(-3).every(({ kind, videoId }) => kind === "sw.js" || videoId === "another-one"));
+  assert.equal(await metric(relay, 'relay_request_errors_total{code="INTERNAL"}'), 0);
 });
 
 describe("RELAY_CLIENTS_FILE", () => {

@@ -23,8 +23,11 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
       return answer(ofFault(error, config.faultCodes), reply, telemetry);
     }
     const known = toRelayError(error);
-    // A request cut short by its client is not a failure.
-    if (known.code === "INTERNAL" && !reply.raw.destroyed) telemetry.requestFailed(error, route);
+    if (known.code === "INTERNAL") {
+      // A request cut short by its client is not a failure, and nobody reads its answer.
+      if (reply.raw.destroyed) return void reply.hijack();
+      telemetry.requestFailed(error, route);
+    }
     return answer(known, reply, telemetry);
   });
 }
