@@ -1,6 +1,6 @@
 /** The two scripts that can contain the API key and the client version: `/sw.js` and `/sw.js_data`. */
 import type { Answer } from "./answers.ts";
-import { type Credentials, ytcfg } from "./pages.ts";
+import { type Credentials, ytcfg } from "./document.ts";
 
 /** `/sw.js` with its configuration, as a stub that removes itself and contains nothing, or cut off. */
 export type WorkerForm = "full" | "stub" | "broken";
