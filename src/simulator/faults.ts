@@ -30,6 +30,8 @@ export type Failure =
 export interface FaultOrder {
   on: RequestKind | readonly RequestKind[];
   videoId?: string;
+  /** The channel of a channel's page. */
+  channel?: string;
   /** The address from which the request comes. */
   from?: string;
   /** The number of requests to hit; may be infinite. */
@@ -118,10 +120,16 @@ export class Faults {
   }
 
   /** The failure for this request, if any: that of the oldest fault that matches. */
-  meet({ kind, videoId, from }: Pick<RequestRecord, "kind" | "videoId" | "from">): Failure | undefined {
+  meet({
+    kind,
+    videoId,
+    channel,
+    from,
+  }: Pick<RequestRecord, "kind" | "videoId" | "channel" | "from">): Failure | undefined {
     for (const order of this.#orders) {
       if (![order.on].flat().includes(kind)) continue;
       if (order.videoId !== undefined && order.videoId !== videoId) continue;
+      if (order.channel !== undefined && order.channel !== channel) continue;
       if (order.from !== undefined && order.from !== from) continue;
       if (order.fired >= order.times) continue;
       order.fired += 1;

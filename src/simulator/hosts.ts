@@ -17,9 +17,13 @@ import type { Endpoint, Place } from "./scenario.ts";
 /** The requests for a page, for a script or for the data of a page. */
 export type PageKind = "sw.js" | "sw.js_data" | Place;
 
+/** The pages of a channel: `/live`, and the streams tab. */
+export type ChannelPageKind = "live" | "streams";
+
 /** Answers the requests that no fault hits. */
 export interface Site {
   page(kind: PageKind, videoId: string): Answer;
+  channelPage(kind: ChannelPageKind, channel: string): Answer;
   /** The wall that replaces a page. */
   wall(wall: Wall, on: Place, videoId: string): Answer;
   /** Takes the call's token and returns the function that makes the answer. */
@@ -54,6 +58,8 @@ const getKinds: Record<string, RequestKind> = {
   "/live_chat": "popout",
   "/watch": "watch",
 };
+
+const CHANNEL_PATH = /^\/(@[^/]+|channel\/[^/]+|c\/[^/]+)\/(live|streams)$/;
 
 const postKinds: Record<string, RequestKind> = {
   "/youtubei/v1/next": "next",
@@ -95,10 +101,13 @@ export async function serve(
   const path = request.url ?? "/";
   const url = new URL(path, "http://upstream.invalid");
   const method = request.method ?? "GET";
-  const kind = (method === "POST" ? postKinds : getKinds)[url.pathname] ?? "other";
+  const [, channelPath, channelPage] = CHANNEL_PATH.exec(url.pathname) ?? [];
+  const known = (method === "POST" ? postKinds : getKinds)[url.pathname];
+  const kind = known ?? (channelPage as ChannelPageKind | undefined) ?? "other";
   const { headers } = request;
   const from = request.socket.remoteAddress ?? "";
   const record: RequestRecord = { at: clock.monotonic(), host, kind, method, path, headers, from };
+  if (channelPath !== undefined) record.channel = channelIn(channelPath);
   log.arrive(record);
   response.once("close", () => {
     log.finish(record, clock.monotonic(), response.headersSent ? response.statusCode : undefined);
@@ -113,16 +122,20 @@ export async function serve(
   log.received(record);
   const accept = (): (() => Answer) => {
     if (kind === "other") return () => errorPage(404);
+    if (kind === "live" || kind === "streams")
+      return () => context.site.channelPage(kind, record.channel ?? "");
     if (kind === "get_live_chat" || kind === "get_live_chat_replay") {
       return call ? context.site.accept(call) : () => json(400, errorObject(400));
     }
     if (kind === "next" && shown === undefined) return () => json(400, errorObject(400));
     return () => context.site.page(kind, shown ?? "");
   };
-  const wall = (wall: Wall): Answer =>
-    kind === "popout" || kind === "watch" || kind === "next"
+  const wall = (wall: Wall): Answer => {
+    if (kind === "live" || kind === "streams") return context.site.wall(wall, "watch", "");
+    return kind === "popout" || kind === "watch" || kind === "next"
       ? context.site.wall(wall, kind, shown ?? "")
       : errorPage(404);
+  };
   const isLimited = context.limit?.exceeds(from, clock.monotonic());
   const failure = faults.meet(record) ?? (isLimited ? { status: 429 } : undefined);
   if (failure) {
@@ -130,6 +143,12 @@ export async function serve(
     return fail(failure, { response, accept, wall, api, clock, signal });
   }
   send(response, accept()());
+}
+
+/** A handle in lower case, an id, or `c/name`. */
+function channelIn(path: string): string {
+  const name = decodeURIComponent(path.replace(/^channel\//, ""));
+  return name.startsWith("@") ? name.toLowerCase() : name;
 }
 
 /** Reads a chat call's body into its record; `undefined` if it is not a valid call. */

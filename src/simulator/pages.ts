@@ -29,8 +29,19 @@ export interface PageContent {
   /** Why the page has no chat. */
   absent?: AbsentKind | "bot" | "offline";
   chat?: PageChat;
+  /** The broadcast of a channel; without one the page names neither channel nor times. */
+  broadcast?: PageBroadcast | undefined;
   /** A recorded page: complete HTML, or the initial data for a generated page. */
   recorded?: string | JsonObject;
+}
+
+/** The facts about a channel's broadcast on its watch page. */
+export interface PageBroadcast {
+  title: string;
+  channelId: string;
+  channelTitle: string;
+  /** Wall time in milliseconds: the start, or the scheduled one. */
+  startsAt: number;
 }
 
 /** A chat on a page. */
@@ -140,26 +151,45 @@ function popoutPage(content: PageContent, credentials: Credentials): Answer {
 }
 
 function watchPage(content: PageContent, credentials: Credentials): Answer {
-  const { chat, videoId, kind, absent = "none" } = content;
+  const { chat, videoId, kind, absent = "none", broadcast } = content;
   const { status, reason } = chat ? { status: "OK" } : absences[absent];
-  const offline =
-    kind === "upcoming"
-      ? { status: "LIVE_STREAM_OFFLINE", reason: "This live event will begin soon." }
-      : undefined;
   const isLive = kind === "live";
+  const isUpcoming = kind === "upcoming";
+  const startTimestamp = broadcast && new Date(broadcast.startsAt).toISOString();
   const endTimestamp = kind === "replay" || kind === "disabled" ? "2026-01-01T00:00:00+00:00" : undefined;
   const player = {
-    playabilityStatus: offline ?? { status, ...(reason && { reason }) },
+    playabilityStatus: isUpcoming ? offlineStatus(content) : { status, ...(reason && { reason }) },
     // A player that requires a sign-in has no data of the video.
     ...(absent !== "bot" && {
-      videoDetails: { videoId, isLiveContent: true, ...(isLive && { isLive }) },
+      videoDetails: {
+        videoId,
+        isLiveContent: true,
+        ...(isLive && { isLive }),
+        ...(isUpcoming && { isUpcoming }),
+        title: broadcast?.title,
+        channelId: broadcast?.channelId,
+        author: broadcast?.channelTitle,
+      },
       microformat: {
-        playerMicroformatRenderer: { liveBroadcastDetails: { isLiveNow: isLive, endTimestamp } },
+        playerMicroformatRenderer: {
+          liveBroadcastDetails: { isLiveNow: isLive, startTimestamp, endTimestamp },
+        },
       },
     }),
   };
-  const before = `<script>var ytInitialPlayerResponse = ${scriptJson(player)};var meta = document.createElement('meta');</script>`;
+  const canonical = `<link rel="canonical" href="https://www.youtube.com/watch?v=${videoId}">`;
+  const before = `${canonical}<script>var ytInitialPlayerResponse = ${scriptJson(player)};var meta = document.createElement('meta');</script>`;
   return frame(credentials, content, "var ytInitialData", watchData(content, credentials), before);
+}
+
+/** The status of a stream that has not begun. */
+function offlineStatus({ videoId, broadcast }: PageContent): JsonObject {
+  const status = { status: "LIVE_STREAM_OFFLINE", reason: "This live event will begin soon." };
+  if (!broadcast) return status;
+  const scheduledStartTime = String(Math.floor(broadcast.startsAt / 1000));
+  const offlineSlate = { liveStreamOfflineSlateRenderer: { scheduledStartTime, canShowCountdown: true } };
+  const liveStreamability = { liveStreamabilityRenderer: { videoId, offlineSlate, pollDelayMs: "15000" } };
+  return { ...status, playableInEmbed: true, liveStreamability };
 }
 
 /** The initial data of a watch page, which is also the answer of `next`. */

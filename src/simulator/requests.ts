@@ -12,6 +12,9 @@ export type RequestKind =
   | "popout"
   | "watch"
   | "next"
+  /** A channel's `/live` page and its streams tab. */
+  | "live"
+  | "streams"
   | "get_live_chat"
   | "get_live_chat_replay"
   | "other";
@@ -29,6 +32,8 @@ export interface RequestRecord {
   readonly from: string;
   /** The page's `v`, or the video of the continuation. */
   videoId?: string;
+  /** The channel of a channel's page, as its path names it: a handle in lower case, an id, or `c/name`. */
+  channel?: string;
   /** `context.client.clientName` of the body. */
   client?: string;
   clientVersion?: string;

@@ -5,10 +5,13 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { AddressLimit, type AddressLimitOptions } from "./address-limit.ts";
 import { type Answer, type ChatCall, errorObject, json } from "./answers.ts";
+import { Channel, type ChannelScenario } from "./channel.ts";
+import { channelPage, missingChannel } from "./channel-pages.ts";
 import { Chat } from "./chat.ts";
 import type { Credentials } from "./document.ts";
 import { type Fault, type FaultOrder, Faults } from "./faults.ts";
-import { type Host, type HostContext, type PageKind, type Site, serve, startHost } from "./hosts.ts";
+import type { ChannelPageKind, Host, HostContext, PageKind, Site } from "./hosts.ts";
+import { serve, startHost } from "./hosts.ts";
 import { InProcessResponse, incoming, type Request, type Response } from "./in-process.ts";
 import { chatPage, type Wall, wallPage } from "./pages.ts";
 import { Random } from "./random.ts";
@@ -57,6 +60,8 @@ export interface Simulator extends AsyncDisposable {
   readonly peakInFlight: Readonly<Record<HostName, number>>;
   /** Opens the chat of a video, and replaces an earlier one. */
   chat(videoId: string, scenario?: Partial<Scenario>): Chat;
+  /** Opens a channel without broadcasts by its handle (`@name`). Its pages are also those of its id. */
+  channel(handle: string, scenario?: Partial<ChannelScenario>): Channel;
   /**
    * Opens a chat that plays recorded files or folders. A recorded page names its own video: open it under
    * that id. Rejects if the recording contains no chat.
@@ -110,6 +115,8 @@ class Upstream implements InProcessSimulator, Site {
   readonly #faults = new Faults();
   readonly #limit: AddressLimit | undefined;
   readonly #chats = new Map<string, Chat>();
+  /** By handle in lower case. */
+  readonly #channels = new Map<string, Channel>();
   readonly #hosts: Host[] = [];
   readonly #closed = new AbortController();
 
@@ -177,6 +184,15 @@ class Upstream implements InProcessSimulator, Site {
     return chat;
   }
 
+  channel(handle: string, scenario: Partial<ChannelScenario> = {}): Channel {
+    const name = handle.toLowerCase();
+    const channelId = `UC${new Random(this.#seed, name).text(17).slice(0, 22)}`;
+    const openChat = (videoId: string, chat: Partial<Scenario>) => this.chat(videoId, chat);
+    const channel = new Channel(name, channelId, scenario, { clock: this.#clock, openChat });
+    this.#channels.set(name, channel);
+    return channel;
+  }
+
   async play(videoId: string, path: string | readonly string[], options: PlayOptions = {}): Promise<Chat> {
     const { as, speed = 1, ...scenario } = options;
     const recording = await readRecording(typeof path === "string" ? [path] : path);
@@ -207,7 +223,20 @@ class Upstream implements InProcessSimulator, Site {
     if (kind === "sw.js_data")
       return serviceWorkerData(this.#options.serviceWorkerData ?? "full", this.credentials);
     const chat = this.#chats.get(videoId) ?? this.#newChat(videoId, { kind: "unavailable" });
-    return chatPage(kind, chat.page(kind), this.credentials);
+    const facts = this.#channels.values().map((channel) => channel.factsOf(videoId));
+    const broadcast = facts.find((known) => known !== undefined);
+    return chatPage(kind, { ...chat.page(kind), broadcast }, this.credentials);
+  }
+
+  channelPage(kind: ChannelPageKind, name: string): Answer {
+    const byId = this.#channels.values().find(({ channelId }) => channelId === name);
+    const channel = this.#channels.get(name.replace(/^c\//, "@").toLowerCase()) ?? byId;
+    if (!channel || channel.scenario.state === "gone") return missingChannel();
+    const isOpen = channel.scenario.state === "open";
+    const picked = kind === "live" && isOpen ? channel.picked : undefined;
+    if (picked) return this.page("watch", picked.videoId);
+    const random = new Random(this.#seed, name);
+    return channelPage(kind === "streams" ? "streams" : "home", channel, this.credentials, random);
   }
 
   wall(wall: Wall, on: Place, videoId: string): Answer {
