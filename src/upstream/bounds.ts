@@ -17,6 +17,8 @@ export const BOUNDS = {
    * have a few hundred.
    */
   actions: 10_000,
+  /** Streams on a channel's page. Real tabs show 30 before they are scrolled. */
+  streams: 100,
   /** Milliseconds that an answer can ask to wait. A longer wait is shortened to this. */
   waitMs: 600_000,
 

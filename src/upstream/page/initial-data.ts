@@ -5,19 +5,42 @@
 import type { JsonObject } from "../../json.ts";
 import { type Assigned, assignedObjects } from "./script-object.ts";
 
+/** The names of each object, and the keys of which a real one has at least one. */
+const PARTS = {
+  content: ["ytInitialData", ["contents", "continuationContents"]],
+  player: ["ytInitialPlayerResponse", ["playabilityStatus"]],
+  /** Of a channel that does not exist, the data has only an alert. */
+  channel: ["ytInitialData", ["contents", "alerts"]],
+} as const satisfies Record<string, [Assigned["name"], readonly string[]]>;
+
+type Part = keyof typeof PARTS;
+
 /** The page's content: the first `ytInitialData` with contents. */
 export function initialData(html: string): JsonObject | undefined {
-  return firstWith(html, "ytInitialData", ["contents", "continuationContents"]);
+  return firstOf(html, ["content"]).content;
 }
 
 /** The player's data about the video: the first `ytInitialPlayerResponse` with a playability status. */
 export function playerResponse(html: string): JsonObject | undefined {
-  return firstWith(html, "ytInitialPlayerResponse", ["playabilityStatus"]);
+  return firstOf(html, ["player"]).player;
 }
 
-function firstWith(html: string, wanted: Assigned["name"], keys: readonly string[]): JsonObject | undefined {
+/** The content of a channel's page or of a watch page, and the player's data, in one pass over the page. */
+export function channelData(html: string): { channel?: JsonObject; player?: JsonObject } {
+  return firstOf(html, ["channel", "player"]);
+}
+
+function firstOf(html: string, parts: readonly Part[]): Partial<Record<Part, JsonObject>> {
+  const found: Partial<Record<Part, JsonObject>> = {};
+  const missing = new Set(parts);
   for (const { name, object } of assignedObjects(html)) {
-    if (name === wanted && keys.some((key) => Object.hasOwn(object, key))) return object;
+    for (const part of missing) {
+      const [wanted, keys] = PARTS[part];
+      if (name !== wanted || !keys.some((key) => Object.hasOwn(object, key))) continue;
+      found[part] = object;
+      missing.delete(part);
+    }
+    if (missing.size === 0) break;
   }
-  return undefined;
+  return found;
 }

@@ -91,7 +91,8 @@ function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
   );
 }
 
-function noData(html: string): Finding {
+/** The wall in place of a page without initial data. */
+export function noData(html: string): Finding {
   return /action=["']https:\/\/consent\.(?:youtube|google)\.com\/|<title>\s*Before you continue/i.test(html)
     ? ["wall", "the upstream asks for consent to cookies in place of the page"]
     : ["wall", "the page holds no initial data that could be read"];
