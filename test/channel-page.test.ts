@@ -120,12 +120,13 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
   it("are a watch page where /live shows a stream", () => {
     const channelId = CHANNEL_ID;
     assert.deepEqual(readChannelPage(watchPage(upcoming())), {
-      ...{ shows: "watch", channelId, title: "Airani Iofifteen Channel hololive-ID", live: [] },
+      ...{ shows: "watch", videoId: "c2lb7tb1SEA", live: [] },
+      ...{ channelId, title: "Airani Iofifteen Channel hololive-ID" },
       upcoming: [{ videoId: "c2lb7tb1SEA", startsAt: STARTS_AT }],
     });
     assert.deepEqual(readChannelPage(recordedText("pages/watch-live-2026.html")), {
-      ...{ shows: "watch", channelId: "UCa9Y57gfeY0Zro_noHRVrnw", title: "Luna Ch. 姫森ルーナ" },
-      ...{ live: ["qT5OTDvJK1Q"], upcoming: [] },
+      ...{ shows: "watch", videoId: "qT5OTDvJK1Q", live: ["qT5OTDvJK1Q"], upcoming: [] },
+      ...{ channelId: "UCa9Y57gfeY0Zro_noHRVrnw", title: "Luna Ch. 姫森ルーナ" },
     });
   });
 
@@ -287,6 +288,44 @@ describe("a page of a channel", () => {
     });
     assert.deepEqual(read([strange, known]), { shows: "streams", live: [], upcoming: [] });
     assert.deepEqual(read([]), { shows: "streams", live: [], upcoming: [] });
+  });
+
+  it("is of a live stream by either of its signs, and names the slate's time before the broadcast's", () => {
+    const videoId = "live-first1";
+    const data = { contents: {}, currentVideoEndpoint: { watchEndpoint: { videoId } } };
+    const read = (details: object, liveBroadcastDetails: object, playabilityStatus = {}) => {
+      const microformat = { playerMicroformatRenderer: { liveBroadcastDetails } };
+      const player = { playabilityStatus, videoDetails: { videoId, ...details }, microformat };
+      const found = readChannelPage(page(data, player));
+      return found.shows === "watch" && [found.live, found.upcoming];
+    };
+    const slateAt = (scheduledStartTime: string) => {
+      const offlineSlate = { liveStreamOfflineSlateRenderer: { scheduledStartTime } };
+      return { liveStreamability: { liveStreamabilityRenderer: { offlineSlate } } };
+    };
+    const startTimestamp = "2026-02-17T13:00:00+00:00";
+    const startsAt = Date.parse(startTimestamp);
+    for (const live of [read({ isLive: true }, {}), read({ isUpcoming: true }, { isLiveNow: true })])
+      assert.deepEqual(live, [[videoId], []]);
+    const isUpcoming = true;
+    const slate = slateAt(String(startsAt / 1000 + 60));
+    assert.deepEqual(read({ isUpcoming }, {}), [[], [{ videoId }]]);
+    assert.deepEqual(read({ isUpcoming }, { startTimestamp }), [[], [{ videoId, startsAt }]]);
+    assert.deepEqual(read({ isUpcoming }, { startTimestamp }, slate), [
+      [],
+      [{ videoId, startsAt: startsAt + 60_000 }],
+    ]);
+    assert.deepEqual(read({}, { isLiveNow: false, startTimestamp }), [[], []]);
+  });
+
+  it("with an alert is absent only if it shows nothing else", () => {
+    const alerts = [{ alertRenderer: { type: "ERROR", text: { simpleText: "<b>Gone.</b>" } } }];
+    const absent = { shows: "nothing", means: "absent", why: "Gone." };
+    assert.deepEqual(readChannelPage(page({ alerts })), absent);
+    const wall = { shows: "nothing", means: "wall", why: "the page is of an unknown form" };
+    assert.deepEqual(readChannelPage(page({ alerts, contents: { brandNewRenderer: {} } })), wall);
+    const info = [{ alertRenderer: { type: "INFO" } }, null];
+    assert.deepEqual(readChannelPage(page({ alerts: info })), wall);
   });
 
   it("is read up to a hundred streams, with names of ordinary length", () => {

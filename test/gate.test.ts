@@ -163,6 +163,20 @@ describe("fairness", () => {
     await flood;
   });
 
+  it("starts a look after four openings, callers and recoveries, however many wait, and else when nobody does", async () => {
+    const { clock, call, starts } = gateBench();
+    const lanes = ["opening", "caller", "recovery", "look"] as const;
+    const flood = Promise.all(
+      lanes.flatMap((lane) =>
+        Array.from({ length: 8 }, (_, i) => call(`${lane} ${i}`, { lane, dueAt: -1000 })),
+      ),
+    );
+    await clock.advance(20_000);
+    await flood;
+    const looks = starts.flatMap(({ name }, i) => (name.startsWith("look") ? [i] : []));
+    assert.deepEqual(looks, [4, 9, 14, 19, 24, 29, 30, 31]);
+  });
+
   it("lets a bootstrap wait for two calls of probes at most, however many probes there are", async () => {
     for (const concurrency of [1, 2, 4]) {
       const { clock, call, starts } = gateBench({ concurrency });
@@ -200,6 +214,7 @@ describe("fairness", () => {
     ["retry", 1],
     ["replay", 2],
     ["probe", 2],
+    ["look", 1],
   ] as const) {
     it(`gives calls of the lane ${lane} ${most} of 4 slots at most, so that a poll finds one`, async () => {
       const { clock, call, starts, peak } = gateBench();

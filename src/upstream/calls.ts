@@ -76,16 +76,17 @@ export class UpstreamCalls {
   }
 
   /**
-   * The text of a page or script of the main host, loaded within `deadlineMs`. `path` includes the query.
-   * Rejects with `UpstreamError` "throttled" or "unusable".
+   * The text of a page or script of the main host, loaded within `deadlineMs`. `path` includes the query;
+   * `kind` is its name in metrics and errors, for a path that names more than a kind of page. Rejects with
+   * `UpstreamError` "throttled" or "unusable".
    */
   async page(
     path: string,
     options: CallOptions,
     deadlineMs = this.#parts.deadlines.pageMs,
+    kind = path.replace(/\?.*/, ""),
   ): Promise<Answered<string>> {
     const { hosts, clients, deadlines } = this.#parts;
-    const kind = path.replace(/\?.*/, "");
     let url = new URL(path, hosts.main);
     let leftMs = Math.min(deadlineMs, deadlines.pageMs);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
@@ -141,7 +142,7 @@ export class UpstreamCalls {
     const { status, text, tookMs } = answer;
     if (status === 200) return { text };
     if (status < 300 || status > 399) {
-      throw new UpstreamError("unusable", `${kind}: HTTP ${status}`, { isWall: status < 500 });
+      throw new UpstreamError("unusable", `${kind}: HTTP ${status}`, { isWall: status < 500, status });
     }
     return { redirect: this.#redirected(from, answer.header("location")), tookMs };
   }

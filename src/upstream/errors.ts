@@ -22,6 +22,8 @@ export class UpstreamError extends Error {
   readonly isBroken: boolean;
   /** The wait that the upstream asked for (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The HTTP status with which a page was refused. */
+  readonly status: number | undefined;
   /** Whether a working upstream sent this: a wall instead of a page is not a failure of the egress. */
   readonly isWall: boolean;
 
@@ -33,6 +35,7 @@ export class UpstreamError extends Error {
       unreachable?: Unreachable;
       isBroken?: boolean;
       isWall?: boolean;
+      status?: number;
       cause?: unknown;
     } = {},
   ) {
@@ -42,6 +45,7 @@ export class UpstreamError extends Error {
     this.unreachable = options.unreachable;
     this.isBroken = options.isBroken ?? false;
     this.isWall = options.isWall ?? false;
+    this.status = options.status;
   }
 }
 

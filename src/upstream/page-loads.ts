@@ -1,5 +1,5 @@
 /**
- * The pages and scripts that one bootstrap loads. Each is a substitute for the previous ones, so a load must
+ * The pages and scripts that one bootstrap, or one look at a channel, loads. Each is a substitute for the previous ones, so a load must
  * not be skipped because another got no answer. But if the host does not answer at all, the caller must soon
  * get an error.
  */
@@ -32,9 +32,9 @@ export class PageLoads {
     return this.#times;
   }
 
-  /** The text of a page or script. `path` includes the query. Rejects like `UpstreamCalls.page`. */
-  page(path: string): Promise<string> {
-    return this.#load((deadlineMs) => this.#calls.page(path, this.#options, deadlineMs));
+  /** The text of a page or script, as `UpstreamCalls.page` loads it. Rejects like that. */
+  page(path: string, kind?: string): Promise<string> {
+    return this.#load((deadlineMs) => this.#calls.page(path, this.#options, deadlineMs, kind));
   }
 
   /** A watch page's initial data; undefined for an unknown video. Rejects like `UpstreamCalls.page`. */

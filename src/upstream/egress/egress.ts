@@ -7,6 +7,7 @@ import type { Clock } from "../../clock.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
+import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
 import { isUnanswered } from "../errors.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { Breaker } from "./breaker.ts";
@@ -125,6 +126,11 @@ export class Egress {
    */
   async call(signal: AbortSignal): Promise<void> {
     await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs: Number.POSITIVE_INFINITY, signal });
+  }
+
+  /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */
+  lookAt(channel: string, memory: ChannelMemory, signal: AbortSignal): Promise<ChannelLook> {
+    return lookAtChannel(channel, memory, this.#calls, signal);
   }
 
   /** From now on this egress shares its pace with other instances. */

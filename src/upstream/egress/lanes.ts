@@ -7,9 +7,9 @@
 /**
  * `poll`: a live chat is read on. `opening`: a viewer waits for a chat to be found. `caller`: a client polls
  * by itself. `recovery`: a room loads a page, or retries after one failure. `retry`: it retries after more
- * than one. `replay`: a replay is read on. `probe`: a diagnosis.
+ * than one. `look`: a page of a channel. `replay`: a replay is read on. `probe`: a diagnosis.
  */
-export const LANES = ["poll", "opening", "caller", "recovery", "retry", "replay", "probe"] as const;
+export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
 /** Maximum polls in a row while others wait. Three of four calls are more than capacity plans for polls. */
@@ -18,6 +18,8 @@ const POLLS_IN_A_ROW = 3;
  * The maximum while the next poll would otherwise be too late. With too many polls, that is permanently so.
  */
 const URGENT_POLLS_IN_A_ROW = 12;
+/** Calls of the four lanes that take turns, in a row, before a look goes first that waits behind them. */
+const TURNS_IN_A_ROW = 4;
 /** A poll that can wait for this many calls takes turns with openings, callers and recoveries. */
 const RELAXED_CALLS = 4;
 
@@ -29,6 +31,7 @@ export class Lanes {
     caller: 0,
     recovery: 0,
     retry: 0,
+    look: 0,
     replay: 0,
     probe: 0,
   };
@@ -38,6 +41,7 @@ export class Lanes {
   #turns: readonly Lane[] = ["opening", "caller", "recovery", "retry"];
   #leftovers: readonly Lane[] = ["replay", "probe"];
   #pollsInARow = 0;
+  #turnsInARow = 0;
 
   /** `concurrency`: maximum number of calls in flight. */
   constructor(concurrency: number) {
@@ -50,19 +54,23 @@ export class Lanes {
    */
   open(slack: number): readonly Lane[] {
     const polls = this.#pollsInARow;
+    const isLooksTurn = this.#turnsInARow >= TURNS_IN_A_ROW;
+    const turns: readonly Lane[] = isLooksTurn ? ["look", ...this.#turns] : [...this.#turns, "look"];
     const isUrgent = slack < 1 && slack > -1 && polls < URGENT_POLLS_IN_A_ROW;
     const order: readonly Lane[] =
       isUrgent || polls === 0 || (polls < POLLS_IN_A_ROW && slack < RELAXED_CALLS)
-        ? ["poll", ...this.#turns, ...this.#leftovers]
+        ? ["poll", ...turns, ...this.#leftovers]
         : polls < POLLS_IN_A_ROW
-          ? [...this.#turns, "poll", ...this.#leftovers]
-          : [...this.#turns, ...this.#leftovers, "poll"];
+          ? [...turns, "poll", ...this.#leftovers]
+          : [...turns, ...this.#leftovers, "poll"];
     return order.filter((lane) => this.#hasSlot(lane));
   }
 
   started(lane: Lane): void {
     this.#inFlight[lane] += 1;
     this.#pollsInARow = lane === "poll" ? this.#pollsInARow + 1 : 0;
+    if (this.#turns.includes(lane)) this.#turnsInARow += 1;
+    else if (lane === "look") this.#turnsInARow = 0;
     this.#turns = lastInTurn(this.#turns, lane);
     this.#leftovers = lastInTurn(this.#leftovers, lane);
   }
@@ -72,8 +80,9 @@ export class Lanes {
   }
 
   #hasSlot(lane: Lane): boolean {
-    const { poll, opening, caller, recovery, retry, replay, probe } = this.#inFlight;
-    const others = opening + caller + recovery + retry + replay + probe;
+    const { poll, opening, caller, recovery, retry, look, replay, probe } = this.#inFlight;
+    const leftover = look + replay + probe;
+    const others = opening + caller + recovery + retry + leftover;
     const half = Math.max(1, Math.floor(this.#concurrency / 2));
     if (poll + others >= this.#concurrency) return false;
     if (lane !== "poll" && others >= Math.max(1, this.#concurrency - 1)) return false;
@@ -82,11 +91,13 @@ export class Lanes {
         return recovery < half;
       case "retry":
         return recovery + retry < half && retry < Math.max(1, half - 1);
+      case "look":
+        return leftover < half && look === 0;
       case "replay":
-        return replay + probe < half;
+        return leftover < half;
       case "probe":
         // A bootstrap makes its calls one after another: a probe must not take the slot of the next one.
-        return replay + probe < half && opening + caller === 0;
+        return leftover < half && opening + caller === 0;
       default:
         return true;
     }

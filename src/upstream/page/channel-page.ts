@@ -18,18 +18,23 @@ export interface ScheduledStream {
   note?: string;
 }
 
-/** Streams that the tab marks as for members only are left out: their chats are not for the anonymous. */
-export interface ChannelSight {
+export interface ChannelNames {
   channelId?: string;
   title?: string;
+}
+
+/** Streams that the tab marks as for members only are left out: their chats are not for the anonymous. */
+export interface ChannelSight extends ChannelNames {
   /** The ids of the videos that are live, the newest first. */
   live: readonly string[];
   upcoming: readonly ScheduledStream[];
 }
 
 export type ChannelPage =
-  /** `streams`: the tab, with all streams. `watch`: one stream. `other`: no streams, such as the home page. */
-  | ({ shows: "streams" | "watch" | "other" } & ChannelSight)
+  /** `streams`: the tab, with all streams. `other`: none, such as the home page. */
+  | ({ shows: "streams" | "other" } & ChannelSight)
+  /** The page of one video, which may be over. */
+  | ({ shows: "watch"; videoId: string } & ChannelSight)
   /** `absent`: there is no such channel. `wall`: the page says nothing. `why`: without a full stop. */
   | { shows: "nothing"; means: "absent" | "wall"; why: string };
 
@@ -73,6 +78,7 @@ function watchPage(
   const isUpcoming = !isLive && details.isUpcoming === true;
   return {
     shows: "watch",
+    videoId,
     ...names(details.channelId, details.author),
     live: isLive ? [videoId] : [],
     upcoming: isUpcoming ? [scheduled(videoId, startIn(player, broadcast))] : [],
@@ -177,9 +183,9 @@ function scheduled(videoId: string, startsAt: number | undefined): ScheduledStre
   return startsAt === undefined ? { videoId } : { videoId, startsAt };
 }
 
-function names(channelId: unknown, title: unknown): Pick<ChannelSight, "channelId" | "title"> {
+function names(channelId: unknown, title: unknown): ChannelNames {
   const id = asString(channelId) ?? "";
-  return omitUndefined<Pick<ChannelSight, "channelId" | "title">>({
+  return omitUndefined<ChannelNames>({
     channelId: CHANNEL_ID.test(id) ? id : undefined,
     title: shorten(title) || undefined,
   });

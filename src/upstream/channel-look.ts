@@ -1,0 +1,150 @@
+/**
+ * One look at a channel: the streams that are live, and those that are scheduled. `/live` is the watch page of
+ * one stream, often but not always of the right one; the streams tab lists all. So a look loads `/live`, and
+ * the tab unless that shows a live stream. While one is known to be live, the tab comes first, because it also
+ * shows the streams beside it. Tabs of the newer layout name no times: up to two watch pages per look do.
+ */
+import { omitUndefined } from "../json.ts";
+import { RelayError } from "../protocol/errors.ts";
+import type { UpstreamCalls } from "./calls.ts";
+import type { CallOptions } from "./egress/flights.ts";
+import { UpstreamError } from "./errors.ts";
+import type { ChannelNames, ChannelSight, ScheduledStream } from "./page/channel-page.ts";
+import { readChannelPage } from "./page/channel-page.ts";
+import { PageLoads } from "./page-loads.ts";
+
+const MAX_TIMES = 2;
+/** Looks at channels that exist go before looks at names that may be made up. */
+const KNOWN_PRIORITY_MS = 60_000;
+
+/** `upcoming`: in the order of their times, those without one last. */
+export interface ChannelLook extends ChannelSight {
+  /** Whether this is all that the channel shows; else there may be more streams. */
+  isWhole: boolean;
+}
+
+/** What earlier looks at a channel have found. Its caller keeps it from look to look. */
+export class ChannelMemory {
+  /** Undefined before the first successful look. */
+  last: ChannelLook | undefined;
+  /** Scheduled streams whose times only their own pages name: what these said for a note on the tab. */
+  readonly times = new Map<string, { note: string | undefined; stream: ScheduledStream | undefined }>();
+}
+
+type Tab = "live" | "streams";
+
+/**
+ * Rejects with `RelayError` NO_LIVE_CHAT if there is no such channel, and with `UpstreamError` "throttled" or
+ * "unusable" if no page shows a stream and one could not be read.
+ */
+export async function lookAtChannel(
+  channel: string,
+  memory: ChannelMemory,
+  calls: UpstreamCalls,
+  signal: AbortSignal,
+): Promise<ChannelLook> {
+  const priorityMs = memory.last ? KNOWN_PRIORITY_MS : 0;
+  const options: CallOptions = { lane: "look", maxCooldownMs: 0, priorityMs, signal };
+  const loads = new PageLoads(calls, options);
+  const isLive = memory.last !== undefined && memory.last.live.length > 0;
+  const seen = await pagesOf(channel, isLive ? ["streams", "live"] : ["live", "streams"], loads);
+  memory.last = await withTimes(seen, memory, loads);
+  return memory.last;
+}
+
+/** Loads the second page only if the first shows nothing live. */
+async function pagesOf(channel: string, tabs: readonly Tab[], loads: PageLoads): Promise<ChannelLook> {
+  const failures: UpstreamError[] = [];
+  let look: ChannelLook = { live: [], upcoming: [], isWhole: false };
+  for (const tab of tabs) {
+    try {
+      look = merged(look, await pageOf(channel, tab, loads));
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      failures.push(error);
+    }
+    if (look.live.length > 0) break;
+  }
+  const failure = failures.at(-1);
+  if (!failure || look.isWhole || look.live.length + look.upcoming.length > 0) return look;
+  // One page that is missing may be a mistake of the upstream's.
+  if (failures.length < tabs.length || !failures.every(({ status }) => status === 404)) throw failure;
+  throw new RelayError("NO_LIVE_CHAT", `There is no channel ${channel} on YouTube.`);
+}
+
+async function pageOf(channel: string, tab: Tab, loads: PageLoads): Promise<ChannelLook> {
+  const html = await loads.page(`${pathOf(channel)}/${tab}?hl=en&gl=US`, `/@/${tab}`);
+  const page = readChannelPage(html);
+  if (page.shows === "nothing") {
+    const status = page.means === "absent" ? { status: 404 } : {};
+    throw new UpstreamError("unusable", page.why, { isWall: true, ...status });
+  }
+  if (channel.startsWith("UC") && page.channelId !== undefined && page.channelId !== channel) {
+    throw new UpstreamError("unusable", "the upstream shows another channel in its place", { isWall: true });
+  }
+  const { live, upcoming, channelId, title } = page;
+  const isWhole = tab === "streams" && page.shows !== "watch";
+  return { ...omitUndefined<ChannelNames>({ channelId, title }), live, upcoming, isWhole };
+}
+
+function pathOf(channel: string): string {
+  const path = channel.startsWith("UC") ? `channel/${channel}` : channel;
+  return `/${path.split("/").map(encodeURIComponent).join("/").replace("%40", "@")}`;
+}
+
+/** What both pages show. A stream that one of them shows live counts as live. */
+function merged(one: ChannelLook, other: ChannelLook): ChannelLook {
+  const live = [...new Set([...one.live, ...other.live])];
+  const upcoming = new Map<string, ScheduledStream>();
+  for (const stream of [...one.upcoming, ...other.upcoming]) {
+    if (!live.includes(stream.videoId))
+      upcoming.set(stream.videoId, { ...upcoming.get(stream.videoId), ...stream });
+  }
+  const isWhole = one.isWhole || other.isWhole;
+  return { ...other, ...one, live, upcoming: [...upcoming.values()], isWhole };
+}
+
+/** The look with the times of scheduled streams, as far as they are known or their pages can be loaded. */
+async function withTimes(
+  look: ChannelLook,
+  { times }: ChannelMemory,
+  loads: PageLoads,
+): Promise<ChannelLook> {
+  const live = [...look.live];
+  const upcoming: ScheduledStream[] = [];
+  let pagesLeft = MAX_TIMES;
+  // The tab lists the streams that begin last first.
+  for (const stream of look.upcoming.toReversed()) {
+    const { videoId, note } = stream;
+    if (times.get(videoId)?.note !== note) times.delete(videoId);
+    if (stream.startsAt !== undefined) times.set(videoId, { note, stream });
+    else if (!times.has(videoId) && pagesLeft > 0) {
+      const page = await watchPageOf(videoId, loads);
+      pagesLeft = page ? pagesLeft - 1 : 0;
+      if (page?.live.length) {
+        live.unshift(videoId);
+        continue;
+      }
+      if (page) times.set(videoId, { note, stream: page.upcoming[0] });
+    }
+    const known = times.get(videoId) ?? { stream };
+    if (known.stream) upcoming.push(known.stream);
+  }
+  for (const videoId of times.keys()) {
+    if (!look.upcoming.some((stream) => stream.videoId === videoId)) times.delete(videoId);
+  }
+  const begins = ({ startsAt = Number.POSITIVE_INFINITY }: ScheduledStream) => startsAt;
+  upcoming.sort((one, other) => begins(one) - begins(other));
+  return { ...look, live, upcoming };
+}
+
+/** Undefined if it cannot be loaded, or is a wall or the page of another video. */
+async function watchPageOf(videoId: string, loads: PageLoads): Promise<ChannelSight | undefined> {
+  try {
+    const page = readChannelPage(await loads.page(`/watch?v=${videoId}&hl=en&gl=US`));
+    return page.shows === "watch" && page.videoId === videoId ? page : undefined;
+  } catch (error) {
+    if (error instanceof UpstreamError) return undefined;
+    throw error;
+  }
+}
