@@ -6,6 +6,7 @@
 import type { Registry } from "prom-client";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
+import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
 import type { DropReason, EgressSource, MetricSources, MoveReason, StoreOperation } from "./metrics.ts";
@@ -13,22 +14,6 @@ import { createMetrics, createSharedMetrics, MOVE_REASONS, OTHER_KINDS } from ".
 
 /** The upstream adds kinds freely; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
-
-/** Why actions of one kind became no message. */
-export interface DroppedActions {
-  reason: Exclude<DropReason, "bug">;
-  count: number;
-  /** The first of them as JSON, shortened. */
-  sample: string;
-}
-
-/** An action for which one of our readers failed. */
-export interface ReaderBug {
-  kind: string;
-  error: unknown;
-  /** The action as JSON, shortened. */
-  sample: string;
-}
 
 export class Telemetry {
   readonly log: Logger;
