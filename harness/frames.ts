@@ -4,13 +4,15 @@
  */
 
 export interface Frame {
+  /** `cursor` for a cursor frame. */
   event: string;
-  /** The cursor of a message. */
+  /** The cursor of a message, or a cursor frame. */
   cursor: number | undefined;
   data: string;
 }
 
 const FRAME = /^(?:id: (\d+)\n)?event: (\w+)\ndata: ([^\n]*)$/;
+const ID_ALONE = /^id: (\d+)$/;
 
 export class FrameReader {
   readonly #parsed = new WeakMap<Buffer, readonly Frame[]>();
@@ -28,6 +30,8 @@ export class FrameReader {
 
 function parse(text: string): Frame[] {
   if (text === "" || text.startsWith(": ") || text.startsWith("retry: ")) return [];
+  const [, idAlone] = ID_ALONE.exec(text) ?? [];
+  if (idAlone !== undefined) return [{ event: "cursor", cursor: Number(idAlone), data: "" }];
   const [, id, event, data] = FRAME.exec(text) ?? [];
   if (event === undefined || data === undefined) throw new Error(`no frame: ${text.slice(0, 200)}`);
   return [{ event, cursor: id === undefined ? undefined : Number(id), data }];

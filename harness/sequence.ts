@@ -1,14 +1,20 @@
 /**
  * The rules for the frames of one viewer, across all its connections: each connection begins at the requested
  * cursor, or anywhere without one; each message's cursor is one more than the last; and nothing follows a
- * terminal frame. Every judge of a viewer uses this class. Each method returns the violation, if there is
- * one.
+ * terminal frame. Cursors may skip only messages that the viewer's filter leaves out. Every judge of a viewer
+ * uses this class. Each method returns the violation, if there is one.
  */
 export class Sequence {
-  /** The cursor of the last message, or of the init frame before it; undefined before the first init. */
+  /** The last cursor of a message, a cursor frame or init; undefined before the first init. */
   cursor: number | undefined;
   /** The connection's terminal frame has arrived. */
   hasEnded = false;
+  readonly #isDue: (cursor: number) => boolean;
+
+  /** `isDue`: whether the viewer must be sent the message under a cursor; by default every one. */
+  constructor(isDue: (cursor: number) => boolean = () => true) {
+    this.#isDue = isDue;
+  }
 
   /**
    * A connection begins after `cursor`; if it asked for the messages after `asked`, it must begin there. 0
@@ -26,7 +32,21 @@ export class Sequence {
     const before = this.cursor;
     this.cursor = cursor;
     if (this.hasEnded) return `is sent ${cursor} after its end`;
-    return cursor === (before ?? Number.NaN) + 1 ? undefined : `is sent ${cursor} after ${before}`;
+    return this.#leads(before, cursor - 1) ? undefined : `is sent ${cursor} after ${before}`;
+  }
+
+  /** A cursor frame: a cursor without a message. */
+  moved(cursor: number): string | undefined {
+    const before = this.cursor;
+    this.cursor = cursor;
+    if (this.hasEnded) return `is told ${cursor} after its end`;
+    return this.#leads(before, cursor) ? undefined : `is told ${cursor} after ${before}`;
+  }
+
+  /** Whether no message is due after `from` up to `to`, which must not be before `from`. */
+  #leads(from = Number.NaN, to: number): boolean {
+    for (let cursor = from + 1; cursor <= to; cursor++) if (this.#isDue(cursor)) return false;
+    return to >= from;
   }
 
   end(event: string): string | undefined {

@@ -5,6 +5,7 @@ import { FAULT_CODES, ofFault } from "../src/http/fault-codes.ts";
 import type { Init } from "../src/protocol/chat.ts";
 import type { Message } from "../src/protocol/message.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
+import { parseTypes } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import type { FrameReader } from "./frames.ts";
@@ -15,6 +16,8 @@ export interface Visit {
   lastEventId?: number;
   backfill?: number;
   details?: boolean;
+  /** As in the query of `/v1/stream`. */
+  types?: string;
   /** Openings take turns by address. */
   address?: string;
 }
@@ -39,32 +42,40 @@ export class VirtualViewer {
   readonly #gone = new AbortController();
   readonly #until: Until;
   readonly #reader: FrameReader;
-  readonly #unread: Buffer[] = [];
+  readonly #received: Buffer[] = [];
+  /** How many of them have been parsed. */
+  #parsed = 0;
   readonly #frames: SentFrame[] = [];
   readonly #messages: SentMessage[] = [];
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
-    const { videoId, lastEventId, backfill, details = false, address = "viewer" } = visit;
+    const { videoId, lastEventId, backfill, details = false, types = "", address = "viewer" } = visit;
     this.#until = until;
     this.#reader = reader;
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
-    this.sink = new SimulatedSink(form, (bytes) => this.#unread.push(bytes));
+    this.sink = new SimulatedSink(form, (bytes) => this.#received.push(bytes));
     const { signal } = this.#gone;
     const open = () => {
       signal.throwIfAborted();
       return this.sink;
     };
-    const request = { videoId, lastEventId, backfill, address: () => address, open };
+    const filter = parseTypes(types);
+    const request = { videoId, lastEventId, backfill, filter, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {
       throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;
     });
     this.entered.catch(() => {}); // callers that await `entered` see it
   }
 
-  /** All frames so far, in order. */
+  /** All frames so far, in order. The data of a cursor frame, whose event is `cursor`, is the cursor. */
   get frames(): readonly SentFrame[] {
     this.#read();
     return this.#frames;
+  }
+
+  /** Everything it was sent, as text. */
+  get text(): string {
+    return Buffer.concat(this.#received).toString();
   }
 
   get messages(): readonly SentMessage[] {
@@ -115,11 +126,12 @@ export class VirtualViewer {
   }
 
   #read(): void {
-    for (const bytes of this.#unread.splice(0)) {
+    for (; this.#parsed < this.#received.length; this.#parsed++) {
+      const bytes = this.#received[this.#parsed] ?? Buffer.alloc(0);
       for (const { event, cursor, data } of this.#reader.read(bytes)) {
-        const frame = { event, data: JSON.parse(data) };
+        const frame = { event, data: event === "cursor" ? cursor : JSON.parse(data) };
         this.#frames.push(frame);
-        if (cursor !== undefined) this.#messages.push({ cursor, message: frame.data });
+        if (event === "message" && cursor !== undefined) this.#messages.push({ cursor, message: frame.data });
       }
     }
   }

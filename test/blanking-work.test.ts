@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import type { Message } from "../src/protocol/message.ts";
+import { Feed } from "../src/serving/feeds.ts";
+import { ALL } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Tail } from "../src/serving/tail.ts";
 import { blankDeleted } from "../src/store/blanking.ts";
@@ -81,7 +83,7 @@ test("each message of a tail is looked at a few times, however many deletions co
   assert.ok(held.looks() - before <= 4 * 400, `${held.looks() - before} looks at 400 messages`);
   const chunks: string[] = [];
   for (let after = 0; after < tail.head; ) {
-    const chunk = tail.chunk(after, FORMS.sse.plain.bare);
+    const chunk = tail.chunk(after, new Feed(FORMS.sse.plain.bare, ALL));
     chunks.push(String(chunk?.packet?.bytes));
     after = chunk?.next ?? tail.head;
   }

@@ -54,7 +54,8 @@ test("packets in any order, from any of them on, are one gzip stream of what the
           form.head(init),
           form.keepalive,
           ...sent,
-          form.end({ state: "released", reason: "room released" }),
+          form.keepaliveAt(first),
+          form.end({ state: "released", reason: "room released" }, first),
         ];
       };
       const sum = new RunningSum();

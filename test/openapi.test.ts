@@ -188,7 +188,10 @@ describe("the examples", () => {
     const parameters = operationOf("/v1/stream").parameters ?? [];
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
-      ["query videoId", "query backfill", "query details", "query lastEventId", "header last-event-id"],
+      [
+        ...["videoId", "backfill", "details", "types", "lastEventId"].map((name) => `query ${name}`),
+        "header last-event-id",
+      ],
     );
     const [videoId, backfill] = parameters;
     const examples = Object.values(videoId?.examples ?? {});

@@ -7,6 +7,8 @@ import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { LoadClients } from "../chaos/load/load-clients.ts";
 import { systemClock } from "../src/clock.ts";
+import { Feed } from "../src/serving/feeds.ts";
+import { ALL } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Room } from "../src/serving/room.ts";
 import { MemoryStore } from "../src/store/memory.ts";
@@ -18,7 +20,8 @@ import { observe, temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 300;
-const [PLAIN, DETAILED] = [FORMS.sse.plain.bare, FORMS.sse.detailed.bare];
+const PLAIN = new Feed(FORMS.sse.plain.bare, ALL);
+const DETAILED = new Feed(FORMS.sse.detailed.bare, ALL);
 /** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
 const LAGS = [0, 1, 30, 250, 499, 520, 900];
 const HISTORY = 1000;

@@ -3,11 +3,13 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Feed } from "../src/serving/feeds.ts";
+import { ALL } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Tail } from "../src/serving/tail.ts";
 
 const HEAD = 1000;
-const PLAIN = FORMS.sse.plain.bare;
+const PLAIN = new Feed(FORMS.sse.plain.bare, ALL);
 
 function messages(after: number, count: number, characters: number) {
   return Array.from({ length: count }, (_, i) => ({
@@ -51,7 +53,7 @@ describe("a tail", () => {
 
   it("keeps no memory beside its frames", () => {
     for (const message of messages(HEAD, 3, 10)) {
-      const frame = PLAIN.frame(message);
+      const frame = PLAIN.form.frame(message);
       assert.equal(frame.buffer.byteLength, frame.length);
     }
   });

@@ -45,7 +45,7 @@ test("a frame stays whole wherever a client ends lines, and gives back any text,
 
 test("the frames around messages are escaped, too", () => {
   const error = { code: "UPSTREAM_ERROR", message: "one\u2028two\u0085three\u009f" } as const;
-  const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }).bytes);
+  const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }, undefined).bytes);
   assert.doesNotMatch(frame.replaceAll("\n", ""), RAW);
   assert.ok(frame.includes("one\\u2028two\\u0085three\\u009f"), frame);
 });

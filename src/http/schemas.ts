@@ -1,7 +1,7 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties, TSchema } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
-import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
+import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { ROOM_STATES } from "../rooms/entry-host.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
@@ -151,6 +151,13 @@ export const StreamQuery = Type.Object({
     }),
   ),
   details: Type.Optional(Type.Enum(["true", "false"], { description: "Whether messages carry `details`." })),
+  types: Type.Optional(
+    Type.String({
+      maxLength: 2000,
+      description: `Comma-separated list of the message types and groups to send; \`gap\` always comes. Groups: ${Object.keys(GROUPS).join(", ")}. Other names are ignored; if none remains, everything is sent.`,
+      examples: ["superchat,members"],
+    }),
+  ),
   lastEventId: Type.Optional(
     Type.String({
       maxLength: 400,

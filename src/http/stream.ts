@@ -5,6 +5,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { parseBackfill, parseCursor } from "../serving/cursor.ts";
+import { parseTypes } from "../serving/filter.ts";
 import { FORMS } from "../serving/form.ts";
 import type { Sink } from "../serving/sink.ts";
 import { type AddressLimit, networkOf } from "./address-limit.ts";
@@ -46,6 +47,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       const streamRequest = {
         videoId: parseVideoId(query.videoId),
         backfill: backfillOf(query),
+        filter: parseTypes(query.types ?? ""),
         // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
         address: () => networkOf(request.ip),

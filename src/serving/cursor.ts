@@ -43,16 +43,7 @@ export function resumeCursor(range: CursorRange, lastEventId: number | undefined
   return lastEventId >= range.base || lastEventId === 0 ? range.floor : undefined;
 }
 
-/**
- * The cursor `backfill` messages before `end`, but not below the floor. A replay has no history: a viewer
- * without a backfill gets all of it.
- */
-export function backfillCursor(
-  { floor }: CursorRange,
-  end: number,
-  backfill: number | undefined,
-  chatType: ChatType,
-): number {
-  if (backfill === undefined && chatType === "liveChatReplayRenderer") return floor;
-  return Math.max(floor, end - (backfill ?? BACKFILL_DEFAULT));
+/** The number of messages to begin with. A replay has no history: a viewer without a backfill gets all. */
+export function backfillCount(backfill: number | undefined, chatType: ChatType): number {
+  return backfill ?? (chatType === "liveChatReplayRenderer" ? Number.POSITIVE_INFINITY : BACKFILL_DEFAULT);
 }

@@ -33,8 +33,10 @@ export interface Form {
    */
   pack(frames: readonly Buffer[], isShared: boolean): Packet;
   readonly keepalive: Packet;
-  /** The terminal frame: `error` for a room that failed, `end` for one that ended or was released. */
-  end(end: RoomEnd): Packet;
+  /** A keepalive after a cursor frame. */
+  keepaliveAt(cursor: number): Packet;
+  /** The terminal frame, after a cursor frame if there is an unreported cursor. */
+  end(end: RoomEnd, unreported: number | undefined): Packet;
 }
 
 /** `bare`: unchanged; `chunked`: as a chunk of HTTP's chunked coding; `gzip`: compressed, as a chunk. */
@@ -84,7 +86,11 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding):
     },
     frame: (message) => ownBytes(framing.message(message)),
     keepalive: pack([Buffer.from(framing.keepalive)], true),
-    end: (end) => pack([Buffer.from(framing.end(end))], false),
+    keepaliveAt: (cursor) => pack([Buffer.from(framing.cursor(cursor) + framing.keepalive)], false),
+    end: (end, unreported) => {
+      const reported = unreported === undefined ? "" : framing.cursor(unreported);
+      return pack([Buffer.from(reported + framing.end(end))], false);
+    },
   };
 }
 
@@ -94,6 +100,9 @@ function ownBytes(text: string): Buffer {
   bytes.write(text);
   return bytes;
 }
+
+/** How the events of a stream are written. */
+export type Format = keyof typeof FRAMINGS;
 
 function formsOf(name: string, framing: Framing): Record<TransferCoding, Form> {
   return {
@@ -108,5 +117,9 @@ export const FORMS = {
   sse: {
     plain: formsOf("sse plain", FRAMINGS.sse.plain),
     detailed: formsOf("sse detailed", FRAMINGS.sse.detailed),
+  },
+  ndjson: {
+    plain: formsOf("ndjson plain", FRAMINGS.ndjson.plain),
+    detailed: formsOf("ndjson detailed", FRAMINGS.ndjson.detailed),
   },
 };

@@ -13,8 +13,9 @@ export interface Framing {
   /** The beginning of a connection. */
   init(init: Init): string;
   message(message: StoredMessage): string;
+  /** A cursor frame: moves the client's cursor over messages that it does not get. */
+  cursor(cursor: number): string;
   readonly keepalive: string;
-  /** The terminal frame: `error` for a room that failed, `end` for one that ended or was released. */
   end(end: RoomEnd): string;
 }
 
@@ -27,11 +28,36 @@ function sse(details: boolean): Framing {
     // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
     message: (message) =>
       `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, details))}\n\n`,
+    // Without data: an `EventSource` takes the id, and dispatches nothing.
+    cursor: (cursor) => `id: ${cursor}\n\n`,
     // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
     keepalive: ": keepalive\n\n",
-    end: (end) => (end.state === "failed" ? frame("error", end.error) : frame("end", { reason: end.reason })),
+    end: (end) => frame(...terminal(end)),
   };
 }
 
+/** One JSON object per line. The name of the event is its first field. */
+function ndjson(details: boolean): Framing {
+  const line = (event: string, data: object) => `${wireJson({ event, ...data })}\n`;
+  return {
+    init: (init) => line("init", init),
+    message: (message) => {
+      const fields = onOneLine(messageJson(message, details)).slice(1);
+      return `{"event":"message","cursor":${message.cursor},${fields}\n`;
+    },
+    cursor: (cursor) => line("cursor", { cursor }),
+    keepalive: line("keepalive", {}),
+    end: (end) => line(...terminal(end)),
+  };
+}
+
+/** The terminal frame: `error` for a room that failed, `end` for one that ended or was released. */
+function terminal(end: RoomEnd): [event: string, data: object] {
+  return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
+}
+
 /** By format, and by whether messages carry `details`. */
-export const FRAMINGS = { sse: { plain: sse(false), detailed: sse(true) } };
+export const FRAMINGS = {
+  sse: { plain: sse(false), detailed: sse(true) },
+  ndjson: { plain: ndjson(false), detailed: ndjson(true) },
+};

@@ -8,8 +8,11 @@ import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { backfillCursor, type CursorRange, resumeCursor } from "./cursor.ts";
-import type { Form } from "./form.ts";
+import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
+import { type Feed, Feeds } from "./feeds.ts";
+import { ALL, type Filter } from "./filter.ts";
+import { Held } from "./held.ts";
+import { Lookback } from "./lookback.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { assembleChunk, type Chunk, Tail } from "./tail.ts";
@@ -39,6 +42,8 @@ export interface StreamRequest {
   lastEventId: number | undefined;
   /** Undefined if the client named none. */
   backfill: number | undefined;
+  /** By default everything. */
+  filter?: Filter;
   /** The viewer's address, or its network. */
   address(): string;
   /** Opens the response, once the viewer's start is known. Throws if the client is gone. */
@@ -58,7 +63,10 @@ export class Room implements ViewerHost {
   readonly tail: Tail;
   readonly #parts: RoomParts;
   readonly #viewers = new Set<Viewer>();
-  /** Pages read since the last tick. */
+  readonly feeds = new Feeds();
+  /** The messages of pages read since the last tick, by the cursor before them. */
+  readonly #reads = new Map<number, Promise<readonly Held[]>>();
+  /** Those pages, by cursor and feed. */
   readonly #pages = new Map<string, Promise<Chunk>>();
   /** Pages beyond the shared ones are not compressed, because few viewers share them. */
   #pagesRead = 0;
@@ -66,6 +74,8 @@ export class Room implements ViewerHost {
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
   #range: Promise<CursorRange> | undefined;
+  /** Undefined until a viewer with a filter needs it. */
+  #lookback: Lookback | undefined;
   #end: RoomEnd | undefined;
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
@@ -107,9 +117,11 @@ export class Room implements ViewerHost {
     const { signal } = this.#closed;
     for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
       const durableAt = this.now();
-      if (this.#parts.settings.isBlanking) this.#pages.clear(); // they may be from before a deletion
-      if (Array.isArray(next)) this.tail.push(next);
-      else if (next.state !== "released" || this.#end) this.finish(next);
+      if (this.#parts.settings.isBlanking) this.#forgetPages(); // they may be from before a deletion
+      if (Array.isArray(next)) {
+        this.tail.push(next);
+        this.#lookback?.push(next);
+      } else if (next.state !== "released" || this.#end) this.finish(next);
       else return this.close(); // by another instance: its viewers reconnect and reopen it
       await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
       this.#parts.telemetry.published(this.now() - durableAt);
@@ -125,15 +137,17 @@ export class Room implements ViewerHost {
    * Adds a viewer. `historyEnd`: the cursor up to which messages are history, for a viewer without a cursor
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
-  async enter({ lastEventId, backfill, open }: StreamRequest, historyEnd?: number): Promise<void> {
+  async enter(request: StreamRequest, historyEnd?: number): Promise<void> {
+    const { lastEventId, filter = ALL } = request;
     this.#entering += 1;
     try {
       const range = await this.#currentRange();
       // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
-      const cursor =
-        resumeCursor(range, lastEventId) ??
-        backfillCursor(range, historyEnd ?? range.head, backfill, this.chatType);
-      const viewer = new Viewer(this, open(), cursor);
+      const resumed = resumeCursor(range, lastEventId);
+      const cursor = resumed ?? (await this.#backfillStart(range, historyEnd ?? range.head, request));
+      const sink = request.open();
+      const reported = cursor === lastEventId ? cursor : undefined;
+      const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
       this.#viewers.add(viewer);
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
       if (this.#closed.signal.aborted) viewer.end();
@@ -144,12 +158,30 @@ export class Room implements ViewerHost {
     }
   }
 
+  /** The cursor before the messages of a backfill that ends at `end`, but not below the floor. */
+  async #backfillStart(
+    { floor, head }: CursorRange,
+    end: number,
+    { backfill, filter = ALL }: StreamRequest,
+  ): Promise<number> {
+    const count = backfillCount(backfill, this.chatType);
+    if (filter === ALL || count === 0 || count === Number.POSITIVE_INFINITY)
+      return Math.max(floor, end - count);
+    const { store } = this.#parts;
+    this.#lookback ??= new Lookback(Math.max(head, this.tail.head), (after, limit) =>
+      store.read(this.videoId, after, limit),
+    );
+    return this.#lookback.start(end, count, filter, floor);
+  }
+
   sent(bytes: number): void {
     this.#parts.telemetry.sent(bytes);
   }
 
   leave(viewer: Viewer): void {
-    if (this.#viewers.delete(viewer)) this.#reportIdle();
+    if (!this.#viewers.delete(viewer)) return;
+    this.feeds.leave(viewer.feed);
+    this.#reportIdle();
   }
 
   #reportIdle(): void {
@@ -160,7 +192,7 @@ export class Room implements ViewerHost {
   async tick(): Promise<void> {
     const { clock, telemetry } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
-    this.#pages.clear();
+    this.#forgetPages();
     this.#pagesRead = 0;
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
@@ -190,32 +222,49 @@ export class Room implements ViewerHost {
   }
 
   /**
-   * The page after a cursor. Viewers that read it at about the same time share the read: after a restart many
-   * resume from the same cursor.
+   * The page after a cursor. Viewers that read it at about the same time share the read, whatever their
+   * feeds: after a restart many resume from the same cursor. Those of a feed also share its bytes.
    */
-  page(after: number, form: Form): Promise<Chunk> {
-    const key = `${after} ${form.key}`;
+  page(after: number, feed: Feed): Promise<Chunk> {
+    const key = `${after} ${feed.key}`;
     let page = this.#pages.get(key);
     if (!page) {
-      if (this.#pages.size >= MAX_SHARED_PAGES) this.#pages.clear();
+      if (this.#pages.size >= MAX_SHARED_PAGES) this.#forgetPages();
       this.#pagesRead += 1;
-      page = this.#readPage(after, form);
+      page = this.#readPage(after, feed, feed.isShared && this.#pagesRead <= MAX_SHARED_PAGES);
       page.catch(() => this.#pages.delete(key));
       this.#pages.set(key, page);
     }
     return page;
   }
 
-  #readPage(after: number, form: Form): Promise<Chunk> {
-    const { store, clock } = this.#parts;
-    return retry(READ_RETRY, clock, this.#closed.signal, isUnavailable, async () => {
-      const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
-      const last = messages.at(-1)?.cursor ?? this.tail.floor;
-      const before = last - messages.length;
-      if (before !== after) await this.#expectPruned(after, before);
-      if (messages.length === 0) return { packet: undefined, next: last };
-      return assembleChunk(before, messages.map(form.frame), form, this.#pagesRead <= MAX_SHARED_PAGES);
-    });
+  async #readPage(after: number, feed: Feed, isShared: boolean): Promise<Chunk> {
+    const skipped = this.#lookback?.skip(after, this.tail.floor, feed.filter) ?? after;
+    if (skipped > after) return assembleChunk(skipped, [], feed, isShared);
+    const messages = await this.#read(after);
+    const first = messages[0]?.message.cursor ?? this.tail.floor + 1;
+    return assembleChunk(first - 1, messages, feed, isShared);
+  }
+
+  #read(after: number): Promise<readonly Held[]> {
+    let read = this.#reads.get(after);
+    if (!read) {
+      const { store, clock } = this.#parts;
+      read = retry(READ_RETRY, clock, this.#closed.signal, isUnavailable, async () => {
+        const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
+        const before = (messages[0]?.cursor ?? this.tail.floor + 1) - 1;
+        if (before !== after) await this.#expectPruned(after, before);
+        return messages.map((message) => new Held(message));
+      });
+      read.catch(() => this.#reads.delete(after));
+      this.#reads.set(after, read);
+    }
+    return read;
+  }
+
+  #forgetPages(): void {
+    this.#pages.clear();
+    this.#reads.clear();
   }
 
   /** A page may skip messages only if pruning has just overtaken the reader. */

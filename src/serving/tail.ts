@@ -2,11 +2,11 @@
  * The newest messages of a room as bytes, encoded once in each form and shared by all its viewers. It is
  * filled only from the store, with consecutive batches.
  */
-
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import type { Form, Packet } from "./form.ts";
-import type { Framing } from "./framing.ts";
+import type { Feed } from "./feeds.ts";
+import type { Packet } from "./form.ts";
+import { Held } from "./held.ts";
 
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
@@ -16,30 +16,31 @@ const TAIL_MESSAGES = 500;
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */
 const CHUNK_BYTES = 64 * 1024;
-/** Undefined if all of these messages have been deleted: nothing is written, and the cursor moves on. */
-const MAX_SHARED_CHUNKS = 32;
+/** Maximum size of the shared chunks' text. Once it is reached, each further viewer gets its own chunks. */
+const MAX_SHARED_BYTES = 8 * 1024 * 1024;
 
 /** The frames between two cursors, ready to be written. */
 export interface Chunk {
-  /** Undefined where all of these messages have been deleted: nothing is written, and the cursor moves on. */
+  /**
+   * Undefined if none of these messages is sent, because the filter leaves all of them out or they have been
+   * deleted: nothing is written, and the cursor moves on.
+   */
   packet: Packet | undefined;
-  /** The cursor of the last frame in it. */
-  next: number;
-}
-
-interface Held {
-  message: StoredMessage;
+  /** Size of its text, in bytes. */
   size: number;
-  frames: Map<Framing, Buffer>;
+  /** The cursor of the last frame; undefined if there is none. */
+  last: number | undefined;
+  /** The cursor up to which it has everything. */
+  next: number;
 }
 
 export class Tail {
   #held: Held[] = [];
   #bytes = 0;
   #head: number;
-  /** The next chunk for viewers of a form, by their cursor. */
-  readonly #shared = new Map<Form, Map<number, Chunk>>();
-
+  /** The next chunk for viewers of a feed, by their cursor. */
+  readonly #shared = new Map<Feed, Map<number, Chunk>>();
+  #sharedBytes = 0;
   readonly #isBlanking: boolean;
 
   /** An empty tail after cursor `head`. `isBlanking`: deletions also blank the messages in the tail. */
@@ -65,13 +66,14 @@ export class Tail {
         throw new Error(`tail at ${this.#head} was handed cursor ${message.cursor}`);
       }
       this.#head = message.cursor;
-      const held = toHeld(message);
+      const held = new Held(message);
       this.#bytes += held.size;
       this.#held.push(held);
     }
     this.#trim();
     if (this.#isBlanking) this.#blankFor(messages);
     this.#shared.clear();
+    this.#sharedBytes = 0;
   }
 
   /** Blanks the deleted messages like the store, for later viewers. */
@@ -85,7 +87,7 @@ export class Tail {
     for (const [i, before] of this.#held.entries()) {
       const message = afterDeletions(before.message, deletions);
       if (message === before.message) continue;
-      const held = toHeld(message);
+      const held = new Held(message);
       this.#bytes += held.size - before.size;
       this.#held[i] = held;
     }
@@ -99,48 +101,50 @@ export class Tail {
   }
 
   /** The chunk after cursor `after`, which must not be below the floor; undefined if there is none yet. */
-  chunk(after: number, form: Form): Chunk | undefined {
+  chunk(after: number, feed: Feed): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
-    const chunks = this.#shared.get(form) ?? new Map<number, Chunk>();
+    const chunks = this.#shared.get(feed) ?? new Map<number, Chunk>();
     const shared = chunks.get(after);
     if (shared) return shared;
-    const isShared = chunks.size < MAX_SHARED_CHUNKS;
-    const chunk = assembleChunk(after, this.#framesAfter(after, form), form, isShared);
-    if (isShared) this.#shared.set(form, chunks.set(after, chunk));
+    const isShared = feed.isShared && this.#sharedBytes < MAX_SHARED_BYTES;
+    const chunk = assembleChunk(after, this.#heldAfter(after), feed, isShared);
+    if (isShared) {
+      this.#shared.set(feed, chunks.set(after, chunk));
+      this.#sharedBytes += chunk.size;
+    }
     return chunk;
   }
 
-  *#framesAfter(after: number, form: Form): Iterable<Buffer> {
+  *#heldAfter(after: number): Iterable<Held> {
     for (let i = after - this.floor; i < this.#held.length; i++) {
       const held = this.#held[i];
-      if (held) yield frameOf(held, form);
+      if (held) yield held;
     }
   }
 }
 
-function toHeld(message: StoredMessage): Held {
-  const size = Buffer.byteLength(message.body) + Buffer.byteLength(message.details);
-  return { message, size, frames: new Map() };
-}
-
-function frameOf({ message, frames }: Held, form: Form): Buffer {
-  let frame = frames.get(form.framing);
-  if (!frame) {
-    frame = form.frame(message);
-    frames.set(form.framing, frame);
-  }
-  return frame;
-}
-
-/** One chunk of as many frames as fit, at least one. The first frame follows cursor `after`. */
-export function assembleChunk(after: number, frames: Iterable<Buffer>, form: Form, isShared: boolean): Chunk {
-  const parts: Buffer[] = [];
+/** One chunk of as many frames as fit, at least one if there are any. The first message follows `after`. */
+export function assembleChunk(
+  after: number,
+  messages: Iterable<Held>,
+  { form, filter }: Feed,
+  isShared: boolean,
+): Chunk {
+  const frames: Buffer[] = [];
   let size = 0;
-  for (const bytes of frames) {
-    if (parts.length > 0 && size + bytes.length > CHUNK_BYTES) break;
-    parts.push(bytes);
-    size += bytes.length;
+  let last: number | undefined;
+  let next = after;
+  for (const held of messages) {
+    const { cursor } = held.message;
+    if (held.bit & filter) {
+      const frame = held.frame(form);
+      if (frames.length > 0 && size + frame.length > CHUNK_BYTES) break;
+      frames.push(frame);
+      size += frame.length;
+      last = cursor;
+    }
+    next = cursor;
   }
-  return { packet: form.pack(parts, isShared), next: after + parts.length };
+  return { packet: frames.length > 0 ? form.pack(frames, isShared) : undefined, size, last, next };
 }

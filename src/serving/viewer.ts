@@ -5,7 +5,8 @@
  * what its sink takes.
  */
 import type { Init, RoomEnd } from "../protocol/chat.ts";
-import type { Form, Packet } from "./form.ts";
+import type { Feed } from "./feeds.ts";
+import type { Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
 import { Stall } from "./stall.ts";
 import type { Chunk, Tail } from "./tail.ts";
@@ -18,7 +19,7 @@ export interface ViewerHost {
   /** How long a viewer may take no bytes, in milliseconds. */
   readonly stallMs: number;
   /** Messages after a cursor below the tail's floor. */
-  page(after: number, form: Form): Promise<Chunk>;
+  page(after: number, feed: Feed): Promise<Chunk>;
   /** Milliseconds on a monotonic clock. */
   now(): number;
   leave(viewer: Viewer): void;
@@ -28,31 +29,39 @@ export interface ViewerHost {
 }
 
 export class Viewer implements SinkOwner {
+  readonly feed: Feed;
   readonly #room: ViewerHost;
   readonly #sink: Sink;
   #cursor: number;
+  /** The last cursor that its client has received or came with; undefined if there is none. */
+  #reported: number | undefined;
   /** The event it waits for before it may write again; undefined while it is up to date or writing. */
   #waitsFor: "drain" | "page" | undefined;
   readonly #stall: Stall;
   #isOpen = true;
 
-  /** A viewer that has everything up to `cursor`. It writes nothing before `start`. */
-  constructor(room: ViewerHost, sink: Sink, cursor: number) {
+  /**
+   * A viewer that has everything up to `cursor`. `reported`: the cursor that its client came with, if it is
+   * honoured. It writes nothing before `start`.
+   */
+  constructor(room: ViewerHost, sink: Sink, feed: Feed, cursor: number, reported: number | undefined) {
+    this.feed = feed;
     this.#room = room;
     this.#sink = sink;
     this.#cursor = cursor;
+    this.#reported = reported;
     this.#stall = new Stall(room.stallMs, room.now());
     sink.attach(this);
   }
 
-  /** The cursor of the last message written. */
+  /** The cursor up to which it has everything that its filter lets through. */
   get cursor(): number {
     return this.#cursor;
   }
 
   /** Begins the stream: the frames before history, then everything after the cursor. */
   start(init: Init): void {
-    this.#write(this.#sink.form.head(init));
+    this.#write(this.feed.form.head(init));
     this.pump();
   }
 
@@ -76,14 +85,21 @@ export class Viewer implements SinkOwner {
       this.#readPage();
       return undefined;
     }
-    const chunk = tail.chunk(this.#cursor, this.#sink.form);
+    const chunk = tail.chunk(this.#cursor, this.feed);
     if (!chunk) this.#finishIfOver();
     return chunk;
   }
 
   /** Sends a comment that keeps idle connections open. A viewer with unread bytes needs none. */
   keepalive(): void {
-    if (!this.#stall.isFull) this.#write(this.#sink.form.keepalive);
+    if (this.#stall.isFull) return;
+    this.#write(this.feed.keepalive(this.#unreported));
+    this.#reported = this.#cursor;
+  }
+
+  /** Its cursor, if it has moved since its client received one. Without a filter, each message has it. */
+  get #unreported(): number | undefined {
+    return this.feed.isFiltered && this.#reported !== this.#cursor ? this.#cursor : undefined;
   }
 
   /** Whether it has taken no bytes for so long that it must be checked. */
@@ -130,7 +146,7 @@ export class Viewer implements SinkOwner {
   #readPage(): void {
     this.#waitsFor = "page";
     this.#room
-      .page(this.#cursor, this.#sink.form)
+      .page(this.#cursor, this.feed)
       .then((chunk) => {
         this.#waitsFor = undefined;
         if (this.#isOpen) this.#send(chunk);
@@ -145,9 +161,10 @@ export class Viewer implements SinkOwner {
     this.reset();
   }
 
-  #send({ packet, next }: Chunk): void {
+  #send({ packet, last = this.#reported, next }: Chunk): void {
     if (next <= this.#cursor) throw new Error(`a chunk after ${this.#cursor} that leads to ${next}`);
     this.#cursor = next;
+    this.#reported = last;
     if (packet) this.#write(packet);
   }
 
@@ -162,7 +179,7 @@ export class Viewer implements SinkOwner {
   #finishIfOver(): void {
     const { end } = this.#room;
     if (!end) return;
-    this.#write(this.#sink.form.end(end));
+    this.#write(this.feed.form.end(end, this.#unreported));
     this.end();
   }
 }

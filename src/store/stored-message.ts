@@ -2,6 +2,7 @@
  * A message in the log. It is encoded once, when it is stored; from then on, the service handles only this
  * form.
  */
+import { asString, dig, parseJson } from "../json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Message } from "../protocol/message.ts";
 
@@ -29,6 +30,11 @@ export function encodeMessage(message: Message): EncodedMessage {
 
 export function decodeMessage({ body, details }: EncodedMessage): Message {
   return { ...JSON.parse(body), details: JSON.parse(details) };
+}
+
+/** The type of an encoded message. Parses nothing, as long as the type is the first field. */
+export function typeOf({ body }: EncodedMessage): string {
+  return /^{"type":"(\w+)"/.exec(body)?.[1] ?? asString(dig(parseJson(body), "type")) ?? "";
 }
 
 /**

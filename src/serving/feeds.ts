@@ -1,0 +1,79 @@
+/**
+ * The feeds of a room: its messages in one form and through one filter. Viewers of one feed share its bytes.
+ */
+import { ALL, type Filter } from "./filter.ts";
+import type { Form, Packet } from "./form.ts";
+
+/** Maximum number of filters in a room whose viewers share bytes; each costs a packing of every batch. */
+const MAX_FILTERS = 64;
+
+export class Feed {
+  readonly form: Form;
+  readonly filter: Filter;
+  /** Whether its viewers share bytes. Otherwise it has a single viewer. */
+  readonly isShared: boolean;
+  viewers = 0;
+  #reported: { cursor: number; packet: Packet } | undefined;
+
+  constructor(form: Form, filter: Filter, isShared = true) {
+    this.form = form;
+    this.filter = filter;
+    this.isShared = isShared;
+  }
+
+  get isFiltered(): boolean {
+    return this.filter !== ALL;
+  }
+
+  get key(): string {
+    return keyOf(this.form, this.filter);
+  }
+
+  /** A keepalive, after a frame with the unreported cursor if there is one. Viewers mostly share it. */
+  keepalive(unreported: number | undefined): Packet {
+    if (unreported === undefined) return this.form.keepalive;
+    if (this.#reported?.cursor !== unreported)
+      this.#reported = { cursor: unreported, packet: this.form.keepaliveAt(unreported) };
+    return this.#reported.packet;
+  }
+}
+
+function keyOf(form: Form, filter: Filter): string {
+  return `${form.key} ${filter}`;
+}
+
+export class Feeds {
+  readonly #shared = new Map<string, Feed>();
+  readonly #alone = new Set<Feed>();
+
+  /** The feed of a new viewer, who must leave it. */
+  join(form: Form, filter: Filter): Feed {
+    let feed = this.#shared.get(keyOf(form, filter));
+    if (!feed) {
+      feed = new Feed(form, filter, this.#mayShare(filter));
+      if (feed.isShared) this.#shared.set(feed.key, feed);
+      else this.#alone.add(feed);
+    }
+    feed.viewers += 1;
+    return feed;
+  }
+
+  leave(feed: Feed): void {
+    feed.viewers -= 1;
+    if (feed.viewers > 0) return;
+    if (feed.isShared) this.#shared.delete(feed.key);
+    else this.#alone.delete(feed);
+  }
+
+  /** Those that have viewers. */
+  *[Symbol.iterator](): Iterator<Feed> {
+    yield* this.#shared.values();
+    yield* this.#alone;
+  }
+
+  #mayShare(filter: Filter): boolean {
+    const filters = new Set(this.#shared.values().map((feed) => feed.filter));
+    filters.delete(ALL);
+    return filter === ALL || filters.has(filter) || filters.size < MAX_FILTERS;
+  }
+}

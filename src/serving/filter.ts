@@ -1,0 +1,39 @@
+/**
+ * The types of messages that a viewer asks for. A filter is a set of bits, one for each type, so that equal
+ * filters are equal numbers and a message is tested by one operation.
+ */
+import { MESSAGE_TYPES, typesOf } from "../protocol/kinds.ts";
+import { type EncodedMessage, typeOf } from "../store/stored-message.ts";
+
+export type Filter = number;
+
+/** Everything, even types that this version does not know. */
+export const ALL: Filter = -1;
+
+const BITS: ReadonlyMap<string, number> = new Map(MESSAGE_TYPES.map((type, index) => [type, 1 << index]));
+/** The bit of all types that have none; only `ALL` contains it. */
+const UNKNOWN = 1 << 31;
+const GAP = bitOf("gap");
+
+function bitOf(type: string): number {
+  return BITS.get(type) ?? UNKNOWN;
+}
+
+/** The bit of the message's type. */
+export function typeBit(message: EncodedMessage): number {
+  return bitOf(typeOf(message));
+}
+
+/**
+ * The filter of a comma-separated list of types and groups. Names that are neither are left out; if none is
+ * left, everything passes. A `gap` always passes.
+ */
+export function parseTypes(list: string): Filter {
+  const types = list.split(",").flatMap((name) => typesOf(name.trim()));
+  return types.length === 0 ? ALL : types.reduce((filter, type) => filter | bitOf(type), GAP);
+}
+
+/** The types that a backfill counts: those that were asked for, so a `gap` only if nothing else was. */
+export function countedBy(filter: Filter): Filter {
+  return filter === ALL ? ALL : filter & ~GAP || GAP;
+}

@@ -1,0 +1,29 @@
+import type { StoredMessage } from "../store/stored-message.ts";
+import { typeBit } from "./filter.ts";
+import type { Form } from "./form.ts";
+import type { Framing } from "./framing.ts";
+
+/** A message in memory, encoded once in each framing. */
+export class Held {
+  readonly message: StoredMessage;
+  /** The bit of its type, for filters. */
+  readonly bit: number;
+  /** Size of its text, in bytes. */
+  readonly size: number;
+  readonly #frames = new Map<Framing, Buffer>();
+
+  constructor(message: StoredMessage) {
+    this.message = message;
+    this.bit = typeBit(message);
+    this.size = Buffer.byteLength(message.body) + Buffer.byteLength(message.details);
+  }
+
+  frame(form: Form): Buffer {
+    let frame = this.#frames.get(form.framing);
+    if (!frame) {
+      frame = form.frame(this.message);
+      this.#frames.set(form.framing, frame);
+    }
+    return frame;
+  }
+}
