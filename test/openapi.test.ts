@@ -168,6 +168,20 @@ describe("the description", () => {
       assert.ok(operationOf("/v1/stream").responses[200]?.description.includes(frame), frame);
     }
   });
+
+  it("describes the lines of the same stream as NDJSON in an example", () => {
+    const content = operationOf("/v1/stream").responses[200]?.content["application/x-ndjson"];
+    const lines = (content?.example ?? "").split("\n");
+    assert.equal(lines.pop(), "");
+    const seen = lines.map((line) => {
+      const { event, ...fields } = JSON.parse(line);
+      const { cursor, ...others } = fields;
+      const { $ref = "" } = content?.["x-events"]?.[event] ?? {};
+      assertOf(event === "message" ? others : fields, ...$ref.split("/").slice(1));
+      return event === "message" ? [event, cursor] : event;
+    });
+    assert.deepEqual(seen, ["init", ["message", 1795163753064], "cursor", "keepalive", "end"]);
+  });
 });
 
 describe("the examples", () => {

@@ -42,16 +42,18 @@ export interface StreamQuery {
   videoId: string;
   backfill?: number | string;
   details?: boolean;
+  types?: string | undefined;
   /** `lastEventId` in the query; the header takes precedence. */
   inQuery?: number;
 }
 
-export function streamUrl(base: string, { videoId, backfill, details, inQuery }: StreamQuery): string {
+export function streamUrl(base: string, { videoId, backfill, details, types, inQuery }: StreamQuery): string {
   const url = new URL("/v1/stream", base);
   url.searchParams.set("videoId", videoId);
   if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
   if (inQuery !== undefined) url.searchParams.set("lastEventId", String(inQuery));
   if (details) url.searchParams.set("details", "true");
+  if (types !== undefined) url.searchParams.set("types", types);
   return url.href;
 }
 

@@ -55,26 +55,42 @@ export function json(description: string, schema: object): object {
   return { description, content: { "application/json": { schema } } };
 }
 
+const EVENTS = {
+  init: refTo("Init"),
+  message: refTo("Message"),
+  end: refTo("End"),
+  error: refTo("Error"),
+};
+const EXAMPLE_MESSAGE =
+  '"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}';
+
 /** A successful stream of frames. */
 export const StreamResponse = {
   description:
-    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}).",
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it.",
   content: {
     "text/event-stream": {
       schema: Type.String(),
       // The schema of each event's `data`; OpenAPI 3.1 has no field for it.
-      "x-events": {
-        init: refTo("Init"),
-        message: refTo("Message"),
-        end: refTo("End"),
-        error: refTo("Error"),
-      },
+      "x-events": EVENTS,
       example: [
         "retry: 3000\n\n",
         'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
-        'id: 1795163753064\nevent: message\ndata: {"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}\n\n',
+        `id: 1795163753064\nevent: message\ndata: {${EXAMPLE_MESSAGE}\n\n`,
         ": keepalive\n\n",
         'event: end\ndata: {"reason":"no more continuations"}\n\n',
+      ].join(""),
+    },
+    "application/x-ndjson": {
+      schema: Type.String(),
+      // The schema of a line's other fields than `event`, and in a message than `cursor`.
+      "x-events": { ...EVENTS, cursor: refTo("Cursor"), keepalive: refTo("Keepalive") },
+      example: [
+        '{"event":"init","videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n',
+        `{"event":"message","cursor":1795163753064,${EXAMPLE_MESSAGE}\n`,
+        '{"event":"cursor","cursor":1795163753071}\n',
+        '{"event":"keepalive"}\n',
+        '{"event":"end","reason":"no more continuations"}\n',
       ].join(""),
     },
   },

@@ -134,8 +134,12 @@ export const Init = closed({
 });
 export const End = closed({ reason: Type.Enum(["no more continuations", "room released"]) });
 
+/** NDJSON: how far a viewer with `types` has come. */
+const Cursor = closed({ cursor: Type.Integer() });
+const Keepalive = closed({});
+
 /** The schemas that the API description names. */
-export const NAMED_SCHEMAS = { Message, Error: ErrorBody, Init, End };
+export const NAMED_SCHEMAS = { Message, Error: ErrorBody, Init, End, Cursor, Keepalive };
 /** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 

@@ -6,7 +6,7 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { parseBackfill, parseCursor } from "../serving/cursor.ts";
 import { parseTypes } from "../serving/filter.ts";
-import { FORMS } from "../serving/form.ts";
+import { FORMS, type Format } from "../serving/form.ts";
 import type { Sink } from "../serving/sink.ts";
 import { type AddressLimit, networkOf } from "./address-limit.ts";
 import { clientGone } from "./client-gone.ts";
@@ -16,9 +16,10 @@ import { routeOptions, StreamResponse } from "./responses.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
 import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
 
+const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
+
 // [spec] Success response headers
 const STREAM_HEADERS = {
-  "content-type": "text/event-stream",
   "cache-control": "no-cache",
   connection: "keep-alive",
   "x-accel-buffering": "no",
@@ -84,13 +85,16 @@ function openSink(
   reply.hijack();
   const isTaken = handsOver && response.socket.writable && isAlone(request.raw) && rawErrors.forget(response);
   const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
+  const format = formatFor(request.headers.accept);
+  const vary = [...(format === "ndjson" ? ["Accept"] : []), ...(compresses ? ["Accept-Encoding"] : [])];
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
+    "content-type": MEDIA_TYPES[format],
     ...STREAM_HEADERS,
-    ...(compresses && { vary: "Accept-Encoding" }),
+    ...(vary.length > 0 && { vary: vary.join(", ") }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
-  const forms = FORMS.sse[request.query.details === "true" ? "detailed" : "plain"];
+  const forms = FORMS[format][request.query.details === "true" ? "detailed" : "plain"];
   if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.
@@ -108,6 +112,20 @@ function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
 /** Whether the client accepts gzip: anywhere in the list, with any weight but 0. */
 function acceptsGzip(header = ""): boolean {
   return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
+}
+
+/** NDJSON for a client that names it, and does not name event streams. */
+function formatFor(accept: string | undefined): Format {
+  const isNamed = (format: Format) => names(accept, MEDIA_TYPES[format]);
+  return isNamed("ndjson") && !isNamed("sse") ? "ndjson" : "sse";
+}
+
+/** Whether an `Accept` header names the media type, with any weight but 0. */
+function names(accept = "", mediaType: string): boolean {
+  return accept.split(",").some((part) => {
+    const [range, ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
+    return range === mediaType && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }
 
 function backfillOf({ backfill: text }: StreamQuery): number | undefined {
