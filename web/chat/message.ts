@@ -15,10 +15,23 @@ export interface ShownMessage {
   cursor: number;
 }
 
-/** Fills in empty values for fields that another version of the service leaves out. */
-export function completed(message: Partial<ShownMessage> & { type: string; cursor: number }): ShownMessage {
-  const empty = { id: `${message.cursor}`, timestamp: "", author: "", message: "", amount: "", color: "" };
-  return { ...empty, parts: [], details: {}, ...message };
+/** Fills in empty values for fields that another version of the service leaves out, or has in another form. */
+export function completed(message: { type: string; cursor: number } & object): ShownMessage {
+  const given: Partial<Record<keyof ShownMessage, unknown>> = message;
+  const text = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise);
+  const { parts, details } = given;
+  return {
+    type: text(message.type),
+    id: text(given.id, `${message.cursor}`),
+    timestamp: text(given.timestamp),
+    author: text(given.author),
+    message: text(given.message),
+    amount: text(given.amount),
+    color: text(given.color),
+    parts: Array.isArray(parts) ? parts : [],
+    details: typeof details === "object" && details !== null ? details : {},
+    cursor: message.cursor,
+  };
 }
 
 /** Later changes to a message: its deletion, its replacement. */
@@ -33,5 +46,9 @@ export interface Look {
   avatars: boolean;
   badges: boolean;
   timestamps: boolean;
+  /** Times of a live chat are in the reader's zone, not in the service's. */
+  localTimes?: boolean;
   deleted: "hide" | "strike" | "remove";
+  /** Which messages get `data-marked`. */
+  isMarked?: (message: ShownMessage) => boolean;
 }

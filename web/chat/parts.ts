@@ -3,6 +3,7 @@
  * equals the message.
  */
 import type { Part } from "../../src/protocol/message.ts";
+import { toAddress } from "./address.ts";
 import { make } from "./element.ts";
 import { drawPicture } from "./pictures.ts";
 
@@ -23,7 +24,7 @@ function drawPart(part: Part, images: boolean): Node | string {
 }
 
 function drawLink({ text, url }: { text: string; url: string }): Node | string {
-  const address = URL.parse(url);
+  const address = toAddress(url);
   if (!address || !/^https?:$/.test(address.protocol)) return text;
   const href = address.href;
   return make("a", { href, target: "_blank", rel: "noopener noreferrer nofollow ugc", title: href }, text);

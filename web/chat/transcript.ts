@@ -45,8 +45,20 @@ export class Transcript {
     this.#changes = changes;
   }
 
-  /** Applies the message. Returns its row if it belongs in the log, before any filter. */
+  /**
+   * Applies the message. Returns its row if it belongs in the log, before any filter. A message that cannot be
+   * read has none: it must not take others along.
+   */
   take(message: ShownMessage): Row | undefined {
+    try {
+      return this.#take(message);
+    } catch (error) {
+      console.error(`message ${message.id} cannot be read:`, error);
+      return undefined;
+    }
+  }
+
+  #take(message: ShownMessage): Row | undefined {
     if (this.#seen.has(message.id)) return undefined;
     this.#remember(message.id);
     this.#changes.taken?.(message);
@@ -107,17 +119,19 @@ export class Transcript {
   }
 
   #replace(target: string, { message, author, amount, color, parts, details }: ShownMessage): void {
-    const row = this.#rows.get(target);
-    if (!row?.message) return;
-    const own = row.message.details.target;
-    const { target: _, ...content } = details;
-    row.message = {
-      ...row.message,
-      ...{ message, author, amount, color, parts },
-      details: own ? { ...content, target: own } : content,
-    };
-    row.fate.replaced = true;
-    this.#changes.changed(row);
+    const pinned = [...this.pinned.values()].filter((row) => row.message && showsAgain(row.message, target));
+    for (const row of [this.#rows.get(target), ...pinned]) {
+      if (!row?.message) continue;
+      const { target: own, banner } = row.message.details;
+      const { target: _, ...content } = details;
+      row.message = {
+        ...row.message,
+        ...{ message, author, amount, color, parts },
+        details: { ...content, ...(own && { target: own }), ...(banner && { banner }) },
+      };
+      row.fate.replaced = true;
+      this.#changes.changed(row);
+    }
   }
 
   /** Updates the poll's row with its new state. Returns whether there was a row. */
@@ -167,11 +181,17 @@ export function elementOf(row: Row, look: Look): HTMLElement {
   return row.element;
 }
 
-/** Redraws a row if it has an element. */
+/** Redraws a row if it has an element. Of a message with odd details, author and words remain. */
 export function redraw({ element, message, fate }: Row, look: Look): void {
   if (!element) return;
-  if (message) draw(element, message, fate, look);
-  else {
+  if (message) {
+    try {
+      draw(element, message, fate, look);
+    } catch (error) {
+      console.error(`message ${message.id} cannot be drawn in full:`, error);
+      draw(element, { ...message, parts: [], details: {} }, fate, look);
+    }
+  } else {
     element.setAttribute("data-gap", "");
     element.textContent = "Messages are missing here: the service no longer keeps them.";
   }

@@ -1,0 +1,8 @@
+/** The URL that the text spells, or undefined. `URL.parse` is too new for the browsers that the pages support. */
+export function toAddress(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
