@@ -19,8 +19,8 @@ const JUDGE = `async (message, attacks) => {
   const poisoned = (attack) =>
     JSON.parse(JSON.stringify(message), (key, value) => typeof value === "string" && !kept.has(key) ? attack : value);
   const { draw } = await import(new URL("web/chat/draw.js", document.baseURI));
-  const tags = new Set(["DIV", "SPAN", "BDI", "IMG", "A", "METER", "DEL"]);
-  const names = /^(class|style|title|alt|src|href|target|rel|role|aria-[a-z]+|data-[a-z-]+|min|max|value|decoding|draggable)$/;
+  const tags = new Set(["DIV", "SPAN", "BDI", "IMG", "A", "METER", "DEL", "TIME"]);
+  const names = /^(class|style|title|alt|src|href|target|rel|role|aria-[a-z]+|data-[a-z-]+|datetime|min|max|value|decoding|draggable)$/;
   const faults = [];
   const chat = document.querySelector("#chat");
   const rows = attacks.map((attack) => {

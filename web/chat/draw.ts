@@ -3,7 +3,7 @@
  * visible part. Parts that the message lacks are left out.
  */
 import { GROUPS } from "../../client/index.ts";
-import type { Badge } from "../../src/protocol/kinds.ts";
+import type { Badge, Details } from "../../src/protocol/kinds.ts";
 import { make, setAttributes } from "./element.ts";
 import type { Fate, Look, ShownMessage } from "./message.ts";
 import { paint } from "./paint.ts";
@@ -21,6 +21,18 @@ export const EVENT_WORDS: Readonly<Record<string, string>> = {
   replaced: "A message was replaced.",
   banner_removed: "What was pinned was taken down.",
 };
+
+/** Headings of the notices that do not say by themselves what they are about. */
+const HEADINGS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    raid: "Raid",
+    summary: "Chat summary",
+    notice: "Notice",
+    mode: "Chat mode",
+    product: "Product",
+    poll_result: "Poll result",
+  }),
+);
 
 /** The stylesheets' variant of each type that is not drawn as an ordinary chat message. */
 const MANNERS: ReadonlyMap<string, string> = new Map([
@@ -51,6 +63,7 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   });
   element.toggleAttribute("data-replaced", fate.replaced === true);
   element.toggleAttribute("data-gap", type === "gap");
+  element.toggleAttribute("data-marked", !isHidden && look.isMarked?.(message) === true);
   const isPainted = paint(element, message);
   element.className = `row ${isPainted ? "card" : (MANNERS.get(type) ?? "")}`.trim();
   const isStruck = fate.deleted !== undefined && look.deleted === "strike";
@@ -99,36 +112,48 @@ function drawHead(
   isHidden: boolean,
   kept: (node: Node | undefined) => Node | undefined,
 ): HTMLElement {
-  const header = [details.banner?.header, details.header, details.level].filter(Boolean).join(" · ");
+  const header = [details.header, details.level].filter(Boolean).join(" · ");
   const badges = look.badges ? (details.badges ?? []) : [];
-  return make(
-    "span",
-    { class: "head" },
-    look.timestamps ? field("timestamp", timestamp) : undefined,
+  const drawn = [
+    drawPinnedBy(details.banner?.header),
+    look.timestamps ? drawTime(timestamp, details, look) : undefined,
     Object.hasOwn(EVENT_WORDS, type) ? make("span", {}, EVENT_WORDS[type]) : undefined,
     field("author", author),
     ...badges.map((badge) => drawBadge(badge, look.images)),
     isHidden ? undefined : kept(field("amount", amount)),
     isHidden ? undefined : kept(field("header", header)),
-  );
+  ].filter((node) => node !== undefined);
+  return make("span", { class: "head" }, ...drawn.flatMap((node, at) => (at === 0 ? [node] : [" ", node])));
+}
+
+function drawPinnedBy(header: string | undefined): HTMLElement | undefined {
+  if (!header) return undefined;
+  const sign = make("span", { class: "sign", "data-kind": "pinned", "aria-hidden": "true" });
+  return make("span", { class: "heading" }, sign, make("bdi", { "data-field": "header" }, header));
 }
 
 /** The text, the sticker and the poll that the message has. */
 function drawSaid(message: ShownMessage, { images }: Look): Node[] {
   const { details, type } = message;
   const said: Node[] = [];
+  const heading = HEADINGS.get(type);
+  if (heading && !message.message.startsWith(heading)) {
+    const sign = make("span", { class: "sign", "data-kind": type, "aria-hidden": "true" });
+    said.push(make("span", { class: "heading" }, sign, heading), document.createTextNode(" "));
+  }
   if (message.message !== "" && !details.poll && !(type === "supersticker" && details.sticker)) {
     said.push(make("bdi", { "data-field": "message" }, ...drawParts(message, images)));
   }
   if (details.poll) said.push(drawPoll(details.poll));
-  if (details.sticker) said.push(drawSticker(details.sticker, images));
+  const sticker = details.sticker && drawSticker(details.sticker, images);
+  if (sticker) said.push(sticker);
   return said;
 }
 
-function drawSticker({ label, url }: { label: string; url?: string }, images: boolean): Node {
-  const asText = () => make("bdi", { "data-field": "sticker" }, label);
+function drawSticker({ label, url }: { label: string; url?: string }, images: boolean): Node | undefined {
+  const asText = () => field("sticker", label);
   if (!images) return asText();
-  return drawPicture(url, { "data-field": "sticker", alt: label, title: label }, asText) ?? asText();
+  return drawPicture(url, { "data-field": "sticker", alt: label, title: label }, asText);
 }
 
 /** The stylesheet draws a badge without a picture by its kind. */
@@ -137,6 +162,23 @@ function drawBadge({ kind, label, url }: Badge, images: boolean): Node {
   const asText = () => make("span", { ...own, role: "img", "aria-label": label || kind }, label || kind);
   if (!images) return asText();
   return drawPicture(url, { ...own, alt: label || kind }, asText) ?? asText();
+}
+
+/**
+ * The message's time. Where its moment is known, the whole date is its title, and a live chat's time can be
+ * that of the reader's zone instead of the service's.
+ */
+function drawTime(timestamp: string, details: Details, { localTimes }: Look): HTMLElement | undefined {
+  const moment = new Date(details.publishedAt ?? "");
+  if (timestamp === "" || Number.isNaN(moment.getTime())) return field("timestamp", timestamp);
+  const local = moment
+    .toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" })
+    .replace("\u202f", " ");
+  return make(
+    "time",
+    { "data-field": "timestamp", datetime: moment.toISOString(), title: moment.toLocaleString("en") },
+    localTimes && details.offsetMs === undefined ? local : timestamp,
+  );
 }
 
 function field(name: string, text: string): HTMLElement | undefined {

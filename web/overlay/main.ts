@@ -38,6 +38,7 @@ function start(options: Options): void {
  */
 function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
   ROOT.dataset.theme = theme;
+  if (theme === "none") for (const sheet of document.querySelectorAll("[data-look]")) sheet.remove();
   for (const element of [ROOT, chatElement]) Object.assign(element.dataset, { direction, align });
   const size = new CSSStyleSheet();
   size.replaceSync(`@layer overlay { :root { --chat-font-size: ${sizePx}px } }`);
