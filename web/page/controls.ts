@@ -1,17 +1,7 @@
 /** The controls show the settings, and write the user's changes into the URL. */
-import { find, make } from "../chat/element.ts";
-import { typesOf } from "../chat/parameters.ts";
-import { FILTERS, listTypes, readSettings, type Settings, USUAL, writeUrl } from "./settings.ts";
-
-const LABELS: Readonly<Record<(typeof FILTERS)[number], string>> = {
-  chat: "Chat",
-  paid: "Paid",
-  members: "Members",
-  polls: "Polls",
-  pinned: "Pinned",
-  notices: "Notices",
-  moderation: "Moderation",
-};
+import { find } from "../chat/element.ts";
+import { TypeBoxes } from "../chat/type-boxes.ts";
+import { readSettings, type Settings, writeUrl } from "./settings.ts";
 
 /**
  * Calls `changed` with the current settings, and after each change, the browser's back and forward included.
@@ -22,7 +12,7 @@ export function startControls(changed: (settings: Settings) => void): void {
   const words = find("input[name=q]", HTMLInputElement);
   const images = find("input[name=images]", HTMLInputElement);
   const theme = find("select[name=theme]", HTMLSelectElement);
-  const boxes = drawFilters();
+  const boxes = new TypeBoxes(find("#types", HTMLElement));
   const tabs = [...document.querySelectorAll<HTMLButtonElement>("[role=tab]")];
 
   const show = (): void => {
@@ -32,9 +22,7 @@ export function startControls(changed: (settings: Settings) => void): void {
     images.checked = settings.images;
     theme.value = settings.theme;
     // Without any checked box, everything is shown.
-    if (settings.types || boxes.some(({ checked }) => checked)) {
-      for (const box of boxes) showFilter(box, settings.types);
-    }
+    if (settings.types || boxes.areAnyChecked) boxes.show(settings.types);
     for (const tab of tabs) showTab(tab, tab.value === settings.tab);
     document.documentElement.dataset.theme = settings.theme;
     changed(settings);
@@ -48,7 +36,7 @@ export function startControls(changed: (settings: Settings) => void): void {
     event.preventDefault();
     write({ videoId: video.value.trim(), tab: "" });
   });
-  for (const box of boxes) box.addEventListener("change", () => write({ types: listTypes(chosenBy(boxes)) }));
+  find("#types", HTMLElement).addEventListener("change", () => write({ types: boxes.list() }));
   images.addEventListener("change", () => write({ images: images.checked ? "on" : "off" }));
   theme.addEventListener("change", () => write({ theme: theme.value }));
   let typed = false;
@@ -68,30 +56,6 @@ export function startControls(changed: (settings: Settings) => void): void {
   });
   addEventListener("popstate", show);
   show();
-}
-
-function drawFilters(): HTMLInputElement[] {
-  return FILTERS.map((value) => {
-    const box = make("input", { type: "checkbox", name: "types", value, checked: "checked" });
-    find("#types", HTMLElement).append(
-      make("label", { class: "chip" }, box, make("span", {}, LABELS[value])),
-    );
-    return box;
-  });
-}
-
-function showFilter(box: HTMLInputElement, types: Settings["types"]): void {
-  const own = typesOf(box.value);
-  const chosen = types ? own.filter((type) => types.has(type)) : USUAL.includes(box.value) ? own : [];
-  box.checked = chosen.length === own.length;
-  box.indeterminate = chosen.length > 0 && !box.checked;
-}
-
-function chosenBy(boxes: readonly HTMLInputElement[]): Set<string> {
-  const before = readSettings(location.search).types;
-  const kept = (box: HTMLInputElement): readonly string[] =>
-    box.indeterminate ? typesOf(box.value).filter((type) => before?.has(type)) : [];
-  return new Set(boxes.flatMap((box) => (box.checked ? typesOf(box.value) : kept(box))));
 }
 
 function showTab(tab: HTMLButtonElement, isChosen: boolean): void {

@@ -1,5 +1,5 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
-import { Parameters, typesOf } from "../chat/parameters.ts";
+import { Parameters } from "../chat/parameters.ts";
 
 const THEMES = ["auto", "light", "dark"] as const;
 const SWITCH = ["on", "off"] as const;
@@ -20,11 +20,6 @@ export interface Settings {
 
 /** Settings remembered in this browser; the URL overrides them. */
 const REMEMBERED = ["theme", "images"] as const;
-
-/** The values of the filter checkboxes. */
-export const FILTERS = ["chat", "paid", "members", "polls", "pinned", "notices", "moderation"] as const;
-/** The filters that are on if the URL names no types. */
-export const USUAL: readonly string[] = FILTERS.filter((name) => name !== "moderation");
 
 export function readSettings(search: string): Settings {
   const parameters = new Parameters(search);
@@ -65,15 +60,4 @@ export function writeUrl(changes: Record<string, string>, how: "push" | "replace
   if (url.href === location.href) return;
   if (how === "push") history.pushState(null, "", url);
   else history.replaceState(null, "", url);
-}
-
-/** The URL's list of types: a group's name if all its types are chosen; empty for the default choice. */
-export function listTypes(chosen: ReadonlySet<string>): string {
-  const isWhole = (name: string): boolean => typesOf(name).every((type) => chosen.has(type));
-  const whole = FILTERS.filter(isWhole);
-  const rest = FILTERS.filter((name) => !isWhole(name)).flatMap((name) =>
-    typesOf(name).filter((type) => chosen.has(type)),
-  );
-  if (rest.length === 0 && whole.join() === USUAL.join()) return "";
-  return [...whole, ...rest].join(",");
 }

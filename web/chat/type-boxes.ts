@@ -1,0 +1,54 @@
+/** Checkboxes for the types of messages, one for each group, as the controls of both pages have them. */
+import { make } from "./element.ts";
+import { typesOf } from "./parameters.ts";
+
+const LABELS = {
+  chat: "Chat",
+  paid: "Paid",
+  members: "Members",
+  polls: "Polls",
+  pinned: "Pinned",
+  notices: "Notices",
+  moderation: "Moderation",
+} as const;
+const GROUPS = Object.keys(LABELS) as (keyof typeof LABELS)[];
+/** The groups that are shown if no types are named. */
+const USUAL: readonly string[] = GROUPS.filter((name) => name !== "moderation");
+
+export class TypeBoxes {
+  readonly #boxes: readonly HTMLInputElement[];
+  /** The types shown last; a box that stands for some of its types keeps them. */
+  #types: ReadonlySet<string> | undefined;
+
+  constructor(place: HTMLElement) {
+    this.#boxes = GROUPS.map((value) => {
+      const box = make("input", { type: "checkbox", name: "types", value, checked: "checked" });
+      place.append(make("label", { class: "chip" }, box, make("span", {}, LABELS[value])));
+      return box;
+    });
+  }
+
+  get areAnyChecked(): boolean {
+    return this.#boxes.some(({ checked }) => checked);
+  }
+
+  /** Undefined: the usual types. */
+  show(types: ReadonlySet<string> | undefined): void {
+    this.#types = types;
+    for (const box of this.#boxes) {
+      const own = typesOf(box.value);
+      const chosen = types ? own.filter((type) => types.has(type)) : USUAL.includes(box.value) ? own : [];
+      box.checked = chosen.length === own.length;
+      box.indeterminate = chosen.length > 0 && !box.checked;
+    }
+  }
+
+  /** A list for the URL: a group's name if all its types are chosen; empty for the usual types. */
+  list(): string {
+    const chosen = this.#boxes.flatMap((box) => {
+      if (box.checked) return [box.value];
+      return box.indeterminate ? typesOf(box.value).filter((type) => this.#types?.has(type)) : [];
+    });
+    return chosen.join() === USUAL.join() ? "" : chosen.join();
+  }
+}
