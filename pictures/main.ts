@@ -2,7 +2,7 @@
  * `npm run pictures`: photographs the pages in headless Chromium, over the simulated upstream, into
  * docs/pictures; with a folder as argument, states into it that the documentation does not show, too.
  */
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { launchChromium } from "../test/support/browser.ts";
@@ -27,10 +27,10 @@ const PHONE: Picture["size"] = [390, 760];
 const OVERLAY: Picture["size"] = [600, 700];
 
 const styled = (css: string) => (page: Page) => page.addStyleTag({ content: `${GAME} ${css}` });
-const example = (name: string): Picture => ({
-  path: "/overlay?videoId=the-evening",
+const theme = (name: string): Picture => ({
+  path: `/overlay?videoId=the-evening&theme=${name}`,
   size: OVERLAY,
-  before: styled(readFileSync(join(import.meta.dirname, `../examples/overlay-${name}.css`), "utf8")),
+  before: styled(""),
 });
 
 const SHOWN: Record<string, Picture> = {
@@ -45,9 +45,9 @@ const SHOWN: Record<string, Picture> = {
 };
 
 const MORE: Record<string, Picture> = {
-  "overlay-bubbles": example("bubbles"),
-  "overlay-plate": example("plate"),
-  "overlay-terminal": example("terminal"),
+  "overlay-bubbles": theme("bubbles"),
+  "overlay-plate": theme("plate"),
+  "overlay-terminal": theme("terminal"),
   "overlay-right": { path: `${OVER_ALL}&theme=light&align=right`, size: OVERLAY },
   "overlay-down": { path: `${OVER_ALL}&direction=down&timestamps=on`, size: [600, 1100] },
   "overlay-samples": { path: "/overlay?demo=on", size: OVERLAY, ready: "[data-type=donation]" },

@@ -2,6 +2,7 @@
 import type { Look } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
 
+const THEMES = ["dark", "light", "bubbles", "plate", "terminal", "none"] as const;
 const MAX_ROWS = 200;
 const MAX_BACKFILL = 500;
 const MAX_FADE_S = 24 * 60 * 60;
@@ -18,7 +19,7 @@ export interface Options {
   direction: "up" | "down";
   align: "left" | "right";
   sizePx: number;
-  theme: "dark" | "light" | "none";
+  theme: (typeof THEMES)[number];
   look: Look;
   /** Names of hidden authors, in lower case and without `@`. */
   hide: ReadonlySet<string>;
@@ -41,7 +42,7 @@ export function readOptions(search: string): Options {
     direction: parameters.oneOf("direction", ["up", "down"]),
     align: parameters.oneOf("align", ["left", "right"]),
     sizePx: parameters.number("size", 8, 96, 24),
-    theme: parameters.oneOf("theme", ["dark", "light", "none"]),
+    theme: parameters.oneOf("theme", THEMES),
     look: {
       images: isOn("images"),
       avatars: isOn("avatars"),
