@@ -1,0 +1,119 @@
+/** The pages' lists of authors and words (`hide`, `mark`), and how long what is paid stays in a ticker. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { completed } from "../web/chat/message.ts";
+import { Budget, compile } from "../web/chat/pattern.ts";
+import { readPeople } from "../web/chat/people.ts";
+import { standsInTickerMs } from "../web/chat/ticker-times.ts";
+
+const PATTERNS = [
+  ..."a ^a a$ ^a$ (a|b)+c a{2,3}b [a-c]+\\d \\bcat\\b x*y (?:ab)*c [^a-z] a?b?c?$ ^(a+)+$ a|b (|a)b a*?b".split(
+    " ",
+  ),
+  ..."\\w+@\\w+ [\\d-]x b{0}a ^\\s*$ (a|ab)(c|bcd) a.c \\. \\Bb [^\\s]{3} ж+ a{2} a{2,} (a{2}b?){2} [a\\]] \\/ [.] 💥+".split(
+    " ",
+  ),
+];
+const TEXTS = [
+  ..." a b abc aab aaab cat concat ABC 1 a1 -x aXc abcd c foo@bar ] xxxy Ж 💥💥 a/b .".split(" "),
+  ...["", "a cat.", "   ", "\n", "aabaab"],
+];
+
+const said = (author: string, message: string, authorId?: string) =>
+  completed({ type: "chat", cursor: 1, author, message, details: { authorId } } as never);
+
+describe("a pattern", () => {
+  it("matches as JavaScript's own do, in any case of letters", () => {
+    let count = 0;
+    for (const pattern of PATTERNS) {
+      const own = compile(pattern, new Budget());
+      const theirs = new RegExp(pattern, "iu");
+      for (const text of TEXTS) {
+        assert.equal(own(text), theirs.test(text), `/${pattern}/ in ${JSON.stringify(text)}`);
+        count += 1;
+      }
+    }
+    assert.ok(count > 700);
+  });
+
+  it("takes a bounded time, whatever it is", () => {
+    const text = `${"a".repeat(390)}!`;
+    for (const pattern of ["^(a+)+$", "(a*)*(a*)*b", "(.*.*.*.*.*.*.*.*){1,7}x", "(a|aa)+$", "(x+x+)+y"]) {
+      const matches = compile(pattern, new Budget());
+      const before = process.cpuUsage();
+      assert.equal(matches(text), false, pattern);
+      const { user } = process.cpuUsage(before);
+      assert.ok(user < 500_000, `${pattern} took ${user} µs`);
+    }
+  });
+
+  for (const pattern of [
+    "(",
+    "a)",
+    "[a",
+    "\\1",
+    "(?=a)",
+    "*a",
+    "a{3,1}",
+    "\\p{L}",
+    "(((a{99}){99}){99})",
+    "\\",
+  ]) {
+    it(`is refused if it cannot be used: ${pattern}`, () => {
+      assert.throws(() => compile(pattern, new Budget()), SyntaxError);
+    });
+  }
+});
+
+describe("a list of authors and words", () => {
+  const reported: string[] = [];
+  const isNamed = readPeople(
+    "NightBot, @mia,UCabc, /free,? money{1,2}y?/,/^!/,@,/(/,,ünal",
+    (item) => void reported.push(item),
+  );
+
+  it("names authors by name, in any case and with or without @, and by channel id", () => {
+    for (const author of ["@nightbot", "NightBot", "@Mia", "ÜNAL"])
+      assert.ok(isNamed(said(author, "x")), author);
+    assert.ok(isNamed(said("@else", "x", "UCabc")));
+    for (const author of ["@night", "@mia2", "UCab", ""])
+      assert.ok(!isNamed(said(author, "x", "UCx")), author);
+  });
+
+  it("looks for patterns in names and words; a pattern may have commas", () => {
+    assert.ok(isNamed(said("@x", "get FREE, money")));
+    assert.ok(isNamed(said("free money", "x")));
+    assert.ok(isNamed(said("@x", "!uptime")));
+    assert.ok(!isNamed(said("@x", "freedom")));
+  });
+
+  it("reports what cannot be used, and is bounded", () => {
+    assert.deepEqual(reported, ["@", "/(/"]);
+    const many: string[] = [];
+    const list = Array.from({ length: 300 }, (_, at) => `/a{${at}}/`).join();
+    readPeople(list, (item) => void many.push(item));
+    assert.ok(many.length > 250, String(many.length));
+  });
+});
+
+describe("in a ticker", () => {
+  const NOW = Date.parse("2026-07-01T12:00:00Z");
+  const paid = (tier: number, details: object = {}) =>
+    completed({ type: "superchat", cursor: 1, details: { tier, ...details } } as never);
+
+  it("a Super Chat stays as long as its tier says, and at least for the given time", () => {
+    const seconds = [1, 2, 3, 4, 5, 6, 7].map((tier) => standsInTickerMs(paid(tier), NOW, 8000) / 1000);
+    assert.deepEqual(seconds, [8, 8, 120, 300, 600, 1800, 3600]);
+    const member = completed({ type: "membership", cursor: 1 } as never);
+    assert.equal(standsInTickerMs(member, NOW, 8000), 300_000);
+  });
+
+  it("its time runs from the moment when it was said, but for a replay's", () => {
+    const publishedAt = "2026-07-01T11:59:00.123456Z";
+    assert.equal(standsInTickerMs(paid(3, { publishedAt }), NOW, 0), 75_123);
+    assert.equal(standsInTickerMs(paid(1, { publishedAt }), NOW, 8000), 0);
+    assert.equal(standsInTickerMs(paid(3, { publishedAt, offsetMs: 5 }), NOW, 0), 120_000);
+    const ahead = { publishedAt: "2026-07-01T12:01:00Z" };
+    assert.equal(standsInTickerMs(paid(3, ahead), NOW, 0), 120_000);
+  });
+});
