@@ -61,3 +61,20 @@ export async function until(page: Page, expression: string): Promise<void> {
     assert.ok(!limit.aborted, `not in time: ${expression}`);
   }
 }
+
+/** How many messages a page still refers to. */
+export async function countOfMessages(page: Page): Promise<number> {
+  const devtools = await page.context().newCDPSession(page);
+  const prototype = await devtools.send("Runtime.evaluate", { expression: "Object.prototype" });
+  const { objects } = await devtools.send("Runtime.queryObjects", {
+    prototypeObjectId: prototype.result.objectId ?? "",
+  });
+  const { result } = await devtools.send("Runtime.callFunctionOn", {
+    objectId: objects.objectId ?? "",
+    functionDeclaration:
+      "function () { return this.filter((each) => Object.hasOwn(each, 'cursor') && Object.hasOwn(each, 'parts')).length; }",
+    returnByValue: true,
+  });
+  await devtools.detach();
+  return result.value;
+}

@@ -1,5 +1,7 @@
 /** Reads a page's query. An invalid value counts as absent and is reported on the console. */
 import { GROUPS } from "../../client/index.ts";
+import type { ShownMessage } from "./message.ts";
+import { readPeople } from "./people.ts";
 
 export class Parameters {
   readonly #query: URLSearchParams;
@@ -38,6 +40,11 @@ export class Parameters {
       for (const type of types) chosen.add(type);
     }
     return chosen.size > 0 ? chosen : undefined;
+  }
+
+  /** Whether the parameter's list of names, channel ids and patterns has the message's author or words. */
+  people(name: string): (message: ShownMessage) => boolean {
+    return readPeople(this.text(name), (item, why) => warn(name, item, why));
   }
 
   list(name: string): string[] {

@@ -3,18 +3,24 @@
  * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
  * up.
  */
-import { type ChatError, chat } from "../../client/index.ts";
+import { type ChatError, type ChatOptions, chat, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/element.ts";
 import { completed, type ShownMessage } from "../chat/message.ts";
+import { EVENTS } from "../chat/transcript.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
 import { Stage } from "./stage.ts";
+import { viewOf } from "./views.ts";
+
+type Request = Pick<ChatOptions<true, MessageType>, "videoId" | "backfill" | "types">;
 
 const SERVICE = new URL(".", location.href).href;
 /** Delay before another look for the chat: the source is often open before the stream begins. */
 const NO_CHAT_MS = 30_000;
 const FAILED_MS = 30_000;
+/** The service gives no more. */
+const MAX_BACKFILL = 500;
 const MAX_FAILED_MS = 5 * 60_000;
 const RELEASED_MS = 3000;
 
@@ -24,20 +30,19 @@ function start(options: Options): void {
   const chatElement = find("#chat", HTMLElement);
   dress(options, chatElement);
   const stage = new Stage(options, chatElement, find("#pinned", HTMLElement));
-  const { videoId, backfill } = options;
   if (options.demo) {
     ROOT.dataset.state = "open";
     playSamples((message) => stage.take([message]));
-  } else if (videoId === "")
+  } else if (options.videoId === "")
     explain("idle", "Add ?videoId= and the id or URL of a video to this source’s URL.");
-  else follow({ videoId, backfill }, stage);
+  else follow(toRequest(options), stage);
 }
 
 /**
  * Applies the design parameters in the overlay's cascade layer, so that the user's stylesheet overrides them.
  */
-function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
-  ROOT.dataset.theme = theme;
+function dress({ theme, view, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
+  Object.assign(ROOT.dataset, { theme, view });
   if (theme === "none") for (const sheet of document.querySelectorAll("[data-look]")) sheet.remove();
   for (const element of [ROOT, chatElement]) Object.assign(element.dataset, { direction, align });
   const size = new CSSStyleSheet();
@@ -45,12 +50,29 @@ function dress({ theme, direction, align, sizePx }: Options, chatElement: HTMLEl
   document.adoptedStyleSheets.push(size);
 }
 
+/**
+ * The request for what the view shows, and for changes to it. The page counts the rows of the backfill: to
+ * find enough of them, it asks for as much as the service gives.
+ */
+function toRequest(options: Options): Request {
+  const { types, backfill } = viewOf(options);
+  return {
+    videoId: options.videoId,
+    backfill: backfill === 0 ? 0 : MAX_BACKFILL,
+    ...(types && { types: [...types, ...EVENTS] as MessageType[] }),
+  };
+}
+
 /** `cursor`: the last message shown, if any; the stream resumes after it. */
-function follow(options: Pick<Options, "videoId" | "backfill">, stage: Stage, cursor?: number): void {
+function follow(request: Request, stage: Stage, cursor?: number): void {
   const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
-  const room = chat(SERVICE, { ...options, cursor, details: true, retry: waitAfter });
+  const room = chat(SERVICE, { ...request, cursor, details: true, retry: waitAfter });
   room.on("state", (state) => {
     if (state !== "closed") ROOT.dataset.state = state;
+  });
+  const begun = room.on("init", () => {
+    begun();
+    if (cursor === undefined && request.backfill) stage.beginBackfill();
   });
   room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
   room.on("end", ({ reason }) => {
@@ -58,7 +80,7 @@ function follow(options: Pick<Options, "videoId" | "backfill">, stage: Stage, cu
     if (reason === "no more continuations") ROOT.dataset.state = "ended";
     else {
       ROOT.dataset.state = "reconnecting";
-      setTimeout(() => follow(options, stage, room.cursor), RELEASED_MS);
+      setTimeout(() => follow(request, stage, room.cursor), RELEASED_MS);
     }
   });
   room.on("error", ({ code, message }) => explain("failed", message, code));

@@ -1,61 +1,88 @@
-/** The overlay's options, read from its URL's parameters. */
-import type { Look } from "../chat/message.ts";
+/** The overlay's options, read from its URL's parameters. The set-up page makes its controls from these tables. */
+import type { Look, ShownMessage } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
 
-const THEMES = ["dark", "light", "bubbles", "plate", "terminal", "none"] as const;
-const MAX_ROWS = 200;
-const MAX_BACKFILL = 500;
-const MAX_FADE_S = 24 * 60 * 60;
+const ON = ["on", "off"] as const;
+const OFF = ["off", "on"] as const;
+
+/** Parameters with a choice of values; the first one is the default. */
+export const CHOICES = {
+  view: ["chat", "alerts", "poll", "ticker"],
+  theme: ["dark", "light", "bubbles", "plate", "terminal", "none"],
+  direction: ["up", "down"],
+  align: ["left", "right"],
+  images: ON,
+  avatars: ON,
+  badges: ON,
+  timestamps: OFF,
+  commands: ON,
+  deleted: ["remove", "hide", "strike"],
+  demo: OFF,
+} as const;
+
+/** Parameters that are numbers; the default of one without `usual` depends on others. */
+export const NUMBERS = {
+  max: { min: 1, max: 200, usual: 30 },
+  fade: { min: 0, max: 24 * 60 * 60, usual: 0 },
+  hold: { min: 0.1, max: 60 * 60, usual: 8 },
+  backfill: { min: 0, max: 500 },
+  size: { min: 8, max: 96, usual: 24 },
+} as const;
 
 export interface Options {
   videoId: string;
+  view: (typeof CHOICES.view)[number];
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   /** Maximum messages in the document. */
   max: number;
   /** 0: rows do not fade. */
   fadeMs: number;
-  backfill: number;
-  direction: "up" | "down";
-  align: "left" | "right";
+  holdMs: number;
+  /** Undefined: the view's default. */
+  backfill: number | undefined;
+  direction: (typeof CHOICES.direction)[number];
+  align: (typeof CHOICES.align)[number];
   sizePx: number;
-  theme: (typeof THEMES)[number];
+  theme: (typeof CHOICES.theme)[number];
   look: Look;
-  /** Names of hidden authors, in lower case and without `@`. */
-  hide: ReadonlySet<string>;
+  isHidden: (message: ShownMessage) => boolean;
   commands: boolean;
   demo: boolean;
 }
 
 export function readOptions(search: string): Options {
   const parameters = new Parameters(search);
-  const isOn = (name: string): boolean => parameters.oneOf(name, ["on", "off"]) === "on";
-  const isOnIfAsked = (name: string): boolean => parameters.oneOf(name, ["off", "on"]) === "on";
-  const max = Math.floor(parameters.number("max", 1, MAX_ROWS, 30));
-  const fadeMs = parameters.number("fade", 0, MAX_FADE_S, 0) * 1000;
+  const choice = <N extends keyof typeof CHOICES>(name: N): (typeof CHOICES)[N][number] =>
+    parameters.oneOf<(typeof CHOICES)[N][number]>(name, CHOICES[name]);
+  const number = (name: Exclude<keyof typeof NUMBERS, "backfill">): number => {
+    const { min, max, usual } = NUMBERS[name];
+    return parameters.number(name, min, max, usual);
+  };
+  const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
     videoId: parameters.text("videoId").trim(),
+    view: choice("view"),
     types: parameters.types(),
-    max,
-    fadeMs,
-    backfill: Math.floor(parameters.number("backfill", 0, MAX_BACKFILL, fadeMs === 0 ? max : 0)),
-    direction: parameters.oneOf("direction", ["up", "down"]),
-    align: parameters.oneOf("align", ["left", "right"]),
-    sizePx: parameters.number("size", 8, 96, 24),
-    theme: parameters.oneOf("theme", THEMES),
+    max: Math.floor(number("max")),
+    fadeMs: number("fade") * 1000,
+    holdMs: number("hold") * 1000,
+    backfill: backfill === undefined ? undefined : Math.floor(backfill),
+    direction: choice("direction"),
+    align: choice("align"),
+    sizePx: number("size"),
+    theme: choice("theme"),
     look: {
-      images: isOn("images"),
-      avatars: isOn("avatars"),
-      badges: isOn("badges"),
-      timestamps: isOnIfAsked("timestamps"),
-      deleted: parameters.oneOf("deleted", ["remove", "hide", "strike"]),
+      images: choice("images") === "on",
+      avatars: choice("avatars") === "on",
+      badges: choice("badges") === "on",
+      timestamps: choice("timestamps") === "on",
+      localTimes: true,
+      deleted: choice("deleted"),
+      isMarked: parameters.people("mark"),
     },
-    hide: new Set(parameters.list("hide").map(bareName)),
-    commands: isOn("commands"),
-    demo: isOnIfAsked("demo"),
+    isHidden: parameters.people("hide"),
+    commands: choice("commands") === "on",
+    demo: choice("demo") === "on",
   };
-}
-
-export function bareName(author: string): string {
-  return author.trim().toLowerCase().replace(/^@/, "");
 }

@@ -4,6 +4,8 @@
 import type { Details } from "../../src/protocol/kinds.ts";
 import type { ShownMessage } from "../chat/message.ts";
 
+/** The first round shows every kind in about four seconds; later ones leave time to look. */
+const FIRST_EVERY_MS = 110;
 const EVERY_MS = 1500;
 
 type Sample = Partial<ShownMessage> & { type: string };
@@ -127,26 +129,30 @@ const samplesOf = (n: number): Sample[] => [
 ];
 
 export function playSamples(show: (message: ShownMessage) => void): void {
-  let [cursor, round] = [0, 0];
-  let samples = samplesOf(round);
-  const next = (): void => {
-    if (samples.length === 0) {
-      round += 1;
-      samples = samplesOf(round);
-    }
-    const sample = samples.shift();
-    cursor += 1;
-    if (sample) show(toMessage(sample, cursor));
+  let cursor = 0;
+  const playRound = (round: number): void => {
+    const samples = samplesOf(round).values();
+    const next = (): void => {
+      const { value, done } = samples.next();
+      if (done) {
+        playRound(round + 1);
+        return;
+      }
+      cursor += 1;
+      show(toMessage(value, cursor));
+      setTimeout(next, round === 0 ? FIRST_EVERY_MS : EVERY_MS);
+    };
+    next();
   };
-  next();
-  setInterval(next, EVERY_MS);
+  playRound(0);
 }
 
 function toMessage(sample: Sample, cursor: number): ShownMessage {
   const { message = "", details = {} } = sample;
-  const timestamp = new Date().toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" });
+  const now = new Date();
+  const timestamp = now.toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" });
   const parts = message === "" ? [] : [{ kind: "text" as const, text: message }];
   const fields = { id: `demo:${cursor}`, timestamp, author: "", message, amount: "", color: "", parts };
   const author = sample.author ? { authorId: `demo${sample.author}` } : {};
-  return { ...fields, ...sample, details: { ...author, ...details }, cursor };
+  return { ...fields, ...sample, details: { ...author, publishedAt: now.toISOString(), ...details }, cursor };
 }

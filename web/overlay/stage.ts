@@ -1,43 +1,74 @@
 /**
- * The overlay's rows: the newest messages in cursor order, each faded out after the fade time, if one is set.
+ * The overlay's rows, in cursor order: as many as the view shows, each for as long as the view keeps it.
+ * Nothing is kept of a message that is not shown.
  */
-
 import type { ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
-import { bareName, type Options } from "./options.ts";
+import type { Options } from "./options.ts";
+import { Pinned } from "./pinned.ts";
+import { type View, viewOf } from "./views.ts";
 
 /** A hidden page's timers run once a second, so a row is gone at most 1.5 s late, the fading included. */
 const CHECK_MS = 200;
-const FADING_MS = 1000;
+/** Maximum rows that wait for a place. Beyond it the oldest goes, first of all one that received a gift. */
+const MAX_WAITING = 100;
+/** The backfill comes at once: it is over after this long without a message. */
+const QUIET_MS = 250;
 
 export class Stage {
   readonly #options: Options;
+  readonly #view: View;
   readonly #chat: HTMLElement;
-  readonly #pinned: HTMLElement;
+  readonly #pinned: Pinned;
   readonly #transcript: Transcript;
-  /** The time at which each row was shown. */
+  /** The time at which each row begins to leave. */
   readonly #rows = new Map<Row, number>();
+  readonly #waiting = new Set<Row>();
+  /** The time of the last message of the backfill; undefined before and after it. */
+  #backfilledAt: number | undefined;
 
   constructor(options: Options, chat: HTMLElement, pinned: HTMLElement) {
     this.#options = options;
+    this.#view = viewOf(options);
     this.#chat = chat;
-    this.#pinned = pinned;
+    this.#pinned = new Pinned(pinned);
     this.#transcript = new Transcript(options.look, {
-      changed: (row) => redraw(row, options.look),
+      changed: (row) => this.#change(row),
       removed: (row) => this.#remove(row),
     });
-    if (options.fadeMs > 0) setInterval(() => this.#fade(), CHECK_MS);
+    setInterval(() => this.#letLeave(), CHECK_MS);
+  }
+
+  /** The next messages are the backfill. */
+  beginBackfill(): void {
+    this.#backfilledAt = performance.now();
   }
 
   take(items: readonly (ShownMessage | "gap")[]): void {
+    const now = performance.now();
+    if (this.#backfilledAt !== undefined)
+      this.#backfilledAt = now - this.#backfilledAt < QUIET_MS ? now : undefined;
     for (const item of items) {
-      const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
+      const row: Row | undefined =
+        item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
       if (!row) continue;
-      if (this.#isShown(row)) this.#rows.set(row, performance.now());
-      else this.#transcript.drop(row);
+      const staysMs = this.#isShown(row) ? this.#staysMs(row, true) : 0;
+      if (staysMs === 0) this.#transcript.drop(row);
+      else if (this.#view.waits) this.#wait(row);
+      else this.#rows.set(row, now + staysMs);
     }
-    this.#showPinned();
+    if (this.#view.hasPinned) this.#showPinned();
     this.#limit();
+    this.#draw();
+  }
+
+  #draw(): void {
+    for (const row of this.#waiting) {
+      if (this.#rows.size >= this.#view.most) break;
+      this.#waiting.delete(row);
+      if (row.fate.deleted || !this.#isShown(row)) this.#drop(row);
+      else this.#rows.set(row, performance.now() + this.#staysMs(row, true));
+    }
     const fresh = document.createDocumentFragment();
     for (const row of this.#rows.keys()) {
       if (!row.element) fresh.append(elementOf(row, this.#options.look));
@@ -45,46 +76,75 @@ export class Stage {
     this.#chat.append(fresh);
   }
 
+  #staysMs({ message }: Row, isNew: boolean): number {
+    return message ? this.#view.staysMs(message, isNew) : Number.POSITIVE_INFINITY;
+  }
+
   #isShown({ message }: Row): boolean {
-    if (!message || message.type === "gap") return true;
-    const { types, hide, commands } = this.#options;
+    const { types } = this.#view;
+    if (!message || message.type === "gap") return this.#options.view === "chat";
     if (types ? !types.has(message.type) : EVENTS.has(message.type)) return false;
-    if (!commands && message.type === "chat" && message.message.startsWith("!")) return false;
-    return !hide.has(bareName(message.author));
+    if (!this.#options.commands && message.type === "chat" && message.message.startsWith("!")) return false;
+    return !this.#options.isHidden(message);
+  }
+
+  #wait(row: Row): void {
+    this.#waiting.add(row);
+    if (this.#waiting.size <= MAX_WAITING) return;
+    const [oldest] = this.#waiting;
+    const leastMissed = [...this.#waiting].find(({ message }) => message?.type === "gift_received") ?? oldest;
+    if (leastMissed) this.#drop(leastMissed);
   }
 
   /** Pinned messages count as rows, too; the newest row is always shown. */
   #limit(): void {
-    const most = Math.max(1, this.#options.max - this.#pinned.childElementCount);
+    const { most, backfill } = this.#view;
+    const places = this.#backfilledAt === undefined ? most : Math.min(most, backfill);
+    const left = Math.max(1, places - this.#pinned.count);
     for (const row of this.#rows.keys()) {
-      if (this.#rows.size <= most) return;
-      this.#remove(row);
-      this.#transcript.drop(row);
+      if (this.#rows.size <= left) return;
+      this.#drop(row);
     }
+  }
+
+  /** A change can hide a row, or end the time that it stays. */
+  #change(row: Row): void {
+    const leavesAt = this.#rows.get(row);
+    if (leavesAt !== undefined && !this.#isShown(row)) {
+      this.#drop(row);
+      return;
+    }
+    redraw(row, this.#options.look);
+    if (row.message?.type === "banner") this.#pinned.fit();
+    if (leavesAt === undefined) return;
+    const staysMs = this.#staysMs(row, row.element === undefined);
+    if (staysMs === 0) this.#drop(row);
+    else this.#rows.set(row, Math.min(leavesAt, performance.now() + staysMs));
+  }
+
+  #drop(row: Row): void {
+    this.#remove(row);
+    this.#transcript.drop(row);
   }
 
   #remove(row: Row): void {
     this.#rows.delete(row);
+    this.#waiting.delete(row);
     row.element?.remove();
   }
 
   #showPinned(): void {
     const rows = [...this.#transcript.pinned.values()].filter((row) => this.#isShown(row));
-    const elements = rows.slice(-this.#options.max).map((row) => elementOf(row, this.#options.look));
-    if (elements.length === this.#pinned.childElementCount && elements.every((each) => each.isConnected))
-      return;
-    this.#pinned.replaceChildren(...elements);
+    this.#pinned.show(rows.slice(-this.#options.max).map((row) => elementOf(row, this.#options.look)));
   }
 
-  #fade(): void {
+  #letLeave(): void {
     const now = performance.now();
-    for (const [row, shownAt] of this.#rows) {
-      const overdueMs = now - shownAt - this.#options.fadeMs;
-      if (overdueMs < 0) return;
+    for (const [row, leavesAt] of this.#rows) {
+      if (now < leavesAt) continue;
       row.element?.setAttribute("data-fading", "");
-      if (overdueMs < FADING_MS) continue;
-      this.#remove(row);
-      this.#transcript.drop(row);
+      if (now >= leavesAt + this.#view.fadingMs) this.#drop(row);
     }
+    this.#draw();
   }
 }

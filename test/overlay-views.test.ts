@@ -1,0 +1,172 @@
+/** The overlay's views (alerts, poll, ticker), and which messages its parameters choose. */
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { deletionOf, paidAction, replacementOf, textAction, texts } from "./support/chat-actions.ts";
+import { adding, PAID } from "./support/chat-items.ts";
+import { usePages } from "./support/pages.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
+
+/** Notes which rows the chat has after each change. */
+const NOTE = `
+  window.noted = [];
+  document.addEventListener("DOMContentLoaded", () => {
+    const chat = document.querySelector("#chat");
+    new MutationObserver(() => {
+      const now = [...chat.children].map((row) => row.dataset.messageId).join("+");
+      if (now !== noted.at(-1)) noted.push(now);
+    }).observe(chat, { childList: true });
+  });`;
+
+/** A Super Chat of the lowest tier, which the platform does not keep above the chat. */
+const blue = () =>
+  adding({
+    liveChatPaidMessageRenderer: {
+      ...PAID.liveChatPaidMessageRenderer,
+      id: "blue",
+      timestampUsec: String(Date.now() * 1000),
+      headerBackgroundColor: 0xff1565c0,
+      bodyBackgroundColor: 0xff1e88e5,
+    },
+  });
+const NEXT_POLL = JSON.parse(JSON.stringify(POLL_OPENED).replaceAll(/(poll|panel)-1/g, "$1-2"));
+
+describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 400 }, { page: 200 });
+  const { evaluate, has, stateIs, visit } = pages;
+  const open = async (query: string): Promise<void> => {
+    await visit(query);
+    await stateIs("open");
+  };
+  before(() => pages.page.addInitScript(NOTE));
+
+  it("shows one alert at a time, in order, and none that was deleted meanwhile", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("old", "$1.00")]);
+    await open("&view=alerts&hold=0.3");
+    chat.say([...texts("a", 3), paidAction("first", "$5.00"), paidAction("gone", "$5.00"), textAction("b")]);
+    chat.say([deletionOf("gone"), paidAction("second", "$7.00"), paidAction("third", "$9.00")]);
+    await until(page, "noted.at(-1) === ''");
+    assert.deepEqual(await evaluate("noted"), ["first", "second", "third", ""]);
+  });
+
+  it("holds an alert for as long as it is asked to", async () => {
+    const { page, chat } = pages;
+    await open("&view=alerts&hold=1&types=superchat");
+    chat.say([paidAction("first", "$5.00"), paidAction("second", "$7.00")]);
+    await has("first");
+    const since = performance.now();
+    await has("second");
+    const heldMs = performance.now() - since;
+    assert.ok(heldMs > 900 && heldMs < 2500, `${heldMs} ms`);
+    assert.deepEqual(await idsOf(page), ["second"]);
+  });
+
+  it("lets a bounded number of alerts wait", async () => {
+    const { page, chat } = pages;
+    await open("&view=alerts&hold=3600");
+    chat.say(Array.from({ length: 180 }, (_, at) => paidAction(`p-${at}`, "$5.00")));
+    await has("p-0");
+    let held = 0;
+    for (let tries = 0; tries < 20 && held < 101; tries += 1) held = await countOfMessages(page);
+    assert.ok(held >= 101 && held <= 130, `${held} messages are in memory`);
+    assert.deepEqual(await idsOf(page), ["p-0"]);
+  });
+
+  it("shows the open poll alone, and its result for a while", async () => {
+    const { page, chat } = pages;
+    await open("&view=poll&hold=0.5");
+    chat.say([textAction("a"), paidAction("paid", "$5.00"), POLL_OPENED]);
+    const poll = page.locator("#chat [data-poll-id='poll:poll-1']");
+    await poll.waitFor();
+    chat.say([POLL_UPDATED]);
+    await page.locator("#chat meter").first().waitFor({ state: "attached" });
+    assert.equal(await page.locator("#chat > *").count(), 1);
+    chat.say([POLL_CLOSED]);
+    await page.locator("#chat [data-poll-state=closed]").waitFor();
+    await poll.waitFor({ state: "detached" });
+  });
+
+  it("shows the open poll again after a scene change, and none that is over", async () => {
+    const { page, chat } = pages;
+    chat.say([POLL_OPENED, POLL_UPDATED, ...texts("a", 60)]);
+    await open("&view=poll");
+    await page.locator("#chat [data-poll-state=open] meter").first().waitFor({ state: "attached" });
+    chat.say([POLL_CLOSED]);
+    await page.locator("#chat [data-poll-state=closed]").waitFor();
+    await open("&view=poll");
+    chat.say([NEXT_POLL]);
+    await page.locator("#chat [data-poll-id='poll:poll-2']").waitFor();
+    const noted = await evaluate<string[]>("noted");
+    assert.ok(
+      noted.every((ids) => ids.includes("poll-2")),
+      noted.join(),
+    );
+  });
+
+  it("keeps in the ticker what is paid, each for as long as its tier says", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("red", "$100.00"), ...texts("a", 60)]);
+    await open("&view=ticker&hold=1");
+    await has("red");
+    chat.say([blue(), textAction("b")]);
+    await has("blue");
+    await page.locator(rowOf("blue")).waitFor({ state: "detached" });
+    assert.deepEqual(await idsOf(page), ["red"]);
+  });
+
+  it("begins with as many messages as asked for of those that it shows", async () => {
+    const { page, chat } = pages;
+    const paid = Array.from({ length: 12 }, (_, at) => paidAction(`p-${at}`, "$5.00"));
+    chat.say([
+      ...paid.slice(0, 6),
+      ...texts("a", 90),
+      ...paid.slice(6),
+      ...texts("b", 40),
+      deletionOf("b-1"),
+    ]);
+    const newest = (count: number) => Array.from({ length: count }, (_, at) => `p-${12 - count + at}`);
+    await visit("&types=paid&max=10");
+    await has("p-11");
+    assert.deepEqual(await idsOf(page), newest(10));
+    await visit("&types=paid&max=10&fade=60&backfill=3");
+    await has("p-11");
+    assert.deepEqual(await idsOf(page), newest(3));
+    await visit("&hide=/words of b/&max=4");
+    await has("p-11");
+    assert.deepEqual(await idsOf(page), newest(4));
+  });
+
+  it("hides and marks names, channel ids and patterns", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      textAction("name", { author: "@NightBot" }),
+      textAction("id", { channel: "UCbots" }),
+      textAction("words", { text: "buy cheap, cheap followers" }),
+      textAction("marked", { author: "@Mia" }),
+      textAction("edited", { text: "hello" }),
+      textAction("a"),
+    ]);
+    await visit("&hide=nightbot,UCbots,/cheap,? followers$/&mark=@mia,/^hel%2Bo/");
+    await has("a");
+    assert.deepEqual(await idsOf(page), ["marked", "edited", "a"]);
+    const marked = () =>
+      evaluate("[...document.querySelectorAll('[data-marked]')].map((row) => row.dataset.messageId)");
+    assert.deepEqual(await marked(), ["marked", "edited"]);
+    chat.say([replacementOf("edited", "cheap followers"), replacementOf("a", "hello!"), textAction("b")]);
+    await has("b");
+    assert.deepEqual(await idsOf(page), ["marked", "a", "b"]);
+    assert.deepEqual(await marked(), ["marked", "a"]);
+  });
+
+  it("ignores an item that names nobody", async () => {
+    const { page, chat } = pages;
+    const warnings: string[] = [];
+    page.on("console", (message) => warnings.push(message.text()));
+    chat.say([POLL_OPENED, textAction("a")]);
+    await visit("&hide=@,/(/");
+    await has("a");
+    assert.equal((await idsOf(page)).length, 2);
+    assert.equal(warnings.filter((text) => text.startsWith("hide=")).length, 2, warnings.join());
+  });
+});

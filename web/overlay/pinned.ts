@@ -1,0 +1,49 @@
+/**
+ * The pinned messages, above the chat: a third of the source at most, however small it is. They are cut at a
+ * line; if not even one line of each has a place, the older ones make room.
+ */
+
+const MAX_LINES = 40;
+
+export class Pinned {
+  readonly #place: HTMLElement;
+
+  constructor(place: HTMLElement) {
+    this.#place = place;
+    addEventListener("resize", () => this.fit());
+  }
+
+  get count(): number {
+    return this.#place.childElementCount;
+  }
+
+  /** The elements, the oldest first. */
+  show(elements: readonly HTMLElement[]): void {
+    if (elements.length === this.count && elements.every((each) => each.isConnected)) return;
+    this.#place.replaceChildren(...elements);
+    this.fit();
+  }
+
+  /** Finds the most lines that have a place. */
+  fit(): void {
+    if (this.count === 0) return;
+    const rows = [...this.#place.children] as HTMLElement[];
+    for (const row of rows) row.toggleAttribute("hidden", false);
+    if (this.#hasPlaceFor(MAX_LINES)) return;
+    while (!this.#hasPlaceFor(1) && rows.length > 1) rows.shift()?.toggleAttribute("hidden", true);
+    let lines = 1;
+    while (this.#hasPlaceFor(lines + 1)) lines += 1;
+    this.#hasPlaceFor(lines);
+  }
+
+  /**
+   * Sets the number of lines, and says whether everything fits with it, but for a fraction of a pixel. Reads
+   * the layout's own places, which an animation does not move.
+   */
+  #hasPlaceFor(lines: number): boolean {
+    const place = this.#place;
+    place.style.setProperty("--pinned-lines", String(lines));
+    const last = place.lastElementChild as HTMLElement;
+    return last.offsetTop + last.offsetHeight - place.offsetTop <= place.clientHeight + 1;
+  }
+}
