@@ -11,13 +11,16 @@ const BOTH = [
   "object-src 'none'",
   "img-src 'self' data: https://*.ggpht.com https://*.googleusercontent.com https://*.ytimg.com https://*.gstatic.com https://www.youtube.com",
 ];
+const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"];
 const OWN: Record<string, string[]> = {
-  "/": ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"],
+  "/": STRICT,
+  "/overlay/setup": [...STRICT, "frame-src 'self'"],
   "/overlay": ["style-src 'self' 'unsafe-inline'"],
 };
 const FILES = [
   "/",
   "/overlay",
+  "/overlay/setup",
   "/client.js",
   "/web/page/main.js",
   "/web/page/page.css",

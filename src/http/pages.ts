@@ -1,5 +1,5 @@
 /**
- * The pages for people, `/` and `/overlay`, and the files that they load. A file is read and compressed at
+ * The pages for people, `/`, `/overlay` and `/overlay/setup`, and the files that they load. A file is read and compressed at
  * its first request and then served from memory. TypeScript is served with its types stripped, so a checkout
  * needs no build.
  */
@@ -35,12 +35,13 @@ const POLICY = [
   `img-src 'self' data: ${PICTURES.join(" ")}`,
 ];
 
+const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"];
+
 /** The pages by path, each with its file and its part of the content security policy. */
 const PAGES = {
-  "/": {
-    file: "web/page/index.html",
-    policy: ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"],
-  },
+  "/": { file: "web/page/index.html", policy: STRICT },
+  // Its preview is the overlay in a frame.
+  "/overlay/setup": { file: "web/overlay/setup/index.html", policy: [...STRICT, "frame-src 'self'"] },
   // OBS and its forks inject the user's stylesheet as a `<style>` element, some through `innerHTML`.
   "/overlay": { file: "web/overlay/index.html", policy: ["style-src 'self' 'unsafe-inline'"] },
 } as const;

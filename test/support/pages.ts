@@ -40,7 +40,11 @@ export class Pages {
 }
 
 /** For all tests of a suite. */
-export function usePages(path: "/" | "/overlay", viewport: ViewportSize, scenario: Scenario = {}): Pages {
+export function usePages(
+  path: "/" | "/overlay" | "/overlay/setup",
+  viewport: ViewportSize,
+  scenario: Scenario = {},
+): Pages {
   const pages = new Pages(path);
   let videos = 0;
   before(async () => {

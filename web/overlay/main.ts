@@ -34,7 +34,10 @@ function start(options: Options): void {
     ROOT.dataset.state = "open";
     playSamples((message) => stage.take([message]));
   } else if (options.videoId === "")
-    explain("idle", "Add ?videoId= and the id or URL of a video to this source’s URL.");
+    explain(
+      "idle",
+      "Add ?videoId= and the id or URL of a video to this source’s URL. /overlay/setup makes one.",
+    );
   else follow(toRequest(options), stage);
 }
 

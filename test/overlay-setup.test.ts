@@ -1,0 +1,148 @@
+/** The overlay's set-up page: its controls, its preview, and the URL that it makes. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Locator } from "playwright-core";
+import { CHOICES, NUMBERS } from "../web/overlay/options.ts";
+import { faultsOf, NO_CHROMIUM, rowOf } from "./support/browser.ts";
+import { textAction } from "./support/chat-actions.ts";
+import { usePages } from "./support/pages.ts";
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const JUDGE = `axe.run({ resultTypes: ["violations"], iframes: false }).then(({ violations }) =>
+  violations.filter(({ impact }) => /serious|critical/.test(impact)).map(({ id, nodes }) => [id, nodes[0].html]))`;
+
+/** Another value than the default for every parameter, in the order of the page. */
+const EVERY: [name: string, value: string][] = [
+  ["videoId", "https://youtu.be/abcdefghijk"],
+  ["view", "ticker"],
+  ["demo", "on"],
+  ["theme", "bubbles"],
+  ["size", "31"],
+  ["align", "right"],
+  ["direction", "down"],
+  ["avatars", "off"],
+  ["badges", "off"],
+  ["images", "off"],
+  ["timestamps", "on"],
+  ["types", "chat,paid"],
+  ["max", "12"],
+  ["backfill", "7"],
+  ["fade", "60"],
+  ["hold", "5"],
+  ["deleted", "strike"],
+  ["commands", "off"],
+  ["hide", "@bot,UCx,/a+b, c/"],
+  ["mark", "@me"],
+];
+
+describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay/setup", { width: 1280, height: 900 });
+  const { evaluate } = pages;
+  let faults: string[];
+  before(() => {
+    faults = faultsOf(pages.page);
+  });
+  after(() => assert.deepEqual(faults, []));
+
+  const field = (name: string): Locator => pages.page.locator(`#parameters [name=${name}]`);
+  const url = async (): Promise<URL> => new URL(await pages.page.locator("#url").inputValue());
+  const goto = (query = "") => pages.page.goto(`${pages.relay.url}/overlay/setup${query}`);
+
+  async function set(name: string, value: string): Promise<void> {
+    const control = field(name).first();
+    const type = await control.getAttribute("type");
+    if (type === "radio") await pages.page.locator(`#parameters [name=${name}][value=${value}]`).check();
+    else if (name === "types") {
+      for (const box of await field(name).all()) {
+        await box.setChecked(value.split(",").includes((await box.getAttribute("value")) ?? ""));
+      }
+    } else if (type === "checkbox") await control.setChecked(value === "on");
+    else if ((await control.locator("option").count()) > 0) await control.selectOption(value);
+    else await control.fill(value);
+  }
+
+  it("has a control for every parameter, and its URL has what they show", async () => {
+    await goto();
+    assert.equal((await url()).href, `${pages.relay.url}/overlay`);
+    for (const [name, value] of EVERY) await set(name, value);
+    assert.deepEqual([...(await url()).searchParams], EVERY);
+    const known = [...Object.keys(CHOICES), ...Object.keys(NUMBERS), "videoId", "types", "hide", "mark"];
+    assert.deepEqual(new Set(EVERY.map(([name]) => name)), new Set(known));
+  });
+
+  it("shows what its own URL says, after a reload, too", async () => {
+    const { page } = pages;
+    await goto(`?${new URLSearchParams([...EVERY, ["width", "900"], ["backdrop", "light"]])}`);
+    await page.reload();
+    assert.deepEqual([...(await url()).searchParams], EVERY);
+    assert.equal(await page.locator("[name=width]").inputValue(), "900");
+    assert.equal(await page.locator("#dimensions").innerText(), "900 × 600");
+    await set("size", "40");
+    const own = new URLSearchParams(await evaluate<string>("location.search"));
+    assert.deepEqual([own.get("size"), own.get("width"), own.get("theme")], ["40", "900", "bubbles"]);
+  });
+
+  it("leaves out values that cannot be used, and says what is wrong with a list", async () => {
+    const { page } = pages;
+    await goto("?size=3000&theme=nonsense&max=7&types=none");
+    assert.deepEqual([...(await url()).searchParams], [["max", "7"]]);
+    await set("max", "0");
+    assert.equal((await url()).search, "");
+    await set("hide", "@a,/(/");
+    await page.getByText("/(/ is not used: ( has no end.").waitFor();
+  });
+
+  it("previews the samples, or the chat, as the parameters say", async () => {
+    const { page, chat } = pages;
+    const preview = page.frameLocator("#preview");
+    await goto("?theme=plate");
+    await preview.locator("html[data-theme=plate] [data-type=chat]").first().waitFor();
+    await set("theme", "light");
+    await preview.locator("html[data-theme=light] [data-type=chat]").first().waitFor();
+    chat.say([textAction("a")]);
+    await set("videoId", pages.videoId);
+    await page.locator("[name=preview]").selectOption("chat");
+    await preview.locator(`html[data-theme=light] ${rowOf("a")}`).waitFor();
+    assert.equal((await url()).searchParams.has("demo"), false);
+    const ground =
+      "getComputedStyle(document.querySelector('#preview').contentDocument.body).backgroundColor";
+    assert.equal(await evaluate(ground), "rgba(0, 0, 0, 0)");
+  });
+
+  it("copies the URL, and is worked by the keyboard alone", async () => {
+    const { page } = pages;
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await goto();
+    const reached: string[] = [];
+    const focused =
+      "(({ id, name, value, type }) => type === 'radio' ? name : id && !/^field/.test(id) ? id : name)(document.activeElement)";
+    while (reached.at(-1) !== "mark" && reached.length < 60) {
+      await page.keyboard.press("Tab");
+      const now = await evaluate<string>(focused);
+      reached.push(now);
+      if (now === "theme") await page.keyboard.press("ArrowDown");
+      if (now === "size") await page.keyboard.type("18");
+      if (now === "badges") await page.keyboard.press("Space");
+    }
+    for (const [name] of EVERY) assert.ok(reached.includes(name), `${name} is not among ${reached}`);
+    assert.equal((await url()).search, "?theme=light&size=18&badges=off");
+    await page.locator("#copy").focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Copied.").waitFor();
+    assert.equal(await evaluate("navigator.clipboard.readText()"), (await url()).href);
+  });
+
+  it("has no serious fault for axe by day and night, and nothing to scroll sideways", async () => {
+    const { page } = pages;
+    await goto("?hide=/(/");
+    await evaluate(AXE);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      assert.deepEqual(await evaluate(JUDGE), [], colorScheme);
+    }
+    await page.setViewportSize({ width: 320, height: 700 });
+    assert.ok(await evaluate("document.documentElement.scrollWidth <= innerWidth"));
+  });
+});

@@ -1,0 +1,151 @@
+/** The controls of the overlay's parameters. Each shows the value that a URL has for it, and gives it back. */
+import { make } from "../../chat/element.ts";
+import { Parameters } from "../../chat/parameters.ts";
+import { readPeople } from "../../chat/people.ts";
+import { TypeBoxes } from "../../chat/type-boxes.ts";
+import { CHOICES, NUMBERS } from "../options.ts";
+
+export interface Field {
+  name: string;
+  element: HTMLElement;
+  /** Shows the value in the query; a value that cannot be used counts as absent. */
+  show(query: string): void;
+  /** The value for the URL; "" if it is the default, or cannot be used. */
+  value(): string;
+}
+
+type Choice = keyof typeof CHOICES;
+type NumberName = keyof typeof NUMBERS;
+
+let ids = 0;
+
+/** The control under its label, with a hint below it. */
+function labelled(label: string, control: HTMLElement, hint?: string): HTMLElement {
+  ids += 1;
+  control.id = `field-${ids}`;
+  const words = hint ? make("p", { class: "hint", id: `hint-${ids}` }, hint) : undefined;
+  if (words) control.setAttribute("aria-describedby", words.id);
+  return make("div", { class: "field" }, make("label", { for: control.id }, label), control, words);
+}
+
+export function textField(name: string, label: string, placeholder: string): Field {
+  const input = make("input", { name, type: "text", placeholder, spellcheck: "false", autocomplete: "off" });
+  return {
+    name,
+    element: labelled(label, input),
+    show: (query) => {
+      input.value = new Parameters(query).text(name);
+    },
+    value: () => input.value.trim(),
+  };
+}
+
+/** A list of names, channel ids and patterns; says which items cannot be used. */
+export function peopleField(name: string, label: string, hint: string): Field {
+  const { element, show, value } = textField(name, label, "@name, UC…, /pattern/");
+  const problems = make("p", { class: "problem", role: "status" });
+  const judge = (): void => {
+    const found: string[] = [];
+    readPeople(value(), (item, why) => found.push(`${item} is not used: ${why}.`));
+    problems.textContent = found.join(" ");
+  };
+  element.append(make("p", { class: "hint" }, hint), problems);
+  element.addEventListener("input", judge);
+  return {
+    name,
+    element,
+    show: (query) => {
+      show(query);
+      judge();
+    },
+    value,
+  };
+}
+
+/** An empty field is the default, which the field shows as its placeholder. */
+export function numberField(name: NumberName, label: string, hint: string, placeholder?: string): Field {
+  const { min, max, ...rest } = NUMBERS[name];
+  const usual = "usual" in rest ? rest.usual : undefined;
+  const input = make("input", {
+    ...{ name, type: "number", inputmode: "decimal", step: "any", min, max },
+    placeholder: placeholder ?? String(usual),
+  });
+  const value = (): string =>
+    input.value !== "" && input.checkValidity() && Number(input.value) !== usual ? input.value : "";
+  return {
+    name,
+    element: labelled(label, input, hint),
+    show: (query) => {
+      const number = new Parameters(query).number(name, min, max, undefined);
+      input.value = number === undefined ? "" : String(number);
+    },
+    value,
+  };
+}
+
+export function switchField(name: Choice, label: string): Field {
+  const input = make("input", { name, type: "checkbox", role: "switch" });
+  const [usual] = CHOICES[name];
+  return {
+    name,
+    element: make("label", { class: "switch" }, input, make("span", {}, label)),
+    show: (query) => {
+      input.checked = new Parameters(query).oneOf(name, CHOICES[name]) === "on";
+    },
+    value: () => {
+      const value = input.checked ? "on" : "off";
+      return value === usual ? "" : value;
+    },
+  };
+}
+
+/** `labels`: of the values, in their order. */
+export function choiceField(name: Choice, label: string, labels: readonly string[], hint?: string): Field {
+  const values: readonly string[] = CHOICES[name];
+  const options = values.map((value, at) => make("option", { value }, labels[at]));
+  const select = make("select", { name }, ...options);
+  return {
+    name,
+    element: labelled(label, select, hint),
+    show: (query) => {
+      select.value = new Parameters(query).oneOf(name, CHOICES[name]);
+    },
+    value: () => (select.value === values[0] ? "" : select.value),
+  };
+}
+
+/** The themes, each with a sample of itself. */
+export function themeField(labels: readonly string[]): Field {
+  const [usual] = CHOICES.theme;
+  const inputs = CHOICES.theme.map((value) => make("input", { type: "radio", name: "theme", value }));
+  const cards = inputs.map((input, at) => {
+    const words = make("span", { class: "words" }, make("b", {}, "mia"), " ", make("span", {}, "hello!"));
+    const look = { class: "sample", "data-sample": input.value, "aria-hidden": "true" };
+    const sample = make("span", look, words);
+    return make("label", { class: "theme" }, input, sample, make("span", {}, labels[at]));
+  });
+  const group = make("fieldset", { class: "themes" }, make("legend", {}, "Theme"), ...cards);
+  return {
+    name: "theme",
+    element: group,
+    show: (query) => {
+      const chosen = new Parameters(query).oneOf("theme", CHOICES.theme);
+      for (const input of inputs) input.checked = input.value === chosen;
+    },
+    value: () => {
+      const value = inputs.find(({ checked }) => checked)?.value ?? usual;
+      return value === usual ? "" : value;
+    },
+  };
+}
+
+export function typesField(label: string): Field {
+  const group = make("fieldset", { class: "chips" }, make("legend", {}, label));
+  const boxes = new TypeBoxes(group);
+  return {
+    name: "types",
+    element: group,
+    show: (query) => boxes.show(new Parameters(query).types()),
+    value: () => boxes.list(),
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * The overlay's set-up page: controls for all parameters, a preview, and the URL for OBS. The page's own URL
+ * has the same parameters, so a link to it, or a reload, shows the same.
+ */
+import { find, make } from "../../chat/element.ts";
+import {
+  choiceField,
+  type Field,
+  numberField,
+  peopleField,
+  switchField,
+  textField,
+  themeField,
+  typesField,
+} from "./fields.ts";
+import { Preview } from "./preview.ts";
+
+const COPIED = "Copied.";
+const OVERLAY = new URL("../overlay", location.href).href;
+
+/** The parameters in groups. */
+const GROUPS: Readonly<Record<string, readonly Field[]>> = {
+  Chat: [
+    textField("videoId", "Video", "URL or id of the stream"),
+    choiceField("view", "Show", [
+      "the chat",
+      "alerts: Super Chats and members, one at a time",
+      "the open poll",
+      "a ticker of Super Chats and members",
+    ]),
+    switchField("demo", "Samples instead of the chat, to place the source"),
+  ],
+  Look: [
+    themeField(["Dark", "Light", "Bubbles", "Plate", "Terminal", "None, for your own CSS"]),
+    numberField("size", "Text size", "In pixels, 8 to 96."),
+    choiceField("align", "Side", ["left", "right"]),
+    choiceField("direction", "New messages", ["at the bottom", "on top"]),
+    switchField("avatars", "Pictures of authors"),
+    switchField("badges", "Badges"),
+    switchField("images", "All pictures"),
+    switchField("timestamps", "Times"),
+  ],
+  Messages: [
+    typesField("Types"),
+    numberField("max", "At most", "Messages at once, 1 to 200."),
+    numberField("backfill", "Begin with", "Recent messages, 0 to 500.", "automatic"),
+    numberField("fade", "Fade after", "Seconds; 0 keeps messages."),
+    numberField("hold", "Hold for", "Seconds for an alert or a closed poll."),
+    choiceField("deleted", "Deleted messages", ["disappear", "become a notice", "are struck through"]),
+    switchField("commands", "Commands, such as !uptime"),
+  ],
+  Authors: [
+    peopleField("hide", "Hide", "Names, channel ids, or patterns for names and words, separated by commas."),
+    peopleField("mark", "Highlight", "The same kinds of items."),
+  ],
+};
+const FIELDS = Object.values(GROUPS).flat();
+
+const parametersForm = find("#parameters", HTMLFormElement);
+const viewForm = find("#view", HTMLFormElement);
+const url = find("#url", HTMLInputElement);
+const copied = find("#copied", HTMLElement);
+const preview = new Preview();
+
+/** The controls of the preview: in this page's URL alone. */
+const viewControls = [...viewForm.elements] as (HTMLInputElement | HTMLSelectElement)[];
+const usualView = new Map(viewControls.map(({ name, value }) => [name, value]));
+const viewValue = (name: string): string => viewControls.find((each) => each.name === name)?.value ?? "";
+
+function draw(): void {
+  for (const [title, fields] of Object.entries(GROUPS)) {
+    const elements = fields.map(({ element }) => element);
+    parametersForm.append(make("fieldset", { class: "group" }, make("legend", {}, title), ...elements));
+  }
+}
+
+/** Shows what the page's URL says. */
+function read(): void {
+  for (const field of FIELDS) field.show(location.search);
+  const query = new URLSearchParams(location.search);
+  for (const control of viewControls) {
+    const usual = usualView.get(control.name) ?? "";
+    control.value = query.get(control.name) ?? usual;
+    if (control.value === "" || !control.checkValidity()) control.value = usual;
+  }
+  show();
+}
+
+/** Writes what the controls show into the page's URL. */
+function write(): void {
+  const own = viewControls
+    .filter(({ name, value, validity }) => validity.valid && value !== "" && value !== usualView.get(name))
+    .map(({ name, value }): [string, string] => [name, value]);
+  history.replaceState(null, "", `${location.pathname}${toQuery([...chosen(), ...own])}`);
+  say("");
+  show();
+}
+
+function show(): void {
+  url.value = OVERLAY + toQuery(chosen());
+  const isChat = viewValue("preview") === "chat" && chosen().some(([name]) => name === "videoId");
+  const shown = chosen().filter(([name]) => name !== "demo");
+  preview.load(OVERLAY + toQuery(isChat ? shown : [...shown, ["demo", "on"]]));
+  const [width, height] = ["width", "height"].map((name) => {
+    const control = viewControls.find((each) => each.name === name);
+    return Number(control?.validity.valid && control.value ? control.value : usualView.get(name));
+  });
+  preview.resize(width ?? 0, height ?? 0);
+  find("#dimensions", HTMLOutputElement).value = `${width} × ${height}`;
+  find("#backdrop", HTMLElement).dataset.backdrop = viewValue("backdrop");
+}
+
+/** The parameters that are not the default. */
+function chosen(): [string, string][] {
+  return FIELDS.map(({ name, value }): [string, string] => [name, value()]).filter(
+    ([, value]) => value !== "",
+  );
+}
+
+/** The query, with the characters as they are that a query may have: people read it in OBS. */
+function toQuery(parameters: [string, string][]): string {
+  const query = new URLSearchParams(parameters).toString();
+  return query && `?${query.replaceAll(/%(?:2C|2F|3A|40)/g, decodeURIComponent)}`;
+}
+
+/** Without a secure context there is no clipboard, but the field's text can be copied. */
+async function copy(): Promise<void> {
+  url.select();
+  const isCopied = await navigator.clipboard?.writeText(url.value).then(
+    () => true,
+    () => false,
+  );
+  say(isCopied || document.execCommand("copy") ? COPIED : "Press Ctrl+C or ⌘C to copy.");
+}
+
+function say(words: string): void {
+  copied.textContent = words;
+  find("#copy", HTMLButtonElement).toggleAttribute("data-copied", words === COPIED);
+}
+
+draw();
+read();
+for (const form of [parametersForm, viewForm]) {
+  form.addEventListener("input", write);
+  form.addEventListener("submit", (event) => event.preventDefault());
+}
+find("#url-form", HTMLFormElement).addEventListener("submit", (event) => {
+  event.preventDefault();
+  void copy();
+});
+addEventListener("popstate", read);
