@@ -1,7 +1,7 @@
 /**
- * The packages as their users have them: the SDK installed, compiled, bundled, on the Node.js they have, in
- * scripts that end; the commands in an empty folder; pages whose links lead somewhere. In one file, as two
- * that pack at once would build into one folder.
+ * The packages as their users have them: the SDK installed, compiled, bundled, in every runtime, in scripts
+ * that end; the commands in an empty folder; pages whose links lead somewhere. In one file, as two that pack
+ * at once would build into one folder.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -16,13 +16,21 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { AnsweringServer, END, init, messages, refuses, streams } from "./support/answering-server.ts";
 import { Command, outcomeOfProcess, ROOT } from "./support/command.ts";
+import { inRuntimes, NODES, outputOf, RUNTIMES } from "./support/runtimes.ts";
 
 const run = promisify(execFile);
 const MAX_GZIPPED_BYTES = 5000;
-/** That of the project, and that of the machine, which may be older. */
-const NODES = [process.execPath, "/usr/bin/node", "/usr/local/bin/node"].filter((path) => existsSync(path));
-
-const nameOf = (node: string) => (node === process.execPath ? "the project's Node.js" : node);
+const RESOLUTIONS = {
+  node10: ["--module", "commonjs", "--moduleResolution", "node10"],
+  node16: ["--module", "node16"],
+  bundler: ["--module", "esnext", "--moduleResolution", "bundler", "--exactOptionalPropertyTypes"],
+};
+/** The newest compiler, the oldest that the types are for, and the last before the newest was rewritten. */
+const COMPILERS: [name: string, tsc: string, resolutions: readonly (keyof typeof RESOLUTIONS)[]][] = [
+  ["TypeScript 7", join(ROOT, "node_modules/.bin/tsc"), ["node16", "bundler"]],
+  ["TypeScript 6", inRuntimes("typescript-6/bin/tsc"), ["bundler"]],
+  ["TypeScript 5.4", inRuntimes("typescript-5.4/bin/tsc"), ["node10", "node16"]],
+];
 
 /** The SDK's own package, and the service's, which has the same code. */
 const NAMES = ["livechat-relay-client", "livechat-relay/client"] as const;
@@ -127,42 +135,49 @@ describe("the packed SDK", () => {
   });
 
   for (const node of NODES) {
-    it(`is what import and require() load (${nameOf(node)})`, async () => {
+    it(`is what import and require() load in ${node.name}`, { skip: node.skip }, async () => {
       const exported = ["ChatError", "GROUPS", "chat", "poll", "probe"].join();
       const loads = NAMES.flatMap((name) => [`require("${name}")`, `await import("${name}")`]);
       const lines = loads.map((load) => `console.log(Object.keys(${load}).sort().join());`);
       await writeFile(join(folder, "script.cjs"), `(async () => {${lines.join("")}})()`);
       const older = "--no-experimental-require-module"; // before 20.19, require() loads no ES module
-      const { stdout } = await run(node, [older, "script.cjs"], { cwd: folder, timeout: 10_000 });
-      assert.equal(stdout, `${exported}\n`.repeat(loads.length));
+      assert.equal(await outputOf(node, folder, older, "script.cjs"), `${exported}\n`.repeat(loads.length));
     });
   }
-
-  it("has the types that its users see, and compiles what its documents show", async () => {
-    const uses = await readFile(join(ROOT, "client/test/uses.ts"), "utf8");
-    const typed = NAMES.map((name) => uses.replace("../index.ts", name));
-    const shown = await Promise.all(
-      ["docs/sdk.md", "client/README.md"].map((page) => readFile(join(ROOT, page), "utf8")),
-    );
-    const samples = shown.flatMap((page) => [...page.matchAll(/^```ts\n(.*?)^```$/gms)]);
-    const modules = await written("", [...typed, ...samples.map(([, code = ""]) => code)]);
-    const required = await written("commonjs", typed);
-    const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom", "--types", ""];
-    for (const [flags, files] of [
-      [
-        ["--module", "node16"],
-        [...modules, ...required],
-      ],
-      [["--module", "esnext", "--moduleResolution", "bundler", "--exactOptionalPropertyTypes"], modules],
-    ] as const)
-      await run(join(ROOT, "node_modules/.bin/tsc"), [...flags, ...common, ...files], { cwd: folder });
-  });
 });
 
-/** The names of TypeScript files with these contents, in a folder of ES modules, or of CommonJS. */
-async function written(type: "" | "commonjs", contents: readonly string[]): Promise<string[]> {
-  await mkdir(join(folder, type), { recursive: true });
-  if (type) await writeFile(join(folder, type, "package.json"), JSON.stringify({ type }));
+describe("the types of the packed SDK, as its users and its documents use them,", () => {
+  /** The files that each resolution can compile: `await` outside of functions needs ES modules. */
+  let files: Record<keyof typeof RESOLUTIONS, string[]>;
+  before(async () => {
+    const [uses = "", ...pages] = await Promise.all(
+      ["client/test/uses.ts", "docs/sdk.md", "client/README.md"].map((page) =>
+        readFile(join(ROOT, page), "utf8"),
+      ),
+    );
+    const typed = NAMES.map((name) => uses.replace("../index.ts", name));
+    const samples = pages.flatMap((page) => [...page.matchAll(/^```ts\n(.*?)^```$/gms)]);
+    const bundler = await written("module", [...typed, ...samples.map(([, code = ""]) => code)]);
+    const node10 = await written("commonjs", typed);
+    files = { node10, node16: [...bundler, ...node10], bundler };
+  });
+
+  for (const [name, tsc, resolutions] of COMPILERS) {
+    const skip = !existsSync(tsc) && `${name} is not installed: npm run runtimes`;
+    for (const resolution of resolutions) {
+      it(`compile with ${name} and moduleResolution ${resolution}`, { skip }, async () => {
+        const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom"];
+        const args = [...RESOLUTIONS[resolution], ...common, "--skipDefaultLibCheck", ...files[resolution]];
+        await run(process.execPath, [tsc, ...args], { cwd: folder });
+      });
+    }
+  }
+});
+
+/** The names of TypeScript files with these contents, in a folder of modules of this type. */
+async function written(type: "module" | "commonjs", contents: readonly string[]): Promise<string[]> {
+  await mkdir(join(folder, type));
+  await writeFile(join(folder, type, "package.json"), JSON.stringify({ type }));
   const names = contents.map((_, index) => join(type, `sample-${index}.ts`));
   for (const [index, name] of names.entries()) await writeFile(join(folder, name), contents[index] ?? "");
   return names;
@@ -193,9 +208,9 @@ describe("a script that uses the SDK ends by itself after", () => {
     none: refuses(404, { code: "NO_LIVE_CHAT", message: "none" }),
     session: refuses(200, { token: "t", timeoutMs: 60_000, messages: [{ type: "chat", id: 1 }] }),
   };
-  for (const node of NODES) {
+  for (const runtime of RUNTIMES) {
     for (const [what, code] of Object.entries(ENDS)) {
-      it(`${what} (${nameOf(node)})`, async () => {
+      it(`${what} (${runtime.name})`, { skip: runtime.skip }, async () => {
         await using server = await AnsweringServer.start((response, call) =>
           byPath[call.path.split("/")[1] ?? ""]?.(response, call),
         );
@@ -203,8 +218,7 @@ describe("a script that uses the SDK ends by itself after", () => {
           const [url, videoId, print] = ["${server.url}", "v", (value) => console.log(value)];
           ${code}`;
         await writeFile(join(folder, "script.mjs"), script);
-        const { stdout } = await run(node, ["script.mjs"], { cwd: folder, timeout: 10_000 });
-        assert.equal(stdout, "1\n");
+        assert.equal(await outputOf(runtime, folder, "script.mjs"), "1\n");
       });
     }
   }

@@ -1,0 +1,186 @@
+/**
+ * What the SDK does on a real service, in whatever runtime this is. It needs only web standards, and a stage
+ * that plays the chat's other side.
+ */
+import type * as Sdk from "../index.ts";
+
+/** A case's part of the stage. */
+interface Stage {
+  sdk: typeof Sdk;
+  /** The base URL of the service. */
+  service: string;
+  /** The video of a live chat that is this case's alone. */
+  videoId: string;
+  /** Lets the chat's other side do something; resolves to the ids of the messages that it said. */
+  act(what: Act, count?: number): Promise<string[]>;
+}
+
+/** `cut` breaks all connections to the service. `expire` makes the upstream refuse all tokens. */
+export type Act = "say" | "cut" | "expire" | "end";
+
+/** How long a case may take, in milliseconds. */
+const LIMIT_MS = 20_000;
+
+const FAST = { backfill: 500, backoff: { baseMs: 1 } };
+const OVER = { reason: "no more continuations" };
+
+function same(seen: unknown, expected: unknown): void {
+  const [one, other] = [JSON.stringify(seen), JSON.stringify(expected)];
+  if (one !== other) throw new Error(`${one}, not ${other}`);
+}
+
+/** Resolves to the error that the work throws. */
+async function thrownBy(work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+async function idsOf(messages: AsyncIterable<{ id: string }>, max = Number.POSITIVE_INFINITY) {
+  const ids: string[] = [];
+  for await (const { id } of messages) if (ids.push(id) >= max) break;
+  return ids;
+}
+
+export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
+  "hands out everything once and in order over connections that are cut": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    const said = await stage.act("say", 30);
+    const room = sdk.chat(service, { ...FAST, videoId, details: true });
+    const [states, cursors, ids]: [string[], number[], string[]] = [[], [], []];
+    room.on("gap", () => states.push("gap"));
+    room.on("state", (state) => states.push(state));
+    for await (const { id, cursor, details } of room) {
+      if (!details.publishedAt) throw new Error(`no details: ${id}`);
+      cursors.push(cursor);
+      ids.push(id);
+      if (ids.length % 30 > 0) continue;
+      if (ids.length === 120) await stage.act("end");
+      else said.push(...(await stage.act("say", 30)));
+      if (ids.length < 120) await stage.act("cut");
+    }
+    same(ids, said);
+    same(
+      cursors,
+      cursors.map((_, index) => (cursors[0] ?? 0) + index),
+    );
+    same(room.end, OVER);
+    same([...new Set(states)], ["connecting", "open", "reconnecting", "closed"]);
+  },
+
+  "goes on behind the cursor of an earlier room": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    const said = await stage.act("say", 20);
+    const first = sdk.chat(service, { ...FAST, videoId });
+    const ids = await idsOf(first, 8);
+    same(first.state, "closed");
+    await stage.act("end");
+    ids.push(...(await idsOf(sdk.chat(service, { ...FAST, videoId, cursor: first.cursor }))));
+    same(ids, said);
+  },
+
+  "hands out the types that were chosen, and moves its cursor over the others": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    await stage.act("say", 40);
+    const whole = sdk.chat(service, { ...FAST, videoId });
+    const types: string[] = [];
+    for await (const { type } of whole) if (types.push(type) === 40) await stage.act("end");
+    // The types that the last message is not of, so that the cursor must move beyond the last one chosen.
+    const [group, wanted] =
+      types.at(-1) === "membership" ? (["paid", "superchat"] as const) : (["members", "membership"] as const);
+    const some = sdk.chat(service, { ...FAST, videoId, cursor: 0, types: [group] });
+    const chosen: string[] = [];
+    for await (const { type } of some) chosen.push(type);
+    const expected = types.filter((type) => type === wanted);
+    same([chosen, some.cursor], [expected, whole.cursor]);
+    if (expected.length === 0) throw new Error(`no ${wanted} among ${types}`);
+  },
+
+  "gives listeners the whole chat": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    const said = await stage.act("say", 10);
+    const room = sdk.chat(service, { ...FAST, videoId });
+    const seen: string[] = [];
+    room.on("init", (init) => seen.push(init.videoId));
+    room.on("message", ({ id }) => {
+      if (seen.push(id) === 11) void stage.act("end");
+    });
+    const end = await new Promise((resolve, reject) => {
+      room.on("end", resolve);
+      room.on("error", reject);
+    });
+    same([end, seen], [OVER, [videoId, ...said]]);
+  },
+
+  "ends by a signal with its reason, and by close() silently": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    await stage.act("say", 1);
+    const abort = new AbortController();
+    const reason = new Error("enough");
+    const aborted = sdk.chat(service, { ...FAST, videoId, signal: abort.signal });
+    aborted.on("message", () => setTimeout(() => abort.abort(reason)));
+    if ((await thrownBy(() => idsOf(aborted))) !== reason) throw new Error("another reason");
+    const closed = sdk.chat(service, { ...FAST, videoId });
+    closed.on("message", () => setTimeout(() => closed.close()));
+    same((await idsOf(closed)).length, 1);
+  },
+
+  "throws the service's refusal": async ({ sdk, service }) => {
+    const error = await thrownBy(() => idsOf(sdk.chat(service, { videoId: "no-chat-her" })));
+    if (!(error instanceof sdk.ChatError)) throw error;
+    same([error.code, error.status], ["NO_LIVE_CHAT", 404]);
+  },
+
+  "says that nobody answers": async ({ sdk, videoId }) => {
+    const room = sdk.chat("http://127.0.0.1:1", { videoId, retry: () => false });
+    const error = await thrownBy(() => idsOf(room));
+    if (!(error instanceof sdk.ChatError)) throw error;
+    same([error.code, error.status], ["NETWORK", undefined]);
+  },
+
+  "polls a chat by itself, past an expired token": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    const said = await stage.act("say", 10);
+    const ids: string[] = [];
+    for await (const { id } of sdk.poll(service, { videoId, minDelayMs: 1 })) {
+      ids.push(id);
+      if (ids.length === 10) await stage.act("expire");
+      if (ids.length === 10) said.push(...(await stage.act("say", 10)));
+      if (ids.length === 20) await stage.act("end");
+    }
+    same(ids, said);
+  },
+
+  "probes every client and endpoint": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    await stage.act("say", 1);
+    const { rows } = await sdk.probe(service, { videoId });
+    same([rows.length, rows.some(({ ok }) => ok)], [24, true]);
+  },
+};
+
+/** Plays every case with the stage at this URL. Yields its name and why it failed; "" if it did not. */
+export async function* suite(
+  sdk: typeof Sdk,
+  stage: string,
+): AsyncGenerator<[name: string, failure: string]> {
+  const ask = async (path: string) => (await fetch(`${stage}/${path}`, { method: "POST" })).json();
+  for (const [name, play] of Object.entries(CASES)) {
+    const { service, videoId } = (await ask("open")) as Stage;
+    const act = (what: Act, count = 0) =>
+      ask(`${what}?videoId=${videoId}&count=${count}`) as Promise<string[]>;
+    let limit: ReturnType<typeof setTimeout> | undefined;
+    const isOver = new Promise<string>((resolve) => {
+      limit = setTimeout(resolve, LIMIT_MS, `not over after ${LIMIT_MS} ms`);
+    });
+    const result = play({ sdk, service, videoId, act }).then(
+      () => "",
+      (error) => `${error} ${error?.stack}`,
+    );
+    yield [name, await Promise.race([result, isOver])];
+    clearTimeout(limit);
+  }
+}
