@@ -4,8 +4,6 @@
  */
 import type { JsonObject } from "./json.ts";
 import type { Random } from "./random.ts";
-import type { HostName } from "./requests.ts";
-import type { Endpoint } from "./scenario.ts";
 
 /** One HTTP answer, independent of a socket. */
 export interface Answer {
@@ -26,18 +24,9 @@ export type EndShape =
   | "no-contents";
 
 /** The caller, as the answer repeats it. */
-interface Caller {
+export interface Caller {
   client: string;
   clientVersion: string;
-}
-
-/** A call to one of the chat endpoints. */
-export interface ChatCall extends Caller {
-  host: HostName;
-  endpoint: Endpoint;
-  token: string;
-  /** The player's position in the video, if the call names one. */
-  playerOffsetMs?: number;
 }
 
 export function json(status: number, body: JsonObject): Answer {

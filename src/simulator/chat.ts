@@ -3,7 +3,7 @@
  * scenario can change at any time. A strict token is valid for one answer.
  */
 import type { Clock } from "../clock.ts";
-import type { Answer, ChatCall, EndShape } from "./answers.ts";
+import type { Answer, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
 import type { Spoken } from "./banners.ts";
 import { Generator } from "./generator.ts";
@@ -15,6 +15,7 @@ import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } f
 import { asReplay, bare } from "./replay.ts";
 import type { Says } from "./says.ts";
 import {
+  type ChatCall,
   DEFAULT_SCENARIO,
   isAbsent,
   isShown,

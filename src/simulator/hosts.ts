@@ -6,13 +6,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../clock.ts";
 import type { AddressLimit } from "./address-limit.ts";
-import { type Answer, type ChatCall, errorObject, json } from "./answers.ts";
+import { type Answer, errorObject, json } from "./answers.ts";
 import { errorPage, type Faults, fail, send } from "./faults.ts";
 import type { Incoming, Outgoing } from "./in-process.ts";
 import { dig, isObject, type JsonObject, parseObject } from "./json.ts";
 import type { Wall } from "./pages.ts";
 import type { HostName, RequestKind, RequestLog, RequestRecord } from "./requests.ts";
-import type { Endpoint, Place } from "./scenario.ts";
+import type { ChatCall, Endpoint, Place } from "./scenario.ts";
 
 /** The requests for a page, for a script or for the data of a page. */
 export type PageKind = "sw.js" | "sw.js_data" | Place;

@@ -2,7 +2,7 @@
  * The properties of a chat that a caller can choose, each with a default. Pure data; a scenario can change
  * while its chat runs.
  */
-import type { EndShape } from "./answers.ts";
+import type { Caller, EndShape } from "./answers.ts";
 import type { Species } from "./generator.ts";
 import type { JsonObject } from "./json.ts";
 import type { HostName } from "./requests.ts";
@@ -14,6 +14,15 @@ export type ChatKind = "live" | "upcoming" | "replay" | AbsentKind;
 export type AbsentKind = "none" | "disabled" | "members-only" | "private" | "unavailable";
 
 export type Endpoint = "get_live_chat" | "get_live_chat_replay";
+
+/** A call to one of the chat endpoints. */
+export interface ChatCall extends Caller {
+  host: HostName;
+  endpoint: Endpoint;
+  token: string;
+  /** The player's position in the video, if the call names one. */
+  playerOffsetMs?: number;
+}
 
 /** The places that show a chat: two pages, and `POST /youtubei/v1/next`. */
 export type Place = "popout" | "watch" | "next";

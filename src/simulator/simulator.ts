@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from "../clock.ts";
 import { AddressLimit, type AddressLimitOptions } from "./address-limit.ts";
-import { type Answer, type ChatCall, errorObject, json } from "./answers.ts";
+import { type Answer, errorObject, json } from "./answers.ts";
 import { Channel, type ChannelScenario } from "./channel.ts";
 import { channelPage, missingChannel } from "./channel-pages.ts";
 import { Chat } from "./chat.ts";
@@ -17,7 +17,7 @@ import { chatPage, type Wall, wallPage } from "./pages.ts";
 import { Random } from "./random.ts";
 import { readRecording } from "./recording.ts";
 import { type Awaited, type HostName, type RequestKind, RequestLog, type RequestRecord } from "./requests.ts";
-import type { Place, Scenario } from "./scenario.ts";
+import type { ChatCall, Place, Scenario } from "./scenario.ts";
 import { TokenBook, videoIdIn } from "./tokens.ts";
 import { serviceWorker, serviceWorkerData, type WorkerForm } from "./worker.ts";
 
