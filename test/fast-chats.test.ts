@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
+import { gapsIn } from "./support/gaps-in.ts";
 
 const MINUTES = 5;
 const VIDEO = "fast-chat-1";
@@ -19,27 +20,6 @@ const TROUBLES = {
   "a wall on its pages": { on: PAGES, as: "bot", forMs: 8000 },
   "an outage": { on: [...CHAT, ...PAGES], as: { status: 503 }, forMs: 20_000 },
 } as const;
-
-/**
- * What of a room's log is missing without a gap that tells it, what is told, and which gaps tell of nothing.
- */
-async function gapsIn(relay: VirtualRelay, ledger: readonly { id: string }[]) {
-  const places = new Map(ledger.map(({ id }, place) => [id, place]));
-  const found = { untold: 0, told: 0, needless: 0 };
-  let last: number | undefined;
-  let isTold = false;
-  for (const { id, type } of await relay.stored(VIDEO)) {
-    const place = places.get(id);
-    if (type === "gap") isTold = true;
-    if (place === undefined) continue;
-    const isWhole = last === undefined || place === last + 1;
-    if (!isWhole && !isTold) found.untold += 1;
-    if (isTold) found[isWhole ? "needless" : "told"] += 1;
-    last = place;
-    isTold = false;
-  }
-  return found;
-}
 
 describe("a chat's gaps are told, and of what is whole at most one for each trouble", () => {
   for (const [page, perSecond] of [
@@ -67,7 +47,7 @@ describe("a chat's gaps are told, and of what is whole at most one for each trou
         }
       })();
       await relay.advance(MINUTES * 60_000);
-      const found = await gapsIn(relay, chat.ledger);
+      const found = await gapsIn(relay, chat);
       assert.equal(found.untold, 0);
       assert.ok(found.needless <= troubles, `${found.needless} needless gaps in ${troubles} troubles`);
       assert.ok(troubles >= 8 && (page > 8 || found.told > 3), JSON.stringify({ troubles, ...found }));
@@ -91,6 +71,6 @@ it("a token that a quiet chat loses makes no gap, though its page shows nothing 
     }
   })();
   await relay.advance(8 * 60_000);
-  assert.deepEqual(await gapsIn(relay, chat.ledger), { untold: 0, told: 0, needless: 0 });
+  assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 0, needless: 0 });
   assert.ok((await relay.stored(VIDEO)).length >= 3);
 });

@@ -1,0 +1,26 @@
+/** The gaps of a room's log, beside what its chat really said. */
+import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+
+/**
+ * What of a room's log is missing without a gap that tells it, what is told, and which gaps tell of nothing.
+ */
+export async function gapsIn(
+  relay: VirtualRelay,
+  { videoId, ledger }: { videoId: string; ledger: readonly { id: string }[] },
+) {
+  const places = new Map(ledger.map(({ id }, place) => [id, place]));
+  const found = { untold: 0, told: 0, needless: 0 };
+  let last: number | undefined;
+  let isTold = false;
+  for (const { id, type } of await relay.stored(videoId)) {
+    const place = places.get(id);
+    if (type === "gap") isTold = true;
+    if (place === undefined) continue;
+    const isWhole = last === undefined || place === last + 1;
+    if (!isWhole && !isTold) found.untold += 1;
+    if (isTold) found[isWhole ? "needless" : "told"] += 1;
+    last = place;
+    isTold = false;
+  }
+  return found;
+}
