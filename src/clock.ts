@@ -20,19 +20,37 @@ export interface Clock {
   random(): number;
 }
 
-/** The times of one upstream call. `startedAt` and `answeredAt` are on the monotonic clock. */
-export interface CallTimes {
+/** When an upstream call started. */
+export interface CallStart {
+  /** On the monotonic clock. */
   startedAt: number;
+  /** The computer's uptime at the start, in milliseconds. It also advances while the computer sleeps. */
+  startedUptime: number;
+}
+
+/** The times of one upstream call. */
+export interface CallTimes extends CallStart {
+  /** On the monotonic clock. */
   answeredAt: number;
-  /** The computer's uptime at the answer, in milliseconds. It also advances while the computer sleeps. */
-  uptimeAt: number;
+  /** The computer's uptime at the answer, in milliseconds. */
+  answeredUptime: number;
   /** The wall time of the answer, in milliseconds since 1970, for display. */
   wallAt: number;
 }
 
-/** The times of a call that started at `startedAt` and was answered at this moment. */
-export function answeredNow(startedAt: number, clock: Clock): CallTimes {
-  return { startedAt, answeredAt: clock.monotonic(), uptimeAt: clock.uptime(), wallAt: clock.now() };
+/** The start of a call that starts at this moment. */
+export function startedNow(clock: Clock): CallStart {
+  return { startedAt: clock.monotonic(), startedUptime: clock.uptime() };
+}
+
+/** The times of a call that is answered at this moment. */
+export function answeredNow(start: CallStart, clock: Clock): CallTimes {
+  return {
+    ...start,
+    answeredAt: clock.monotonic(),
+    answeredUptime: clock.uptime(),
+    wallAt: clock.now(),
+  };
 }
 
 /** Calls `act` after `ms`, unless the signal aborts first. */

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { answeredNow, startedNow } from "../src/clock.ts";
 import { waitAfter } from "../src/reading/interval.ts";
 import { Lateness, WINDOW_MS } from "../src/reading/lateness.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
@@ -60,10 +61,10 @@ describe("the wait until the next poll", () => {
     });
   }
 
-  it("runs from the start of one poll to the start of the next, however long answer and page take", async () => {
+  it("runs from the start of one poll to the start of the next, not from its answer or the page behind it", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { timeoutMs: 9000 });
-    failAlways(relay, "get_live_chat", { delayMs: 3000 });
+    failAlways(relay, "get_live_chat", { delayMs: 1000 });
     failAlways(relay, "popout", { delayMs: 4000 });
     await relay.enter({ videoId: VIDEO });
     await relay.advance(40_000);
@@ -154,19 +155,14 @@ describe("an answer that comes so late that the upstream may no longer hold all 
 
   it("counts the time in which the computer slept, and not a wall clock that is set", () => {
     const clock = new FakeClock();
-    const answeredNow = () => ({
-      startedAt: 0,
-      answeredAt: 0,
-      uptimeAt: clock.uptime(),
-      wallAt: clock.now(),
-    });
-    const lateness = new Lateness(WINDOW_MS, clock, answeredNow());
+    const called = () => answeredNow(startedNow(clock), clock);
+    const lateness = new Lateness(WINDOW_MS, clock, called());
     const sinceMs = clock.now();
     clock.fallAsleep(30_000);
-    assert.deepEqual(lateness.observe(answeredNow(), 2000), { ms: 30_000, sinceMs });
+    assert.deepEqual(lateness.observe(called(), 2000), { ms: 30_000, sinceMs });
     clock.jump(30_000);
-    assert.equal(lateness.observe(answeredNow(), 2000), undefined);
+    assert.equal(lateness.observe(called(), 2000), undefined);
     clock.fallAsleep(WINDOW_MS);
-    assert.equal(lateness.observe(answeredNow(), 2000), undefined);
+    assert.equal(lateness.observe(called(), 2000), undefined);
   });
 });

@@ -45,6 +45,19 @@ export function waitAfter(
 }
 
 /**
+ * The interval before a call that may exceed the tolerance by `excessMs`. It is shorter than `intervalMs` if
+ * the answer would otherwise come too late for the upstream's window.
+ */
+export function intervalBefore(
+  excessMs: number,
+  intervalMs: number,
+  { pollMinMs, windowMs }: { pollMinMs: number; windowMs: number },
+): number {
+  const longestMs = Math.max(intervalMs, LONG_WAIT_FACTOR * windowMs);
+  return Math.min(intervalMs, Math.max(pollMinMs, longestMs - excessMs));
+}
+
+/**
  * Milliseconds until an answer reaches `TARGET_ACTIONS`, at the rate of this answer's last messages; infinite
  * for fewer than `minimum` messages.
  */

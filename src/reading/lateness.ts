@@ -7,20 +7,20 @@ import type { CallTimes, Clock } from "../clock.ts";
 
 /** How long the upstream keeps the messages of a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
-/** Tolerated overrun of a slow interval, as a fraction of the window. */
-const TOLERANCE = 0.05;
+/** Tolerated overrun of a slow interval, and duration of a fast call, as a fraction of the window. */
+export const TOLERANCE = 0.05;
 /** A page costs a call: a room that is late because there are too few calls must not keep asking for more. */
 const PAGE_INTERVAL_MS = 60_000;
 
 /**
- * How long nothing was read between two answers, in milliseconds. An answer covers the chat up to some moment
- * between its call and its arrival, so both ends are compared.
+ * The longest time that nothing may have been read between two answers, in milliseconds. An answer shows the
+ * chat at some moment between its call and its arrival: at worst, the earlier one at its call and the later
+ * one at its arrival.
  */
 export function unreadBetween(earlier: CallTimes, later: CallTimes): number {
   return Math.max(
-    later.startedAt - earlier.startedAt,
-    later.answeredAt - earlier.answeredAt,
-    later.uptimeAt - earlier.uptimeAt,
+    later.answeredAt - earlier.startedAt,
+    later.answeredUptime - earlier.startedUptime, // includes sleep of the computer
   );
 }
 
@@ -48,7 +48,10 @@ export class Lateness {
     return this.#last;
   }
 
-  /** An answer came. Returns the unread time before it if messages may be missing in it, else undefined. */
+  /**
+   * An answer came. `intervalMs`: the interval of the polls if calls are fast. Returns the unread time before
+   * it if messages may be missing in it, else undefined.
+   */
   observe(answer: CallTimes, intervalMs: number): UnreadSpan | undefined {
     const last = this.#last;
     this.#last = answer;

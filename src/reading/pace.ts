@@ -2,13 +2,14 @@
  * Decides when a room is polled next, from its answers; reports its demand to the gate, and reports a chat
  * that is read too slowly.
  */
-import type { Clock } from "../clock.ts";
+import type { CallTimes, Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Demand } from "../upstream/egress/capacity.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { Batch } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { type IntervalSettings, waitAfter } from "./interval.ts";
+import { type IntervalSettings, intervalBefore, waitAfter } from "./interval.ts";
+import { SlowCalls } from "./slow-calls.ts";
 
 /**
  * A live answer with this many actions came too late: the upstream returns about 200, and drops older ones.
@@ -46,31 +47,46 @@ export interface PaceParts {
 export class Pace {
   readonly #videoId: string;
   readonly #parts: PaceParts;
+  readonly #slowCalls: SlowCalls;
+  readonly #isReplay: boolean;
   #intervalMs: number;
   #fullLoggedAt = Number.NEGATIVE_INFINITY;
   /** Number of full answers since reading began. */
   fullAnswers = 0;
 
-  /** `intervalMs`: 0 if not known. */
-  constructor(videoId: string, isReplay: boolean, intervalMs: number, parts: PaceParts) {
+  /** `start`: the call from which polling continues; its `intervalMs` is 0 if not known. */
+  constructor(
+    videoId: string,
+    isReplay: boolean,
+    start: CallTimes & { intervalMs: number },
+    parts: PaceParts,
+  ) {
     this.#videoId = videoId;
+    this.#isReplay = isReplay;
     this.#parts = parts;
-    this.#intervalMs = intervalMs;
-    this.#setDemand(isReplay);
+    this.#slowCalls = new SlowCalls(parts.settings.windowMs);
+    this.#slowCalls.observe(start);
+    this.#intervalMs = start.intervalMs;
+    this.#setDemand();
   }
 
-  /** From the start of one poll to the start of the next, in milliseconds. */
+  /** The interval of the polls if calls are fast, in milliseconds. */
   get intervalMs(): number {
     return this.#intervalMs;
+  }
+
+  /** From the start of the last poll to the start of the next one, in milliseconds; 0 if not known. */
+  get untilNextMs(): number {
+    return intervalBefore(this.#slowCalls.excessMs, this.#intervalMs, this.#parts.settings);
   }
 
   /** An answer came. `page`: the items of the page that it follows, if the page gave its token. */
   observe(batch: Batch, page: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
-    const isReplay = batch.position.chatType === "liveChatReplayRenderer";
     this.#intervalMs = waitAfter(batch, settings, page);
-    this.#setDemand(isReplay);
-    if (isReplay || batch.actionCount < FULL_ACTIONS) return;
+    this.#slowCalls.observe(batch);
+    this.#setDemand();
+    if (this.#isReplay || batch.actionCount < FULL_ACTIONS) return;
     this.fullAnswers += 1;
     const now = clock.monotonic();
     const isNews = now - this.#fullLoggedAt >= FULL_LOG_INTERVAL_MS;
@@ -78,9 +94,10 @@ export class Pace {
     telemetry.answerFull(this.#videoId, batch.actionCount, isNews);
   }
 
-  #setDemand(isReplay: boolean): void {
+  #setDemand(): void {
     const { egress, settings } = this.#parts;
-    egress.setDemand(demandOf(isReplay, this.#intervalMs || undefined, settings));
+    const windowMs = settings.windowMs - this.#slowCalls.excessMs;
+    egress.setDemand(demandOf(this.#isReplay, this.untilNextMs || undefined, { windowMs }));
   }
 }
 

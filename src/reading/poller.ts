@@ -80,7 +80,7 @@ export class Poller {
       ...settings,
       isReplay: this.#isReplay,
     });
-    this.#pace = new Pace(videoId, this.#isReplay, start.intervalMs, parts);
+    this.#pace = new Pace(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
     this.#progressedAt = start.answeredAt;
   }
@@ -190,8 +190,8 @@ export class Poller {
 
   /** One interval after the start of the last good call; at most one from now if the clock was set back. */
   #atInterval(): Next {
-    const leftMs = this.#startedAt + this.#pace.intervalMs - this.#parts.clock.monotonic();
-    return { delayMs: Math.min(this.#pace.intervalMs, Math.max(0, leftMs)) };
+    const leftMs = this.#startedAt + this.#pace.untilNextMs - this.#parts.clock.monotonic();
+    return { delayMs: Math.min(this.#pace.untilNextMs, Math.max(0, leftMs)) };
   }
 
   /** The batch, completed from its page. If several rooms need a page, the liveliest is due first. */

@@ -65,7 +65,7 @@ export class Unread {
     this.#pages = withPage(this.#pages, fresh, this.#mark);
   }
 
-  /** An answer came. `intervalMs`: its expected delay after the last one. */
+  /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
   observe(answer: Batch, intervalMs: number): ObservedAnswer {
     const pages = this.#pages;
     const before = this.#before(answer);

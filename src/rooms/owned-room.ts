@@ -168,11 +168,12 @@ export class OwnedRoom {
     const { clock, settings, telemetry } = parts;
     const position = positionOf(record);
     const agoMs = lastReadAgoMs(record);
-    const at = clock.monotonic() - agoMs;
+    const [at, uptime] = [clock.monotonic() - agoMs, clock.uptime() - agoMs];
     const times = {
       startedAt: at,
+      startedUptime: uptime,
       answeredAt: at,
-      uptimeAt: clock.uptime() - agoMs,
+      answeredUptime: uptime,
       wallAt: clock.now() - agoMs,
     };
     const isReplay = position.chatType === "liveChatReplayRenderer";

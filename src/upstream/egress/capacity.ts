@@ -29,7 +29,10 @@ export interface CapacitySettings {
 export interface Demand {
   /** From the start of one poll to the start of the next, in milliseconds; undefined if not known yet. */
   intervalMs: number | undefined;
-  /** Milliseconds that the upstream keeps messages: the longest loss-free interval; infinite for a replay. */
+  /**
+   * The longest interval without loss, in milliseconds: as long as the upstream keeps messages, less the
+   * excess of slow calls; infinite for a replay.
+   */
   windowMs: number;
 }
 

@@ -3,7 +3,7 @@
  * joins it. It is aborted when its last caller gives up. The gate derives the due time, the lane and the
  * accepted cooldown from the current callers.
  */
-import { answeredNow, type CallTimes, type Clock } from "../../clock.ts";
+import { answeredNow, type CallTimes, type Clock, startedNow } from "../../clock.ts";
 import { UpstreamError } from "../errors.ts";
 import type { Gate, Waiting } from "./gate.ts";
 import { LANES, type Lane } from "./lanes.ts";
@@ -114,10 +114,10 @@ export class Flights {
     const slot = await this.#gate.enter({ kind, isPage, waiting: flight });
     try {
       flight.depart();
-      const startedAt = this.#clock.monotonic();
+      const start = startedNow(this.#clock);
       const value = await run(flight.signal);
       slot.succeeded();
-      return { value, ...answeredNow(startedAt, this.#clock) };
+      return { value, ...answeredNow(start, this.#clock) };
     } catch (error) {
       throw slot.failed(error);
     }

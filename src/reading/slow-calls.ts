@@ -1,0 +1,34 @@
+/**
+ * Estimates how long the next call of a live chat takes, from the last ones. One answer may show the chat at
+ * its call, and the next one at its arrival. So a slow call must start earlier, or messages may be missing.
+ */
+import type { CallTimes } from "../clock.ts";
+import { TOLERANCE } from "./lateness.ts";
+
+/** The number of calls to remember. */
+const REMEMBERED = 10;
+
+export class SlowCalls {
+  readonly #windowMs: number;
+  #tookMs: readonly number[] = [];
+
+  /** `windowMs`: how long the upstream keeps messages. */
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs;
+  }
+
+  observe({ startedAt, answeredAt }: CallTimes): void {
+    this.#tookMs = [...this.#tookMs, answeredAt - startedAt].slice(-REMEMBERED);
+  }
+
+  /**
+   * By how much the next call may exceed the tolerance, in milliseconds; 0 while calls are fast. It may be as
+   * slow as the last one or the second slowest: one slow call among ten is an accident. Polls do not overlap,
+   * so more than half a window does not count.
+   */
+  get excessMs(): number {
+    const [, second = 0] = this.#tookMs.toSorted((one, other) => other - one);
+    const slowMs = Math.min(this.#windowMs / 2, Math.max(second, this.#tookMs.at(-1) ?? 0));
+    return Math.max(0, slowMs - TOLERANCE * this.#windowMs);
+  }
+}
