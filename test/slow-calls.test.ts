@@ -135,4 +135,20 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     const { told, untold } = await gapsIn(relay, chat);
     assert.deepEqual({ told, untold }, { told: 1, untold: 0 });
   });
+
+  it("a slow answer without messages is completed with what it is too late for", async () => {
+    const { relay, chat, call } = await slowRoom(FAST, { page: 50 });
+    chat.say(5);
+    await call(FAST);
+    await relay.advance(5000);
+    chat.say(1);
+    await call(late(7500));
+    chat.say(1);
+    await call(FAST);
+    await relay.advance(1000);
+    assert.deepEqual(
+      (await relay.stored(VIDEO)).map(({ id }) => id),
+      chat.ledger.map(({ id }) => id),
+    );
+  });
 });

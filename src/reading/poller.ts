@@ -212,10 +212,10 @@ export class Poller {
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
     if (!page) return batch; // a part is better than nothing
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
-    // Anything inside the upstream's window is in the answer, so any cut-off inside it works. The answer may
-    // have arrived late: it covers the time of its call, by the upstream's clock like the messages.
-    const calledAt = batch.sentAt - (batch.answeredAt - batch.startedAt);
-    const heldSince = new Date(calledAt - settings.windowMs / 2).toISOString();
+    // The answer has everything in the upstream's window before some moment of its call. This cut-off is inside
+    // that window, whichever moment it was; by the upstream's clock, like the messages.
+    const tookMs = batch.answeredAt - batch.startedAt;
+    const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
     return { items, position: page.position };
   }
