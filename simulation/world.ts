@@ -32,11 +32,8 @@ export interface WorldOptions {
 
 /** The interval at which every room is checked, even if nobody receives anything. */
 const LOOK_MS = 15_000;
-/**
- * The limits of the upstream for a late reader: its ten seconds, and the time by which a room may exceed them
- * unnoticed.
- */
-export const HOLD = { holdsMs: 11_000, holdsMessages: 200 };
+/** What the upstream keeps for a late reader. */
+export const HOLD = { holdsMs: 10_000, holdsMessages: 200 };
 /** How long the upstream holds the final messages of a run. */
 const RELAYED_MS = 60_000;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */

@@ -151,4 +151,21 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
       chat.ledger.map(({ id }) => id),
     );
   });
+
+  it("a gap tells what is missing after a restart whose store is slow", async () => {
+    const { relay, chat, call } = await slowRoom(FAST, { timeoutMs: 1000 }, { hasDisk: true });
+    chat.say(1);
+    await call(FAST);
+    await call(FAST);
+    await relay.stop();
+    chat.say(1);
+    await relay.advance(3000);
+    relay.disk.commit = { leastMs: 3000, jitterMs: 0 };
+    relay.start();
+    await call(FAST);
+    chat.say(1);
+    await call(FAST);
+    await relay.advance(10_000);
+    assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 1, needless: 0 });
+  });
 });

@@ -3,7 +3,7 @@
  * with its release, with another owner, or with the service. The hold lasts exactly as long as the poller
  * runs.
  */
-import type { Clock } from "../clock.ts";
+import { type CallStart, type Clock, startedNow } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import { waitAfter } from "../reading/interval.ts";
@@ -74,8 +74,10 @@ export class OwnedRoom {
    * `UnreadablePosition` and `StoreError`.
    */
   static async resume(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
+    const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
-    return hold?.room && !hold.room.end ? OwnedRoom.#fromCheckpoint(hold, hold.room, parts, room) : undefined;
+    if (!hold?.room || hold.room.end) return undefined;
+    return OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts, room);
   }
 
   /**
@@ -91,13 +93,14 @@ export class OwnedRoom {
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<OpenedAnew | undefined> {
+    const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
     // While this instance waited for its turn, another one read the room and gave it back.
     const { telemetry } = parts;
     if (isGoingOn(hold.room, parts)) {
       telemetry.mark("room: read by another one meanwhile");
-      return { owned: OwnedRoom.#fromCheckpoint(hold, hold.room, parts) };
+      return { owned: OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts) };
     }
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
@@ -164,11 +167,18 @@ export class OwnedRoom {
     };
   }
 
-  static #fromCheckpoint(hold: Hold, record: RoomRecord, parts: OwnedRoomParts, room?: Room): OwnedRoom {
+  /** `asked`: before the room was taken. The age of its record is that of a later moment. */
+  static #fromCheckpoint(
+    hold: Hold,
+    record: RoomRecord,
+    asked: CallStart,
+    parts: OwnedRoomParts,
+    room?: Room,
+  ): OwnedRoom {
     const { clock, settings, telemetry } = parts;
     const position = positionOf(record);
     const agoMs = lastReadAgoMs(record);
-    const [at, uptime] = [clock.monotonic() - agoMs, clock.uptime() - agoMs];
+    const [at, uptime] = [asked.startedAt - agoMs, asked.startedUptime - agoMs];
     const times = {
       startedAt: at,
       startedUptime: uptime,
