@@ -3,7 +3,7 @@
  *
  *     npx node examples/super-chat-ledger.ts http://127.0.0.1:8080 demo-stream > ledger.csv
  */
-import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay/client"
+import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay-client"
 
 const [url = "http://127.0.0.1:8080", videoId = "demo-stream"] = process.argv.slice(2);
 

@@ -4,7 +4,7 @@
  *     npx node examples/uptime-bot.ts http://127.0.0.1:8080 demo-stream
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay/client"
+import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay-client"
 
 const [url = "http://127.0.0.1:8080", videoId = "demo-stream", file = "uptime-bot.cursor"] =
   process.argv.slice(2);

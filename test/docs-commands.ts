@@ -22,7 +22,7 @@ const VIDEO = "demo-stream";
 
 const ELSEWHERE: [RegExp, string][] = [
   [/^npm (ci|run)\b/, "is what .ci/run runs"],
-  [/^npm install --prefix|^docker |docker compose /, "changes the machine"],
+  [/^npm install |^docker |docker compose /, "changes the machine"],
   [/^RELAY_STORE=postgres:/, "names a server of the reader's own"],
   [/^promtool /, "is run by deploy.test.ts"],
 ];
