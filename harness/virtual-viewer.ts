@@ -18,6 +18,7 @@ export interface Visit {
   details?: boolean;
   /** As in the query of `/v1/stream`. */
   types?: string;
+  until?: "now";
   /** Openings take turns by address. */
   address?: string;
 }
@@ -49,7 +50,8 @@ export class VirtualViewer {
   readonly #messages: SentMessage[] = [];
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
-    const { videoId, lastEventId, backfill, details = false, types = "", address = "viewer" } = visit;
+    const { videoId, lastEventId, backfill, details = false, types = "", until: bound } = visit;
+    const { address = "viewer" } = visit;
     this.#until = until;
     this.#reader = reader;
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
@@ -60,7 +62,8 @@ export class VirtualViewer {
       return this.sink;
     };
     const filter = parseTypes(types);
-    const request = { videoId, lastEventId, backfill, filter, address: () => address, open };
+    const asked = { videoId, lastEventId, backfill, filter, isBounded: bound === "now" };
+    const request = { ...asked, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {
       throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;
     });

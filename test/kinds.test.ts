@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Static } from "typebox";
 import type * as schemas from "../src/http/schemas.ts";
-import type { ChatType, Init, RoomEnd } from "../src/protocol/chat.ts";
+import type { ChatType, Init, StreamEnd } from "../src/protocol/chat.ts";
 import type { ErrorBody } from "../src/protocol/errors.ts";
 import { type Details, GROUPS, type MessageType } from "../src/protocol/kinds.ts";
 import type { Message, MessageOf, Part } from "../src/protocol/message.ts";
@@ -15,7 +15,7 @@ import type { Message, MessageOf, Part } from "../src/protocol/message.ts";
 /** True where the types are the same, to the last optional field. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 type Described<Name extends keyof typeof schemas> = Static<(typeof schemas)[Name]>;
-type Reason = Extract<RoomEnd, { reason: string }>["reason"];
+type Reason = Extract<StreamEnd, { reason: string }>["reason"];
 
 /**
  * Does not compile where a schema and the protocol differ, or where a kind has other details than its own.

@@ -203,7 +203,7 @@ describe("the examples", () => {
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
       [
-        ...["videoId", "backfill", "details", "types", "lastEventId"].map((name) => `query ${name}`),
+        ...["videoId", "backfill", "details", "types", "until", "lastEventId"].map((name) => `query ${name}`),
         "header last-event-id",
       ],
     );

@@ -12,7 +12,14 @@ const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE
 
 // [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.
 const ERRORS_OF = {
-  "/v1/stream": [...OF_VIDEO, "RATE_LIMITED", "NO_WORKING_CLIENT", "CAPACITY", "STORE_UNAVAILABLE"],
+  "/v1/stream": [
+    ...OF_VIDEO,
+    "NOT_STORED",
+    "RATE_LIMITED",
+    "NO_WORKING_CLIENT",
+    "CAPACITY",
+    "STORE_UNAVAILABLE",
+  ],
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],

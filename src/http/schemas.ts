@@ -132,7 +132,7 @@ export const Init = closed({
   chatType: ChatType,
   cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
 });
-export const End = closed({ reason: Type.Enum(["no more continuations", "room released"]) });
+export const End = closed({ reason: Type.Enum(["no more continuations", "room released", "until"]) });
 
 /** NDJSON: how far a viewer with `types` has come. */
 const Cursor = closed({ cursor: Type.Integer() });
@@ -160,6 +160,12 @@ export const StreamQuery = Type.Object({
       maxLength: 2000,
       description: `Comma-separated list of the message types and groups to send; \`gap\` always comes. Groups: ${Object.keys(GROUPS).join(", ")}. Other names are ignored; if none remains, everything is sent.`,
       examples: ["superchat,members"],
+    }),
+  ),
+  until: Type.Optional(
+    Type.Enum(["now"], {
+      description:
+        "`now`: the stream ends with the newest message stored now. Everything comes from the store; no chat is read.",
     }),
   ),
   lastEventId: Type.Optional(

@@ -49,6 +49,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
         videoId: parseVideoId(query.videoId),
         backfill: backfillOf(query),
         filter: parseTypes(query.types ?? ""),
+        isBounded: query.until === "now",
         // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
         address: () => networkOf(request.ip),

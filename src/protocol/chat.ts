@@ -17,3 +17,6 @@ export type RoomEnd =
   | { state: "ended"; reason: "no more continuations" }
   | { state: "released"; reason: "room released" }
   | { state: "failed"; error: ErrorBody };
+
+/** What a stream ends with: the end of its room, or the end of the part that was asked for. */
+export type StreamEnd = RoomEnd | { state: "bounded"; reason: "until" };

@@ -20,6 +20,15 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
   return room;
 }
 
+/** The stored part of a room at this moment, for viewers whose streams end with it. */
+export function excerpt(record: RoomRecord, parts: RoomParts): Room {
+  // The messages are there even if the checkpoint cannot be read.
+  const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
+  const room = new Room(record.videoId, chatType, record.head, parts);
+  room.bound();
+  return room;
+}
+
 /**
  * A room that is served from the store for `leftMs` more. `isReplay`: the store can load it again at any
  * time.

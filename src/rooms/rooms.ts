@@ -6,6 +6,7 @@ import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isUnavailable, StoreError } from "../store/port.ts";
+import { excerpt } from "./archive.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type ListedRoom, listedRoom } from "./listing.ts";
@@ -85,8 +86,8 @@ export class Rooms {
 
   /**
    * Takes a viewer into the room of a video, and opens the room if necessary. Rejects with `RelayError`
-   * (CAPACITY, STORE_UNAVAILABLE, or the outcome of a bootstrap), `UpstreamError`, or the signal's reason if
-   * the viewer leaves.
+   * (CAPACITY, STORE_UNAVAILABLE, NOT_STORED, or the outcome of a bootstrap), `UpstreamError`, or the
+   * signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (this.#stopped.signal.aborted) throw stopping();
@@ -94,12 +95,27 @@ export class Rooms {
       throw atCapacity("Too many viewers are connected.");
     if (this.#parts.store.health.isBlocked) throw storeUnavailable();
     try {
+      if (request.isBounded) return await this.#enterExcerpt(request);
       return await this.#entry(request.videoId).enter(request, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
       throw error instanceof StoreError ? storeUnavailable(error) : error;
     }
+  }
+
+  /** Serves a viewer the messages that are stored now, from the store alone. */
+  async #enterExcerpt(request: StreamRequest): Promise<void> {
+    const { videoId, backfill } = request;
+    const record = await this.#parts.store.getRoom(videoId);
+    if (!record || record.floor === record.head) {
+      const advice = "leave out `until` to read its chat";
+      throw new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}: ${advice}.`);
+    }
+    const room = excerpt(record, this.#parts);
+    this.#retired.add(room);
+    // Everything is new to a viewer that names no backfill.
+    await room.enter(request, backfill === undefined ? 0 : record.head);
   }
 
   /** The reasons why this instance should get no new viewers; empty if it should. */

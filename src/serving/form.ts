@@ -2,7 +2,7 @@
  * The encoding of a connection: creates every byte that a viewer gets after the response's head, from the
  * text of a framing.
  */
-import type { Init, RoomEnd } from "../protocol/chat.ts";
+import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { FRAMINGS, type Framing } from "./framing.ts";
 import { compressed, GZIP_HEADER, type RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
@@ -36,7 +36,7 @@ export interface Form {
   /** A keepalive after a cursor frame. */
   keepaliveAt(cursor: number): Packet;
   /** The terminal frame, after a cursor frame if there is an unreported cursor. */
-  end(end: RoomEnd, unreported: number | undefined): Packet;
+  end(end: StreamEnd, unreported: number | undefined): Packet;
 }
 
 /** `bare`: unchanged; `chunked`: as a chunk of HTTP's chunked coding; `gzip`: compressed, as a chunk. */

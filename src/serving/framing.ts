@@ -2,7 +2,7 @@
  * The events of a stream as text. Data is JSON on one line and cursors are integers, so no value can start a
  * field of its own.
  */
-import type { Init, RoomEnd } from "../protocol/chat.ts";
+import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../store/stored-message.ts";
 import { onOneLine, wireJson } from "../wire-json.ts";
 
@@ -16,7 +16,7 @@ export interface Framing {
   /** A cursor frame: moves the client's cursor over messages that it does not get. */
   cursor(cursor: number): string;
   readonly keepalive: string;
-  end(end: RoomEnd): string;
+  end(end: StreamEnd): string;
 }
 
 /** Server-Sent Events. `details`: whether messages carry them. */
@@ -51,8 +51,8 @@ function ndjson(details: boolean): Framing {
   };
 }
 
-/** The terminal frame: `error` for a room that failed, `end` for one that ended or was released. */
-function terminal(end: RoomEnd): [event: string, data: object] {
+/** The terminal frame: `error` for a room that failed, otherwise `end`. */
+function terminal(end: StreamEnd): [event: string, data: object] {
   return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
 }
 

@@ -3,7 +3,7 @@
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
 import type { Clock } from "../clock.ts";
-import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { retry } from "../retry.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
@@ -44,6 +44,8 @@ export interface StreamRequest {
   backfill: number | undefined;
   /** By default everything. */
   filter?: Filter;
+  /** Whether the stream ends with the newest message stored now. */
+  isBounded?: boolean;
   /** The viewer's address, or its network. */
   address(): string;
   /** Opens the response, once the viewer's start is known. Throws if the client is gone. */
@@ -77,6 +79,7 @@ export class Room implements ViewerHost {
   /** Undefined until a viewer with a filter needs it. */
   #lookback: Lookback | undefined;
   #end: RoomEnd | undefined;
+  #isBounded = false;
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
   /** Called each time the last viewer leaves. */
@@ -93,6 +96,10 @@ export class Room implements ViewerHost {
 
   get end(): RoomEnd | undefined {
     return this.#end;
+  }
+
+  get streamEnd(): StreamEnd | undefined {
+    return this.#isBounded ? { state: "bounded", reason: "until" } : this.#end;
   }
 
   get viewerCount(): number {
@@ -133,6 +140,11 @@ export class Room implements ViewerHost {
     this.#end = end;
   }
 
+  /** Ends every stream at the tail's head, whatever else the store has. For rooms that follow nothing. */
+  bound(): void {
+    this.#isBounded = true;
+  }
+
   /**
    * Adds a viewer. `historyEnd`: the cursor up to which messages are history, for a viewer without a cursor
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
@@ -165,8 +177,8 @@ export class Room implements ViewerHost {
     { backfill, filter = ALL }: StreamRequest,
   ): Promise<number> {
     const count = backfillCount(backfill, this.chatType);
-    if (filter === ALL || count === 0 || count === Number.POSITIVE_INFINITY)
-      return Math.max(floor, end - count);
+    const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
+    if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
     const { store } = this.#parts;
     this.#lookback ??= new Lookback(Math.max(head, this.tail.head), (after, limit) =>
       store.read(this.videoId, after, limit),
@@ -251,7 +263,8 @@ export class Room implements ViewerHost {
     if (!read) {
       const { store, clock } = this.#parts;
       read = retry(READ_RETRY, clock, this.#closed.signal, isUnavailable, async () => {
-        const messages = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
+        const page = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
+        const messages = page.filter(({ cursor }) => cursor <= this.tail.head); // the store may have more
         const before = (messages[0]?.cursor ?? this.tail.floor + 1) - 1;
         if (before !== after) await this.#expectPruned(after, before);
         return messages.map((message) => new Held(message));

@@ -4,7 +4,7 @@
  * backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one chunk beyond
  * what its sink takes.
  */
-import type { Init, RoomEnd } from "../protocol/chat.ts";
+import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
@@ -14,8 +14,8 @@ import type { Chunk, Tail } from "./tail.ts";
 /** The parts of a room that a viewer needs. */
 export interface ViewerHost {
   readonly tail: Tail;
-  /** Set once the room is over: viewers that have everything get the terminal frame and are closed. */
-  readonly end: RoomEnd | undefined;
+  /** Set if nothing follows the tail: viewers that have all of it get the terminal frame and are closed. */
+  readonly streamEnd: StreamEnd | undefined;
   /** How long a viewer may take no bytes, in milliseconds. */
   readonly stallMs: number;
   /** Messages after a cursor below the tail's floor. */
@@ -177,9 +177,9 @@ export class Viewer implements SinkOwner {
 
   // [spec] `event: end` | at most once | Terminal; body closes.
   #finishIfOver(): void {
-    const { end } = this.#room;
-    if (!end) return;
-    this.#write(this.feed.form.end(end, this.#unreported));
+    const { streamEnd } = this.#room;
+    if (!streamEnd) return;
+    this.#write(this.feed.form.end(streamEnd, this.#unreported));
     this.end();
   }
 }

@@ -1,0 +1,153 @@
+/** Streams of a part of what is stored: with `until=now`, they end where the room stood. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { longActions } from "../chaos/long-messages.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
+import type { VirtualViewer } from "../harness/virtual-viewer.ts";
+import { VIDEO, virtualRoom } from "./support/virtual-room.ts";
+
+const GRACE_MS = 60_000;
+const STALL_MS = 30_000;
+
+const ended = { event: "end", data: { reason: "until" } };
+
+/** A room that nobody watches any more: it has been released. */
+async function releasedRoom(said: number) {
+  const room = await virtualRoom(said, { RELAY_GRACE_MS: String(GRACE_MS) });
+  const all = room.viewer.messages;
+  room.viewer.leave();
+  await room.relay.advance(GRACE_MS + 5000);
+  return { ...room, all };
+}
+
+async function openRooms(relay: VirtualRelay): Promise<(number | undefined)[]> {
+  const states = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"];
+  return Promise.all(states.map((state) => relay.metric(`relay_rooms{state="${state}"}`)));
+}
+
+describe("until=now", () => {
+  it("is everything that is kept, then the end; no room is opened, and the upstream is asked nothing", async () => {
+    const { relay, upstream, open, all } = await releasedRoom(20);
+    const asked = upstream.requests.length;
+    const viewer = await open({ until: "now" });
+    assert.deepEqual(await openRooms(relay), [0, 0, 0, 0, 0, 0]);
+    assert.equal(await relay.metric("relay_viewers"), 0, "it has everything at once");
+    assert.deepEqual(viewer.messages, all);
+    assert.deepEqual(viewer.end, ended);
+    assert.equal(viewer.init.cursor, (all[0]?.cursor ?? 0) - 1);
+    await relay.advance(GRACE_MS);
+    assert.equal(upstream.requests.length, asked);
+    const [listed] = await relay.when(relay.rooms.list());
+    assert.equal(listed?.state, "released");
+  });
+
+  it("begins after a cursor, or with a backfill, also of some types", async () => {
+    const { open, all } = await releasedRoom(20);
+    const cursor = all[11]?.cursor ?? 0;
+    for (const [visit, from] of [
+      [{ lastEventId: cursor, backfill: 3 }, 12],
+      [{ lastEventId: 0, backfill: 3 }, 0],
+      [{ lastEventId: cursor + 1000 }, 0],
+      [{ lastEventId: cursor + 1000, backfill: 3 }, 17],
+      [{ backfill: 0 }, 20],
+      [{ backfill: 500 }, 0],
+      [{ types: "chat" }, 0],
+      [{ types: "chat", backfill: 5 }, 15],
+    ] as const) {
+      const viewer = await open({ ...visit, until: "now" });
+      assert.deepEqual(await viewer.ended(), ended);
+      assert.deepEqual(viewer.messages, all.slice(from), JSON.stringify(visit));
+    }
+    const none = await open({ types: "raid", until: "now" });
+    await none.ended();
+    assert.deepEqual(
+      none.frames.map(({ event, data }) => (event === "cursor" ? data : event)),
+      ["init", all.at(-1)?.cursor, "end"],
+    );
+  });
+
+  it("ends at the newest message of the moment, however slowly it is read while the chat goes on", async () => {
+    const { relay, chat, viewer, open } = await virtualRoom(40);
+    chat.say(longActions(chat.ledger.length, 650));
+    await viewer.untilMessages(690);
+    const slow = relay.visit({ videoId: VIDEO, until: "now" });
+    slow.sink.stall();
+    await relay.when(slow.entered);
+    const head = viewer.cursors.at(-1) ?? 0;
+    for (const more of [1, 90, 700]) {
+      chat.say(more);
+      await viewer.untilMessages(chat.ledger.length);
+      slow.sink.readOn();
+      slow.sink.stall();
+    }
+    slow.sink.readOn();
+    assert.deepEqual(await slow.ended(), ended);
+    assert.deepEqual(slow.messages, viewer.messages.slice(0, 690));
+    assert.equal(slow.cursors.at(-1), head);
+    const again = await open({ until: "now", lastEventId: head });
+    assert.equal((await again.ended())?.event, "end");
+    assert.equal(again.messages.length, 791);
+  });
+
+  it("ends there even if everything up to it is deleted meanwhile", async () => {
+    const { relay, chat, viewer } = await virtualRoom(20);
+    chat.say(longActions(chat.ledger.length, 300));
+    await viewer.untilMessages(320);
+    const slow = relay.visit({ videoId: VIDEO, until: "now" });
+    slow.sink.stall();
+    await relay.when(slow.entered);
+    chat.say(30);
+    await viewer.untilMessages(350);
+    await relay.store.prune(-1000, 340);
+    slow.sink.readOn();
+    assert.deepEqual(await slow.ended(), ended);
+    assert.ok(slow.messages.length < 320 && (slow.cursors.at(-1) ?? 0) <= (viewer.cursors[319] ?? 0));
+  });
+
+  it("does not keep a room open, and is cut if nobody reads it", async () => {
+    const { relay, chat, viewer } = await virtualRoom(20, { RELAY_GRACE_MS: "5000" });
+    chat.say(longActions(chat.ledger.length, 100));
+    await viewer.untilMessages(120);
+    const slow = relay.visit({ videoId: VIDEO, until: "now" });
+    slow.sink.stall();
+    await relay.when(slow.entered);
+    viewer.leave();
+    await relay.advance(10_000);
+    assert.deepEqual(await openRooms(relay), [0, 0, 0, 0, 0, 0]);
+    assert.equal(await relay.metric("relay_viewers"), 1);
+    await relay.advance(STALL_MS);
+    assert.equal(slow.sink.closedBy, "reset");
+    assert.equal(await relay.metric("relay_viewers"), 0);
+  });
+
+  it("shows all of a replay, and of a chat that is over", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 40, kinds: ["text"] }).say(100);
+    const viewer: VirtualViewer = await relay.enter({ videoId: VIDEO });
+    await viewer.ended();
+    const again = await relay.enter({ videoId: VIDEO, until: "now" });
+    assert.deepEqual(await again.ended(), ended);
+    assert.deepEqual(again.messages, viewer.messages);
+    assert.deepEqual(again.init, viewer.init);
+  });
+
+  it("is refused with 404 NOT_STORED where nothing is kept", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(5);
+    const never = await relay.refusal({ videoId: VIDEO, until: "now" });
+    assert.deepEqual([never.status, never.code], [404, "NOT_STORED"]);
+    assert.equal(relay.upstream.requests.length, 0);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await relay.store.prune(-1000, 100);
+    const deleted = await relay.refusal({ videoId: VIDEO, until: "now" });
+    assert.equal(deleted.code, "NOT_STORED");
+    viewer.leave();
+  });
+
+  it("counts towards the limit of viewers, and is refused while the service stops", async () => {
+    const { relay } = await virtualRoom(5, { RELAY_MAX_VIEWERS: "1" });
+    assert.equal((await relay.refusal({ videoId: VIDEO, until: "now" })).code, "CAPACITY");
+    await relay.stop();
+    assert.equal((await relay.refusal({ videoId: VIDEO, until: "now" })).code, "CAPACITY");
+  });
+});
