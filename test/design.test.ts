@@ -1,8 +1,9 @@
-/** The design sheet says the truth about its contrasts, the icons are those of their set, and no sheet is too new. */
+/** The design sheet states its contrasts as they are, the icons are those of their set, and no file is too new. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { transformSync } from "esbuild";
 import { iconSheet, SHEET } from "../pictures/icons.ts";
 import { tooNewIn } from "./support/older-engine.ts";
 
@@ -69,6 +70,18 @@ it("the icons are those of their set", () => {
     readFileSync(join(WEB, "chat/icons.LICENSE"), "utf8"),
     /^ISC License[\s\S]*Lucide[\s\S]*MIT License/,
   );
+});
+
+it("the overlay's scripts have no syntax that the oldest supported browser does not know", () => {
+  const files = globSync("{web/{chat,overlay}/**,client}/*.ts", { cwd: join(WEB, "..") });
+  assert.ok(files.length > 30);
+  for (const file of files) {
+    const source = readFileSync(join(WEB, "..", file), "utf8");
+    const [old, now] = ["chrome103", "esnext"].map(
+      (target) => transformSync(source, { loader: "ts", target }).code,
+    );
+    assert.equal(old, now, file);
+  }
 });
 
 for (const file of globSync("{chat,overlay}/**/*.css", { cwd: WEB })) {

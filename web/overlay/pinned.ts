@@ -1,6 +1,6 @@
 /**
  * The pinned messages, above the chat: a third of the source at most, however small it is. They are cut at a
- * line; if not even one line of each has a place, the older ones make room.
+ * line; where not even one line of each fits, the older ones are hidden.
  */
 
 const MAX_LINES = 40;
@@ -30,9 +30,9 @@ export class Pinned {
     const rows = [...this.#place.children] as HTMLElement[];
     for (const row of rows) row.toggleAttribute("hidden", false);
     if (this.#hasPlaceFor(MAX_LINES)) return;
-    while (!this.#hasPlaceFor(1) && rows.length > 1) rows.shift()?.toggleAttribute("hidden", true);
+    while (!this.#hasPlaceFor(1) && rows.length > 0) rows.shift()?.toggleAttribute("hidden", true);
     let lines = 1;
-    while (this.#hasPlaceFor(lines + 1)) lines += 1;
+    while (lines < MAX_LINES && this.#hasPlaceFor(lines + 1)) lines += 1;
     this.#hasPlaceFor(lines);
   }
 
