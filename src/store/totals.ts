@@ -1,0 +1,307 @@
+/**
+ * The totals of a room, as a fold over its log: the same for every store, and free of time and place. A store
+ * keeps a room's totals together with the cursor up to which they count, so each message counts once. Pruning
+ * lowers nothing: what a later deletion needs is kept here, in items.
+ *
+ * Ids are kept as hashes. So the totals contain no author, also after a deletion and after the retention.
+ */
+import { hash } from "node:crypto";
+import { asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
+import { GROUPS, MESSAGE_TYPES, type MessageType } from "../protocol/kinds.ts";
+import type { Message } from "../protocol/message.ts";
+import { isBlank } from "./blanking.ts";
+import type { StoredMessage } from "./stored-message.ts";
+
+export interface Totals {
+  /** The number of messages by type; types that did not occur are absent. */
+  types: Partial<Record<MessageType, number>>;
+  /** By currency: what was paid and not deleted, in thousandths, because no currency has more decimals. */
+  paid: Record<string, { count: number; thousandths: string }>;
+  /** The number of other paid messages that were not deleted: value or currency is unknown. */
+  unreadable: number;
+  /** The number of paid messages that were deleted, alone or with all messages of their author. */
+  deletedPaid: number;
+  /** The number of memberships given as gifts. */
+  memberships: number;
+  /** The number of distinct channel ids. */
+  authors: number;
+  /** The times at which the first and the last message were stored, in wall milliseconds. */
+  firstAt: number | null;
+  lastAt: number | null;
+}
+
+/** A message to count, with the wall time in milliseconds at which it was stored. */
+export interface TallyMessage extends Pick<StoredMessage, "cursor" | "body" | "details"> {
+  at: number;
+}
+
+/** What the fold remembers beyond the totals: one author, or one paid message. */
+export interface TallyItem {
+  key: string;
+  /** The author of a payment that counts: the deletion of this author takes it back. Otherwise null. */
+  author: string | null;
+  /** The key of the first gift, if the payment is a further gift of its combo. Otherwise null. */
+  first: string | null;
+  /** A `Payment` as JSON text; null for an author. */
+  payment: string | null;
+}
+
+/**
+ * Messages to count, in their order, and the items that the fold must know: those with one of the `keys`, of
+ * the `authors`, or with one of the keys in `firsts` as their first gift.
+ */
+export interface TallyBatch {
+  readonly counted: readonly Counted[];
+  readonly keys: readonly string[];
+  readonly authors: readonly string[];
+  readonly firsts: readonly string[];
+}
+
+type Amount = { currency: string; thousandths: string };
+
+/** A paid message, under the hash of its id. */
+interface Payment {
+  /** Whether the message came, and whether it counts. A pruned one may come again. */
+  isSeen: boolean;
+  isLive: boolean;
+  /** Null if the value or the currency is unknown. */
+  amount: Amount | null;
+  /** Whether this id was deleted, possibly before the message came. */
+  isDeleted: boolean;
+}
+
+interface Counted {
+  at: number;
+  type: MessageType | undefined;
+  author: string | undefined;
+  memberships: number;
+  act: Act | undefined;
+}
+
+type Act =
+  | { is: "payment"; key: string; first: string | null; amount: Amount | null; isBlank: boolean }
+  | { is: "replacement"; key: string; amount: Amount | null }
+  | { is: "deletion"; key: string }
+  | { is: "author deletion"; author: string };
+
+export const NO_TOTALS: Totals = {
+  types: {},
+  paid: {},
+  ...{ unreadable: 0, deletedPaid: 0, memberships: 0, authors: 0 },
+  ...{ firstAt: null, lastAt: null },
+};
+
+const PAID: ReadonlySet<MessageType> = new Set<MessageType>(GROUPS.paid);
+const TYPES: ReadonlySet<string> = new Set(MESSAGE_TYPES);
+/** 72 bits: two of a million ids are confused with a probability of 10^-10. */
+const HASH_LENGTH = 12;
+/** Larger values are not read from any text. */
+const MAX_VALUE = 1e15;
+
+/** Totals as stored: JSON text, or null before the first count. */
+export function totalsOf(stored: string | null): Totals {
+  return stored === null ? NO_TOTALS : JSON.parse(stored);
+}
+
+/** Reads what the totals depend on. A message that cannot be read counts for its times alone. */
+export function readBatch(messages: readonly TallyMessage[]): TallyBatch {
+  const counted = messages.map(read);
+  const keys = new Set<string>();
+  const authors = new Set<string>();
+  const firsts = new Set<string>();
+  for (const { author, act } of counted) {
+    if (author !== undefined) keys.add(authorKey(author));
+    if (act?.is === "author deletion") authors.add(act.author);
+    else if (act) keys.add(act.key);
+    if (act?.is === "deletion") firsts.add(act.key);
+    if (act?.is === "payment" && act.first !== null) keys.add(act.first);
+  }
+  return { counted, keys: [...keys], authors: [...authors], firsts: [...firsts] };
+}
+
+/** The totals with the batch, and the items to store. `held`: those items of the batch that are stored. */
+export function fold(
+  before: Totals,
+  batch: TallyBatch,
+  held: readonly TallyItem[],
+): { totals: Totals; items: TallyItem[] } {
+  const totals = structuredClone(before);
+  const ledger = new Ledger(totals, held);
+  for (const { at, type, author, memberships, act } of batch.counted) {
+    totals.firstAt ??= at;
+    totals.lastAt = at;
+    if (type) totals.types[type] = (totals.types[type] ?? 0) + 1;
+    totals.memberships += memberships;
+    if (author !== undefined) ledger.addAuthor(author);
+    if (act?.is === "payment") ledger.pay(act, author);
+    else if (act?.is === "replacement") ledger.replace(act, author);
+    else if (act?.is === "deletion") ledger.delete(act.key);
+    else if (act) ledger.deleteAuthor(act.author);
+  }
+  return { totals, items: ledger.changed() };
+}
+
+type Held = Pick<TallyItem, "author" | "first"> & { payment: Payment };
+
+/** Authors and payments, and their part of the totals. */
+class Ledger {
+  readonly #totals: Totals;
+  /** The keys of the authors that were counted before, and that are new. */
+  readonly #known = new Set<string>();
+  readonly #new = new Set<string>();
+  /** The payments by their keys, and the keys of those that changed. */
+  readonly #payments = new Map<string, Held>();
+  readonly #changed = new Set<string>();
+
+  constructor(totals: Totals, held: readonly TallyItem[]) {
+    this.#totals = totals;
+    for (const { key, author, first, payment } of held) {
+      if (payment === null) this.#known.add(key);
+      else this.#payments.set(key, { author, first, payment: JSON.parse(payment) });
+    }
+  }
+
+  addAuthor(author: string): void {
+    const key = authorKey(author);
+    if (this.#known.has(key) || this.#new.has(key)) return;
+    this.#new.add(key);
+    this.#totals.authors += 1;
+  }
+
+  pay({ key, first, amount, isBlank }: Act & { is: "payment" }, author: string | undefined): void {
+    const held = this.#held(key);
+    const { payment } = held;
+    if (payment.isSeen) return;
+    payment.isSeen = true;
+    const isFirstDeleted = first !== null && this.#payments.get(first)?.payment.isDeleted;
+    if (payment.isDeleted || isFirstDeleted || isBlank) this.#totals.deletedPaid += 1;
+    else {
+      Object.assign(held, { author: author ?? null, first });
+      Object.assign(payment, { isLive: true, amount });
+      this.#count(amount, 1);
+    }
+  }
+
+  /** New content changes the amount only if it has one: the money was paid nevertheless. */
+  replace({ key, amount }: Act & { is: "replacement" }, author: string | undefined): void {
+    const { payment } = this.#held(key);
+    if (!payment.isSeen) this.pay({ is: "payment", key, first: null, amount, isBlank: false }, author);
+    else if (payment.isLive) {
+      this.#count(payment.amount, -1);
+      payment.amount = amount;
+      this.#count(amount, 1);
+    }
+  }
+
+  /** The deletion of a message also applies to a message that comes later. */
+  delete(key: string): void {
+    this.#held(key).payment.isDeleted = true;
+    this.#takeBack((held, its) => its === key || held.first === key);
+  }
+
+  /** The deletion of an author does not apply to later messages. */
+  deleteAuthor(author: string): void {
+    this.#takeBack((held) => held.author === author);
+  }
+
+  changed(): TallyItem[] {
+    const authors = [...this.#new].map((key) => ({ key, author: null, first: null, payment: null }));
+    const payments = [...this.#changed].map((key) => {
+      const { author, first, payment } = this.#held(key);
+      return { key, author, first, payment: JSON.stringify(payment) };
+    });
+    return [...authors, ...payments];
+  }
+
+  /** The payment with this key, which is about to change. */
+  #held(key: string): Held {
+    this.#changed.add(key);
+    return this.#payments.getOrInsertComputed(key, () => ({
+      ...{ author: null, first: null },
+      payment: { isSeen: false, isLive: false, amount: null, isDeleted: false },
+    }));
+  }
+
+  /** Takes these payments out of the sums. Their amounts and authors are forgotten. */
+  #takeBack(isTarget: (held: Held, key: string) => boolean): void {
+    for (const [key, held] of this.#payments) {
+      if (!held.payment.isLive || !isTarget(held, key)) continue;
+      this.#changed.add(key);
+      this.#count(held.payment.amount, -1);
+      this.#totals.deletedPaid += 1;
+      Object.assign(held.payment, { isLive: false, amount: null });
+      Object.assign(held, { author: null, first: null });
+    }
+  }
+
+  /** Adds one payment to the sums, or takes it out. */
+  #count(amount: Amount | null, sign: 1 | -1): void {
+    if (!amount) {
+      this.#totals.unreadable += sign;
+      return;
+    }
+    const { paid } = this.#totals;
+    const { count, thousandths } = paid[amount.currency] ?? { count: 0, thousandths: "0" };
+    const sum = BigInt(thousandths) + BigInt(sign) * BigInt(amount.thousandths);
+    if (count + sign > 0) paid[amount.currency] = { count: count + sign, thousandths: `${sum}` };
+    else delete paid[amount.currency];
+  }
+}
+
+function read({ at, body, details: text }: TallyMessage): Counted {
+  const fields = asObject(parseJson(body)) ?? {};
+  const details = asObject(parseJson(text)) ?? {};
+  const type = TYPES.has(String(fields.type)) ? (fields.type as MessageType) : undefined;
+  const author = idHash(details.authorId);
+  return {
+    at,
+    type,
+    author,
+    memberships: type === "gift" ? giftCount(dig(details, "gift", "count")) : 0,
+    act: type && actOf(type, fields, details),
+  };
+}
+
+function actOf(type: MessageType, fields: JsonObject, details: JsonObject): Act | undefined {
+  const target = paymentKey(dig(details, "target", "messageId"));
+  const { amount } = details;
+  if (PAID.has(type)) {
+    const key = paymentKey(fields.id);
+    if (key === undefined) return undefined;
+    const shown = { author: "", message: "", amount: "", parts: [], ...fields } as unknown as Message;
+    return { is: "payment", key, first: target ?? null, amount: amountOf(amount), isBlank: isBlank(shown) };
+  }
+  if (type === "author_deleted") {
+    const author = idHash(dig(details, "target", "authorId"));
+    return author === undefined ? undefined : { is: "author deletion", author };
+  }
+  if (target === undefined) return undefined;
+  if (type === "deleted") return { is: "deletion", key: target };
+  if (type !== "replaced" || amount === undefined) return undefined;
+  return { is: "replacement", key: target, amount: amountOf(amount) };
+}
+
+/** Null if the value or the currency is unknown: a sum of unknown currencies has no meaning. */
+function amountOf(amount: unknown): Amount | null {
+  const [value, currency] = [dig(amount, "value"), dig(amount, "currency")];
+  if (typeof currency !== "string" || !/^[A-Z]{3}$/.test(currency)) return null;
+  if (typeof value !== "number" || !(value >= 0 && value < MAX_VALUE)) return null;
+  return { currency, thousandths: value.toFixed(3).replace(".", "") };
+}
+
+/** A gift whose number cannot be read is one membership at least. */
+function giftCount(count: unknown): number {
+  return typeof count === "number" && Number.isSafeInteger(count) && count > 0 ? count : 1;
+}
+
+function idHash(id: unknown): string | undefined {
+  const text = asString(id);
+  return text === undefined ? undefined : hash("sha256", text, "base64url").slice(0, HASH_LENGTH);
+}
+
+function paymentKey(messageId: unknown): string | undefined {
+  const id = idHash(messageId);
+  return id === undefined ? undefined : `paid:${id}`;
+}
+
+const authorKey = (author: string) => `author:${author}`;
