@@ -24,6 +24,7 @@ export function onDisk(disk: Disk): Storage {
     engine: new SqliteStore("simulated.db", clock, new SimulatedThread(disk, clock)),
     peek: {
       room: async (videoId) => tables.getRoom(videoId, clock.now()),
+      account: async (videoId) => tables.getAccount(videoId, clock.now()),
       after: async (videoId, cursor) => tables.read(videoId, cursor, -1),
     },
   });
@@ -34,6 +35,7 @@ export function inMemory(): Storage {
     const engine = new MemoryStore(clock);
     const peek: Peek = {
       room: (videoId) => engine.getRoom(videoId).catch(() => undefined), // a closed store in memory is lost
+      account: (videoId) => engine.getAccount(videoId).catch(() => undefined),
       after: (videoId, cursor) => engine.read(videoId, cursor, Number.POSITIVE_INFINITY).catch(() => []),
     };
     return { engine, peek };

@@ -3,6 +3,7 @@
  * no gap without a `gap` message, and no loss of messages that an answer contained.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";
 import type { Chat } from "../src/simulator/chat.ts";
@@ -141,6 +142,18 @@ export class RoomJudge {
 
   #isSilent(at: number): boolean {
     return this.silences.some(({ from, to }) => at >= from && at <= to);
+  }
+
+  /** Each stored message must count once in the totals, up to their cursor. */
+  async judgeTotals(peek: Peek): Promise<void> {
+    const account = await peek.account(this.videoId);
+    if (!account || this.base === undefined) return;
+    const counted = this.rows.slice(0, this.rows.length - account.uncounted);
+    this.#journal.count("messages in totals", counted.length);
+    const types = Map.groupBy(counted, ({ body }) => JSON.parse(body).type);
+    const stored = Object.fromEntries([...types].map(([type, rows]) => [type, rows.length]));
+    if (!isDeepStrictEqual(account.totals.types, stored))
+      this.#violate(`totals: ${JSON.stringify(account.totals.types)}, stored: ${JSON.stringify(stored)}`);
   }
 
   /** The messages of an answer must be stored when the room's next call begins. */

@@ -92,6 +92,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     process.off("unhandledRejection", onRejection);
     await world.upstream.close();
   }
+  await world.judgeTotals();
   // If a chat is over, every new viewer may ask again.
   for (const { videoId } of world.liveRooms) {
     const loads = world.upstreamJudge.pageLoads.get(videoId) ?? 0;

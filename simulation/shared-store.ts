@@ -13,6 +13,7 @@ import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/ta
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import { free, messagesIn, type SharedRoom } from "./shared-room.ts";
+import { SharedTallies } from "./shared-tallies.ts";
 
 interface Watching {
   viewers: number;
@@ -29,6 +30,7 @@ export class SharedStore implements Peek {
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #rooms = new Map<string, SharedRoom>();
+  readonly #tallies = new SharedTallies((videoId) => this.#rooms.get(videoId));
   /** The viewer counts of each room, by instance. */
   readonly #interest = new Map<string, Map<string, Watching>>();
   readonly #statements: ReadonlyMap<string, (...values: never[]) => object[]>;
@@ -62,6 +64,10 @@ export class SharedStore implements Peek {
     return row && toRecord(row);
   }
 
+  async account(videoId: string) {
+    return this.#tallies.account(videoId);
+  }
+
   async after(videoId: string, cursor: number): Promise<StoredMessage[]> {
     return this.#read(videoId, cursor, Number.POSITIVE_INFINITY).map(toMessage);
   }
@@ -83,6 +89,7 @@ export class SharedStore implements Peek {
       [SQL.byIdPrefix, (v: string, prefix: string) => this.#found(v, ({ id }) => id.startsWith(prefix))],
       [SQL.byText, (v: string, text: string) => this.#found(v, ({ details }) => details.includes(text))],
       [SQL.room, this.#room],
+      ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
       [WRITE, this.#watch],
       [WATCHED_FOR, this.#watchedFor],

@@ -283,6 +283,12 @@ export class World {
     this.cluster?.judge();
   }
 
+  /** Call it at the end of a run. */
+  async judgeTotals(): Promise<void> {
+    const peek = this.#peek;
+    for (const room of peek ? this.rooms : []) await room.judgeTotals(peek as Peek);
+  }
+
   /** A view of the service's store, of its last life. */
   get #peek(): Peek | undefined {
     return this.instances[0]?.peek;

@@ -8,9 +8,17 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { assertOwner } from "./fence.ts";
 import { Followers } from "./follow.ts";
 import { lastBefore } from "./last-before.ts";
+import { MemoryTally } from "./memory-tally.ts";
 import type { StoreEngine } from "./observed.ts";
 import { LocalOwnership, type TakenRoom } from "./ownership.ts";
-import { type Claim, type MessageSearch, type RoomRecord, type RoomSummary, StoreError } from "./port.ts";
+import {
+  type Claim,
+  type MessageSearch,
+  type RoomAccount,
+  type RoomRecord,
+  type RoomSummary,
+  StoreError,
+} from "./port.ts";
 import { withPrefix } from "./sorted-ids.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
@@ -28,6 +36,7 @@ interface HeldRoom extends Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
   sortedIds?: string[] | undefined;
   /** The number of `gap` messages. */
   gaps: number;
+  readonly tally: MemoryTally;
 }
 
 /** One append: its time, and the number of messages that its room had got by then. */
@@ -98,6 +107,7 @@ export class MemoryStore implements StoreEngine {
       room.times.push(room.readAt);
     }
     room.gaps += countGaps(added);
+    room.tally.add(added, room.readAt);
     this.#arrivals.push({ room, messageCount: room.head - room.base, at: room.readAt });
   }
 
@@ -166,6 +176,19 @@ export class MemoryStore implements StoreEngine {
       .slice(0, limit)
       .map((room) => toSummary(room, now));
   }
+
+  async getAccount(videoId: string): Promise<RoomAccount | undefined> {
+    this.#assertOpen();
+    const room = this.#rooms.get(videoId);
+    return room && { ...toSummary(room, this.#clock.now()), totals: room.tally.totals, uncounted: 0 };
+  }
+
+  /** Each append has counted its messages. */
+  async tally(): Promise<number> {
+    return 0;
+  }
+
+  async tallyRooms(): Promise<undefined> {}
 
   async prune(keptMs: number, limit: number): Promise<number> {
     this.#assertOpen();
@@ -252,6 +275,7 @@ export class MemoryStore implements StoreEngine {
       times: [],
       byId: new Map(),
       gaps: 0,
+      tally: new MemoryTally(),
     };
     this.#rooms.set(videoId, room);
     return room;

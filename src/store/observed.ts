@@ -10,7 +10,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
 import type { Ownership } from "./ownership.ts";
-import type { Restoration, Retention, Store, StoreError } from "./port.ts";
+import type { Restoration, Retention, Store, StoreError, Tallying } from "./port.ts";
+import { Tallier } from "./tallier.ts";
 
 /** How long readiness waits for the write probe. SQLite takes ten seconds to detect some failures. */
 const PROBE_LIMIT_MS = 2000;
@@ -19,7 +20,7 @@ const PROBE_LIMIT_MS = 2000;
  * The interface that each store implements: the port without `follow`; the engine reports its commits to
  * `followers` instead.
  */
-export interface StoreEngine extends Omit<Store, "follow">, Retention, Restoration {
+export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying, Restoration {
   readonly followers: Followers;
   readonly ownership: Ownership;
   /**
@@ -32,7 +33,8 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Restorati
   readonly lost: Promise<StoreError>;
 }
 
-export interface ObservedStore extends Store, Retention, Restoration {
+/** `getAccount` counts what is left to count, as `Tallier.account` does. */
+export interface ObservedStore extends Store, Retention, Tallying, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;
   /** As in the engine. The process must stop, because the store can no longer keep messages. */
@@ -71,8 +73,21 @@ export function observed(
     freeBytes: async () => engine.freeBytes?.(),
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
   };
+  const tallier = new Tallier(operations, clock);
   return {
     ...operations,
+    append: async (claim, expectedHead, messages, checkpoint, overwriting = []) => {
+      // Messages lose their authors and amounts when they are blanked: they are counted before.
+      if (overwriting.length > 0) await tallier.catchUp(claim.videoId);
+      const added = await operations.append(claim, expectedHead, messages, checkpoint, overwriting);
+      tallier.appended(claim.videoId, expectedHead, expectedHead + added.length);
+      return added;
+    },
+    finish: async (claim, end) => {
+      await operations.finish(claim, end);
+      tallier.finished(claim.videoId);
+    },
+    getAccount: (videoId) => tallier.account(videoId),
     health,
     ownership: {
       ...reported(ownership, OWNERSHIP_OPERATIONS, health),
@@ -88,7 +103,10 @@ export function observed(
     isReady: async () => (await probe()) && health.isAvailable && !health.isBlocked,
     paceOf: (egress) => engine.paceOf?.(egress),
     sizeBytes: () => engine.sizeBytes(),
-    close: () => engine.close(),
+    close: () => {
+      tallier.close();
+      return engine.close();
+    },
   };
 }
 

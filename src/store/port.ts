@@ -5,6 +5,7 @@
  */
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
+import type { Totals } from "./totals.ts";
 
 /** A stored room. It keeps the messages with cursors from `floor` (exclusive) to `head` (inclusive). */
 export interface RoomRecord {
@@ -33,6 +34,13 @@ export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "hea
   lastAt: number | null;
   /** The number of kept messages of type `gap`. */
   gaps: number;
+}
+
+/** One room with its totals. */
+export interface RoomAccount extends RoomSummary {
+  totals: Totals;
+  /** The number of kept messages that are not in the totals yet: always the newest. */
+  uncounted: number;
 }
 
 /** The owner of a room, as each write names it. The store refuses a write with an outdated epoch. */
@@ -94,6 +102,9 @@ export interface Store {
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;
 
+  /** The room, with the totals that were counted until now; see `Tallying`. Undefined if it is not stored. */
+  getAccount(videoId: string): Promise<RoomAccount | undefined>;
+
   /**
    * Yields all messages after cursor `after`, in batches, as they become durable: consecutive cursors without
    * a gap. If the room ends, the last value is its end, even if it has another owner at once. Waits while
@@ -129,6 +140,23 @@ export interface Retention {
    * than `limit` means that nothing is left to delete.
    */
   prune(keptMs: number, limit: number): Promise<number>;
+}
+
+/**
+ * Counts stored messages into the totals of their rooms, in the order of their cursors, each once: the totals
+ * and the cursor up to which they count are one commit. Appends do not wait for it. Pruning counts what it is
+ * about to delete, and the totals are deleted with their room.
+ */
+export interface Tallying {
+  /** Counts the next messages of a room, at most `limit`. Resolves to the number that is left. */
+  tally(videoId: string, limit: number): Promise<number>;
+
+  /**
+   * One bounded step through the rooms after video id `after`, in byte order: looks at no more than `limit`
+   * rooms, and counts about as many messages. Resolves to the video id after which to continue, or to undefined
+   * at the end.
+   */
+  tallyRooms(after: string, limit: number): Promise<string | undefined>;
 }
 
 /**

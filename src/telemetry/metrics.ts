@@ -29,8 +29,11 @@ export const PORT_OPERATIONS = [
   "find",
   "getRoom",
   "listRooms",
+  "getAccount",
   "probeWrite",
   "prune",
+  "tally",
+  "tallyRooms",
   "moveCursors",
 ] as const;
 

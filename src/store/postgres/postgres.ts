@@ -17,6 +17,7 @@ import {
   type Claim,
   isUnavailable,
   type MessageSearch,
+  type RoomAccount,
   type RoomRecord,
   type RoomSummary,
   StoreError,
@@ -30,6 +31,7 @@ import { Notifications, type RoomNotice } from "./notifications.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import type { Database } from "./pools.ts";
 import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
+import { Tallies } from "./tallies.ts";
 import { columns, toColumn } from "./text.ts";
 import { ViewerCounts } from "./viewer-counts.ts";
 
@@ -66,6 +68,7 @@ export class PostgresStore implements StoreEngine {
   readonly #instance = randomUUID();
   readonly #leaseMs: number;
   readonly #connections: Database;
+  readonly #tallies: Tallies;
   readonly #clock: Clock;
   readonly #viewerCounts: ViewerCounts;
   readonly #watch: ClusterWatch;
@@ -78,6 +81,7 @@ export class PostgresStore implements StoreEngine {
     const instance = this.#instance;
     this.#leaseMs = leaseMs;
     this.#connections = connections;
+    this.#tallies = new Tallies(connections);
     this.#clock = clock;
     this.followers = new Followers(clock);
     const { followers } = this;
@@ -192,9 +196,26 @@ export class PostgresStore implements StoreEngine {
     return (await this.#connections.query<SummaryRow>("reads", SQL.listRooms, [limit])).map(withEnd);
   }
 
+  getAccount(videoId: string): Promise<RoomAccount | undefined> {
+    return this.#tallies.account(videoId);
+  }
+
+  tally(videoId: string, limit: number): Promise<number> {
+    return this.#begun(this.#tallies.tally(videoId, limit));
+  }
+
+  tallyRooms(after: string, limit: number): Promise<string | undefined> {
+    return this.#begun(this.#tallies.tallyRooms(after, limit));
+  }
+
   async prune(keptMs: number, limit: number): Promise<number> {
-    const [row] = await this.#connections.query<{ entries: number }>("writes", SQL.prune, [keptMs, limit]);
-    return row?.entries ?? 0;
+    type Row = { entries: number; behind: string | null };
+    for (let left = limit; ; ) {
+      const [row] = await this.#connections.query<Row>("writes", SQL.prune, [keptMs, left]);
+      left -= row?.entries ?? 0;
+      if (left === 0 || !row?.behind) return limit - left;
+      await this.tally(row.behind, limit);
+    }
   }
 
   async moveCursors(): Promise<number> {
@@ -217,6 +238,7 @@ export class PostgresStore implements StoreEngine {
     this.#isClosing = true;
     this.followers.close();
     this.#watch.close();
+    this.#tallies.close();
     using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
     const closing = Promise.allSettled([...this.#writes, this.#viewerCounts.close()]);
     await unlessAborted(

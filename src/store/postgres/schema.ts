@@ -5,6 +5,7 @@
  */
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
+import { TALLY_STEP } from "./tally-schema.ts";
 
 /** The key of the lock for the migration, the same in every release. */
 const MIGRATION_LOCK = 7_107_324_115;
@@ -227,6 +228,8 @@ const STEPS: readonly string[] = [
      select count(*) into old from deleted;
      return most - places + old;
    end $$;`,
+
+  TALLY_STEP,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

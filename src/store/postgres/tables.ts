@@ -20,6 +20,12 @@ const ofRoom = (value: string) => `(select ${value} from room where video_id = $
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
+/** Of the room `r`. */
+export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
+  (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
+  (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
+  (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
+
 export const SQL = {
   // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
   // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. A lease
@@ -74,13 +80,9 @@ export const SQL = {
   // Examines all messages of the room: an index by author would slow every append down.
   byText: `select ${MESSAGE} ${KEPT} and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
-  listRooms: `select r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
-      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
-      (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
-      (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps
-    from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
-  prune: `select relay_prune_2(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
-    else '-infinity' end, $2) as entries`,
+  listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
+  prune: `select * from relay_prune_3(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
+    else '-infinity' end, $2, true)`,
   move: `select relay_move_2(${LINEAGE}, $1, $2) as rooms`,
   touch: "update store set one = one",
   size: "select sum(pg_total_relation_size(name))::bigint as bytes from unnest('{room,message}'::regclass[]) name",

@@ -38,6 +38,7 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
   "getRoom",
   "unfinishedRooms",
   "listRooms",
+  "getAccount",
 ]);
 
 /** The maximum numbers of reads and writes per round, so that neither wait long for the others. */

@@ -70,6 +70,22 @@ const STEPS: readonly string[] = [
   `drop index room_claimed;
    alter table room drop column claimed_at;
    delete from room where checkpoint is null;`,
+  // `cursor`: up to which the totals count. A room without a row is not counted yet.
+  `create table tally (
+     room integer primary key,
+     cursor integer not null,
+     totals text not null
+   ) strict;
+   create table tally_item (
+     room integer not null,
+     key text not null,
+     author text,
+     first text,
+     payment text,
+     primary key (room, key)
+   ) strict, without rowid;
+   create index tally_item_author on tally_item (room, author) where author is not null;
+   create index tally_item_first on tally_item (room, first) where first is not null;`,
 ];
 
 /** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */

@@ -10,7 +10,7 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
-import type { Claim, MessageSearch, RoomRecord, RoomSummary, StoreError } from "../port.ts";
+import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, StoreError } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import type { StoreThread } from "./thread.ts";
 
@@ -87,6 +87,18 @@ export class SqliteStore implements StoreEngine {
 
   listRooms(limit: number): Promise<RoomSummary[]> {
     return this.#thread.call("listRooms", limit, this.#clock.now());
+  }
+
+  getAccount(videoId: string): Promise<RoomAccount | undefined> {
+    return this.#thread.call("getAccount", videoId, this.#clock.now());
+  }
+
+  tally(videoId: string, limit: number): Promise<number> {
+    return this.#thread.call("tally", videoId, limit);
+  }
+
+  tallyRooms(after: string, limit: number): Promise<string | undefined> {
+    return this.#thread.call("tallyRooms", after, limit);
   }
 
   prune(keptMs: number, limit: number): Promise<number> {

@@ -7,9 +7,11 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
-import type { Claim, MessageSearch, RoomRecord, RoomSummary } from "../port.ts";
+import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
+import { totalsOf } from "../totals.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
+import { Tallies } from "./tallies.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 /** Times are wall milliseconds, also in all calls. */
@@ -21,8 +23,20 @@ interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
   endedAt: number | null;
 }
 
+type TallyRow = Record<"key" | "head" | "uncounted", number>;
+type AccountRow = Omit<RoomAccount, "end" | "totals"> & { end: string | null; totals: string | null };
+
 const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
   ending as end, ended_at as endedAt`;
+
+const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
+  (select at from message where room = key and cursor = floor + 1) as firstAt,
+  (select at from message where room = key and cursor = head) as lastAt,
+  (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps`;
+
+/** The number of stored messages that the totals do not count yet. */
+const UNCOUNTED = "head - max(floor, coalesce(tally.cursor, floor)) as uncounted";
+const TALLIED = "room left join tally on tally.room = key";
 
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
@@ -30,11 +44,11 @@ const SQL = {
     returning ${ROOM}`,
   room: `select ${ROOM} from room where video_id = ?`,
   unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
-  listRooms: `select video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
-      (select at from message where room = key and cursor = floor + 1) as firstAt,
-      (select at from message where room = key and cursor = head) as lastAt,
-      (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps
-    from room order by checkpoint_at desc limit :limit`,
+  listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
+  account: `select ${SUMMARY}, totals, ${UNCOUNTED} from ${TALLIED} where video_id = :videoId`,
+  tally: `select key, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
+  tallies: `select key, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
+    where video_id > ? order by video_id limit ?`,
   insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
   moveOn: `update room set head = ?, checkpoint = ?, checkpoint_at = ?, ending = null, ended_at = null
@@ -69,9 +83,11 @@ const SQL = {
 
 export class Tables {
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
+  readonly #tallies: Tallies;
 
   constructor(database: DatabaseSync) {
     this.#sql = prepared(database, SQL);
+    this.#tallies = new Tallies(database);
   }
 
   /**
@@ -152,6 +168,30 @@ export class Tables {
     return rows.map(withEnd);
   }
 
+  getAccount(videoId: string, now: number): RoomAccount | undefined {
+    const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
+    return row && { ...withEnd(row), totals: totalsOf(row.totals) };
+  }
+
+  /** See `Tallying.tally`. */
+  tally(videoId: string, limit: number): number {
+    const room = this.#sql.tally.get(videoId) as TallyRow | undefined;
+    return room ? room.uncounted - this.#tallies.count(room.key, room.head, limit) : 0;
+  }
+
+  /** See `Tallying.tallyRooms`. */
+  tallyRooms(after: string, limit: number): string | undefined {
+    let left = limit;
+    const rooms = this.#sql.tallies.all(after, limit) as unknown as (TallyRow & { videoId: string })[];
+    let done = after;
+    for (const { key, videoId, head, uncounted } of rooms) {
+      if (uncounted > 0) left -= this.#tallies.count(key, head, left);
+      if (left === 0) return done;
+      done = videoId;
+    }
+    return rooms.length < limit ? undefined : done;
+  }
+
   /** See `Retention.prune`. */
   prune(keptMs: number, limit: number, now: number): number {
     const before = now - keptMs;
@@ -161,12 +201,22 @@ export class Tables {
       const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
       if (!room) return limit - left + this.#deleteOldest(before, left, now);
       const upTo = Math.min(room.head, room.floor + left);
-      this.#sql.deleteUpTo.run(room.key, upTo);
-      if (upTo === room.head) this.#sql.deleteRoom.run(room.key);
-      else this.#sql.raiseFloor.run(upTo, room.key);
+      this.#deleteUpTo(room, upTo);
       left -= Math.max(1, upTo - room.floor);
     }
     return limit;
+  }
+
+  /** Deletes the room with its last message. */
+  #deleteUpTo({ key, head }: Pick<RoomRow, "key" | "head">, upTo: number): void {
+    if (upTo < head) {
+      this.#tallies.count(key, upTo, Number.MAX_SAFE_INTEGER);
+      this.#sql.raiseFloor.run(upTo, key);
+    } else {
+      this.#tallies.delete(key);
+      this.#sql.deleteRoom.run(key);
+    }
+    this.#sql.deleteUpTo.run(key, upTo);
   }
 
   /** Examines no more rows than it may delete, plus those stored while the clock was ahead. */
@@ -178,7 +228,10 @@ export class Tables {
     const isNextOld = next !== undefined && next.at < before;
     const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
     const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // the last one per room
-    for (const [room, floor] of floors) this.#sql.raiseFloor.run(floor, room);
+    for (const [room, floor] of floors) {
+      this.#tallies.count(room, floor, gone.length);
+      this.#sql.raiseFloor.run(floor, room);
+    }
     this.#sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
     return gone.length;
   }
@@ -189,6 +242,7 @@ export class Tables {
     for (const { key, by } of moves) {
       this.#sql.moveMessages.run({ key, by });
       this.#sql.moveRoom.run({ key, by, now });
+      this.#tallies.move(key, by);
     }
     return moves.length;
   }

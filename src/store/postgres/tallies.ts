@@ -1,0 +1,113 @@
+/**
+ * The rooms' totals in the database. Any instance counts: a count is stored only if no other instance has
+ * counted the same messages meanwhile, in the one statement that also moves the cursor up to which they count.
+ */
+import type { RoomAccount } from "../port.ts";
+import { withEnd } from "../stored-message.ts";
+import { fold, readBatch, type TallyBatch, type TallyItem, type TallyMessage, totalsOf } from "../totals.ts";
+import type { Database } from "./pools.ts";
+import { ms, SUMMARY, type SummaryRow } from "./tables.ts";
+import { columns } from "./text.ts";
+
+/** The columns of an item. */
+export const TALLY_ITEM = ["key", "author", "first", "payment"] as const;
+export const TALLIED = "room r left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift";
+/** The number of stored messages that the totals do not count yet. */
+const UNCOUNTED = "r.head - greatest(r.floor, coalesce(t.cursor + r.shift, r.floor)) as uncounted";
+
+/** For this long after the beginning of a round, instances of earlier versions spare uncounted messages. */
+const COUNTING = "interval '1 hour'";
+
+export const TALLY_SQL = {
+  account: `select ${SUMMARY}, t.totals, ${UNCOUNTED} from ${TALLIED}
+    where r.video_id = $1 and checkpoint is not null`,
+  tally: `select r.base - r.shift as born, coalesce(t.cursor, r.floor - r.shift) as cursor, t.totals, ${UNCOUNTED}
+    from ${TALLIED} where r.video_id = $1 and checkpoint is not null`,
+  uncounted: `select cursor, body, details, ${ms("at")} as at from message
+    where video_id = $1 and cursor > $2 order by cursor limit $3`,
+  items: `select key, author, first, payment from tally_item
+    where video_id = $1 and born = $2 and (key = any($3) or author = any($4) or first = any($5))`,
+  save: `with mine as (
+      insert into tally as t (video_id, born, cursor, totals)
+      select video_id, $2, $4, $5 from room where video_id = $1 and base - shift = $2
+      on conflict (video_id, born) do update set cursor = $4, totals = $5 where t.cursor = $3
+      returning video_id, born
+    ), put as (
+      insert into tally_item (video_id, born, key, author, first, payment)
+      select mine.*, item.* from mine, unnest($6::text[], $7::text[], $8::text[], $9::text[]) as item
+      on conflict (video_id, born, key) do update
+        set author = excluded.author, first = excluded.first, payment = excluded.payment
+    )
+    select from mine`,
+  rooms: `select r.video_id as "videoId", ${UNCOUNTED} from ${TALLIED}
+    where r.video_id > $1 and checkpoint is not null order by r.video_id limit $2`,
+  announce: `update store set counting_until = clock_timestamp() + ${COUNTING}`,
+} as const;
+
+interface TallyRow {
+  born: number;
+  cursor: number;
+  totals: string | null;
+  uncounted: number;
+}
+
+export class Tallies {
+  readonly #connections: Database;
+  #isClosed = false;
+
+  constructor(connections: Database) {
+    this.#connections = connections;
+  }
+
+  /** See `Store.getAccount`. */
+  async account(videoId: string): Promise<RoomAccount | undefined> {
+    type Row = SummaryRow & Pick<TallyRow, "totals" | "uncounted">;
+    const [row] = await this.#connections.query<Row>("reads", TALLY_SQL.account, [videoId]);
+    return row && { ...withEnd(row), totals: totalsOf(row.totals) };
+  }
+
+  /** See `Tallying.tally`. If another instance counted meanwhile, nothing is stored, and all is left. */
+  async tally(videoId: string, limit: number): Promise<number> {
+    const [room] = await this.#connections.query<TallyRow>("reads", TALLY_SQL.tally, [videoId]);
+    if (!room || room.uncounted === 0 || this.#isClosed) return 0;
+    const { born, cursor, uncounted } = room;
+    const asked = [videoId, cursor, limit];
+    const messages = await this.#connections.query<TallyMessage>("reads", TALLY_SQL.uncounted, asked);
+    const last = messages.at(-1);
+    if (!last) return 0;
+    const batch = readBatch(messages);
+    const { totals, items } = fold(totalsOf(room.totals), batch, await this.#items(videoId, born, batch));
+    const saved = await this.#connections.query("writes", TALLY_SQL.save, [
+      ...[videoId, born, cursor, last.cursor, JSON.stringify(totals)],
+      ...columns(items, TALLY_ITEM),
+    ]);
+    return saved.length > 0 ? Math.max(0, uncounted - messages.length) : uncounted;
+  }
+
+  /** See `Tallying.tallyRooms`. */
+  async tallyRooms(after: string, limit: number): Promise<string | undefined> {
+    if (after === "") await this.#connections.query("writes", TALLY_SQL.announce);
+    type Row = { videoId: string; uncounted: number };
+    const rooms = await this.#connections.query<Row>("reads", TALLY_SQL.rooms, [after, limit]);
+    let left = limit;
+    let done = after;
+    for (const { videoId, uncounted } of rooms) {
+      if (uncounted > 0) await this.tally(videoId, left);
+      left -= uncounted;
+      if (left <= 0 || this.#isClosed) return done;
+      done = videoId;
+    }
+    return rooms.length < limit ? undefined : done;
+  }
+
+  /** Begins no statement any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #items(videoId: string, born: number, { keys, authors, firsts }: TallyBatch): Promise<TallyItem[]> {
+    if (keys.length === 0 && authors.length === 0) return [];
+    const values = [videoId, born, keys, authors, firsts];
+    return await this.#connections.query<TallyItem>("reads", TALLY_SQL.items, values);
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * The step of the schema that adds the totals of rooms. A room's tally belongs to `born`, its base without
+ * the shift, which no move changes: a room that begins anew under the same video id has another one.
+ *
+ * Pruning stops before the first message that is not counted yet, and names its room as `behind`. Instances of
+ * earlier versions call `relay_prune_2` and count nothing. So it spares uncounted messages only while a newer
+ * instance runs (`counting_until`): after a return to an earlier version, the store must not grow for ever.
+ */
+export const TALLY_STEP = `
+  create table tally (
+    video_id text collate "C" not null,
+    born bigint not null,
+    cursor bigint not null,
+    totals text not null,
+    primary key (video_id, born)
+  ) with (fillfactor = 50);
+
+  create table tally_item (
+    video_id text collate "C" not null,
+    born bigint not null,
+    key text collate "C" not null,
+    author text collate "C",
+    first text collate "C",
+    payment text,
+    primary key (video_id, born, key)
+  );
+  create index tally_item_author on tally_item (video_id, born, author) where author is not null;
+  create index tally_item_first on tally_item (video_id, born, first) where first is not null;
+
+  alter table store add column counting_until timestamptz not null default '-infinity';
+
+  create function relay_prune_3(before timestamptz, most int, only_counted boolean)
+  returns table (entries int, behind text) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    moment timestamptz := clock_timestamp();
+    places int := most;
+    gone room;
+    counted bigint;
+    deleted int;
+    last bigint;
+    stay bigint;
+    passed_last bigint;
+    old_last bigint;
+    next_at timestamptz;
+    uncounted bigint;
+    late text;
+    old int;
+  begin
+    if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then
+      return query select 0, null::text;
+      return;
+    end if;
+    delete from room where checkpoint is null and final_at is null and lease_until < moment - interval '1 hour';
+    delete from interest where until < moment - interval '1 hour';
+    while places > 0 loop
+      select * into gone from room where final_at < before and lease_until < moment
+        order by final_at limit 1 for update skip locked;
+      exit when not found;
+      select case when only_counted then coalesce(max(t.cursor), gone.floor - gone.shift)
+          else gone.head - gone.shift end into counted
+        from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+      with oldest as (
+        delete from message where video_id = gone.video_id and cursor in
+          (select cursor from message where video_id = gone.video_id and cursor <= counted
+            order by cursor limit places)
+        returning cursor
+      )
+      select count(*), max(cursor) into deleted, last from oldest;
+      if not exists (select from message where video_id = gone.video_id) then
+        delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
+        delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+        delete from room where video_id = gone.video_id;
+      elsif deleted = 0 then
+        return query select most - places, gone.video_id;
+        return;
+      else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
+      places := places - greatest(1, deleted);
+    end loop;
+    if places <= 0 then
+      return query select most, null::text;
+      return;
+    end if;
+    select min(seq) into stay from (select seq, at from message order by seq limit places) o
+      where at >= before and at <= moment;
+    select coalesce(max(seq), 0), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
+      from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
+    select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
+    last := case when next_at < before then passed_last else old_last end;
+    if only_counted then
+      select m.seq, m.video_id into uncounted, late
+        from (select seq, video_id, cursor from message order by seq limit places) m
+        join room r on r.video_id = m.video_id
+        left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift
+        where m.seq <= last and m.cursor > coalesce(t.cursor, r.floor - r.shift) order by m.seq limit 1;
+      last := least(last, uncounted - 1);
+    end if;
+    with deleted as (delete from message where seq <= last returning video_id, cursor),
+      raised as (
+        update room r set floor = greatest(r.floor, d.last + r.shift)
+        from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
+      )
+    select count(*) into old from deleted;
+    return query select most - places + old, late;
+  end $$;
+
+  create or replace function relay_prune_2(before timestamptz, most int) returns int language sql as $$
+    select entries from relay_prune_3(before, most,
+      exists (select from store where counting_until > clock_timestamp()))
+  $$;`;

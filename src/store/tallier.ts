@@ -1,0 +1,130 @@
+/**
+ * Keeps the totals of rooms up to date behind the appends, in small steps, so that appends never wait for them
+ * and a question finds little left to count.
+ */
+import type { Clock } from "../clock.ts";
+import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";
+
+/** A room is counted whenever its head passes a multiple of this number. */
+const EVERY_MESSAGES = 500;
+/** An append that meets a step waits about 15 ms for it. */
+const STEP_MESSAGES = 1000;
+/** After a step, the store is left alone for this many times as long as the step took: appends come first. */
+const PAUSE_FACTOR = 10;
+const MAX_PAUSE_MS = 5000;
+/**
+ * The maximum number of messages for which a question waits. There are more only in a store of an earlier
+ * version, until the rounds have counted them.
+ */
+const MAX_CAUGHT_UP = 20_000;
+/** The interval of the rounds, which find what older instances or a killed process have left uncounted. */
+const ROUND_MS = 600_000;
+
+export class Tallier {
+  readonly #store: Tallying & Pick<Store, "getAccount">;
+  readonly #clock: Clock;
+  /** The rooms to count, the first one next. */
+  readonly #waiting = new Set<string>();
+  readonly #catchingUp = new Map<string, Promise<void>>();
+  readonly #closed = new AbortController();
+  #isWorking = false;
+
+  constructor(store: Tallying & Pick<Store, "getAccount">, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Call it after an append. Counts the room now and then. */
+  appended(videoId: string, before: number, head: number): void {
+    if (Math.floor(head / EVERY_MESSAGES) > Math.floor(before / EVERY_MESSAGES)) this.finished(videoId);
+  }
+
+  /** Call it when a room was finished. Counts it soon. */
+  finished(videoId: string): void {
+    this.#waiting.add(videoId);
+    if (!this.#isWorking) void this.#work();
+  }
+
+  /** If the store fails, the next round counts what is left. */
+  async #work(): Promise<void> {
+    this.#isWorking = true;
+    try {
+      for (const videoId of this.#waiting) {
+        this.#waiting.delete(videoId);
+        const step = () => this.#store.tally(videoId, STEP_MESSAGES).catch(() => 0);
+        const left = await paced(step, this.#clock, this.#closed.signal);
+        if (left > 0) this.#waiting.add(videoId);
+      }
+      this.#isWorking = false;
+    } catch {
+      // closed
+    }
+  }
+
+  /** Counts what the room has at this moment, at most `MAX_CAUGHT_UP` messages. Rejects with `StoreError`. */
+  catchUp(videoId: string): Promise<void> {
+    return this.#catchingUp.getOrInsertComputed(videoId, () =>
+      this.#catchUp(videoId).finally(() => this.#catchingUp.delete(videoId)),
+    );
+  }
+
+  async #catchUp(videoId: string): Promise<void> {
+    for (let counted = 0; counted < MAX_CAUGHT_UP; counted += STEP_MESSAGES) {
+      if ((await this.#store.tally(videoId, STEP_MESSAGES)) === 0) return;
+    }
+  }
+
+  /** Begins no step any more: the next life counts the rest. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /**
+   * The room, with totals that count all messages stored before the call, unless more than `MAX_CAUGHT_UP` were
+   * left to count. Rejects with `StoreError`.
+   */
+  async account(videoId: string): Promise<RoomAccount | undefined> {
+    let account = await this.#store.getAccount(videoId);
+    const head = account?.head ?? 0;
+    const isBehind = () => account && account.head - account.uncounted < head;
+    // The first time, it may join a run that began before the last append.
+    for (let times = 0; isBehind() && times < 2; times++) {
+      if (account && account.uncounted > MAX_CAUGHT_UP) return account;
+      await this.catchUp(videoId);
+      account = await this.#store.getAccount(videoId);
+    }
+    return account;
+  }
+}
+
+/** Runs a step, and pauses after it. Rejects with the signal's reason. */
+async function paced<T>(step: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+  const beganAt = clock.monotonic();
+  const result = await step();
+  const tookMs = clock.monotonic() - beganAt;
+  await clock.sleep(Math.min(PAUSE_FACTOR * tookMs, MAX_PAUSE_MS), signal);
+  return result;
+}
+
+/** Counts all rooms in rounds, until the signal aborts. */
+export async function runTally(store: Tallying, clock: Clock, signal: AbortSignal): Promise<void> {
+  try {
+    for (;;) {
+      await countAll();
+      await clock.sleep(ROUND_MS, signal);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+
+  async function countAll(): Promise<void> {
+    try {
+      for (let after: string | undefined = ""; after !== undefined; ) {
+        const from: string = after;
+        after = await paced(() => store.tallyRooms(from, STEP_MESSAGES), clock, signal);
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error; // the next round tries again
+    }
+  }
+}
