@@ -11,6 +11,7 @@ import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
 import { restoreContract } from "./store-contract-restore.ts";
 import { timeContract } from "./store-contract-time.ts";
+import { totalsContract } from "./store-contract-totals.ts";
 import { message, messages, own, readAll, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
@@ -33,7 +34,8 @@ export type OpenForTest = (
   clock: Clock,
 ) => Promise<{ store: FullStore; reopen?: () => Promise<FullStore> }>;
 
-export function storeContract(name: string, open: OpenForTest, persists: boolean): void {
+/** `runs`: how many random logs this store takes in a second or so. */
+export function storeContract(name: string, open: OpenForTest, persists: boolean, runs: number): void {
   const subject: NewSubject = async (t) => {
     const wall = wallAt(BORN_MS);
     const { store, reopen = () => Promise.reject(new Error("it does not persist")) } = await open(t, wall);
@@ -48,6 +50,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: overwriting`, () => overwriteContract(subject));
   describe(`${name}: restored`, () => restoreContract(subject));
   describe(`${name}: times`, () => timeContract(subject));
+  describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));
 }

@@ -2,4 +2,9 @@
 import { storeContract } from "./store-contract.ts";
 import { openFor } from "./support/store-subject.ts";
 
-storeContract("memory store", async (t, clock) => ({ store: await openFor(t, "memory:", clock) }), false);
+storeContract(
+  "memory store",
+  async (t, clock) => ({ store: await openFor(t, "memory:", clock) }),
+  false,
+  200,
+);

@@ -14,5 +14,5 @@ if (server) {
     const reopen = await clockedPostgres(t, server, clock);
     return { store: await reopen(), reopen };
   };
-  storeContract("postgres store", open, true);
+  storeContract("postgres store", open, true, 3);
 } else it("keeps the stores' contract", { skip }, () => {});

@@ -1,0 +1,97 @@
+/** The totals of rooms in a database that several instances use, of this version and of earlier ones. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { run } from "../chaos/cluster/postgres.ts";
+import { encodeMessage } from "../src/store/stored-message.ts";
+import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
+import { own } from "./support/store-reading.ts";
+import { type FullStore, OVER, openFor, ROOM } from "./support/store-subject.ts";
+import { paid, said } from "./support/totals-judge.ts";
+
+const { skip, server } = await testPostgres();
+
+/** As an instance of schema 3 has left the database; it counts nothing. */
+const SCHEMA_3 = `drop table tally, tally_item; drop function relay_prune_3;
+  alter table store drop column counting_until; update store set schema_version = 3`;
+/** All messages of finished rooms, as an instance of an earlier version prunes. */
+const OLD_PRUNE = "select relay_prune_2(clock_timestamp(), 100) as entries";
+const AUTHORS = 9;
+
+const chats = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, n) =>
+    encodeMessage(said("superchat", `s${from + n}`, { ...paid(0.1), authorId: `UC${n % AUTHORS}` })),
+  );
+
+async function counted(store: FullStore) {
+  const { totals, uncounted } = (await store.getAccount(ROOM)) ?? {};
+  return { count: totals?.paid.EUR?.count, authors: totals?.authors, uncounted };
+}
+
+/** Makes the room one that nobody has counted: a store counts by itself now and then, and at the end. */
+async function uncount(url: string, store: FullStore): Promise<void> {
+  await counted(store); // waits for a count that has begun
+  await run(url, "truncate tally, tally_item");
+}
+
+/** A room of 100 messages that nobody has counted, and two stores on its database. */
+async function uncountedRoom(t: TestContext) {
+  const url = await ownSchema(t, server as PostgresServer);
+  const stores = [await openFor(t, url), await openFor(t, url)] as const;
+  const hold = await own(stores[0], ROOM);
+  await stores[0].append(hold, hold.head, chats(0, 100), "");
+  await uncount(url, stores[0]);
+  return { url, stores, hold };
+}
+
+describe("the totals in PostgreSQL", { skip }, () => {
+  it("count each message once, though two instances count at the same time", async (t) => {
+    const { stores, hold } = await uncountedRoom(t);
+    const [one, two] = stores;
+    const count = async (store: FullStore) => {
+      while ((await store.tally(ROOM, 7)) > 0);
+    };
+    await Promise.all([count(one), count(two), one.append(hold, hold.head + 100, chats(100, 130), "")]);
+    assert.deepEqual(await counted(two), { count: 130, authors: AUTHORS, uncounted: 0 });
+  });
+
+  it("come to a database of an earlier version while an instance appends to it", async (t) => {
+    const { url, stores, hold } = await uncountedRoom(t);
+    const [older] = stores;
+    await run(url, SCHEMA_3);
+    const newer = await openFor(t, url);
+    await older.append(hold, hold.head + 100, chats(100, 130), "");
+    assert.deepEqual(await counted(newer), { count: 130, authors: AUTHORS, uncounted: 0 });
+  });
+
+  it("miss nothing that an instance of an earlier version prunes while a newer one counts", async (t) => {
+    const { url, stores, hold } = await uncountedRoom(t);
+    const [older, newer] = stores;
+    await older.finish(hold, OVER);
+    await uncount(url, older);
+    await newer.tallyRooms("", 30);
+    await newer.tally(ROOM, 10);
+    assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 40 }]);
+    assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 0 }]);
+    assert.deepEqual(await counted(newer), { count: 100, authors: AUTHORS, uncounted: 0 });
+    assert.equal(await newer.prune(0, 100), 60);
+    assert.deepEqual(await run(url, "select from tally union all select from tally_item"), []);
+  });
+
+  it("do not keep messages for ever where only instances of an earlier version are left", async (t) => {
+    const { url, stores, hold } = await uncountedRoom(t);
+    await stores[0].finish(hold, OVER);
+    await uncount(url, stores[0]);
+    assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 100 }]);
+  });
+
+  it("go on at the floor where messages were pruned uncounted", async (t) => {
+    const { url, stores, hold } = await uncountedRoom(t);
+    await stores[0].tally(ROOM, 10);
+    await run(url, "delete from message where seq <= (select min(seq) + 29 from message)");
+    await run(url, "update room set floor = floor + 30");
+    assert.equal((await stores[1].getAccount(ROOM))?.uncounted, 0);
+    assert.deepEqual(await counted(stores[0]), { count: 80, authors: AUTHORS, uncounted: 0 });
+    await stores[0].append(hold, hold.head + 100, chats(100, 101), "");
+    assert.equal((await counted(stores[1])).count, 81);
+  });
+});
