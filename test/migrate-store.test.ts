@@ -8,6 +8,7 @@ import { systemClock } from "../src/clock.ts";
 import { copyStore } from "../src/store/migration.ts";
 import { migrateStore, openStore } from "../src/store/open.ts";
 import { SqliteMigrationEnd } from "../src/store/sqlite/migration-end.ts";
+import { encodeMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Command, outcome } from "./support/command.ts";
@@ -15,9 +16,11 @@ import { eventually } from "./support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { message, messages, own } from "./support/store-reading.ts";
 import { BORN_MS, OTHER, OVER, openFor, ROOM, temporaryFile, wallAt } from "./support/store-subject.ts";
+import { paid, said } from "./support/totals-judge.ts";
 
 const { skip, server } = await testPostgres();
 const COUNT = 2500;
+const PAID = encodeMessage(said("superchat", "paid", { ...paid(4.99), authorId: "UC1" }));
 
 /** A file with rooms of each kind, their messages stored by turns; closed. */
 async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
@@ -35,12 +38,13 @@ async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
   let shortHead = short.head;
   for (let n = 0; n < COUNT; n += 500) {
     await store.append(long, bornMs + n, messages(Array.from({ length: 500 }, (_, i) => n + i)), `${n}`);
-    const batch = n === 0 ? [odd, ...messages(["x"])] : messages([`y${n}`]);
+    const batch = n === 0 ? [odd, PAID, ...messages(["x"])] : messages([`y${n}`]);
     shortHead += (await store.append(short, shortHead, batch, `${n}`)).length;
     wall.nowMs += 1000;
   }
   await store.finish(over, OVER);
   await own(store, "over-and-out"); // whoever took it died
+  assert.deepEqual((await store.getAccount(OTHER))?.totals.types, { superchat: 1 });
   const keptMs = wall.nowMs - (bornMs + 500);
   assert.equal(await store.prune(keptMs, 5), 5); // all of `over`, and some of `ROOM`
   await store.close();
@@ -52,13 +56,17 @@ function contents(path: string) {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     const rooms = database.prepare(
-      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at from room
-       where checkpoint is not null order by video_id`,
+      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, totals, cursor
+       from room left join tally on room = key where checkpoint is not null order by video_id`,
     );
     const kept = database.prepare(
       "select video_id, cursor, at, id, body, details from message join room on key = room order by seq",
     );
-    return { rooms: rooms.all(), messages: kept.all() };
+    const items = database.prepare(
+      `select video_id, tally_item.key, author, first, payment from tally_item join room on room.key = room
+       order by video_id, tally_item.key`,
+    );
+    return { rooms: rooms.all(), messages: kept.all(), items: items.all() };
   } finally {
     database.close();
   }
@@ -72,6 +80,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     const path = await filledFile(t);
     const before = contents(path);
     assert.equal(before.rooms.length, 3);
+    assert.equal(before.items.length, 2);
     await (await openFor(t, url)).close(); // there, and empty
     // What stands in the way of the second batch holds it up.
     await using held = new AsyncDisposableStack();
@@ -102,6 +111,9 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     assert.match(again.error, new RegExp(`3 rooms, ${before.messages.length} messages: done\n$`));
     const store = await openFor(t, url);
     assert.equal((await store.getRoom("over-and-out"))?.end?.state, "ended");
+    assert.deepEqual((await store.getAccount(OTHER))?.totals.paid, {
+      EUR: { count: 1, thousandths: "4990" },
+    });
     const claim = await own(store, ROOM);
     assert.equal(claim.room?.checkpoint, `${COUNT - 500}`);
     await store.close();
@@ -110,6 +122,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     await migrated(url, `sqlite:${back}`);
     const after = contents(back);
     assert.deepEqual(after.messages, before.messages);
+    assert.deepEqual(after.items, before.items);
     // Taken there, and given back with the close.
     const epochOf = (epoch: unknown, videoId: unknown) => (videoId === ROOM ? Number(epoch) - 2 : epoch);
     assert.deepEqual(

@@ -8,15 +8,20 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../clock.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 import type { StoredMessage } from "./stored-message.ts";
+import type { TallyItem } from "./totals.ts";
 
 const ROOMS_AT_ONCE = 200;
 const MESSAGES_AT_ONCE = 1000;
+const ITEMS_AT_ONCE = 10_000;
 const PROGRESS_MS = 1000;
 
 /** A room, with the times of its last read and of its end in wall milliseconds. */
 export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
   checkpointAt: number;
   endedAt: number | null;
+  /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
+  totals: string | null;
+  countedTo: number | null;
 }
 
 /**
@@ -38,6 +43,8 @@ export interface MigrationEnd {
   readonly place: string;
   /** At most `limit` rooms after a video id, in byte order. */
   rooms(after: string, limit: number): Promise<MovedRoom[]>;
+  /** At most `limit` items of a room's totals after a key, in byte order. */
+  tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]>;
   /** At most `limit` messages after `seq`, in the order of their commits. */
   messages(seq: number, limit: number): Promise<MovedMessage[]>;
   countMessages(): Promise<number>;
@@ -47,6 +54,8 @@ export interface MigrationEnd {
   begin(): Promise<void>;
   /** Writes these rooms, and overwrites rooms with the same video id. */
   putRooms(rooms: readonly MovedRoom[]): Promise<void>;
+  /** Writes these items of a room's totals, and overwrites items with the same keys. */
+  putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void>;
   /** Adds the messages in this order, and records the last `seq` in the same commit. */
   putMessages(messages: readonly MovedMessage[]): Promise<void>;
   /** A room that lacks messages between its floor and its head. */
@@ -84,6 +93,7 @@ export async function copyStore(
   let rooms = 0;
   for await (const page of roomPages(from)) {
     await to.putRooms(page);
+    for (const { videoId, totals } of page) if (totals !== null) await copyTallyItems(videoId, from, to);
     rooms += page.length;
   }
   const total = await from.countMessages();
@@ -114,6 +124,16 @@ export async function copyStore(
     );
   await to.finish();
   return { rooms, messages };
+}
+
+async function copyTallyItems(videoId: string, from: MigrationEnd, to: MigrationEnd): Promise<void> {
+  for (let after = ""; ; ) {
+    const items = await from.tallyItems(videoId, after, ITEMS_AT_ONCE);
+    const last = items.at(-1);
+    if (!last) return;
+    await to.putTallyItems(videoId, items);
+    after = last.key;
+  }
 }
 
 async function* roomPages(end: MigrationEnd): AsyncGenerator<MovedRoom[]> {

@@ -3,11 +3,13 @@ import { Client } from "pg";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import { withEnd } from "../stored-message.ts";
+import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
 import { APPLICATION, clientConfig, placeOf } from "./pools.ts";
 import { MIGRATION_TABLE, migrateSchema } from "./schema.ts";
 import { ms, toMessage } from "./tables.ts";
+import { TALLIED, TALLY_ITEM } from "./tallies.ts";
 import { columns, fromColumn } from "./text.ts";
 
 /** The listening connection of a running instance is never silent for this long. */
@@ -20,9 +22,12 @@ const SQL = {
       or exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
         and application_name = '${APPLICATION}'
         and state_change > clock_timestamp() - interval '${SILENT_AFTER_S} s') as is_in_use`,
-  rooms: `select video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
-      detail as "end", ${ms("final_at")} as "endedAt"
-    from room where checkpoint is not null and video_id > $1 order by video_id limit $2`,
+  rooms: `select r.video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
+      detail as "end", ${ms("final_at")} as "endedAt", totals, cursor + shift as "countedTo"
+    from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
+  tallyItems: `select key, author, first, payment from tally_item i
+    join room r on r.video_id = i.video_id and i.born = r.base - r.shift
+    where i.video_id = $1 and key > $2 order by key limit $3`,
   messages: `select m.seq, m.video_id as "videoId", m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at
     from message m join room r on r.video_id = m.video_id and m.cursor > r.floor - r.shift
     where seq > $1 order by seq limit $2`,
@@ -31,7 +36,13 @@ const SQL = {
   filledTo: `select seq from ${MIGRATION_TABLE}`,
   anyRoom: "select from room limit 1",
   begin: `create table ${MIGRATION_TABLE} as select 0::bigint as seq`,
-  putRooms: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, final_state,
+  putRooms: `with counted as (
+      insert into tally (video_id, born, cursor, totals)
+      select * from unnest($1::text[], $3::bigint[], $11::bigint[], $10::text[]) as t (v, b, n, totals)
+      where totals is not null
+      on conflict (video_id, born) do update set cursor = excluded.cursor, totals = excluded.totals
+    )
+    insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, final_state,
       state, lease_until)
     select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000), d::json ->> 'state',
       coalesce(d::json ->> 'state', 'polling'), 'epoch'
@@ -40,6 +51,11 @@ const SQL = {
     on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
       head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
       detail = excluded.detail, final_at = excluded.final_at, final_state = excluded.final_state, state = excluded.state`,
+  putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment)
+    select $1, base, item.* from room, unnest($2::text[], $3::text[], $4::text[], $5::text[]) as item
+    where video_id = $1
+    on conflict (video_id, born, key) do update
+      set author = excluded.author, first = excluded.first, payment = excluded.payment`,
   putMessages: `with filled as (update ${MIGRATION_TABLE} set seq = $1)
     insert into message (video_id, cursor, id, body, details, at)
     select v, c, i, b, d, to_timestamp(a / 1000)
@@ -92,6 +108,10 @@ export class PostgresMigrationEnd implements MigrationEnd {
     return (await this.#query<MovedRow>(SQL.rooms, [after, limit])).map(toRoom);
   }
 
+  tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]> {
+    return this.#query(SQL.tallyItems, [videoId, after, limit]);
+  }
+
   async messages(seq: number, limit: number): Promise<MovedMessage[]> {
     const rows = await this.#query<MovedMessage>(SQL.messages, [seq, limit]);
     return rows.map((row) => ({ ...row, ...toMessage(row) }));
@@ -127,8 +147,14 @@ export class PostgresMigrationEnd implements MigrationEnd {
       "checkpointAt",
       "end",
       "endedAt",
+      "totals",
+      "countedTo",
     ] as const;
     await this.#query(SQL.putRooms, columns(rows, keys));
+  }
+
+  async putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void> {
+    await this.#query(SQL.putTallyItems, [videoId, ...columns(items, TALLY_ITEM)]);
   }
 
   async putMessages(messages: readonly MovedMessage[]): Promise<void> {

@@ -4,14 +4,15 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import { withEnd } from "../stored-message.ts";
+import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./schema.ts";
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
-      ending as "end", ended_at as endedAt
-    from room where video_id > ? order by video_id limit ?`,
+      ending as "end", ended_at as endedAt, totals, cursor as countedTo
+    from room left join tally on room = key where video_id > ? order by video_id limit ?`,
   messages: `select seq, video_id as videoId, cursor, id, body, details, at from message join room on key = room
     where seq > ? order by seq limit ?`,
   count: "select count(*) as messages from message",
@@ -22,6 +23,13 @@ const SQL = {
       checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt`,
   putMessage: `insert into message (room, cursor, at, id, body, details)
     values ((select key from room where video_id = :videoId), :cursor, :at, :id, :body, :details)`,
+  tallyItems: `select tally_item.key, author, first, payment from tally_item join room on room.key = room
+    where video_id = ? and tally_item.key > ? order by tally_item.key limit ?`,
+  putTally: `insert into tally (room, cursor, totals) select key, :countedTo, :totals from room
+    where video_id = :videoId and :totals is not null
+    on conflict do update set cursor = :countedTo, totals = :totals`,
+  putTallyItem: `insert or replace into tally_item (room, key, author, first, payment)
+    values ((select key from room where video_id = :videoId), :key, :author, :first, :payment)`,
   incomplete: `select video_id as videoId from room where head > floor and (head - floor, floor + 1, head)
     is not (select count(*), min(cursor), max(cursor) from message where room = key) limit 1`,
 } as const;
@@ -55,6 +63,12 @@ export class SqliteMigrationEnd implements MigrationEnd {
     return this.#do(() => (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map(withEnd));
   }
 
+  tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]> {
+    return this.#do(() =>
+      (this.#sql.tallyItems.all(videoId, after, limit) as unknown as TallyItem[]).map((row) => ({ ...row })),
+    );
+  }
+
   messages(seq: number, limit: number): Promise<MovedMessage[]> {
     return this.#do(() =>
       (this.#sql.messages.all(seq, limit) as unknown as MovedMessage[]).map((row) => ({ ...row })),
@@ -83,8 +97,16 @@ export class SqliteMigrationEnd implements MigrationEnd {
 
   putRooms(rooms: readonly MovedRoom[]): Promise<void> {
     return this.#commit(() => {
-      for (const { end, ...room } of rooms)
+      for (const { end, totals, countedTo, ...room } of rooms) {
         this.#sql.putRoom.run({ ...room, end: end && JSON.stringify(end) });
+        this.#sql.putTally.run({ videoId: room.videoId, totals, countedTo });
+      }
+    });
+  }
+
+  putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void> {
+    return this.#commit(() => {
+      for (const item of items) this.#sql.putTallyItem.run({ videoId, ...item });
     });
   }
 
