@@ -1,6 +1,9 @@
 /** The store without a disk keeps the stores' contract. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
 import { storeContract } from "./store-contract.ts";
-import { openFor } from "./support/store-subject.ts";
+import { messages, own } from "./support/store-reading.ts";
+import { openFor, ROOM } from "./support/store-subject.ts";
 
 storeContract(
   "memory store",
@@ -8,3 +11,10 @@ storeContract(
   false,
   200,
 );
+
+it("the memory store takes more messages at once than a call has arguments", async (t) => {
+  const store = await openFor(t, "memory:");
+  const many = messages([...Array(130_000).keys()]);
+  const added = await store.append(await own(store, ROOM), 0, many, "{}");
+  assert.equal(added.length, many.length);
+});

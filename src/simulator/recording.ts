@@ -3,9 +3,9 @@
  * actions, yt-dlp's `.live_chat.json`, and pages as HTML or as initial data. Reads files in the order of
  * their names, and skips files without a chat.
  */
-import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
+import { linesOf } from "../lines.ts";
 import { dig, isObject, type JsonObject } from "./json.ts";
 import { bare } from "./replay.ts";
 
@@ -125,20 +125,6 @@ async function* jsonContents(path: string): AsyncGenerator<Content> {
     isFirst = false;
     yield* jsonContent(value);
   }
-}
-
-/** The file's lines, split only at line feeds: a message may contain any other line break. */
-async function* linesOf(path: string): AsyncGenerator<string> {
-  let line = "";
-  for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: 1 << 20 })) {
-    const [end = "", ...more]: string[] = chunk.split("\n");
-    line += end;
-    for (const next of more) {
-      yield line;
-      line = next;
-    }
-  }
-  if (line !== "") yield line;
 }
 
 function jsonContent(value: unknown): Content[] {
