@@ -20,6 +20,11 @@ import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
 const DEMO = "http://127.0.0.1:8080";
 const VIDEO = "demo-stream";
 
+const MESSAGE_LINE = JSON.stringify({
+  ...{ cursor: 1, type: "chat", id: "1", timestamp: "8:35 AM", author: "@luna", message: "", amount: "" },
+  ...{ color: "", parts: [], details: {} },
+});
+
 const ELSEWHERE: [RegExp, string][] = [
   [/^npm (ci|run)\b/, "is what .ci/run runs"],
   [/^npm install |^docker |docker compose /, "changes the machine"],
@@ -80,6 +85,7 @@ describe("the commands of the documents", () => {
       // A backup needs a store, and its restoration a backup.
       if (/backup/.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
       const given = script.startsWith("cp backup.db") ? "livechat-relay backup backup.db\n" : "";
+      if (/ import /.test(script)) await writeRecordings(folder);
       const path = `${folder}/bin:${process.env.PATH}`;
       await play(`${given}${ready}`, folder, { ...env, PATH: path }, () => hook.calls.length > 0);
     });
@@ -101,6 +107,16 @@ it("docs/operations.md: its query reads a store", async (t) => {
   assert.equal(rows.length, 3);
   for (const row of rows) assert.ok(Number(row.cursor) > 0 && typeof row.author === "string" && row.channel);
 });
+
+/** The files that the documents import. */
+async function writeRecordings(folder: string): Promise<void> {
+  const renderer = { id: "1", timestampUsec: "1700000000000000", message: { runs: [{ text: "hello" }] } };
+  const action = { addChatItemAction: { item: { liveChatTextMessageRenderer: renderer } } };
+  const line = { replayChatItemAction: { actions: [action], videoOffsetTimeMsec: "0" } };
+  await writeFile(join(folder, `A stream [dQw4w9WgXcQ].live_chat.json`), JSON.stringify(line));
+  await mkdir(join(folder, "chats"));
+  await writeFile(join(folder, "chats/jNQXAC9IVRw.jsonl"), MESSAGE_LINE);
+}
 
 /** What runs on and on: it is stopped once it has shown something. */
 const ENDLESS = /^(RELAY_\w+=\S+ )?(bin\/)?livechat-relay (watch|serve|demo)\b|^curl -N/;

@@ -6,6 +6,7 @@ import { suggest } from "../suggest.ts";
 import { SETTINGS } from "./config.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
+import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
 import { ANSWER_FLAGS, EXPORT_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -41,7 +42,7 @@ export const COMMANDS = [
     usage: "run the relay against a simulated upstream, without internet",
     examples: [
       "livechat-relay demo --rate 50",
-      "livechat-relay demo --store sqlite:demo.db",
+      "livechat-relay demo --store sqlite:./data/demo.db",
       "livechat-relay demo --recording video.live_chat.json",
     ],
     flags: DEMO_FLAGS,
@@ -88,6 +89,17 @@ export const COMMANDS = [
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ANSWER_FLAGS,
     run: async (input, surroundings) => (await import("./reader/rooms.ts")).listRooms(input, surroundings),
+  }),
+  command({
+    name: "import",
+    usage: "store recorded chats as ended rooms, while no service uses the store",
+    arguments: [RECORDING],
+    examples: [
+      "livechat-relay import 'My stream [dQw4w9WgXcQ].live_chat.json'",
+      "livechat-relay import chat.jsonl --video dQw4w9WgXcQ",
+    ],
+    flags: IMPORT_FLAGS,
+    run: async (input, surroundings) => (await import("./import/import.ts")).importFiles(input, surroundings),
   }),
   command({
     name: "backup",

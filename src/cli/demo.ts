@@ -1,12 +1,12 @@
 /** `demo`: the relay and a simulated upstream in one process, without internet access. */
 import { systemClock } from "../clock.ts";
 import { type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
-import { openStore, StoreOpenError } from "../store/open.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
 import { type DEMO_FLAGS, REPLACED } from "./demo-flags.ts";
 import { type Input, UsageError } from "./flags.ts";
+import { openNamedStore } from "./open-store.ts";
 import { startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -64,10 +64,9 @@ async function assertOwnStore(url: string): Promise<void> {
   if (url === "memory:") return;
   const telemetry = new Telemetry(silentLog);
   await using opened = new AsyncDisposableStack();
-  const opening = openStore(url, systemClock, telemetry).catch((error) => {
-    throw error instanceof StoreOpenError ? new Error(`--store: ${error.message}`, { cause: error }) : error;
-  });
-  const store = opened.adopt(await opening, (store) => store.close());
+  const store = opened.adopt(await openNamedStore("--store", url, systemClock, telemetry), (store) =>
+    store.close(),
+  );
   const rooms = await store.listRooms(MAX_ROOMS);
   const foreign = rooms.find(({ videoId, end }) => end === null && videoId !== VIDEO_ID);
   if (foreign)

@@ -33,12 +33,14 @@ export interface Argument {
   meaning: string;
   /** A text that matches is the argument, even if it begins with a dash like a flag. */
   pattern?: RegExp;
+  /** One or more; only the last argument of a command can be. */
+  isRepeated?: true;
 }
 
 /** The parsed and checked command line. */
 export interface Input<Table extends FlagTable> {
   values: FlagValues<Table>;
-  /** Exactly the arguments that the command requires. */
+  /** The arguments that the command requires; a repeated one several times. */
   arguments: readonly string[];
   /** The names of the values set by a flag or an environment variable. */
   given: ReadonlySet<string>;
@@ -124,7 +126,7 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     }
     texts[token.name] = token.value ?? "on";
   }
-  const unexpected = positionals[wanted.length];
+  const unexpected = wanted.at(-1)?.isRepeated ? undefined : positionals[wanted.length];
   if (unexpected !== undefined) {
     throw new UsageError(
       `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,

@@ -5,12 +5,13 @@ import type { Clock } from "../clock.ts";
 import { createServer } from "../http/server.ts";
 import { recordChat } from "../rooms/recorder.ts";
 import { Rooms } from "../rooms/rooms.ts";
-import { isShared, openStore, StoreOpenError } from "../store/open.ts";
+import { isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
 import { assertLocal } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
+import { openNamedStore } from "./open-store.ts";
 
 /**
  * The maximum number of unaccepted connections, for when all viewers come back at once; the system may allow
@@ -42,12 +43,8 @@ export async function startService(
   await assertLocal(specs); // before anything is opened, like the pool: a refusal must leave nothing open
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const file = { isBlanking: config.rooms.isBlanking };
-  const opening = openStore(config.storeUrl, clock, telemetry, config.shared, file, stopped);
-  const store = await opening.catch((error) => {
-    throw error instanceof StoreOpenError
-      ? new Error(`RELAY_STORE: ${error.message}`, { cause: error })
-      : error;
-  });
+  const { storeUrl, shared } = config;
+  const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, shared, file, stopped);
   starting.defer(() => store.close());
   if (config.restored) telemetry.cursorsMoved(await store.moveCursors()); // before any room is taken
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {

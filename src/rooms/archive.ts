@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { isReadable, positionOf } from "../reading/log/checkpoint.ts";
+import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
 import { resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
@@ -41,7 +41,7 @@ export interface EndedRoom {
 
 /**
  * The room of a chat that ended recently, whichever instance read it. It needs no upstream call: a replay for
- * an hour, a live chat for the grace time.
+ * an hour, a live chat for the grace time, and a chat that was imported from a recording always.
  */
 export function recentlyEnded(
   record: RoomRecord | undefined,
@@ -51,7 +51,12 @@ export function recentlyEnded(
   const room = archivedRoom(record, parts);
   if (!room) return undefined;
   const isReplay = room.chatType === "liveChatReplayRenderer";
-  const leftMs = (isReplay ? REPLAY_KEPT_MS : parts.settings.graceMs) - Math.max(0, record.endedAgoMs);
+  const keptMs = recordingOf(record)
+    ? Number.POSITIVE_INFINITY
+    : isReplay
+      ? REPLAY_KEPT_MS
+      : parts.settings.graceMs;
+  const leftMs = keptMs - Math.max(0, record.endedAgoMs);
   return leftMs > 0 ? { room, isReplay, leftMs } : undefined;
 }
 

@@ -13,6 +13,7 @@ import {
   UnreadablePosition,
 } from "../../upstream/position.ts";
 import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/gifts.ts";
+import type { Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
 import type { ReadMemory } from "./resolve.ts";
 
@@ -29,11 +30,21 @@ export interface Progress {
   startedAt: number;
   /** The egress to whose address the upstream gave the position's credentials. */
   egress?: string;
+  /** Set if the room is imported from a recording. */
+  recording?: RecordingProgress;
+}
+
+/** How far a recording was imported. */
+export interface RecordingProgress {
+  /** A hash of the recording's first line. */
+  beginning: string;
+  /** The number of lines that the room contains. */
+  lines: number;
 }
 
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
-  { position, startedAt, egress }: Progress,
+  { position, startedAt, egress, recording }: Progress,
   { deletions, gifts, gap }: RoomMemory,
   now: number,
 ): string {
@@ -41,6 +52,7 @@ export function encodeCheckpoint(
     position: encodePosition(position),
     readAgoMs: Math.max(0, Math.round(now - startedAt)),
     egress,
+    recording,
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
     gap,
@@ -62,6 +74,23 @@ export function isReadable(room: RoomRecord): boolean {
     if (error instanceof UnreadablePosition) return false;
     throw error;
   }
+}
+
+/**
+ * The position of a chat that was imported from a recording: it is over, and no upstream call has read it, so
+ * it has no credentials.
+ */
+export function importedPosition(panels: Panels): Position {
+  const pair = { client: "WEB", endpoint: "get_live_chat_replay" } as const;
+  const credentials = { apiKey: "", clientVersion: "" };
+  return { chatType: "liveChatReplayRenderer", pair, credentials, continuation: null, panels };
+}
+
+/** The recording from which a room was imported; undefined if it was not. */
+export function recordingOf({ checkpoint }: RoomRecord): RecordingProgress | undefined {
+  const recording = dig(parseJson(checkpoint), "recording");
+  const [beginning, lines] = [asString(dig(recording, "beginning")), asNumber(dig(recording, "lines"))];
+  return beginning === undefined || lines === undefined ? undefined : { beginning, lines };
 }
 
 /** Milliseconds since the room was last read: the checkpoint's age now, plus its age when it was stored. */

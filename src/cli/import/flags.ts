@@ -1,0 +1,28 @@
+/** The flags of `import`. */
+import { parseVideoId } from "../../protocol/video-id.ts";
+import { SETTINGS } from "../config.ts";
+import type { Argument, Flag } from "../flags.ts";
+
+const { RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED } = SETTINGS;
+
+/** Undefined: the file or its name says it. */
+const video: Flag<string | undefined> = {
+  default: "",
+  meaning: "id or URL of the video; by default the id in the file or in its name",
+  read: (text) => {
+    if (text === "") return undefined;
+    try {
+      return parseVideoId(text);
+    } catch {
+      throw new Error("the id or the URL of a video");
+    }
+  },
+};
+
+export const IMPORT_FLAGS = { video, RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED };
+
+export const RECORDING: Argument = {
+  name: "file",
+  meaning: "a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details",
+  isRepeated: true,
+};

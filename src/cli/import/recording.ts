@@ -1,0 +1,129 @@
+/**
+ * Reads a recorded chat from a file of JSON lines, in batches: yt-dlp's `.live_chat.json`, whose actions take
+ * the same way as those of the upstream, or messages that this program has exported.
+ */
+import { basename } from "node:path";
+import { asArray, asObject, dig, type JsonObject, parseJson } from "../../json.ts";
+import { linesOf } from "../../lines.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { RecordingProgress } from "../../reading/log/checkpoint.ts";
+import { readActions } from "../../upstream/readers/actions.ts";
+import { shortHash } from "../../upstream/readers/event.ts";
+import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";
+import type { Item } from "../../upstream/readers/reader.ts";
+import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
+import { videoIdIn } from "../../upstream/readers/video.ts";
+import { isMessageLine, readMessageLine } from "./message-line.ts";
+
+/** The file cannot be imported. The message is one line that says why. */
+export class RecordingError extends Error {
+  override readonly name = "RecordingError";
+}
+
+/** Some lines of a recording. */
+export interface RecordedBatch {
+  items: readonly Item[];
+  /** The polls after these lines. */
+  panels: Panels;
+  /** How much of the recording was read, with these lines. */
+  progress: RecordingProgress;
+  /** The number of lines and actions that are damaged or of an unknown kind. */
+  unread: number;
+  /** The video, if a line names it. */
+  videoId: string | undefined;
+}
+
+/** Lines in a batch: few enough for the memory, enough for the store to be fast. */
+const LINES_AT_ONCE = 1000;
+
+/** The state in which reading begins. */
+export interface RecordingStart {
+  /** Lines to skip. */
+  lines: number;
+  panels: Panels;
+}
+
+/** Rejects with `RecordingError` if the file cannot be read. */
+export async function* recordedBatches(
+  path: string,
+  { timeOfDay, now }: { timeOfDay: TimeOfDay; now: () => number },
+  start: RecordingStart = { lines: 0, panels: NO_PANELS },
+): AsyncGenerator<RecordedBatch, undefined> {
+  let { panels } = start;
+  let [beginning, count] = ["", 0];
+  for await (const read of batchesOf(path)) {
+    beginning ||= shortHash(read[0]);
+    const lines = read.slice(Math.max(0, start.lines - count));
+    count += read.length;
+    if (lines.length === 0) continue;
+    const { actions, messages, unread } = sorted(lines);
+    const { items, bugs, dropped, ...after } = readActions(actions, { receivedAt: now(), timeOfDay, panels });
+    panels = after.panels;
+    const lost = [...dropped.values()].filter(({ reason }) => reason !== "silent");
+    yield {
+      items: [...items, ...messages.map(asItem)],
+      panels,
+      // A last line that is cut off may be complete when the recording is imported again.
+      progress: { beginning, lines: parseJson(lines.at(-1) ?? "") === undefined ? count - 1 : count },
+      unread: unread + bugs.length + lost.reduce((sum, { count }) => sum + count, 0),
+      videoId: firstOf(lines, videoIdIn),
+    };
+  }
+}
+
+/** The video that a file's name names: `Title [ID].live_chat.json`, as yt-dlp writes it, or `ID.jsonl`. */
+export function videoIdInName(path: string): string | undefined {
+  const name = basename(path);
+  return (/.*\[([\w-]{11})\]/.exec(name) ?? /^([\w-]{11})(\.|$)/.exec(name))?.[1];
+}
+
+async function* batchesOf(path: string): AsyncGenerator<string[]> {
+  let batch: string[] = [];
+  try {
+    for await (const line of linesOf(path)) {
+      if (line.trim() === "") continue;
+      batch.push(line);
+      if (batch.length < LINES_AT_ONCE) continue;
+      yield batch;
+      batch = [];
+    }
+  } catch (error) {
+    throw new RecordingError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** A recording holds either actions or messages, so their order among each other does not matter. */
+function sorted(lines: readonly string[]) {
+  const actions: JsonObject[] = [];
+  const messages: Message[] = [];
+  let unread = 0;
+  for (const line of lines) {
+    const value = asObject(parseJson(line));
+    const message = value && isMessageLine(value) ? readMessageLine(value) : undefined;
+    if (message) messages.push(message);
+    else if (value && isAction(value)) actions.push(value);
+    else unread += 1;
+  }
+  return { actions, messages, unread };
+}
+
+function isAction(value: JsonObject): boolean {
+  return asArray(dig(value, "replayChatItemAction", "actions")) !== undefined;
+}
+
+/**
+ * The export has given a repeated deletion of an author an id of its own; a room finds the same id again.
+ */
+function asItem(message: Message): Item {
+  if (message.type !== "author_deleted") return { message };
+  return { message: { ...message, id: `author_deleted:${message.details.target.authorId}` } };
+}
+
+function firstOf<T, R>(values: readonly T[], read: (value: T) => R | undefined): R | undefined {
+  for (const value of values) {
+    const found = read(value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
