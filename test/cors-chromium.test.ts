@@ -118,6 +118,23 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  it("embeds the overlay, and the viewer page where RELAY_FRAME_ANCESTORS allows it", async () => {
+    const settings = { RELAY_FRAME_ANCESTORS: new URL(page.url()).origin };
+    await using allowing = await startRelay({ upstream: relay.upstream, settings });
+    relay.upstream.chat(VIDEO, { kinds: ["text"], tokens: "reusable" }).say(3);
+    /** Whether the frame shows messages; false where the browser refuses to show it. */
+    const isShown = async (url: string) => {
+      await page.setContent(`<iframe src="${url}" width="600" height="400"></iframe>`);
+      const [, frame] = page.frames();
+      if (frame?.url() !== url) return false;
+      await frame.waitForSelector("[data-message-id]", { state: "attached" });
+      return true;
+    };
+    assert.ok(await isShown(`${allowing.url}/?videoId=${VIDEO}`));
+    assert.ok(await isShown(`${relay.url}/overlay?videoId=${VIDEO}`));
+    assert.ok(!(await isShown(`${relay.url}/?videoId=${VIDEO}`)));
+  });
+
   it("may send Last-Event-ID by itself", async () => {
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(2);
     const status = await page.evaluate(async (url) => {

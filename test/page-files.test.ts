@@ -45,6 +45,24 @@ describe("the pages' files", () => {
     });
   }
 
+  for (const [value, expected] of [
+    [
+      "https://example.org,https://*.example.net:8443",
+      "'self' https://example.org https://*.example.net:8443",
+    ],
+    ["*", "*"],
+    ["none", "'none'"],
+  ] as const)
+    it(`can be embedded as RELAY_FRAME_ANCESTORS=${value} says`, async () => {
+      await using embedded = await startRelay({ settings: { RELAY_FRAME_ANCESTORS: value } });
+      for (const path of Object.keys(OWN)) {
+        const { headers } = await fetch(`${embedded.url}${path}`);
+        const policy = headers.get("content-security-policy")?.split("; ") ?? [];
+        const [framing, ...others] = policy.filter((part) => part.startsWith("frame-ancestors"));
+        assert.deepEqual([framing, others], [`frame-ancestors ${expected}`, []], path);
+      }
+    });
+
   for (const path of FILES) {
     it(`${path} is asked for again each time, and sent again only if it has changed`, async () => {
       const response = await fetch(relay.url + path);

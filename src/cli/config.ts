@@ -15,6 +15,7 @@ import {
   clientsFile,
   days,
   flag,
+  frameAncestors,
   hostName,
   ms,
   oneOf,
@@ -80,6 +81,11 @@ const ACCESS = {
     whole(0, 10_000_000),
   ),
   RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
+  RELAY_FRAME_ANCESTORS: flag(
+    "",
+    "which sites may embed `/` and `/overlay` in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all, or `none`; by default only the service itself may embed `/`, and every site `/overlay`",
+    frameAncestors,
+  ),
   RELAY_CALLER_POLLING: flag(
     "on",
     "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
@@ -265,6 +271,7 @@ export function toConfig(v: SettingValues) {
       rooms: v.RELAY_ROOMS,
       retentionDays: v.RELAY_RETENTION_DAYS,
       compression: v.RELAY_COMPRESSION === "auto",
+      frameAncestors: v.RELAY_FRAME_ANCESTORS,
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },

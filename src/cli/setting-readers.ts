@@ -33,6 +33,17 @@ export function videos(value: string): string[] {
   }
 }
 
+/** The sources of the policy `frame-ancestors`; undefined if the setting is empty. */
+export function frameAncestors(value: string): string | undefined {
+  if (value === "") return undefined;
+  if (value === "*") return "*";
+  if (value === "none") return "'none'";
+  const origins = value.split(",").map((origin) => origin.trim());
+  if (!origins.every((origin) => /^https?:\/\/(\*\.)?[\w.-]+(:\d+)?$/.test(origin)))
+    throw new Error("a comma-separated list of origins such as https://example.org, or `*`, or `none`");
+  return ["'self'", ...origins].join(" ");
+}
+
 export function hostName(value: string): string {
   if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host's name");
   return value;

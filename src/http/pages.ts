@@ -35,15 +35,26 @@ const POLICY = [
   `img-src 'self' data: ${PICTURES.join(" ")}`,
 ];
 
-const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"];
+const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
 
-/** The pages by path, each with its file and its part of the content security policy. */
+/**
+ * The pages by path, each with its file, its part of the content security policy, and the pages that may
+ * embed it by default. The overlay has nothing to click.
+ */
 const PAGES = {
-  "/": { file: "web/page/index.html", policy: STRICT },
+  "/": { file: "web/page/index.html", policy: STRICT, frameAncestors: "'self'" },
   // Its preview is the overlay in a frame.
-  "/overlay/setup": { file: "web/overlay/setup/index.html", policy: [...STRICT, "frame-src 'self'"] },
+  "/overlay/setup": {
+    file: "web/overlay/setup/index.html",
+    policy: [...STRICT, "frame-src 'self'"],
+    frameAncestors: "'self'",
+  },
   // OBS and its forks inject the user's stylesheet as a `<style>` element, some through `innerHTML`.
-  "/overlay": { file: "web/overlay/index.html", policy: ["style-src 'self' 'unsafe-inline'"] },
+  "/overlay": {
+    file: "web/overlay/index.html",
+    policy: ["style-src 'self' 'unsafe-inline'"],
+    frameAncestors: undefined,
+  },
 } as const;
 
 const SDK = "/client.js";
@@ -55,15 +66,23 @@ interface StaticFile {
   etag: string;
 }
 
-/** `demoVideo`: the video that an empty page offers when the service runs as the demo. */
-export function pageRoutes(app: FastifyInstance, demoVideo = ""): void {
-  for (const [path, { file, policy }] of Object.entries(PAGES)) {
-    const page = once(() => toStatic(".html", withDemo(readSource(file), demoVideo)));
+export interface PageSettings {
+  /** The video that an empty page offers when the service runs as the demo. */
+  demoVideo?: string;
+  /** The sources of `frame-ancestors` for both pages; undefined: the default of each page. */
+  frameAncestors: string | undefined;
+}
+
+export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
+  for (const [path, { file, policy, ...page }] of Object.entries(PAGES)) {
+    const html = once(() => toStatic(".html", withDemo(readSource(file), settings.demoVideo ?? "")));
+    const ancestors = settings.frameAncestors ?? page.frameAncestors;
+    const framing = ancestors === undefined ? [] : [`frame-ancestors ${ancestors}`];
     const headers = {
-      "content-security-policy": [...POLICY, ...policy].join("; "),
+      "content-security-policy": [...POLICY, ...policy, ...framing].join("; "),
       "referrer-policy": "no-referrer",
     };
-    app.get(path, (request, reply) => serve(page(), request, reply.headers(headers)));
+    app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
   }
   for (const [path, file] of assets()) app.get(path, (request, reply) => serve(file(), request, reply));
 }

@@ -13,7 +13,7 @@ import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./error
 import { handOverWorks } from "./hand-over.ts";
 import { healthRoutes } from "./health.ts";
 import { describeApi } from "./openapi.ts";
-import { pageRoutes } from "./pages.ts";
+import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { roomsRoute } from "./rooms.ts";
@@ -33,7 +33,7 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /** The interval at which Node looks for late requests. */
 const TIMEOUT_CHECK_MS = 1000;
 
-export interface HttpSettings {
+export interface HttpSettings extends PageSettings {
   /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */
   callerPolling: boolean;
   /** Whether to serve `/v1/probe`, which makes 24 upstream calls. */
@@ -48,8 +48,6 @@ export interface HttpSettings {
   maxViewersPerAddress: number;
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
   trustedProxies: number;
-  /** The video that an empty page offers when the service runs as the demo. */
-  demoVideo?: string;
 }
 
 interface Served {
@@ -114,7 +112,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (settings.probe) probeRoute(app, egresses);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
   healthRoutes(app, rooms, telemetry);
-  pageRoutes(app, settings.demoVideo);
+  pageRoutes(app, settings);
   return app;
 }
 
