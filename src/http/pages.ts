@@ -10,6 +10,7 @@ import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PACKAGE_ROOT } from "../package-root.ts";
 import { joinModules, toBrowserModule } from "./browser-modules.ts";
+import { isKnown } from "./negotiation.ts";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -136,8 +137,7 @@ function serve(file: StaticFile, { headers }: FastifyRequest, reply: FastifyRepl
     vary: "accept-encoding",
     "x-content-type-options": "nosniff",
   });
-  const known = headers["if-none-match"]?.split(/\s*,\s*/) ?? [];
-  if (known.some((tag) => tag === "*" || tag === file.etag)) return reply.code(304).send();
+  if (isKnown(file.etag, headers["if-none-match"])) return reply.code(304).send();
   reply.type(file.type);
   if (!/\bgzip\b/.test(String(headers["accept-encoding"] ?? ""))) return reply.send(file.body);
   return reply.header("content-encoding", "gzip").send(file.zipped);

@@ -11,6 +11,7 @@ import type { Sink } from "../serving/sink.ts";
 import { type AddressLimit, networkOf } from "./address-limit.ts";
 import { clientGone } from "./client-gone.ts";
 import { takeSocket } from "./hand-over.ts";
+import { acceptsGzip } from "./negotiation.ts";
 import type { RawErrors } from "./raw-errors.ts";
 import { routeOptions, StreamResponse } from "./responses.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
@@ -108,11 +109,6 @@ function openSink(
 /** Whether the request has no body and its answer will be chunked. */
 function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
-}
-
-/** Whether the client accepts gzip: anywhere in the list, with any weight but 0. */
-function acceptsGzip(header = ""): boolean {
-  return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
 }
 
 /** NDJSON for a client that names it, and does not name event streams. */

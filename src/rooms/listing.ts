@@ -1,4 +1,5 @@
 /** The list of stored and open rooms, for operators. */
+import type { RoomEnd } from "../protocol/chat.ts";
 import type { RoomSummary } from "../store/port.ts";
 import type { RoomState } from "./entry-host.ts";
 
@@ -35,11 +36,16 @@ export interface LocalRoom {
   reading: { egress: string; fullAnswers: number } | undefined;
 }
 
+/** A room's state: the one in which this instance has it open, else its last one. */
+export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
+  return local ?? end?.state ?? "released";
+}
+
 export function listedRoom(
   { videoId, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
   local: LocalRoom | undefined,
 ): ListedRoom {
-  const state = local?.state ?? end?.state ?? "released";
+  const state = stateOf(end, local?.state);
   const isRead = state === "polling" || state === "lingering";
   const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {

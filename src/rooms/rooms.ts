@@ -5,11 +5,11 @@
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
-import { isUnavailable, StoreError } from "../store/port.ts";
+import { isUnavailable, type RoomRecord, StoreError, storeUnavailable } from "../store/port.ts";
 import { excerpt } from "./archive.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
-import { type ListedRoom, listedRoom } from "./listing.ts";
+import { type ListedRoom, listedRoom, stateOf } from "./listing.ts";
 
 /** The maximum interval of the checks for stalled viewers. */
 const TICK_MS = 1000;
@@ -139,6 +139,11 @@ export class Rooms {
       const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
       return listedRoom(summary, state && { state, viewers, reading });
     });
+  }
+
+  /** The state of a stored room, as `list` shows it. */
+  stateOf({ videoId, end }: Pick<RoomRecord, "videoId" | "end">): RoomState {
+    return stateOf(end, this.#entries.get(videoId)?.roomState);
   }
 
   /**
@@ -298,12 +303,6 @@ export class Rooms {
 
 function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayError {
   return new RelayError("CAPACITY", message, { retryAfterMs });
-}
-
-function storeUnavailable(cause?: StoreError): RelayError {
-  return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", {
-    cause,
-  });
 }
 
 function stopping(): RelayError {

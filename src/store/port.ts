@@ -4,6 +4,7 @@
  * append.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
+import { RelayError } from "../protocol/errors.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
 
@@ -180,6 +181,11 @@ export class StoreError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
   }
+}
+
+/** The error that callers of the service get while the store does not work. */
+export function storeUnavailable(cause?: StoreError): RelayError {
+  return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", { cause });
 }
 
 /** Refuses a store that a migration has not filled completely. */

@@ -1,0 +1,28 @@
+/** Reads the request headers that choose among the forms of an answer. */
+
+/** Whether the client accepts gzip: anywhere in the list, with any weight but 0. */
+export function acceptsGzip(header = ""): boolean {
+  return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
+}
+
+/** The media type to which `Accept` gives the highest weight; the first one of several, and of none. */
+export function preferred(mediaTypes: readonly string[], accept = "*/*"): string | undefined {
+  const weights = new Map<string, number>();
+  for (const part of accept.toLowerCase().split(",")) {
+    const [range = "", ...parameters] = part.split(";").map((text) => text.trim());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="));
+    weights.set(range, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
+  }
+  const weightOf = (type: string) =>
+    weights.get(type) ?? weights.get(type.replace(/\/.*/, "/*")) ?? weights.get("*/*") ?? 0;
+  const highest = Math.max(...mediaTypes.map(weightOf));
+  return mediaTypes.find((type) => weightOf(type) === highest);
+}
+
+/** Whether the client has the answer with this tag, by `If-None-Match`. */
+export function isKnown(etag: string, ifNoneMatch = ""): boolean {
+  return ifNoneMatch.split(",").some((part) => {
+    const tag = part.trim();
+    return tag === "*" || tag === etag || `W/${tag}` === etag;
+  });
+}
