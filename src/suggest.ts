@@ -14,6 +14,11 @@ export function suggest(
   return nearest ? `; did you mean ${nearest.name}?` : "";
 }
 
+/** The end of a sentence about an unknown word: the known word near it, or else all of them. */
+export function suggestOrList(unknown: string, known: readonly string[]): string {
+  return suggest(unknown, known) || `; use one of ${known.join(", ")}.`;
+}
+
 /** The minimum number of letters to insert, remove or replace to turn one word into the other. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);

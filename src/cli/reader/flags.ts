@@ -1,5 +1,5 @@
 /** The flags of the commands that talk to a service, and their parsers. */
-import { GROUPS, MESSAGE_TYPES, type MessageType, typesOf } from "../../protocol/kinds.ts";
+import { GROUPS, type MessageType, TYPE_NAMES, typesOf } from "../../protocol/kinds.ts";
 import { suggest } from "../../suggest.ts";
 import type { Argument, Flag, FlagTable } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
@@ -117,8 +117,7 @@ function typesNamed(text: string): MessageType[] {
     const name = part.trim();
     const types = typesOf(name);
     if (types.length > 0) return types;
-    const known = [...Object.keys(GROUPS), ...MESSAGE_TYPES];
-    throw new Error(`types or groups of messages${suggest(name, known)}`);
+    throw new Error(`types or groups of messages${suggest(name, TYPE_NAMES)}`);
   });
 }
 
