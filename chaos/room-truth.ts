@@ -75,6 +75,11 @@ export class RoomTruth {
     return said === 0 ? this.base : this.#reached[said - 1];
   }
 
+  /** The type of the message under a cursor; undefined while no viewer has seen it. */
+  typeAt(cursor: number): string | undefined {
+    return (this.messages[cursor - (this.base ?? cursor) - 1] ?? this.#early.get(cursor))?.type;
+  }
+
   /** Whether somebody was sent its end. */
   get isOver(): boolean {
     return this.#endedAt !== undefined;
@@ -83,6 +88,7 @@ export class RoomTruth {
   /** The fault of an end behind the message under this cursor; undefined if there is none. */
   ended(cursor: number | undefined): string | undefined {
     if (!this.mayEnd) return `an end at ${cursor}, of a chat that goes on`;
+    if (cursor === undefined) return undefined; // a viewer with a filter may not know it
     const due = this.#endedAt ?? this.cursorOf(this.chat.ledger.length) ?? cursor;
     this.#endedAt = due;
     return cursor === due ? undefined : `an end at ${cursor}, not at ${due}`;

@@ -3,6 +3,7 @@
  * each message is that of its chat, and a terminal frame comes only if the room is over.
  */
 import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
+import { EVERYTHING, type Filter, passes } from "../harness/filters.ts";
 import { Sequence } from "../harness/sequence.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
@@ -17,7 +18,10 @@ export class ViewerJudge implements Observer {
   readonly #detailed: boolean;
   /** What somebody had already seen when this viewer came: its backfill cannot begin before that. */
   readonly #seenAtFirst: number;
-  readonly #sequence = new Sequence();
+  readonly #filter: Filter;
+  readonly #sequence: Sequence;
+  /** Cursors that were skipped before any viewer had seen their messages. */
+  readonly #skipped = new Set<number>();
   #knowsEnd = false;
   #isOpen = false;
   /** The service's life in which its connection began. */
@@ -32,7 +36,10 @@ export class ViewerJudge implements Observer {
     room: RoomTruth,
     { backfill = DEFAULT_BACKFILL, details = false }: Pick<ClientOptions, "backfill" | "details">,
     verdict: Verdict,
+    filter = EVERYTHING,
   ) {
+    this.#filter = filter;
+    this.#sequence = filter.passed ? new Sequence((cursor) => this.#isDue(cursor)) : new Sequence();
     this.#name = name;
     this.#room = room;
     this.#backfill = backfill;
@@ -41,14 +48,38 @@ export class ViewerJudge implements Observer {
     this.#seenAtFirst = room.seenHead;
   }
 
-  /** The cursor of the last message, or of the init before it; undefined before the first init. */
+  /** The last cursor that it received; undefined before the first init. */
   get cursor(): number | undefined {
     return this.#sequence.cursor;
   }
 
-  /** Whether it has everything up to the cursor. */
+  /** Whether it has everything up to the cursor that passes its filter. */
   hasReached(cursor: number): boolean {
-    return (this.cursor ?? Number.NaN) >= cursor;
+    let reached = this.cursor ?? Number.NaN;
+    while (reached < cursor && this.#isLeftOut(reached + 1)) reached += 1;
+    return reached >= cursor;
+  }
+
+  #isLeftOut(cursor: number): boolean {
+    const type = this.#room.typeAt(cursor);
+    return type !== undefined && !passes(this.#filter, type);
+  }
+
+  /** What nobody has seen yet is judged later. */
+  #isDue(cursor: number): boolean {
+    if (this.#room.typeAt(cursor) !== undefined) return !this.#isLeftOut(cursor);
+    this.#skipped.add(cursor);
+    return false;
+  }
+
+  /** Judges the skipped cursors whose messages other viewers have seen by now. */
+  judgeSkipped(): void {
+    for (const cursor of this.#skipped) {
+      const type = this.#room.typeAt(cursor);
+      if (type === undefined) continue;
+      this.#skipped.delete(cursor);
+      if (passes(this.#filter, type)) this.#violate(`is not sent ${cursor}, of type ${type}`);
+    }
   }
 
   get knowsEnd(): boolean {
@@ -76,7 +107,8 @@ export class ViewerJudge implements Observer {
     // A viewer that opens a replay receives all of it.
     if (start === base && this.#room.chatType === "liveChatReplayRenderer") return undefined;
     const [from, to] = [this.#seenAtFirst, maxHead].map((end) => Math.max(base, end - this.#backfill));
-    const fits = start >= (from ?? 0) && start <= (to ?? 0);
+    // With a filter it may begin much earlier.
+    const fits = start >= (this.#filter.passed ? base : (from ?? 0)) && start <= (to ?? 0);
     return fits
       ? undefined
       : `with a backfill of ${this.#backfill} it begins after ${start}, not ${from} to ${to}`;
@@ -88,13 +120,19 @@ export class ViewerJudge implements Observer {
     if (gap) this.#violate(gap);
     const fault = this.#room.fault(cursor, data, this.#detailed);
     if (fault) this.#violate(`cursor ${cursor}: ${fault}`);
+    if (this.#isLeftOut(cursor)) this.#violate(`cursor ${cursor}: left out by ${this.#filter.types}`);
+  }
+
+  moved(cursor: number): void {
+    const gap = this.#sequence.moved(cursor);
+    if (gap) this.#violate(gap);
   }
 
   terminal(event: "end" | "error", reason: string): void {
     this.#verdict.count(`frames ${event}`);
     const wrong =
       event === "end" && reason === "no more continuations"
-        ? this.#room.ended(this.cursor)
+        ? this.#room.ended(this.#filter.passed ? undefined : this.cursor)
         : `sent ${event}, ${reason}`;
     if (wrong) this.#violate(wrong);
     else this.#knowsEnd = true;

@@ -2,9 +2,9 @@
  * The parts of a run: the service with its process, disk and injector, the upstream with its chats, the
  * viewers, and the judges of both sides. `events/` has the events that happen to them.
  */
-
 import { Client, type ClientKind } from "../harness/clients/client.ts";
 import type { ClientOptions } from "../harness/clients/observer.ts";
+import { EVERYTHING, FILTERS } from "../harness/filters.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type EndShape, type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
@@ -186,20 +186,21 @@ export class World implements AsyncDisposable {
   async arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Promise<Viewer> {
     this.#named += 1;
     const kind = this.random.pick(KINDS);
+    const isWitness = room.base === undefined;
+    const filter = isWitness || this.random.chance(0.8) ? EVERYTHING : this.random.pick(FILTERS);
     const asked: ClientOptions = {
       videoId: room.videoId,
       backfill: this.random.pick([0, 1, 50, 500]),
       details: this.random.chance(0.15),
+      types: filter.types,
       ...options,
+      ...(isWitness && { lastEventId: 0 }),
     };
-    const isWitness = room.base === undefined;
-    if (isWitness) Object.assign(asked, { lastEventId: 0 });
-    const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict);
-    const random = new Random(this.#named, "client");
-    const client = new Client(kind, () => this.service.url, asked, judge, random);
+    const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict, filter);
+    const client = new Client(kind, () => this.service.url, asked, judge, new Random(this.#named, "client"));
     const viewer = { client, judge, room, isWitness };
     this.viewers.add(viewer);
-    this.verdict.count(`viewers ${kind}`);
+    this.verdict.count(`viewers ${kind}${filter.types && " with a filter"}`);
     if (isWitness) await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
     return viewer;
   }
@@ -279,6 +280,7 @@ export class World implements AsyncDisposable {
         return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${due(room)}, ${client.isOpen ? "connected" : `not connected, ${judge.closeReason}`}`;
       },
     );
+    for (const { judge } of this.viewers) judge.judgeSkipped();
     this.verdict.count("settlements");
   }
 
@@ -343,7 +345,6 @@ export class World implements AsyncDisposable {
 
 /** The fault's name in a report: the request that it hits, and its name, status or kind. */
 function nameOf({ on, as }: FaultOrder): string {
-  if (typeof as === "string") return `${[on].flat().join("+")} ${as}`;
-  const kinds = [on].flat().join("+");
-  return `${kinds} ${"status" in as ? as.status : Object.keys(as)[0]}`;
+  const what = typeof as === "string" ? as : "status" in as ? as.status : Object.keys(as)[0];
+  return `${[on].flat().join("+")} ${what}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Server-sent events for the viewers of a run. All viewers receive the same bytes, so each is parsed only
- * once.
+ * The frames of the viewers of a run, from Server-Sent Events and from NDJSON. Viewers share bytes, so each
+ * is parsed only once.
  */
 
 export interface Frame {
@@ -13,6 +13,7 @@ export interface Frame {
 
 const FRAME = /^(?:id: (\d+)\n)?event: (\w+)\ndata: ([^\n]*)$/;
 const ID_ALONE = /^id: (\d+)$/;
+const LINE = /^\{"event":"(\w+)"(?:,"cursor":(\d+))?,?(.*)$/s;
 
 export class FrameReader {
   readonly #parsed = new WeakMap<Buffer, readonly Frame[]>();
@@ -21,7 +22,9 @@ export class FrameReader {
   read(bytes: Buffer): readonly Frame[] {
     let frames = this.#parsed.get(bytes);
     if (!frames) {
-      frames = bytes.toString().split("\n\n").flatMap(parse);
+      const text = bytes.toString();
+      const isSse = !text.startsWith("{");
+      frames = isSse ? text.split("\n\n").flatMap(parse) : text.trimEnd().split("\n").flatMap(parseLine);
       this.#parsed.set(bytes, frames);
     }
     return frames;
@@ -35,4 +38,12 @@ function parse(text: string): Frame[] {
   const [, id, event, data] = FRAME.exec(text) ?? [];
   if (event === undefined || data === undefined) throw new Error(`no frame: ${text.slice(0, 200)}`);
   return [{ event, cursor: id === undefined ? undefined : Number(id), data }];
+}
+
+/** The fields of a line after its event, and a message's cursor, are its data. */
+function parseLine(text: string): Frame[] {
+  const [, event, cursor, rest] = LINE.exec(text) ?? [];
+  if (event === undefined) throw new Error(`no frame: ${text.slice(0, 200)}`);
+  if (event === "keepalive") return [];
+  return [{ event, cursor: cursor === undefined ? undefined : Number(cursor), data: `{${rest}` }];
 }

@@ -49,6 +49,11 @@ export class Sequence {
     return to >= from;
   }
 
+  /** Whether a message up to the cursor is due that it has not received. */
+  lacks(upTo: number): boolean {
+    return !this.#leads(this.cursor, upTo);
+  }
+
   end(event: string): string | undefined {
     const fault = this.hasEnded ? `is sent ${event} after its end` : undefined;
     this.hasEnded = true;

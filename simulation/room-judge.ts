@@ -21,8 +21,9 @@ export class RoomJudge {
   overSince = Number.POSITIVE_INFINITY;
   /** The home instance of its viewers; undefined if they come to any. */
   home: string | undefined;
-  /** The id of the message that the chat says at the end, in calm. */
+  /** The id of the message that the chat says at the end, in calm, and its cursor once it is stored. */
   finalMessageId: string | undefined;
+  finalCursor: number | undefined;
   /**
    * Times in which the upstream withheld messages: no answer has them, and the service cannot know of the
    * gap. Virtual milliseconds.
@@ -111,6 +112,7 @@ export class RoomJudge {
       this.#violate(`cursor ${row.cursor} is stored where ${expected} was to come`);
     if (this.#ids.has(row.id)) this.#violate(`id ${row.id} is stored twice`);
     this.#ids.add(row.id);
+    if (row.id === this.finalMessageId) this.finalCursor = row.cursor;
     this.rows.push(row);
   }
 

@@ -3,13 +3,15 @@
  * messages that it receives must be its room's log from the beginning of its connection, without a gap.
  */
 
+import { EVERYTHING, FILTERS, type Filter, passes } from "../harness/filters.ts";
 import type { Frame, FrameReader } from "../harness/frames.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import { Sequence } from "../harness/sequence.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { RelayError } from "../src/protocol/errors.ts";
-import { FORMS } from "../src/serving/form.ts";
+import { parseTypes } from "../src/serving/filter.ts";
+import { FORMS, type Format } from "../src/serving/form.ts";
 import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
@@ -27,6 +29,8 @@ export interface ViewerParts {
   frames: FrameReader;
   /** An instance that takes viewers of the room, if there is one. */
   instance(): Instance | undefined;
+  /** Draws its filter and its format; undefined in a run whose viewers get everything. */
+  tastes: Random | undefined;
   /** Whether everything that rooms share works. */
   isSharedWell: boolean;
   /** Called when there is something to judge. */
@@ -45,22 +49,37 @@ export class Viewer {
   instance: Instance | undefined;
   readonly #parts: ViewerParts;
   readonly #isDetailed: boolean;
+  readonly #format: Format;
+  readonly #filter: Filter;
   #taken: Frame[] = [];
   #asked: number | undefined;
   #headWhenAsked = 0;
   #hasBegun = false;
-  readonly #sequence = new Sequence();
+  readonly #sequence: Sequence;
 
   constructor(name: string, parts: ViewerParts) {
     this.name = name;
     this.room = parts.room;
     this.#parts = parts;
-    this.#isDetailed = parts.random.chance(0.2);
+    const { random, tastes } = parts;
+    this.#isDetailed = random.chance(0.2);
+    this.#format = tastes?.chance(0.3) ? "ndjson" : "sse";
+    this.#filter = tastes?.chance(0.7) ? tastes.pick(FILTERS) : EVERYTHING;
+    this.#sequence = new Sequence((cursor) => passes(this.#filter, this.#typeAt(cursor)));
   }
 
-  /** The cursor of its last message; undefined before the first connection. */
+  /** The last cursor that it received; undefined before the first connection. */
   get cursor(): number | undefined {
     return this.#sequence.cursor;
+  }
+
+  /**
+   * Whether it has everything, up to the final message and beyond. With a filter, the next keepalive brings
+   * it the cursors of the last messages.
+   */
+  get isUpToDate(): boolean {
+    const { head = Number.NaN, finalCursor = 0 } = this.room;
+    return !this.#sequence.lacks(head) && (this.cursor ?? Number.NaN) >= finalCursor;
   }
 
   /** Whether it watches its room now. */
@@ -92,8 +111,9 @@ export class Viewer {
       this.closeReason = "no service";
       return;
     }
-    const sink = new SimulatedSink(FORMS.sse[this.#isDetailed ? "detailed" : "plain"].bare, (bytes) =>
-      this.#take(bytes),
+    const sink = new SimulatedSink(
+      FORMS[this.#format][this.#isDetailed ? "detailed" : "plain"].bare,
+      (bytes) => this.#take(bytes),
     );
     const gone = new AbortController();
     this.#asked = this.#lastEventId();
@@ -105,6 +125,7 @@ export class Viewer {
       videoId,
       lastEventId: this.#asked,
       backfill: random.pick([null, 0, 1, 50, 500]) ?? undefined,
+      filter: parseTypes(this.#filter.types),
       address: () => this.name,
       open: () => {
         gone.signal.throwIfAborted();
@@ -197,6 +218,7 @@ export class Viewer {
     for (const frame of this.#taken.splice(0)) {
       if (frame.event === "init") this.#begin(Number(parseObject(frame.data)?.cursor));
       else if (frame.event === "message") this.#message(frame);
+      else if (frame.event === "cursor") this.#violate(this.#sequence.moved(frame.cursor ?? Number.NaN));
       else this.#terminal(frame);
     }
   }
@@ -214,12 +236,18 @@ export class Viewer {
     const row = this.room.at(cursor);
     this.#violate(this.#sequence.next(cursor));
     if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
+    else if (!passes(this.#filter, this.#typeAt(cursor)))
+      this.#violate(`is sent ${cursor} of type ${this.#typeAt(cursor)}, wants ${this.#filter.types}`);
     const { body = "", details = "" } = row ?? {};
     const text = this.#isDetailed ? `${body.slice(0, -1)},"details":${details}}` : body;
     if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
     // equal except for the escapes
     if (data !== text && JSON.stringify(JSON.parse(data)) !== text)
       this.#violate(`is sent other words under ${cursor} than are stored: ${data.slice(0, 200)}`);
+  }
+
+  #typeAt(cursor: number): string {
+    return String(parseObject(this.room.at(cursor)?.body ?? "")?.type);
   }
 
   #terminal({ event, data }: Frame): void {

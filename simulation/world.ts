@@ -120,13 +120,17 @@ export class World {
     }
     this.upstream.chat(PROBED, { tokens: "reusable" }).say(10);
     const frames = new FrameReader();
+    // Drawn from their own sequences, so that the rest of a seed stays the same.
+    const hasTastes = new Random(seed, "tastes").chance(0.5);
+    if (hasTastes) this.journal.count("runs with filters");
     for (const [index, room] of this.rooms.flatMap((each) => Array(VIEWERS_PER_ROOM).fill(each)).entries()) {
       const random = new Random(seed, `viewer ${index}`);
       const { scheduler, journal } = this;
       const onFrames = (viewer: Viewer) => void this.#dirty.add(viewer);
       const instance = () => this.#instanceFor(room, random);
       const isSharedWell = this.isNeighbourly;
-      const parts = { room, scheduler, random, journal, frames, instance, onFrames, isSharedWell };
+      const tastes = hasTastes ? new Random(seed, `tastes of viewer ${index}`) : undefined;
+      const parts = { room, scheduler, random, journal, frames, instance, onFrames, tastes, isSharedWell };
       this.viewers.push(new Viewer(String(index), parts));
     }
   }
@@ -308,10 +312,10 @@ export class World {
     for (const room of this.liveRooms) {
       if (!room.hasFinalMessage) return { room, what: `the room lacks ${room.finalMessageId}` };
     }
-    for (const { room, sink, cursor, name, closeReason } of this.viewers) {
+    for (const { room, sink, cursor, name, closeReason, isUpToDate } of this.viewers) {
       if (room.overSince < Number.POSITIVE_INFINITY) continue;
       if (!sink || sink.closedBy) return { room, what: `viewer ${name} is not connected: ${closeReason}` };
-      if (cursor !== room.head) return { room, what: `viewer ${name} stands at ${cursor} of ${room.head}` };
+      if (!isUpToDate) return { room, what: `viewer ${name} stands at ${cursor} of ${room.head}` };
     }
     return this.cluster?.overloaded();
   }

@@ -82,6 +82,13 @@ export class CheckedStream implements SseListener {
     else this.malformed(`a frame ${event}`);
   }
 
+  cursor(cursor: number): void {
+    if (this.#isSilent || !this.#checkPlace(`the cursor ${cursor}`)) return;
+    if (this.#state !== "open") this.malformed(`the cursor ${cursor} before init`);
+    this.#lastEventId = cursor;
+    this.#observer.moved?.(cursor);
+  }
+
   malformed(what: string): void {
     if (!this.#isSilent) this.#observer.malformed(what.slice(0, 200));
   }

@@ -13,6 +13,8 @@ export interface Observer {
   /** A stream has begun; `lastEventId` is the request's value, if it had one. */
   opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void;
   message(cursor: number, data: string): void;
+  /** A cursor without a message. */
+  moved?(cursor: number): void;
   /** A terminal frame: `end` with its reason, `error` with its code. */
   terminal(event: "end" | "error", reason: string): void;
   /** The answer was not a stream; `code` is that of the error body. */

@@ -16,6 +16,8 @@ export interface SseListener {
   /** The head of the answer; header names in lower case. */
   head(status: number, headers: ReadonlyMap<string, string>): void;
   frame(frame: SseFrame): void;
+  /** A cursor frame, which is no event. */
+  cursor?(cursor: number): void;
   /** A reconnection time, in milliseconds. */
   retry?(ms: number): void;
   comment?(text: string): void;
@@ -28,13 +30,26 @@ export interface SseListener {
   closed(complete: boolean, why?: string): void;
 }
 
-export function frameParser(listener: Omit<SseListener, "head" | "closed">): EventSourceParser {
-  return createParser({
+export function frameParser(listener: Omit<SseListener, "head" | "closed">): Pick<EventSourceParser, "feed"> {
+  const parser = createParser({
     onEvent: ({ event = "message", id, data }) => listener.frame({ event, id, data }),
     onRetry: (ms) => listener.retry?.(ms),
     onComment: (text) => listener.comment?.(text),
     onError: ({ message }) => listener.malformed?.(message),
   });
+  let begun = "";
+  const feed = (text: string) => {
+    for (const piece of text.split(/(?<=\n\n)/)) {
+      parser.feed(piece);
+      begun += piece;
+      if (!begun.endsWith("\n\n")) continue;
+      // The library skips an id without data.
+      const [, id] = /(?:^|\n\n)id: (\d+)\n\n$/.exec(begun) ?? [];
+      begun = "";
+      if (id !== undefined) listener.cursor?.(Number(id));
+    }
+  };
+  return { feed };
 }
 
 /** The stream's parameters in the request's URL. */
@@ -53,7 +68,7 @@ export function streamUrl(base: string, { videoId, backfill, details, types, inQ
   if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
   if (inQuery !== undefined) url.searchParams.set("lastEventId", String(inQuery));
   if (details) url.searchParams.set("details", "true");
-  if (types !== undefined) url.searchParams.set("types", types);
+  if (types) url.searchParams.set("types", types);
   return url.href;
 }
 
