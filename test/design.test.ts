@@ -1,4 +1,7 @@
-/** The design sheet states its contrasts as they are, the icons are those of their set, and no file is too new. */
+/**
+ * The design sheet states its contrasts as they are, the icons are those of their set, and no file is too
+ * new.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

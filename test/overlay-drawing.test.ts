@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, replacementOf, textAction, textItem, texts } from "./support/chat-actions.ts";
-import { TEXT } from "./support/chat-items.ts";
+import { adding, TEXT } from "./support/chat-items.ts";
 import { bannered } from "./support/every-kind.ts";
 import { giftWidget } from "./support/jewels.ts";
 import { makeOld } from "./support/older-engine.ts";
@@ -14,6 +14,25 @@ const LONG =
   "Tonight we play the last three levels, then your questions, and after that there is cake for everybody. ".repeat(
     4,
   );
+
+const EMOJI = adding({
+  liveChatTextMessageRenderer: {
+    ...TEXT.liveChatTextMessageRenderer,
+    id: "emoji",
+    message: {
+      runs: [
+        {
+          emoji: {
+            emojiId: "UCx/wave",
+            isCustomEmoji: true,
+            shortcuts: [":wave:"],
+            image: { thumbnails: [{ url: "https://yt3.ggpht.com/wave" }] },
+          },
+        },
+      ],
+    },
+  },
+});
 
 /** In the page: what of the pinned messages is cut in a line, or takes more than a third. */
 const CUT = `(() => {
@@ -56,6 +75,9 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
         await evaluate(
           "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))",
         );
+        const isTiny = height === 200; // not even one line may fit
+        const shown = await page.locator("#pinned .row:visible").count();
+        assert.ok(shown > 0 || isTiny, `${query} at ${width} × ${height} shows no pinned message`);
         assert.deepEqual(await evaluate(CUT), [], `${query} at ${width} × ${height}`);
       }
     }
@@ -137,56 +159,69 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
   });
 
-  it("the neighbours of odd messages, and of these what can be read", async () => {
-    const { page, relay } = pages;
-    const oddities: object[] = [
-      { details: null, parts: null, message: "details null" },
-      { message: null, author: 7, timestamp: {} },
-      { type: "poll", details: { poll: {} }, message: "no choices" },
-      { details: { badges: {} }, message: "badges" },
-      { parts: [null], message: "parts" },
-      { details: { colors: 5, amount: "x", target: 3 }, type: "superchat", message: "paid" },
-      { type: "deleted", id: null, details: null },
-      { type: "replaced", details: { target: null }, message: "replaced" },
-    ];
-    const frames = oddities.map((odd, at) => ({
-      type: "chat",
-      id: `odd-${at}`,
-      author: "@a",
-      message: "",
-      ...odd,
-    }));
-    const all = frames.flatMap((frame, at) => [
-      frame,
-      { type: "chat", id: `ok-${at}`, author: "@b", message: "well" },
-    ]);
-    const body = [
-      'event: init\ndata: {"videoId":"odd-messages","chatType":"liveChatRenderer","cursor":0}',
-      ...all.map((message, at) => `id: ${at + 1}\nevent: message\ndata: ${JSON.stringify(message)}`),
-      'event: end\ndata: {"reason":"no more continuations"}\n\n',
-    ].join("\n\n");
-    await page.route(/v1\/stream/, (route) => route.fulfill({ contentType: "text/event-stream", body }));
-    const faults = faultsOf(page);
-    await page.goto(`${relay.url}/overlay?videoId=odd-messages`);
-    await has("ok-7");
-    const ids = await idsOf(page);
-    for (const at of oddities.keys()) assert.ok(ids.includes(`ok-${at}`), `the neighbour of ${at}`);
-    for (const at of [0, 2, 3, 4, 5]) assert.ok(ids.includes(`odd-${at}`), `message ${at}`);
-    assert.equal(await page.locator(`${rowOf("odd-3")} [data-field=message]`).innerText(), "badges");
-    assert.deepEqual(faults, []);
-    await page.unroute(/v1\/stream/);
-  });
+  for (const path of ["/overlay", "/"])
+    it(`the neighbours of odd messages, and of these what can be read, on ${path}`, async () => {
+      const { page, relay } = pages;
+      const oddities: object[] = [
+        { details: null, parts: null, message: "details null" },
+        { message: null, author: 7, timestamp: {} },
+        { type: "poll", details: { poll: {} }, message: "no choices" },
+        { details: { badges: {} }, message: "badges" },
+        { parts: [null], message: "parts" },
+        { details: { publishedAt: { toString: 1 }, authorId: { toString: 1 } }, message: "texts" },
+        { details: { colors: 5, amount: "x", target: 3 }, type: "superchat", message: "paid" },
+        { type: "deleted", id: null, details: null },
+        { type: "replaced", details: { target: null }, message: "replaced" },
+      ];
+      const frames = oddities.map((odd, at) => ({
+        type: "chat",
+        id: `odd-${at}`,
+        author: "@a",
+        message: "",
+        ...odd,
+      }));
+      const all = frames.flatMap((frame, at) => [
+        frame,
+        { type: "chat", id: `ok-${at}`, author: "@b", message: "well" },
+      ]);
+      const body = [
+        'event: init\ndata: {"videoId":"odd-messages","chatType":"liveChatRenderer","cursor":0}',
+        ...all.map((message, at) => `id: ${at + 1}\nevent: message\ndata: ${JSON.stringify(message)}`),
+        'event: end\ndata: {"reason":"no more continuations"}\n\n',
+      ].join("\n\n");
+      await page.route(/v1\/stream/, (route) => route.fulfill({ contentType: "text/event-stream", body }));
+      const faults = faultsOf(page);
+      await page.goto(`${relay.url}${path}?videoId=odd-messages`);
+      await has("ok-8");
+      const ids = await idsOf(page);
+      for (const at of oddities.keys()) assert.ok(ids.includes(`ok-${at}`), `the neighbour of ${at}`);
+      for (const at of [0, 2, 3, 4, 5]) assert.ok(ids.includes(`odd-${at}`), `message ${at}`);
+      assert.equal(await page.locator(`${rowOf("odd-3")} [data-field=message]`).innerText(), "badges");
+      assert.deepEqual(faults, []);
+      await page.unroute(/v1\/stream/);
+    });
 
   it("everything in an engine as old as OBS 30's", async () => {
     const { browser, chat, relay, videoId } = pages;
-    chat.say([bannered(TEXT), POLL_OPENED, POLL_UPDATED, paidAction("paid", "$5.00"), ...texts("a", 5)]);
+    chat.say([
+      bannered(TEXT),
+      POLL_OPENED,
+      POLL_UPDATED,
+      paidAction("paid", "$5.00"),
+      EMOJI,
+      ...texts("a", 4),
+    ]);
     await using page = await browser.newPage();
     const faults = faultsOf(page);
+    page.on("console", (message) => /cannot be/.test(message.text()) && faults.push(message.text()));
+    const picture = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
+    await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/svg+xml", body: picture }));
     await makeOld(page);
     await page.goto(`${relay.url}/overlay?videoId=${videoId}&hide=/x/&mark=@y`);
-    await page.locator(rowOf("a-4")).waitFor();
+    await page.locator(rowOf("a-3")).waitFor();
     assert.equal(await page.evaluate("typeof URL.parse"), "undefined");
     assert.equal(await page.locator("#chat > .row").count(), 7);
+    assert.equal(await page.locator("img.emoji").count(), 1);
     await page.goto(`${relay.url}/overlay?demo=on&max=200&view=alerts&hold=0.1`);
     await page.locator("[data-type=milestone]").waitFor();
     await page.goto(`${relay.url}/overlay/setup`);

@@ -40,15 +40,21 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
   };
   before(() => pages.page.addInitScript(NOTE));
 
-  it("shows one alert at a time, in order, and none that was deleted meanwhile", async () => {
-    const { page, chat } = pages;
-    chat.say([paidAction("old", "$1.00")]);
-    await open("&view=alerts&hold=0.3");
-    chat.say([...texts("a", 3), paidAction("first", "$5.00"), paidAction("gone", "$5.00"), textAction("b")]);
-    chat.say([deletionOf("gone"), paidAction("second", "$7.00"), paidAction("third", "$9.00")]);
-    await until(page, "noted.at(-1) === ''");
-    assert.deepEqual(await evaluate("noted"), ["first", "second", "third", ""]);
-  });
+  for (const deleted of ["remove", "hide"])
+    it(`shows one alert at a time, in order, and none that was deleted meanwhile: ${deleted}`, async () => {
+      const { page, chat } = pages;
+      chat.say([paidAction("old", "$1.00")]);
+      await open(`&view=alerts&hold=0.3&deleted=${deleted}`);
+      chat.say([
+        ...texts("a", 3),
+        paidAction("first", "$5.00"),
+        paidAction("gone", "$5.00"),
+        textAction("b"),
+      ]);
+      chat.say([deletionOf("gone"), paidAction("second", "$7.00"), paidAction("third", "$9.00")]);
+      await until(page, "noted.at(-1) === ''");
+      assert.deepEqual(await evaluate("noted"), ["first", "second", "third", ""]);
+    });
 
   it("holds an alert for as long as it is asked to", async () => {
     const { page, chat } = pages;

@@ -113,6 +113,7 @@ describe("in a ticker", () => {
     assert.equal(standsInTickerMs(paid(3, { publishedAt }), NOW, 0), 75_123);
     assert.equal(standsInTickerMs(paid(1, { publishedAt }), NOW, 8000), 0);
     assert.equal(standsInTickerMs(paid(3, { publishedAt, offsetMs: 5 }), NOW, 0), 120_000);
+    assert.equal(standsInTickerMs(paid(3, { publishedAt: { toString: 1 } }), NOW, 0), 120_000);
     const ahead = { publishedAt: "2026-07-01T12:01:00Z" };
     assert.equal(standsInTickerMs(paid(3, ahead), NOW, 0), 120_000);
   });

@@ -1,7 +1,7 @@
 /**
- * The pages for people, `/`, `/overlay` and `/overlay/setup`, and the files that they load. A file is read and compressed at
- * its first request and then served from memory. TypeScript is served with its types stripped, so a checkout
- * needs no build.
+ * The pages for people, `/`, `/overlay` and `/overlay/setup`, and the files that they load. A file is read
+ * and compressed at its first request and then served from memory. TypeScript is served with its types
+ * stripped, so a checkout needs no build.
  */
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";

@@ -15,7 +15,7 @@ export interface ShownMessage {
   cursor: number;
 }
 
-/** Fills in empty values for fields that another version of the service leaves out, or has in another form. */
+/** Fills in empty values for fields that are absent or of another form in another version of the service. */
 export function completed(message: { type: string; cursor: number } & object): ShownMessage {
   const given: Partial<Record<keyof ShownMessage, unknown>> = message;
   const text = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise);

@@ -4,7 +4,7 @@
  * (JavaScript's own engine tries one way after the other, which can take for ever.)
  *
  * Knows characters, `.`, classes, `\d \w \s \b` and their opposites, `^ $`, groups, `|`, and `* + ? {n,m}`.
- * Ignores case. Refuses what needs another engine: look-around and references back.
+ * Ignores case. Refuses look-around and back-references, which need another engine.
  */
 
 /**

@@ -9,7 +9,7 @@ const MAX_ITEMS = 200;
 /** An item: a pattern, which may contain commas, or everything up to the next comma. */
 const ITEM = /\s*(\/(?:\\.|[^\\/])+\/(?=\s*(?:,|$))|[^,]+)/g;
 
-/** Whether a list names the message's author or words. Reports an item that cannot be used, and ignores it. */
+/** Whether a list names the message's author or words. Reports and ignores items that cannot be used. */
 export function readPeople(
   list: string,
   report: (item: string, why: string) => void,

@@ -1,4 +1,4 @@
-/** How long what is paid stays above the chat: as long as on the platform, by its tier. */
+/** How long a paid message stays above the chat: as long as on the platform, by its tier. */
 import type { ShownMessage } from "./message.ts";
 
 /** Seconds by tier, from 1 (blue) to 7 (red): the platform's times. The lowest two do not stay there. */
@@ -10,12 +10,12 @@ const ON_ITS_WAY_MS = 15_000;
 const MEMBERSHIPS: ReadonlySet<string> = new Set(["membership", "milestone", "gift"]);
 
 /**
- * The time that is left at `now`, at least 0. `leastMs`: for what the platform does not keep there, since it
- * was said, too. A replay's messages count from now on: they were said long ago.
+ * The time that is left at `now`. `leastMs`: the whole time of a message that the platform does not keep
+ * there. A replay's messages count from now on: they were said long ago.
  */
 export function standsInTickerMs({ type, details }: ShownMessage, now: number, leastMs: number): number {
   const seconds = MEMBERSHIPS.has(type) ? MEMBERSHIP_S : (BY_TIER_S[(details.tier ?? 0) - 1] ?? 0);
-  const saidAt = Date.parse(details.publishedAt ?? "");
+  const saidAt = typeof details.publishedAt === "string" ? Date.parse(details.publishedAt) : Number.NaN;
   const isReplay = details.offsetMs !== undefined;
   const passedMs = isReplay || Number.isNaN(saidAt) ? 0 : Math.max(0, now - saidAt - ON_ITS_WAY_MS);
   return Math.max(0, Math.max(seconds * 1000, leastMs) - passedMs);

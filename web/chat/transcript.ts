@@ -45,23 +45,11 @@ export class Transcript {
     this.#changes = changes;
   }
 
-  /**
-   * Applies the message. Returns its row if it belongs in the log, before any filter. A message that cannot be
-   * read has none: it must not take others along.
-   */
+  /** Applies the message. Returns its row if it belongs in the log, before any filter. */
   take(message: ShownMessage): Row | undefined {
-    try {
-      return this.#take(message);
-    } catch (error) {
-      console.error(`message ${message.id} cannot be read:`, error);
-      return undefined;
-    }
-  }
-
-  #take(message: ShownMessage): Row | undefined {
     if (this.#seen.has(message.id)) return undefined;
     this.#remember(message.id);
-    this.#changes.taken?.(message);
+    this.#announce(message);
     this.#apply(message);
     const row: Row = { message, fate: isBlank(message) ? { deleted: "message" } : {} };
     if (row.fate.deleted && (this.#look.deleted === "remove" || message.type === "banner")) return undefined;
@@ -80,6 +68,15 @@ export class Transcript {
     if (!message) return;
     this.#rows.delete(message.id);
     if (message.details.poll) this.#polls.delete(pollIdOf(message.id));
+  }
+
+  /** A message with odd details must not take others along. */
+  #announce(message: ShownMessage): void {
+    try {
+      this.#changes.taken?.(message);
+    } catch (error) {
+      console.error(`message ${message.id} cannot be counted:`, error);
+    }
   }
 
   #remember(id: string): void {
@@ -181,7 +178,7 @@ export function elementOf(row: Row, look: Look): HTMLElement {
   return row.element;
 }
 
-/** Redraws a row if it has an element. Of a message with odd details, author and words remain. */
+/** Redraws a row if it has an element. A message with odd details keeps its author and words. */
 export function redraw({ element, message, fate }: Row, look: Look): void {
   if (!element) return;
   if (message) {

@@ -1,4 +1,7 @@
-/** The overlay's options, read from its URL's parameters. The set-up page makes its controls from these tables. */
+/**
+ * The overlay's options, read from its URL's parameters. The set-up page makes its controls from these
+ * tables.
+ */
 import type { Look, ShownMessage } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
 

@@ -1,4 +1,4 @@
-/** The controls of the overlay's parameters. Each shows the value that a URL has for it, and gives it back. */
+/** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
 import { make } from "../../chat/element.ts";
 import { Parameters } from "../../chat/parameters.ts";
 import { readPeople } from "../../chat/people.ts";
