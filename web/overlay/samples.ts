@@ -4,8 +4,8 @@
 import type { Details } from "../../src/protocol/kinds.ts";
 import type { ShownMessage } from "../chat/message.ts";
 
-/** The first round shows every kind in about four seconds; later ones leave time to look. */
-const FIRST_EVERY_MS = 110;
+/** The first round shows every kind in less than four seconds; later ones leave time to look. */
+const FIRST_EVERY_MS = 90;
 const EVERY_MS = 1500;
 
 type Sample = Partial<ShownMessage> & { type: string };
