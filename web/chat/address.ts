@@ -1,4 +1,4 @@
-/** The URL that the text spells, or undefined. `URL.parse` is too new for the browsers that the pages support. */
+/** The URL that the text spells, or undefined. `URL.parse` is too new for the browsers of the pages. */
 export function toAddress(text: string): URL | undefined {
   try {
     return new URL(text);
