@@ -77,18 +77,18 @@ function passes(name: string, skip: string | false, play: () => Promise<[string,
 for (const runtime of RUNTIMES) {
   passes(runtime.name, runtime.skip, async () => {
     const folder = await mkdtemp(join(tmpdir(), "sdk-runtime-"));
-    const sdk = await fetch(`${relay.url}/client.js`).then((response) => response.text());
-    const script = `import * as sdk from "./client.mjs";
-      import { suite } from "./suite.mjs";
-      for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
-    for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))
-      await writeFile(join(folder, `${file}.mjs`), text);
-    const output = await outputOf(runtime, folder, "script.mjs");
-    await rm(folder, { recursive: true });
-    return output
-      .trimEnd()
-      .split("\n")
-      .map((result) => JSON.parse(result));
+    try {
+      const sdk = await fetch(`${relay.url}/client.js`).then((response) => response.text());
+      const script = `import * as sdk from "./client.mjs";
+        import { suite } from "./suite.mjs";
+        for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
+      for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))
+        await writeFile(join(folder, `${file}.mjs`), text);
+      const lines = (await outputOf(runtime, folder, "script.mjs")).trimEnd().split("\n");
+      return lines.map((line) => JSON.parse(line));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 }
 
