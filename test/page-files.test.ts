@@ -11,10 +11,11 @@ const BOTH = [
   "object-src 'none'",
   "img-src 'self' data: https://*.ggpht.com https://*.googleusercontent.com https://*.ytimg.com https://*.gstatic.com https://www.youtube.com",
 ];
-const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'self'"];
+const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
+const OWN_FRAMES = "frame-ancestors 'self'";
 const OWN: Record<string, string[]> = {
-  "/": STRICT,
-  "/overlay/setup": [...STRICT, "frame-src 'self'"],
+  "/": [...STRICT, OWN_FRAMES],
+  "/overlay/setup": [...STRICT, "frame-src 'self'", OWN_FRAMES],
   "/overlay": ["style-src 'self' 'unsafe-inline'"],
 };
 const FILES = [
