@@ -16,7 +16,7 @@ export interface SseListener {
   /** The head of the answer; header names in lower case. */
   head(status: number, headers: ReadonlyMap<string, string>): void;
   frame(frame: SseFrame): void;
-  /** A cursor frame, which is no event. */
+  /** A cursor frame, which dispatches no event. */
   cursor?(cursor: number): void;
   /** A reconnection time, in milliseconds. */
   retry?(ms: number): void;
