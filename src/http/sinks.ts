@@ -1,7 +1,7 @@
 /** The viewers' connections: a Node response, or a bare socket if it could be taken. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { bodyEnd, type Form, type Packet } from "../serving/form.ts";
+import { type BodyForm, bodyEnd, type Packet } from "../serving/form.ts";
 import { RunningSum } from "../serving/gzip.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
 import type { SendQueues } from "./send-queues.ts";
@@ -29,12 +29,12 @@ function closeSoon(socket: Socket, { ending }: StreamConnections): void {
 
 /** A response whose head was sent. */
 export class ResponseSink implements Sink {
-  readonly form: Form;
+  readonly form: BodyForm;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #shared: StreamConnections;
 
-  constructor(response: ServerResponse, form: Form, shared: StreamConnections, onClosed: () => void) {
+  constructor(response: ServerResponse, form: BodyForm, shared: StreamConnections, onClosed: () => void) {
     this.form = form;
     this.#shared = shared;
     this.#response = response;
@@ -98,14 +98,14 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
 
 /** A socket taken from the server, in the middle of a chunked body. */
 export class SocketSink implements Sink {
-  readonly form: Form;
+  readonly form: BodyForm;
   readonly #socket: SinkSocket;
   readonly #shared: StreamConnections;
   readonly #onClosed: () => void;
   readonly #sum: RunningSum | undefined;
   #owner: SinkOwner | undefined;
 
-  constructor(socket: Socket, form: Form, shared: StreamConnections, onClosed: () => void) {
+  constructor(socket: Socket, form: BodyForm, shared: StreamConnections, onClosed: () => void) {
     this.form = form;
     this.#socket = socket;
     this.#shared = shared;

@@ -21,8 +21,7 @@ export interface Form {
   /** Viewers of one form share its bytes, under this key. */
   readonly key: string;
   /** Forms of one framing share their frames. */
-  readonly framing: Framing;
-  readonly transferCoding: TransferCoding;
+  readonly framing: object;
   /** The beginning of a connection. */
   head(init: Init): Packet;
   /** A message's frame, before `pack`. */
@@ -39,6 +38,13 @@ export interface Form {
   end(end: StreamEnd, unreported: number | undefined): Packet;
 }
 
+/** A form whose packets are bytes of a response's body. */
+export interface BodyForm extends Form {
+  readonly transferCoding: TransferCoding;
+  /** The beginning of a body, with its first text, which may be empty. */
+  begin(text: string): Packet;
+}
+
 /** `bare`: unchanged; `chunked`: as a chunk of HTTP's chunked coding; `gzip`: compressed, as a chunk. */
 export type TransferCoding = "bare" | "chunked" | "gzip";
 
@@ -53,6 +59,7 @@ const PACKERS: Record<TransferCoding, (frames: readonly Buffer[], isShared: bool
     return { ...inChunk([isShared ? compressed(text) : stored(text)]), sum: sumOf(text) };
   },
 };
+const NOTHING: Packet = { bytes: Buffer.alloc(0), size: 0 };
 const LINE_END = Buffer.from("\r\n");
 
 function inChunk(parts: readonly Buffer[]): Packet {
@@ -67,23 +74,25 @@ export function bodyEnd(sum: RunningSum | undefined): Buffer {
   return sum ? Buffer.concat([inChunk([sum.trailer()]).bytes, end]) : end;
 }
 
-function formOf(name: string, framing: Framing, transferCoding: TransferCoding): Form {
+function formOf(name: string, framing: Framing, transferCoding: TransferCoding): BodyForm {
   const pack = PACKERS[transferCoding];
+  const begin = (text: string): Packet => {
+    const first = text === "" ? NOTHING : pack([Buffer.from(text)], false);
+    if (transferCoding !== "gzip") return first;
+    const header = inChunk([GZIP_HEADER]);
+    return {
+      ...first,
+      bytes: Buffer.concat([header.bytes, first.bytes]),
+      size: header.size + first.size,
+    };
+  };
   return {
     key: `${name} ${transferCoding}`,
     framing,
     transferCoding,
     pack,
-    head: (init) => {
-      const first = pack([Buffer.from(framing.init(init))], false);
-      if (transferCoding !== "gzip") return first;
-      const header = inChunk([GZIP_HEADER]);
-      return {
-        ...first,
-        bytes: Buffer.concat([header.bytes, first.bytes]),
-        size: header.size + first.size,
-      };
-    },
+    begin,
+    head: (init) => begin(framing.init(init)),
     frame: (message) => ownBytes(framing.message(message)),
     keepalive: pack([Buffer.from(framing.keepalive)], true),
     keepaliveAt: (cursor) => pack([Buffer.from(framing.cursor(cursor) + framing.keepalive)], false),
@@ -95,7 +104,7 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding):
 }
 
 /** Bytes in their own memory: a frame from Node's pool would keep its whole slab of 64 KiB alive. */
-function ownBytes(text: string): Buffer {
+export function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);
   return bytes;
@@ -104,7 +113,7 @@ function ownBytes(text: string): Buffer {
 /** How the events of a stream are written. */
 export type Format = keyof typeof FRAMINGS;
 
-function formsOf(name: string, framing: Framing): Record<TransferCoding, Form> {
+function formsOf(name: string, framing: Framing): Record<TransferCoding, BodyForm> {
   return {
     bare: formOf(name, framing, "bare"),
     chunked: formOf(name, framing, "chunked"),

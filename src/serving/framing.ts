@@ -7,7 +7,7 @@ import { messageJson, type StoredMessage } from "../store/stored-message.ts";
 import { onOneLine, wireJson } from "../wire-json.ts";
 
 /** How long a browser waits before it reconnects. */
-const RETRY_MS = 3000;
+export const RETRY_MS = 3000;
 
 export interface Framing {
   /** The beginning of a connection. */
@@ -52,7 +52,7 @@ function ndjson(details: boolean): Framing {
 }
 
 /** The terminal frame: `error` for a room that failed, otherwise `end`. */
-function terminal(end: StreamEnd): [event: string, data: object] {
+export function terminal(end: StreamEnd): [event: string, data: object] {
   return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
 }
 

@@ -1,7 +1,6 @@
 import type { StoredMessage } from "../store/stored-message.ts";
 import { typeBit } from "./filter.ts";
 import type { Form } from "./form.ts";
-import type { Framing } from "./framing.ts";
 
 /** A message in memory, encoded once in each framing. */
 export class Held {
@@ -10,7 +9,7 @@ export class Held {
   readonly bit: number;
   /** Size of its text, in bytes. */
   readonly size: number;
-  readonly #frames = new Map<Framing, Buffer>();
+  readonly #frames = new Map<object, Buffer>();
 
   constructor(message: StoredMessage) {
     this.message = message;

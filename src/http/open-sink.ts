@@ -1,0 +1,88 @@
+/** Opens the response of a stream: its head, its format and compression, and the sink for what follows. */
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { FastifyReply } from "fastify";
+import { RelayError } from "../protocol/errors.ts";
+import { FORMS, type Format } from "../serving/form.ts";
+import type { BodySink } from "../serving/multiplex/multiplex.ts";
+import { takeSocket } from "./hand-over.ts";
+import { acceptsGzip } from "./negotiation.ts";
+import type { RawErrors } from "./raw-errors.ts";
+import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
+
+const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
+
+// [spec] Success response headers
+const STREAM_HEADERS = {
+  "cache-control": "no-cache",
+  connection: "keep-alive",
+  "x-accel-buffering": "no",
+};
+
+export interface OpenParts {
+  rawErrors: RawErrors;
+  connections: StreamConnections;
+  /** Whether a stream may use its socket without Node's response. */
+  handsOver: boolean;
+  /** Whether streams may be compressed; needs `handsOver`. */
+  compresses: boolean;
+}
+
+/**
+ * Sends the head of the answer. `details`: whether messages carry them. Throws the signal's reason, or
+ * `RelayError` if an earlier answer on this connection is incomplete.
+ */
+export function openSink(
+  reply: FastifyReply,
+  details: boolean,
+  gone: AbortSignal,
+  { rawErrors, connections, handsOver, compresses }: OpenParts,
+  onClosed: () => void,
+): BodySink {
+  gone.throwIfAborted();
+  const { raw: response, request } = reply;
+  // Node queues an answer behind the earlier ones of its connection: behind another stream it would wait for
+  // ever.
+  if (!response.socket) {
+    request.raw.socket.destroy();
+    throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
+  }
+  reply.hijack();
+  const isTaken = handsOver && response.socket.writable && isAlone(request.raw) && rawErrors.forget(response);
+  const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
+  const format = formatFor(request.headers.accept);
+  const vary = [...(format === "ndjson" ? ["Accept"] : []), ...(compresses ? ["Accept-Encoding"] : [])];
+  response.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    "content-type": MEDIA_TYPES[format],
+    ...STREAM_HEADERS,
+    ...(vary.length > 0 && { vary: vary.join(", ") }),
+    ...(isGzip && { "content-encoding": "gzip" }),
+  });
+  const forms = FORMS[format][details ? "detailed" : "plain"];
+  if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
+  const form = isGzip ? forms.gzip : forms.chunked;
+  // Corked for this turn, so that the head and the first frames leave in one write.
+  const { socket } = response;
+  socket.cork();
+  process.nextTick(() => socket.uncork());
+  return new SocketSink(takeSocket(response), form, connections, onClosed);
+}
+
+/** Whether the request has no body and its answer will be chunked. */
+function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
+}
+
+/** NDJSON for a client that names it, and does not name event streams. */
+export function formatFor(accept: string | undefined): Format {
+  const isNamed = (format: Format) => names(accept, MEDIA_TYPES[format]);
+  return isNamed("ndjson") && !isNamed("sse") ? "ndjson" : "sse";
+}
+
+/** Whether an `Accept` header names the media type, with any weight but 0. */
+function names(accept = "", mediaType: string): boolean {
+  return accept.split(",").some((part) => {
+    const [range, ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
+    return range === mediaType && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
+}
