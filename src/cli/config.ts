@@ -266,6 +266,7 @@ export function toConfig(v: SettingValues) {
       isBlanking: v.RELAY_DELETED === "blank",
     },
     http: {
+      keepaliveMs: v.RELAY_KEEPALIVE_MS,
       callerPolling: v.RELAY_CALLER_POLLING,
       probe: v.RELAY_PROBE,
       rooms: v.RELAY_ROOMS,

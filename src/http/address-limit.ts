@@ -15,13 +15,13 @@ export class AddressLimit {
   }
 
   /**
-   * Takes a place. The returned function gives it back, at most once. Throws `RelayError` CAPACITY if no
-   * place is free.
+   * Takes a place, or several. The returned function gives them back, at most once. Throws `RelayError`
+   * CAPACITY if not enough places are free.
    */
-  take(caller: { readonly ip: string }): () => void {
+  take(caller: { readonly ip: string }, count = 1): () => void {
     if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // avoids even asking the system for the address
     const network = networkOf(caller.ip);
-    const viewers = (this.#viewers.get(network) ?? 0) + 1;
+    const viewers = (this.#viewers.get(network) ?? 0) + count;
     if (viewers > this.#max) {
       throw new RelayError("CAPACITY", "Too many viewers are connected from this address.", {
         retryAfterMs: RETRY_MS,
@@ -32,7 +32,7 @@ export class AddressLimit {
     return () => {
       if (!isTaken) return;
       isTaken = false;
-      const left = (this.#viewers.get(network) ?? 1) - 1;
+      const left = (this.#viewers.get(network) ?? count) - count;
       if (left > 0) this.#viewers.set(network, left);
       else this.#viewers.delete(network);
     };

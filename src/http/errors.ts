@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/errors.ts";
-import { ofFault } from "./fault-codes.ts";
+import { type FaultCodes, ofFault } from "./fault-codes.ts";
 
 /** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST"] as const;
@@ -19,10 +19,7 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
 export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
   app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
     const { config, url: route } = request.routeOptions;
-    if (error instanceof UpstreamError && config.faultCodes) {
-      return answer(ofFault(error, config.faultCodes), reply, telemetry);
-    }
-    const known = toRelayError(error);
+    const known = knownError(error, config.faultCodes);
     if (known.code === "INTERNAL") {
       // A request cut short by its client is not a failure, and nobody reads its answer.
       if (reply.raw.destroyed) return void reply.hijack();
@@ -30,6 +27,12 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
     }
     return answer(known, reply, telemetry);
   });
+}
+
+/** What a caller is told of an error. `codes`: its endpoint's errors for the upstream's faults. */
+export function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
+  if (error instanceof UpstreamError && codes) return ofFault(error, codes);
+  return toRelayError(error instanceof Error ? error : new Error(String(error)));
 }
 
 /**

@@ -19,6 +19,7 @@ const OF_VIDEO: FaultCodes = {
 // [spec] Errors: status, code, cause, endpoints
 export const FAULT_CODES = {
   "/v1/stream": OF_VIDEO,
+  "/v1/merged": OF_VIDEO,
   "/v1/sessions": { throttled: ["UPSTREAM_ERROR", THROTTLING], otherwise: ["UPSTREAM_ERROR", UNLOADABLE] },
   "/v1/poll": {
     throttled: ["UPSTREAM_ERROR", THROTTLING],

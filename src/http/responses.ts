@@ -20,6 +20,7 @@ const ERRORS_OF = {
     "CAPACITY",
     "STORE_UNAVAILABLE",
   ],
+  "/v1/merged": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "CAPACITY"],
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
@@ -100,5 +101,24 @@ export const StreamResponse = {
         '{"event":"end","reason":"no more continuations"}\n',
       ].join(""),
     },
+  },
+};
+
+/** A successful stream of several chats. */
+export const MergedResponse = {
+  description:
+    "As `/v1/stream`, with `videoId` as the first field of each event: one `init` for each chat, its messages in their order, and its own `end` or `error`. The id of a message is a vector: the cursor of each chat after it, in base 36, in the order of `videoIds`, joined by `.`; `_` for a chat without one. As `Last-Event-ID`, it resumes every chat. In NDJSON, `cursor` is the chat's own, `id` the vector, and `messageId` the message's own id.",
+  content: {
+    "text/event-stream": {
+      schema: Type.String(),
+      "x-events": EVENTS,
+      example: [
+        "retry: 3000\n\n",
+        'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
+        `id: mwp5s6kw._\nevent: message\ndata: {"videoId":"dQw4w9WgXcQ",${EXAMPLE_MESSAGE}\n\n`,
+        'event: error\ndata: {"videoId":"jNQXAC9IVRw","code":"NO_LIVE_CHAT","message":"…"}\n\n',
+      ].join(""),
+    },
+    "application/x-ndjson": { schema: Type.String(), "x-events": EVENTS },
   },
 };

@@ -178,6 +178,18 @@ export const StreamQuery = Type.Object({
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
+const { videoId: _, ...StreamOptions } = StreamQuery.properties;
+
+export const MergedQuery = Type.Object({
+  videoIds: Type.String({
+    maxLength: MAX_INPUT_LENGTH,
+    description: "1 to 20 videos, comma-separated: ids or URLs.",
+    examples: ["dQw4w9WgXcQ,jNQXAC9IVRw"],
+  }),
+  ...StreamOptions,
+});
+export type MergedQuery = Static<typeof MergedQuery>;
+
 export const StreamHeaders = Type.Object({
   "last-event-id": Type.Optional(
     Type.String({ description: "The last cursor received; anything but a cursor counts as absent." }),

@@ -12,6 +12,7 @@ import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { handOverWorks } from "./hand-over.ts";
 import { healthRoutes } from "./health.ts";
+import { mergedRoute } from "./merged.ts";
 import { describeApi } from "./openapi.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
@@ -44,6 +45,8 @@ export interface HttpSettings extends PageSettings {
   retentionDays: number;
   /** Whether to compress streams for viewers that accept it. */
   compression: boolean;
+  /** The interval of keepalives on connections of several chats; each room has its own. */
+  keepaliveMs: number;
   /** Infinity means no limit. */
   maxViewersPerAddress: number;
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
@@ -100,14 +103,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   app.addHook("preClose", async () => {
     for (const socket of connections.ending) socket.destroy(); // these sockets were taken from the server, so its own close would wait for them
   });
-  streamRoute(app, {
-    rooms,
-    addresses,
-    rawErrors,
-    connections,
-    handsOver,
+  const streamParts = {
+    ...{ rooms, addresses, rawErrors, connections, handsOver },
     compresses: settings.compression,
-  });
+  };
+  streamRoute(app, streamParts);
+  mergedRoute(app, { ...streamParts, clock, telemetry, keepaliveMs: settings.keepaliveMs });
   if (settings.callerPolling) callerPollingRoutes(app, egresses);
   if (settings.probe) probeRoute(app, egresses);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);

@@ -84,15 +84,25 @@ export class Rooms {
     return count;
   }
 
+  /** Whether the service stops, so that viewers must reconnect. */
+  get isStopping(): boolean {
+    return this.#stopped.signal.aborted;
+  }
+
+  /** Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken. */
+  assertPlaces(count: number): void {
+    if (this.viewerCount + count > this.#parts.settings.maxViewers)
+      throw atCapacity("Too many viewers are connected.");
+  }
+
   /**
    * Takes a viewer into the room of a video, and opens the room if necessary. Rejects with `RelayError`
    * (CAPACITY, STORE_UNAVAILABLE, NOT_STORED, or the outcome of a bootstrap), `UpstreamError`, or the
    * signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.#stopped.signal.aborted) throw stopping();
-    if (this.viewerCount >= this.#parts.settings.maxViewers)
-      throw atCapacity("Too many viewers are connected.");
+    if (this.isStopping) throw stopping();
+    this.assertPlaces(1);
     if (this.#parts.store.health.isBlocked) throw storeUnavailable();
     try {
       if (request.isBounded) return await this.#enterExcerpt(request);

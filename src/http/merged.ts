@@ -1,0 +1,126 @@
+/** `GET /v1/merged`: up to twenty chats on one connection, which resumes each of them by one id. */
+import type { FastifyInstance } from "fastify";
+import type { Clock } from "../clock.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { parseVideoId } from "../protocol/video-id.ts";
+import { parseTypes } from "../serving/filter.ts";
+import { Multiplex } from "../serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../serving/multiplex/parts.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { networkOf } from "./address-limit.ts";
+import { clientGone } from "./client-gone.ts";
+import { knownError } from "./errors.ts";
+import { FAULT_CODES } from "./fault-codes.ts";
+import { MergedChat } from "./merged-chat.ts";
+import { formatFor, openSink } from "./open-sink.ts";
+import { MergedResponse, routeOptions } from "./responses.ts";
+import { MergedQuery, StreamHeaders } from "./schemas.ts";
+import { backfillOf, type StreamParts } from "./stream.ts";
+import { knownParametersOnly } from "./strict-query.ts";
+
+const PATH = "/v1/merged";
+export const MAX_CHATS = 20;
+const EXPECTED = {
+  summary: "Subscribe to several videos' chats on one connection",
+  querystring: MergedQuery,
+  headers: StreamHeaders,
+};
+
+interface MergedParts extends StreamParts {
+  clock: Clock;
+  telemetry: Telemetry;
+  keepaliveMs: number;
+}
+
+export function mergedRoute(app: FastifyInstance, parts: MergedParts): void {
+  const { rooms, clock, telemetry } = parts;
+  app.get<{ Querystring: MergedQuery; Headers: StreamHeaders }>(
+    PATH,
+    {
+      ...routeOptions(PATH, EXPECTED, MergedResponse),
+      exposeHeadRoute: false,
+      preValidation: knownParametersOnly(MergedQuery),
+    },
+    async (request, reply) => {
+      const { query, headers } = request;
+      const gone = clientGone(reply.raw);
+      const videoIds = videosIn(query.videoIds);
+      const { length } = videoIds;
+      const cursors =
+        parseVector(headers["last-event-id"], length) ?? parseVector(query.lastEventId, length) ?? [];
+      const details = query.details === "true";
+      const format = formatFor(headers.accept);
+      const common = {
+        backfill: backfillOf(query),
+        filter: parseTypes(query.types ?? ""),
+        isBounded: query.until === "now",
+        address: () => networkOf(request.ip),
+      };
+      request.raw.resume(); // as in /v1/stream
+      rooms.assertPlaces(length);
+      const giveBack = parts.addresses.take(request, length);
+      try {
+        const sink = openSink(reply, details, gone, parts, giveBack);
+        const line = new Multiplex(sink, format);
+        const chats: MergedChat[] = videoIds.map(
+          (videoId, place) =>
+            new MergedChat(
+              { ...common, videoId, lastEventId: cursors[place] },
+              {
+                ...{ line, rooms, clock },
+                form: PART_FORMS[format][details ? "detailed" : "plain"],
+                id: () => vectorOf(chats.map(({ cursor }) => cursor)),
+                toRelayError: (error) => {
+                  const known = knownError(error, FAULT_CODES[PATH]);
+                  if (known.code === "INTERNAL") telemetry.requestFailed(error, PATH);
+                  return known;
+                },
+              },
+            ),
+        );
+        void keepAlive(line, parts);
+        await Promise.all(chats.map((chat) => chat.run()));
+        if (!line.gone.aborted) line.end();
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
+    },
+  );
+}
+
+/** Throws `RelayError` INVALID_VIDEO_ID, and INVALID_REQUEST for too many videos or one named twice. */
+function videosIn(list: string): string[] {
+  const names = list.split(",").map((name) => name.trim());
+  if (names.length > MAX_CHATS)
+    throw new RelayError("INVALID_REQUEST", `videoIds: must not be more than ${MAX_CHATS} videos.`);
+  const videoIds = names.map(parseVideoId);
+  const twice = videoIds.find((videoId, place) => videoIds.indexOf(videoId) !== place);
+  if (twice !== undefined) throw new RelayError("INVALID_REQUEST", `videoIds: names ${twice} twice.`);
+  return videoIds;
+}
+
+/** The cursor of each chat, in base 36; `_` for a chat without one. */
+export function vectorOf(cursors: readonly (number | undefined)[]): string {
+  return cursors.map((cursor) => cursor?.toString(36) ?? "_").join(".");
+}
+
+/** Undefined for a text of another form or length. */
+export function parseVector(text: string | undefined, length: number): (number | undefined)[] | undefined {
+  const parts = text?.split(".") ?? [];
+  if (parts.length !== length) return undefined;
+  const cursors = parts.map((part) =>
+    /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : undefined,
+  );
+  const isValid = cursors.every((cursor, place) =>
+    cursor === undefined ? parts[place] === "_" : Number.isSafeInteger(cursor),
+  );
+  return isValid ? cursors : undefined;
+}
+
+async function keepAlive(line: Multiplex, { clock, keepaliveMs }: MergedParts): Promise<void> {
+  while (!line.gone.aborted) {
+    await clock.sleep(keepaliveMs, line.gone).catch(() => {});
+    line.keepalive();
+  }
+}

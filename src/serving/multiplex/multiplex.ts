@@ -1,0 +1,132 @@
+/**
+ * A connection that carries several chats. Each chat has a viewer of its own in its room, with a branch of
+ * this connection as its sink. If the client is slow, all of them wait.
+ */
+import type { BodyForm, Form, Format, Packet } from "../form.ts";
+import type { Sink, SinkOwner } from "../sink.ts";
+import { EVENTS, type Events } from "./events.ts";
+import { type Part, partOf } from "./parts.ts";
+
+/** The sink of the whole connection. */
+export type BodySink = Sink & { readonly form: BodyForm };
+
+export class Multiplex implements SinkOwner {
+  readonly events: Events;
+  readonly sink: BodySink;
+  readonly #gone = new AbortController();
+  readonly #branches = new Set<Branch>();
+  #isFull = false;
+
+  /** Writes the beginning of the connection. */
+  constructor(sink: BodySink, format: Format) {
+    this.events = EVENTS[format];
+    this.sink = sink;
+    sink.attach(this);
+    sink.write(sink.form.begin(this.events.head));
+  }
+
+  /** Aborts when the connection is over. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** A sink for the viewer of one chat. `receive` gets the viewer's parts, and writes them here. */
+  branch(form: Form, receive: (part: Part) => void): Branch {
+    const branch = new Branch(this, form, receive);
+    this.#branches.add(branch);
+    return branch;
+  }
+
+  leave(branch: Branch): void {
+    this.#branches.delete(branch);
+  }
+
+  write(...text: readonly (Buffer | string)[]): void {
+    const bytes = text.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
+    if (!this.#gone.signal.aborted) this.#isFull = !this.sink.write(this.sink.form.pack(bytes, true));
+  }
+
+  /** Keeps an idle connection open. A client with unread bytes needs nothing. */
+  keepalive(): void {
+    if (!this.#isFull) this.write(this.events.keepalive);
+  }
+
+  /** Ends the connection once its client has taken everything. */
+  end(): void {
+    this.closed();
+    this.sink.end();
+  }
+
+  drained(): void {
+    this.#isFull = false;
+    for (const branch of this.#branches) branch.drained();
+  }
+
+  closed(): void {
+    this.#gone.abort();
+    for (const branch of this.#branches) branch.closed();
+  }
+}
+
+/** The sink of the viewer of one chat. */
+export class Branch implements Sink {
+  readonly form: Form;
+  /** Resolves when the viewer has left: to whether it got the end of its chat. */
+  readonly left: Promise<{ isOver: boolean }>;
+  readonly #line: Multiplex;
+  readonly #receive: (part: Part) => void;
+  readonly #leave: (how: { isOver: boolean }) => void;
+  #isOver = false;
+  #owner: SinkOwner | undefined;
+
+  constructor(line: Multiplex, form: Form, receive: (part: Part) => void) {
+    const { promise, resolve } = Promise.withResolvers<{ isOver: boolean }>();
+    this.form = form;
+    this.left = promise;
+    this.#line = line;
+    this.#receive = receive;
+    this.#leave = resolve;
+  }
+
+  write(packet: Packet): boolean {
+    const part = partOf(packet);
+    if (part.kind === "end") this.#isOver = true;
+    this.#receive(part);
+    return !this.#line.isFull;
+  }
+
+  get written(): number {
+    return this.#line.sink.written;
+  }
+
+  taken(): Promise<number> {
+    return this.#line.sink.taken();
+  }
+
+  end(): void {
+    this.#line.leave(this);
+    this.#leave({ isOver: this.#isOver });
+  }
+
+  /** The client has stopped reading, or the viewer cannot continue: the whole connection is cut. */
+  reset(): void {
+    this.#line.sink.reset();
+  }
+
+  attach(owner: SinkOwner): void {
+    this.#owner = owner;
+  }
+
+  drained(): void {
+    this.#owner?.drained();
+  }
+
+  closed(): void {
+    this.#owner?.closed();
+    this.end();
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * What the viewer of one chat hands to a connection that carries several chats. The frames of its messages
+ * are shared by all such connections; each connection adds the video and its own id when it writes them,
+ * because only then is it known what the client has of the other chats.
+ */
+import type { Init, StreamEnd } from "../../protocol/chat.ts";
+import { messageJson, type StoredMessage } from "../../store/stored-message.ts";
+import { onOneLine } from "../../wire-json.ts";
+import { type Form, type Format, ownBytes, type Packet } from "../form.ts";
+
+export type Part =
+  | { kind: "init"; init: Init }
+  /** Each frame is the message's cursor on a line of its own, then the rest of the frame after the video. */
+  | { kind: "messages"; frames: readonly Buffer[] }
+  /** The cursor has moved over messages that are not sent. */
+  | { kind: "cursor"; cursor: number }
+  | { kind: "idle" }
+  | { kind: "end"; end: StreamEnd; unreported: number | undefined };
+
+/** A packet without bytes of its own. */
+interface PartPacket extends Packet {
+  readonly part: Part;
+}
+
+const NOTHING = Buffer.alloc(0);
+const IDLE = packetOf({ kind: "idle" });
+
+/** The byte after the cursor in a frame: a line feed. */
+export const CURSOR_END = 0x0a;
+
+/** The part that a packet of these forms stands for. */
+export function partOf(packet: Packet): Part {
+  return (packet as PartPacket).part;
+}
+
+function packetOf(part: Part, size = 0): PartPacket {
+  return { bytes: NOTHING, size, part };
+}
+
+/** By format, the rest of a message's frame after the video and the cursors. */
+const RESTS: Record<Format, (message: StoredMessage, details: boolean) => string> = {
+  sse: (message, details) => `${fieldsOf(messageJson(message, details))}\n\n`,
+  // A line has no place for ids but its fields, and `id` is the connection's.
+  ndjson: (message, details) => {
+    const { id: messageId, ...others } = JSON.parse(messageJson(message, details));
+    return `${fieldsOf(JSON.stringify({ messageId, ...others }))}\n`;
+  },
+};
+
+/** The text of a JSON object without its first brace. */
+function fieldsOf(json: string): string {
+  return onOneLine(json).slice(1);
+}
+
+function formOf(format: Format, details: boolean): Form {
+  const frameText = (message: StoredMessage) => `${message.cursor}\n${RESTS[format](message, details)}`;
+  return {
+    key: `part ${format} ${details ? "detailed" : "plain"}`,
+    framing: { frameText },
+    head: (init) => packetOf({ kind: "init", init }),
+    frame: (message) => ownBytes(frameText(message)),
+    pack: (frames) => packetOf({ kind: "messages", frames }, sizeOf(frames)),
+    keepalive: IDLE,
+    keepaliveAt: (cursor) => packetOf({ kind: "cursor", cursor }),
+    end: (end, unreported) => packetOf({ kind: "end", end, unreported }),
+  };
+}
+
+function sizeOf(frames: readonly Buffer[]): number {
+  return frames.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** By format, and by whether messages carry `details`. */
+export const PART_FORMS = {
+  sse: { plain: formOf("sse", false), detailed: formOf("sse", true) },
+  ndjson: { plain: formOf("ndjson", false), detailed: formOf("ndjson", true) },
+};
