@@ -6,7 +6,7 @@ import type { Format } from "../form.ts";
 import { RETRY_MS, terminal } from "../framing.ts";
 
 /** A message's place: its video and cursor, and the id from which the connection resumes after it. */
-export interface Place {
+interface Place {
   videoId: string;
   cursor: number;
   id: string;
