@@ -45,6 +45,7 @@ describe("paths and methods", () => {
     ["/v1/sessions", "GET", "OPTIONS, POST"],
     ["/v1/poll", "PUT", "OPTIONS, POST"],
     ["/v1/probe", "PATCH", "OPTIONS, POST"],
+    ["/v1/messages", "DELETE", "OPTIONS, GET"],
     ["/v1/openapi.json", "POST", "OPTIONS, GET, HEAD"],
     ["/metrics", "DELETE", "OPTIONS, GET, HEAD"],
   ];
@@ -222,13 +223,14 @@ describe("preflights", () => {
       assert.equal(response.headers.get("access-control-allow-origin"), "*");
       const allowed = (name: string) => response.headers.get(`access-control-allow-${name}`)?.split(", ");
       assert.ok(allowed("methods")?.includes("POST"));
-      assert.deepEqual(allowed("headers"), ["Content-Type", "Last-Event-ID", "Cache-Control"]);
+      const headerNames = ["Content-Type", "Last-Event-ID", "Cache-Control", "If-None-Match"];
+      assert.deepEqual(allowed("headers"), headerNames);
     });
   }
 
-  it("lets pages read Retry-After", async () => {
+  it("lets pages read Retry-After, and the links and tags of pages of history", async () => {
     const { headers } = await ask(relay.url, "/v1/nothing");
-    assert.equal(headers.get("access-control-expose-headers"), "Retry-After");
+    assert.equal(headers.get("access-control-expose-headers"), "ETag, Link, Retry-After");
   });
 });
 
@@ -247,7 +249,8 @@ for (const [setting, paths] of Object.entries(WITHDRAWN)) {
     }
     assert.deepEqual(closed.upstream.requests, []);
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
-    const served = ["/v1/stream", ...Object.values(WITHDRAWN).flat()].filter((path) => !paths.includes(path));
+    const all = ["/v1/stream", ...Object.values(WITHDRAWN).flat(), "/v1/messages"];
+    const served = all.filter((path) => !paths.includes(path));
     assert.deepEqual(Object.keys(body.paths), served);
     for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))
       assert.equal((await post(closed.url, path, { videoId: VIDEO })).status, 200);

@@ -17,7 +17,7 @@ const FLOORS: Record<string, readonly string[]> = {
   simulator: [],
   upstream: ["protocol", "telemetry"],
   store: ["protocol", "telemetry"],
-  serving: ["protocol", "telemetry", "store"],
+  serving: ["protocol", "telemetry", "formats", "store"],
   reading: ["protocol", "telemetry", "upstream", "store"],
   rooms: ["protocol", "telemetry", "upstream", "store", "serving", "reading"],
   http: ["protocol", "telemetry", "upstream", "serving", "rooms"],

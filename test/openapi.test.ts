@@ -12,6 +12,7 @@ import { MemoryStore } from "../src/store/memory.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { roomsOn } from "./support/rooms-on.ts";
+import { observe } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 interface Described {
@@ -45,6 +46,7 @@ const OPERATIONS = {
   "/v1/poll": "post",
   "/v1/probe": "post",
   "/v1/rooms": "get",
+  "/v1/messages": "get",
 } as const;
 type Path = keyof typeof OPERATIONS;
 
@@ -75,6 +77,11 @@ const ERRORS: Record<Path, Record<number, string[]>> = {
     502: ["SW_JS_FAILED"],
   },
   "/v1/rooms": { 503: ["STORE_UNAVAILABLE"] },
+  "/v1/messages": {
+    400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
+    404: ["NOT_STORED"],
+    503: ["STORE_UNAVAILABLE"],
+  },
 };
 
 let relay: TestRelay;
@@ -117,7 +124,7 @@ describe("the description", () => {
   });
 
   it("describes what is served under /v1, and nothing else", async () => {
-    await using parts = await roomsOn(new MemoryStore(systemClock));
+    await using parts = await roomsOn(observe(new MemoryStore(systemClock)));
     const app = await createServer(parts, parts.config.http);
     const served = [...app.printRoutes({ commonPrefix: false }).matchAll(/\/?(v1\/\S+) \((.*)\)/g)];
     assert.deepEqual(
@@ -202,6 +209,26 @@ describe("the examples", () => {
     });
   }
 
+  it("of the history's parameters find the messages", async () => {
+    const parameters = operationOf("/v1/messages").parameters ?? [];
+    assert.deepEqual(
+      parameters.map(({ name }) => name),
+      "videoId after before from to limit types author q details format raw".split(" "),
+    );
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+    await using stream = await Stream.open(relay.url, { videoId: VIDEO });
+    await stream.untilMessages(3);
+    const values = parameters.flatMap(({ name, example }) =>
+      example === undefined ? [] : [[name, example]],
+    );
+    assert.deepEqual(
+      values.map(([name]) => name),
+      ["from", "types"],
+    );
+    const query = new URLSearchParams([["videoId", VIDEO], ...values] as [string, string][]);
+    assert.equal((await ask(relay.url, `/v1/messages?${query}`)).status, 200);
+  });
+
   it("of the stream's parameters open it", async () => {
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     const parameters = operationOf("/v1/stream").parameters ?? [];
@@ -244,6 +271,11 @@ describe("answers", () => {
         await using stream = await Stream.open(relay.url, { videoId, details, lastEventId: 0 });
         await stream.untilMessages(20);
         for (const { message } of stream.messages) assertOf(message, "components", "schemas", "Message");
+        const query = `videoId=${videoId}&limit=1000&details=${details}`;
+        const page = await ask<{ messages: unknown[] }>(relay.url, `/v1/messages?${query}`);
+        assertWhole("/v1/messages", page);
+        assert.ok(page.body.messages.length >= 20);
+        for (const message of page.body.messages) assertOf(message, "components", "schemas", "StoredMessage");
       }
       assertWhole("/v1/probe", await post(relay.url, "/v1/probe", { videoId: "whole-chats" }));
     });
@@ -266,6 +298,9 @@ describe("answers", () => {
     }
     for (const query of ["", "videoId=no", "videoId=not-a-chat_", "videoId=not-a-chat_&backfill="]) {
       assertDescribed("/v1/stream", await ask(relay.url, `/v1/stream?${query}`));
+    }
+    for (const query of ["", "videoId=no", "videoId=not-stored1", "videoId=not-stored1&limit=0"]) {
+      assertDescribed("/v1/messages", await ask(relay.url, `/v1/messages?${query}`));
     }
     const throttled = { status: 429, headers: { "retry-after": "90" } };
     const videoId = "throttled-1";

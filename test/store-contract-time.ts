@@ -7,7 +7,7 @@ import { BORN_MS, type FullStore, type NewSubject, OTHER, ownedRoom, ROOM } from
 /** When each message of `ROOM` was stored, the oldest first. */
 type Times = readonly number[];
 
-/** Asserts the cursor of each time around those of the messages, of which the first has cursor `floor + 1`. */
+/** Asserts the cursor of each time around those of the messages; the first of them has cursor `floor + 1`. */
 async function assertCursors(store: FullStore, floor: number, times: Times): Promise<void> {
   for (const near of new Set(times)) {
     for (const time of [near - 1, near, near + 1]) {

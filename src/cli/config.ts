@@ -270,6 +270,7 @@ export function toConfig(v: SettingValues) {
       callerPolling: v.RELAY_CALLER_POLLING,
       probe: v.RELAY_PROBE,
       rooms: v.RELAY_ROOMS,
+      isBlanking: v.RELAY_DELETED === "blank",
       retentionDays: v.RELAY_RETENTION_DAYS,
       compression: v.RELAY_COMPRESSION === "auto",
       frameAncestors: v.RELAY_FRAME_ANCESTORS,

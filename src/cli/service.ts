@@ -5,6 +5,7 @@ import type { Clock } from "../clock.ts";
 import { createServer } from "../http/server.ts";
 import { recordChat } from "../rooms/recorder.ts";
 import { Rooms } from "../rooms/rooms.ts";
+import { History } from "../serving/history/history.ts";
 import { isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -52,7 +53,8 @@ export async function startService(
     if (pace) egresses.share(name, pace);
   }
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
-  const app = await createServer({ rooms, egresses, telemetry, clock }, config.http);
+  const history = new History(store, clock);
+  const app = await createServer({ rooms, history, egresses, telemetry, clock }, config.http);
   starting.defer(() => app.close());
   starting.defer(() => egresses.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.

@@ -92,6 +92,7 @@ function wordsFor({ keyword, params, message }: Finding): string {
     return `must be one of ${params.allowedValues.join(", ")}`;
   if (keyword === "type" && typeof params.type === "string")
     return `must be ${params.type === "object" ? "an object" : `a ${params.type}`}`;
+  if (keyword === "minLength") return "must not be empty";
   if (keyword === "maxLength") return `must not be longer than ${params.limit} characters`;
   return message ?? "is not valid";
 }

@@ -4,6 +4,7 @@
 import type { FastifySchema } from "fastify";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
 import { FAULT_CODES } from "./fault-codes.ts";
+import { MessagesResponse } from "./history-schemas.ts";
 import { Type } from "./json-schema.ts";
 import { refTo } from "./schemas.ts";
 
@@ -25,6 +26,7 @@ const ERRORS_OF = {
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
   "/v1/rooms": ["STORE_UNAVAILABLE"],
+  "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", "STORE_UNAVAILABLE"],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
 const RETRY_AFTER = {
@@ -62,6 +64,26 @@ function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
 export function json(description: string, schema: object): object {
   return { description, content: { "application/json": { schema } } };
 }
+
+const LINES = Type.String();
+const header = (description: string) => ({ description, schema: Type.String() });
+
+/** A page of stored messages, or all of them as a download. */
+export const HistoryResponse = {
+  description:
+    "The messages in order, as JSON or in lines. `limit=all` is a download, sent while it is read, which ends early if the service stops.",
+  headers: {
+    Link: header('The next and the previous page, where they exist: `</v1/messages?…>; rel="next"`.'),
+    ETag: header("Changes with the answer. A request with `If-None-Match` gets 304 while it does not."),
+    "Cache-Control": header("`immutable` for a page that was asked for with `after` and has a `next`."),
+  },
+  content: {
+    "application/json": { schema: MessagesResponse },
+    "application/x-ndjson": { schema: LINES },
+    "text/csv": { schema: LINES },
+    "text/plain": { schema: LINES },
+  },
+};
 
 const EVENTS = {
   init: refTo("Init"),

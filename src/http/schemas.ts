@@ -12,12 +12,15 @@ import { Type } from "./json-schema.ts";
 const closed = <P extends TProperties>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
 
-const VideoIdInput = Type.String({
+export const VideoIdInput = Type.String({
   maxLength: MAX_INPUT_LENGTH,
   description: "Full video URL or bare 11-character id.",
   examples: ["dQw4w9WgXcQ", "https://youtu.be/dQw4w9WgXcQ"],
 });
-const VideoId = Type.String({ pattern: "^[A-Za-z0-9_-]{11}$", description: "The resolved 11-character id." });
+export const VideoId = Type.String({
+  pattern: "^[A-Za-z0-9_-]{11}$",
+  description: "The resolved 11-character id.",
+});
 const ChatType = Type.Enum(["liveChatRenderer", "liveChatReplayRenderer"], {
   description: "A live chat, or a finished stream's replay.",
 });
@@ -32,7 +35,7 @@ const TimeoutMs = Type.Number({
 
 const Text = Type.Optional(Type.String());
 const OptionalNumber = Type.Optional(Type.Number());
-const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Part = Type.Union(
   [
     Type.Object({ kind: Type.Literal("text"), text: Type.String() }),
@@ -122,6 +125,11 @@ export const Message = closed({
   details: Type.Optional(Details),
 });
 
+export const StoredMessage = closed({
+  cursor: Type.Integer({ description: "The message's place in its room." }),
+  ...Message.properties,
+});
+
 export const ErrorBody = closed({
   code: Type.Enum(Object.keys(ERRORS)),
   message: Type.String({ description: "The problem and its remedy, for people." }),
@@ -139,7 +147,7 @@ const Cursor = closed({ cursor: Type.Integer() });
 const Keepalive = closed({});
 
 /** The schemas that the API description names. */
-export const NAMED_SCHEMAS = { Message, Error: ErrorBody, Init, End, Cursor, Keepalive };
+export const NAMED_SCHEMAS = { Message, StoredMessage, Error: ErrorBody, Init, End, Cursor, Keepalive };
 /** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 

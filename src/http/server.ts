@@ -4,6 +4,7 @@ import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
+import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { wireJson } from "../wire-json.ts";
@@ -13,6 +14,7 @@ import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./error
 import { handOverWorks } from "./hand-over.ts";
 import { healthRoutes } from "./health.ts";
 import { mergedRoute } from "./merged.ts";
+import { messagesRoute } from "./messages.ts";
 import { describeApi } from "./openapi.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
@@ -41,9 +43,11 @@ export interface HttpSettings extends PageSettings {
   probe: boolean;
   /** Whether to serve `/v1/rooms`, which reveals the videos that are read. */
   rooms: boolean;
+  /** Whether deleted messages are blanked in the store. */
+  isBlanking: boolean;
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
-  /** Whether to compress streams for viewers that accept it. */
+  /** Whether to compress streams and histories for clients that accept it. */
   compression: boolean;
   /** The interval of keepalives on connections of several chats; each room has its own. */
   keepaliveMs: number;
@@ -55,13 +59,14 @@ export interface HttpSettings extends PageSettings {
 
 interface Served {
   rooms: Rooms;
+  history: History;
   egresses: EgressPool;
   telemetry: Telemetry;
   clock: Clock;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, egresses, telemetry, clock } = served;
+  const { rooms, history, egresses, telemetry, clock } = served;
   const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -112,6 +117,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (settings.callerPolling) callerPollingRoutes(app, egresses);
   if (settings.probe) probeRoute(app, egresses);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
+  const { compression: compresses, isBlanking } = settings;
+  messagesRoute(app, { rooms, history, compresses, isBlanking });
   healthRoutes(app, rooms, telemetry);
   pageRoutes(app, settings);
   return app;
@@ -120,11 +127,14 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 /** Allows pages of every origin to call the service and read its answers. */
 function allowEveryOrigin(app: FastifyInstance): void {
   app.addHook("onRequest", async ({ method }, reply) => {
-    reply.headers({ "access-control-allow-origin": "*", "access-control-expose-headers": "Retry-After" });
+    reply.headers({
+      "access-control-allow-origin": "*",
+      "access-control-expose-headers": "ETag, Link, Retry-After",
+    });
     if (method !== "OPTIONS") return;
     const preflight = {
       "access-control-allow-methods": METHODS.join(", "),
-      "access-control-allow-headers": "Content-Type, Last-Event-ID, Cache-Control",
+      "access-control-allow-headers": "Content-Type, Last-Event-ID, Cache-Control, If-None-Match",
       "content-length": "0",
     };
     return reply.code(204).headers(preflight).send();

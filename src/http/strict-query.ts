@@ -1,7 +1,7 @@
 /** Refuses query parameters that an endpoint does not have: a misspelt one would silently have no effect. */
 import type { FastifyRequest } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
-import { suggest } from "../suggest.ts";
+import { suggestOrList } from "../suggest.ts";
 
 /** The maximum length of a name that is looked up and repeated. */
 const MAX_NAME_LENGTH = 100;
@@ -16,7 +16,7 @@ export function knownParametersOnly({ properties }: { properties: object }) {
     const unknown = Object.keys(query as object).find((name) => !known.includes(name));
     if (unknown === undefined) return;
     const name = unknown.slice(0, MAX_NAME_LENGTH);
-    const words = `${name}: is not a parameter of this endpoint${suggest(name, known) || "."}`;
+    const words = `${name}: is not a parameter of this endpoint${suggestOrList(name, known)}`;
     throw new RelayError("INVALID_REQUEST", words);
   };
 }

@@ -2,26 +2,36 @@
 import type { SettingName } from "../../src/cli/config.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
+import { History } from "../../src/serving/history/history.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
-import type { MemoryStore } from "../../src/store/memory.ts";
+import type { ObservedStore } from "../../src/store/observed.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EgressPool } from "../../src/upstream/egress/pool.ts";
 import { testConfig } from "./relay.ts";
-import { observe } from "./store-subject.ts";
 
-export async function roomsOn(engine: MemoryStore, given: Partial<Record<SettingName, string>> = {}) {
+export async function roomsOn(store: ObservedStore, given: Partial<Record<SettingName, string>> = {}) {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
   const config = testConfig(upstream, given);
   const clock = systemClock;
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
-  const store = observe(engine, clock, telemetry);
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
+  const history = new History(store, clock);
   stack.defer(() => egresses.close());
   stack.defer(() => rooms.stop());
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
-  return { config, upstream, egresses, telemetry, clock, rooms, store, [Symbol.asyncDispose]: dispose };
+  return {
+    config,
+    upstream,
+    egresses,
+    telemetry,
+    clock,
+    rooms,
+    history,
+    store,
+    [Symbol.asyncDispose]: dispose,
+  };
 }

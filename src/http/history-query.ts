@@ -1,0 +1,91 @@
+/** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
+import { RelayError } from "../protocol/errors.ts";
+import { type MessageType, TYPE_NAMES, typesOf } from "../protocol/kinds.ts";
+import { parseTime } from "../protocol/time.ts";
+import { parseVideoId } from "../protocol/video-id.ts";
+import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
+import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
+import { suggestOrList } from "../suggest.ts";
+import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./history-schemas.ts";
+import { preferred } from "./negotiation.ts";
+
+export interface HistoryQuery {
+  request: HistoryRequest;
+  limit: number | "all";
+  format: FormatName;
+  options: WritingOptions;
+}
+
+const MEDIA_TYPES = new Map(FORMAT_NAMES.map((name) => [FORMATS[name].mediaType.replace(/;.*/, ""), name]));
+
+/** The maximum length of a name of a type that is looked up and repeated. */
+const MAX_NAME_LENGTH = 100;
+
+/** Throws `RelayError` INVALID_REQUEST or INVALID_VIDEO_ID for a value that the API does not describe. */
+export function readQuery(query: MessagesQuery, accept: string | undefined): HistoryQuery {
+  const format = query.format ?? formatFor(accept);
+  return {
+    request: {
+      videoId: parseVideoId(query.videoId),
+      after: query.after === undefined ? undefined : Number(query.after),
+      before: query.before === undefined ? undefined : Number(query.before),
+      from: timeIn(query, "from"),
+      to: timeIn(query, "to"),
+      filter: { types: typesIn(query), authorId: query.author, text: query.q },
+    },
+    limit: limitIn(query, format),
+    format,
+    options: { details: query.details === "true", raw: query.raw === "true" },
+  };
+}
+
+/** The value of the header `Link`: the pages next to a page, by the same query; "" if there are none. */
+export function linksOf(query: MessagesQuery, { room, next, prev }: HistoryPage): string {
+  const { after: _, before, ...rest } = { ...query, videoId: room.videoId };
+  const link = (rel: string, place: Record<string, string>) =>
+    `</v1/messages?${new URLSearchParams({ ...rest, ...place })}>; rel="${rel}"`;
+  return [
+    ...(next === null ? [] : [link("next", { ...(before && { before }), after: `${next}` })]),
+    ...(prev === null ? [] : [link("prev", { before: `${prev}` })]),
+  ].join(", ");
+}
+
+function formatFor(accept: string | undefined): FormatName {
+  return MEDIA_TYPES.get(preferred([...MEDIA_TYPES.keys()], accept) ?? "") ?? "json";
+}
+
+function limitIn({ limit = `${DEFAULT_LIMIT}` }: MessagesQuery, format: FormatName): number | "all" {
+  if (limit === "all") {
+    if (FORMATS[format].file) return limit;
+    throw invalid("limit: all needs a format that can be read line by line: ndjson, csv or text.");
+  }
+  const count = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
+  if (count >= 1 && count <= MAX_LIMIT) return count;
+  throw invalid(`limit: must be a whole number from 1 to ${MAX_LIMIT}, or all.`);
+}
+
+function timeIn(query: MessagesQuery, name: "from" | "to"): number | undefined {
+  const { [name]: text } = query;
+  if (text === undefined) return undefined;
+  const time = parseTime(text);
+  if (time !== undefined) return time;
+  throw invalid(
+    `${name}: must be ISO 8601 with a zone, such as 2026-11-20T20:17:31Z, or milliseconds since 1970.`,
+  );
+}
+
+function typesIn({ types }: MessagesQuery): ReadonlySet<MessageType> | undefined {
+  if (types === undefined) return undefined;
+  const named = types.split(",").flatMap((part) => {
+    const name = part.trim();
+    const found = typesOf(name);
+    if (found.length > 0) return found;
+    const shown = name.slice(0, MAX_NAME_LENGTH);
+    throw invalid(`types: "${shown}" is not a type or group of messages${suggestOrList(shown, TYPE_NAMES)}`);
+  });
+  return new Set(named);
+}
+
+function invalid(message: string): RelayError {
+  return new RelayError("INVALID_REQUEST", message);
+}

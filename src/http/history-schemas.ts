@@ -1,0 +1,70 @@
+/** The schemas of the history endpoint. */
+import type { Static } from "typebox";
+import { GROUPS } from "../protocol/kinds.ts";
+import { ROOM_STATES } from "../rooms/entry-host.ts";
+import { FORMAT_NAMES } from "../serving/history/formats.ts";
+import { Type } from "./json-schema.ts";
+import { orNull, refTo, VideoId, VideoIdInput } from "./schemas.ts";
+
+export const MAX_LIMIT = 1000;
+export const DEFAULT_LIMIT = 100;
+
+const flag = (description: string) => Type.Optional(Type.Enum(["true", "false"], { description }));
+/** The values of a query are strings; the handler reads those whose form needs words of its own. */
+const text = (description: string, ...examples: string[]) =>
+  Type.Optional(Type.String({ maxLength: 2000, description, ...(examples.length > 0 && { examples }) }));
+const cursor = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{1,16}$", description }));
+
+export const MessagesQuery = Type.Object({
+  videoId: VideoIdInput,
+  after: cursor("Only messages after this cursor."),
+  before: cursor(
+    "Only messages before this cursor. Without `after`, the page has the last ones of them, still in order.",
+  ),
+  from: text(
+    "Only messages stored at this time or later: ISO 8601 with a zone, or milliseconds since 1970.",
+    "2026-11-20T20:00:00Z",
+  ),
+  to: text("Only messages stored before this time."),
+  limit: text(
+    `Maximum number of messages: 1 to ${MAX_LIMIT}, by default ${DEFAULT_LIMIT}; or \`all\`, as a download in a format other than JSON.`,
+  ),
+  types: text(
+    `Comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")}); messages of type \`gap\` always come.`,
+    "superchat,members",
+  ),
+  author: Type.Optional(
+    Type.String({
+      pattern: "^UC[A-Za-z0-9_-]{22}$",
+      description: "Only messages of the author with this channel id.",
+    }),
+  ),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "Only messages whose text or author contains this, in any case of letters.",
+    }),
+  ),
+  details: flag("Whether messages carry `details`. CSV and text always use them."),
+  format: Type.Optional(
+    Type.Enum(FORMAT_NAMES, {
+      description: "The format of the answer; by default that of `Accept`, else JSON.",
+    }),
+  ),
+  raw: flag("CSV: whether texts that a spreadsheet would run as formulas stay as they are."),
+});
+export type MessagesQuery = Static<typeof MessagesQuery>;
+
+const Cursor = (description: string) => Type.Integer({ description });
+
+export const MessagesResponse = Type.Object({
+  videoId: VideoId,
+  state: Type.Enum([...ROOM_STATES], { description: "If the room is not open: its last state." }),
+  base: Cursor("The cursor before the room's first message."),
+  floor: Cursor("The cursor before the oldest stored message."),
+  head: Cursor("The cursor of the newest stored message."),
+  messages: Type.Array(refTo("StoredMessage")),
+  next: orNull(Cursor("The `after` of the next page; null at the head, `before` or `to`.")),
+  prev: orNull(Cursor("The `before` of the previous page; null at the floor or `from`.")),
+});

@@ -1,0 +1,100 @@
+/** `GET /v1/messages`: the stored messages of a video, page by page or as a download. */
+import { createHash } from "node:crypto";
+import { pipeline, Readable } from "node:stream";
+import { promisify } from "node:util";
+import { createGzip, gzip } from "node:zlib";
+import type { FastifyInstance } from "fastify";
+import type { Rooms } from "../rooms/rooms.ts";
+import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
+import type { History } from "../serving/history/history.ts";
+import { clientGone } from "./client-gone.ts";
+import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
+import { MessagesQuery } from "./history-schemas.ts";
+import { acceptsGzip, isKnown } from "./negotiation.ts";
+import { HistoryResponse, schemaOf } from "./responses.ts";
+import { knownParametersOnly } from "./strict-query.ts";
+
+const EXPECTED = { summary: "Read the stored messages of a video", querystring: MessagesQuery };
+
+const HEADERS = {
+  "cache-control": "no-cache",
+  vary: "Accept, Accept-Encoding",
+  "x-content-type-options": "nosniff", // the text of a chat must not pass for a page
+};
+const FOR_EVER = "public, max-age=31536000, immutable";
+/** Higher levels take much longer to save little. */
+const GZIP = { level: 3 };
+const zip = promisify(gzip);
+
+interface MessagesParts {
+  rooms: Rooms;
+  history: History;
+  /** Whether answers may be compressed. */
+  compresses: boolean;
+  /** Whether a stored message may change: deleted ones are blanked. */
+  isBlanking: boolean;
+}
+
+interface Answer {
+  headers: Record<string, string>;
+  /** Changes with the body. */
+  hash: string;
+  body: Buffer | AsyncIterable<string>;
+}
+
+export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
+  app.get<{ Querystring: MessagesQuery }>(
+    "/v1/messages",
+    {
+      schema: schemaOf("/v1/messages", EXPECTED, HistoryResponse),
+      preValidation: knownParametersOnly(MessagesQuery),
+      exposeHeadRoute: false,
+    },
+    async ({ query, headers }, reply) => {
+      reply.headers(HEADERS);
+      const wanted = readQuery(query, headers.accept);
+      const gone = clientGone(reply.raw);
+      const answer = await (wanted.limit === "all" ? download : page)(query, wanted, parts, gone);
+      const etag = `W/"${answer.hash}"`;
+      reply.headers({ ...answer.headers, etag });
+      if (isKnown(etag, headers["if-none-match"])) return reply.code(304).send();
+      reply.type(FORMATS[wanted.format].mediaType);
+      const isGzip = parts.compresses && acceptsGzip(headers["accept-encoding"]);
+      if (isGzip) reply.header("content-encoding", "gzip");
+      const { body } = answer;
+      if (Buffer.isBuffer(body)) return reply.send(isGzip ? await zip(body, GZIP) : body);
+      const pieces = Readable.from(body);
+      return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
+    },
+  );
+}
+
+async function page(
+  query: MessagesQuery,
+  { request, limit, format, options }: HistoryQuery,
+  { rooms, history, isBlanking }: MessagesParts,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const found = await history.page(request, Number(limit), signal);
+  const written = await pageBody(found, rooms.stateOf(found.room), FORMATS[format], options, history.slices);
+  const isFinal = found.next !== null && request.after !== undefined && !isBlanking;
+  const link = linksOf(query, found);
+  return { ...written, headers: { ...(isFinal && { "cache-control": FOR_EVER }), ...(link && { link }) } };
+}
+
+async function download(
+  query: MessagesQuery,
+  { request, format, options }: HistoryQuery,
+  { history }: MessagesParts,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { room, after, last, batches } = await history.whole(request, signal);
+  const { extension, header } = FORMATS[format].file ?? {};
+  // A deletion that blanks a message is a message itself, and so changes the head.
+  const content = JSON.stringify([query, format, header, room.base, room.head, after, last]);
+  return {
+    headers: { "content-disposition": `attachment; filename="${room.videoId}.${extension}"` },
+    hash: createHash("sha256").update(content).digest("base64url").slice(0, 22),
+    body: wholeBody(batches, FORMATS[format], options, history.slices),
+  };
+}

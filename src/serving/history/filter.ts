@@ -1,0 +1,49 @@
+/**
+ * Selects stored messages without parsing them where possible: a search in their text rules most of them out,
+ * and only the rest is parsed for an exact answer.
+ */
+import { asString, dig, parseJson } from "../../json.ts";
+import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
+
+export interface Filter {
+  types?: ReadonlySet<string> | undefined;
+  /** The channel id of the messages' author. */
+  authorId?: string | undefined;
+  /** A part of the messages' text or of their author's name, in any case of letters. */
+  text?: string | undefined;
+}
+
+type Test = (message: StoredMessage) => boolean;
+
+/**
+ * The test for messages that pass all parts of the filter, and for messages of type `gap`, which always pass.
+ * Undefined if the filter is empty.
+ */
+export function testOf({ types, authorId, text }: Filter): Test | undefined {
+  const tests: Test[] = [];
+  if (types) tests.push((message) => types.has(typeOf(message)));
+  if (authorId !== undefined) tests.push(isBy(authorId));
+  if (text !== undefined) tests.push(contains(text));
+  if (tests.length === 0) return undefined;
+  return (message) => typeOf(message) === "gap" || tests.every((test) => test(message));
+}
+
+function isBy(authorId: string): Test {
+  const quoted = JSON.stringify(authorId);
+  return ({ details }) => details.includes(quoted) && dig(parseJson(details), "authorId") === authorId;
+}
+
+function contains(text: string): Test {
+  const sought = fold(text);
+  return ({ body }) => {
+    // Without escapes, the body has every text of the message as it is.
+    if (!body.includes("\\") && !fold(body).includes(sought)) return false;
+    const message = parseJson(body);
+    return ["message", "author"].some((field) => fold(asString(dig(message, field)) ?? "").includes(sought));
+  };
+}
+
+/** Lower case, with one form of sigma: which of its two a text has depends on the letters behind it. */
+function fold(text: string): string {
+  return text.toLowerCase().replaceAll("ς", "σ");
+}

@@ -1,0 +1,129 @@
+/**
+ * The formats of a history in one table, and the bodies of its answers. Bodies are written in slices, so that
+ * the event loop runs in between.
+ */
+import { createHash } from "node:crypto";
+import { CSV_HEADER, csvLine } from "../../formats/csv.ts";
+import { LinePrinter, plain } from "../../formats/lines.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
+import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
+import { onOneLine, wireJson } from "../../wire-json.ts";
+import type { Slices } from "../slices.ts";
+import type { HistoryPage } from "./history.ts";
+
+export interface WritingOptions {
+  /** JSON: whether messages have their details. The other formats always use them. */
+  details: boolean;
+  /** CSV: whether texts that a spreadsheet would run as formulas stay as they are. */
+  raw: boolean;
+}
+
+interface Format {
+  mediaType: string;
+  /** Present if the format consists of lines, so that it can be sent while it is read. */
+  file?: { extension: string; header: string };
+  /** A function that writes the messages of one answer in their order. */
+  writer(options: WritingOptions): (message: StoredMessage) => string;
+}
+
+export type FormatName = "json" | "ndjson" | "csv" | "text";
+
+export const FORMATS: Readonly<Record<FormatName, Format>> = {
+  json: {
+    mediaType: "application/json; charset=utf-8",
+    writer: ({ details }) => {
+      let separator = "";
+      return (message) => {
+        const text = separator + jsonOf(message, details);
+        separator = ",";
+        return text;
+      };
+    },
+  },
+  ndjson: {
+    mediaType: "application/x-ndjson",
+    file: { extension: "ndjson", header: "" },
+    writer: (options) => (message) => `${jsonOf(message, options.details)}\n`,
+  },
+  csv: {
+    mediaType: "text/csv; charset=utf-8",
+    file: { extension: "csv", header: CSV_HEADER },
+    writer: (options) => (message) => csvLine(received(message), options.raw),
+  },
+  text: {
+    mediaType: "text/plain; charset=utf-8",
+    file: { extension: "txt", header: "" },
+    writer: () => {
+      const printer = new LinePrinter(plain);
+      return (message) => printer.line(received(message));
+    },
+  },
+};
+export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[];
+
+/** The message as JSON on one line, its cursor first. */
+function jsonOf(message: StoredMessage, withDetails: boolean): string {
+  return `{"cursor":${message.cursor},${onOneLine(messageJson(message, withDetails)).slice(1)}`;
+}
+
+function received(message: StoredMessage): ReceivedMessage {
+  return { ...decodeMessage(message), cursor: message.cursor };
+}
+
+/** The body of a page, and a hash of it. `state`: the room's, which only JSON shows. */
+export async function pageBody(
+  { room, messages, next, prev }: HistoryPage,
+  state: string,
+  { file, writer }: Format,
+  options: WritingOptions,
+  slices: Slices,
+): Promise<{ body: Buffer; hash: string }> {
+  const { videoId, base, floor, head } = room;
+  const opening = `${wireJson({ videoId, state, base, floor, head }).slice(0, -1)},"messages":[`;
+  const hash = createHash("sha256");
+  const pieces: Buffer[] = [];
+  const add = (text: string) => {
+    const piece = Buffer.from(text);
+    hash.update(piece);
+    pieces.push(piece);
+  };
+  add(file ? file.header : opening);
+  await inPieces(messages, writer(options), slices, add);
+  if (!file) add(`],"next":${next},"prev":${prev}}`);
+  return { body: Buffer.concat(pieces), hash: hash.digest("base64url").slice(0, 22) };
+}
+
+/** The body of a download, in pieces that are read when they are asked for. */
+export async function* wholeBody(
+  batches: AsyncIterable<StoredMessage[]>,
+  { file, writer }: Format,
+  options: WritingOptions,
+  slices: Slices,
+): AsyncGenerator<string> {
+  const write = writer(options);
+  if (file?.header) yield file.header;
+  for await (const batch of batches) {
+    const pieces: string[] = [];
+    await inPieces(batch, write, slices, (text) => pieces.push(text));
+    yield* pieces;
+  }
+}
+
+/** Maximum length of a text before it becomes bytes. */
+const PIECE_LENGTH = 65_536;
+
+async function inPieces(
+  messages: readonly StoredMessage[],
+  write: (message: StoredMessage) => string,
+  slices: Slices,
+  add: (text: string) => void,
+): Promise<void> {
+  let text = "";
+  await slices.each(messages, (message) => {
+    text += write(message);
+    if (text.length < PIECE_LENGTH) return;
+    add(text);
+    text = "";
+  });
+  if (text !== "") add(text);
+}

@@ -1,0 +1,187 @@
+/**
+ * The stored messages of a video, in pages or as a whole. They come from the store alone, so no room is
+ * opened. All requests together look at few messages at a time, and let the event loop run in between: the
+ * live streams come first.
+ */
+import type { Clock } from "../../clock.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { retry } from "../../retry.ts";
+import { Semaphore } from "../../semaphore.ts";
+import {
+  isUnavailable,
+  type RoomRecord,
+  type Store,
+  StoreError,
+  storeUnavailable,
+} from "../../store/port.ts";
+import type { StoredMessage } from "../../store/stored-message.ts";
+import { Slices } from "../slices.ts";
+import { type Filter, testOf } from "./filter.ts";
+
+/** Maximum messages in one read of the store. */
+const READ_MESSAGES = 200;
+/** Reads at a time, of all requests: one is processed while the next one is read. */
+const READS_AT_ONCE = 2;
+/** Maximum stored messages that one page looks at. */
+const MAX_EXAMINED = 20_000;
+/** The waits of a download while the store is unavailable. */
+const READ_RETRY = { firstMs: 100, maxMs: 5000 };
+
+/** A part of a video's history. Cursors are exclusive, times are wall milliseconds. */
+export interface HistoryRequest {
+  videoId: string;
+  after?: number | undefined;
+  before?: number | undefined;
+  /** Only messages stored at this time or later. */
+  from?: number | undefined;
+  /** Only messages stored earlier than this. */
+  to?: number | undefined;
+  filter: Filter;
+}
+
+export interface HistoryPage {
+  room: RoomRecord;
+  messages: StoredMessage[];
+  /** The `after` of the next page; null at the upper bound: the head, `before` or `to`. */
+  next: number | null;
+  /**
+   * The `before` of the previous page; null at the lower bound: the floor or `from`, or `after` if the
+   * request has a `before`, too.
+   */
+  prev: number | null;
+}
+
+/** All of a part, in batches that are read when they are asked for. */
+export interface WholeHistory {
+  room: RoomRecord;
+  /** The part's first cursor, exclusive, and its last one. */
+  after: number;
+  last: number;
+  batches: AsyncIterable<StoredMessage[]>;
+}
+
+/** The cursors of a request: those after `after`, up to `last`. */
+interface Part {
+  room: RoomRecord;
+  after: number;
+  last: number;
+  /** The lower bound of a walk through pages. */
+  floor: number;
+}
+
+export class History {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #reads = new Semaphore(READS_AT_ONCE);
+  /** The work of all requests. */
+  readonly slices: Slices;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+    this.slices = new Slices(clock);
+  }
+
+  /**
+   * One page of at most `limit` messages, in order: the first ones after `after`, or the last ones before
+   * `before` if the request has no `after`. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, or
+   * with the signal's reason.
+   */
+  async page(request: HistoryRequest, limit: number, signal: AbortSignal): Promise<HistoryPage> {
+    return relayErrors(async () => {
+      const { room, after, last, floor } = await this.#part(request);
+      const test = testOf(request.filter);
+      const isBackwards = request.before !== undefined && request.after === undefined;
+      // The examined cursors are those after `start`, up to `end`.
+      let [start, end] = isBackwards ? [last, last] : [Math.min(after, room.head), after];
+      let found: StoredMessage[] = [];
+      let left = MAX_EXAMINED;
+      while (found.length < limit && left > 0 && (isBackwards ? start > after : end < last)) {
+        const count = Math.min(READ_MESSAGES, test ? left : limit - found.length);
+        const from = isBackwards ? Math.max(after, start - count) : end;
+        const to = isBackwards ? start : Math.min(last, end + count);
+        const batch = await this.#read(request.videoId, from, to, test, signal);
+        found = isBackwards ? [...batch, ...found] : [...found, ...batch];
+        if (isBackwards) start = from;
+        else end = to;
+        left -= to - from;
+      }
+      const spare = found.length - limit;
+      if (spare > 0) {
+        found = isBackwards ? found.slice(spare) : found.slice(0, limit);
+        if (isBackwards) start = (found[0]?.cursor ?? 0) - 1;
+        else end = found.at(-1)?.cursor ?? 0;
+      }
+      return {
+        room,
+        messages: found,
+        next: end < last ? end : null,
+        prev: start > floor ? start + 1 : null,
+      };
+    });
+  }
+
+  /** Everything up to the head at the moment of the call. Rejects as `page` does. */
+  async whole(request: HistoryRequest, signal: AbortSignal): Promise<WholeHistory> {
+    return relayErrors(async () => {
+      const { room, after, last } = await this.#part(request);
+      return { room, after, last, batches: this.#batches(request, after, last, signal) };
+    });
+  }
+
+  /** Waits while the store is unavailable. Rejects with the signal's reason. */
+  async *#batches(
+    { videoId, filter }: HistoryRequest,
+    after: number,
+    last: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<StoredMessage[]> {
+    const test = testOf(filter);
+    for (let from = after; from < last; from += READ_MESSAGES) {
+      const to = Math.min(last, from + READ_MESSAGES);
+      const read = () => this.#read(videoId, from, to, test, signal);
+      const batch = await retry(READ_RETRY, this.#clock, signal, isUnavailable, read);
+      if (batch.length > 0) yield batch;
+    }
+  }
+
+  async #part({ videoId, after = 0, before, from, to }: HistoryRequest): Promise<Part> {
+    const room = await this.#store.getRoom(videoId);
+    if (!room) {
+      throw new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}; /v1/stream reads its chat.`);
+    }
+    const cursorOf = async (time: number | undefined, none: number) =>
+      time === undefined ? none : ((await this.#store.cursorAt(videoId, time)) ?? none);
+    const [floor, end] = await Promise.all([cursorOf(from, room.floor), cursorOf(to, room.head)]);
+    const last = Math.min(room.head, end, (before ?? Number.POSITIVE_INFINITY) - 1);
+    const lowest = Math.max(room.floor, floor);
+    const first = Math.max(lowest, after);
+    return { room, after: first, last, floor: before === undefined ? lowest : first };
+  }
+
+  /** The messages after cursor `after` up to `last` that pass the test; all if there is none. */
+  #read(
+    videoId: string,
+    after: number,
+    last: number,
+    test: ((message: StoredMessage) => boolean) | undefined,
+    signal: AbortSignal,
+  ): Promise<StoredMessage[]> {
+    return this.#reads.run(async () => {
+      const found: StoredMessage[] = [];
+      await this.slices.each(await this.#store.read(videoId, after, last - after), (message) => {
+        // If the floor has risen above `after`, the store has read on above `last`.
+        if (message.cursor <= last && (!test || test(message))) found.push(message);
+      });
+      return found;
+    }, signal);
+  }
+}
+
+async function relayErrors<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw error instanceof StoreError ? storeUnavailable(error) : error;
+  }
+}

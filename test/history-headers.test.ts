@@ -1,0 +1,83 @@
+/** What scripts and caches are told about a page of history, beside its messages. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ask } from "./support/api.ts";
+import { B, linksIn, placesOf, several, withRoom } from "./support/history.ts";
+import { ROOM } from "./support/store-subject.ts";
+
+describe("the headers of a page", () => {
+  it("link to the pages beside it, by the same query", async (t) => {
+    const { url, get } = await withRoom(t);
+    const query = { videoId: `https://youtu.be/${ROOM}`, limit: 2, q: "says", to: B + 5000 };
+    const second = await get({ ...query, after: B + 2 });
+    const { next = "", prev = "" } = linksIn(second.headers);
+    const fields = (target: string) => Object.fromEntries(new URL(target, url).searchParams);
+    const shared = { videoId: ROOM, limit: "2", q: "says", to: `${B + 5000}` };
+    assert.deepEqual(fields(next), { ...shared, after: `${B + 4}` });
+    assert.deepEqual(fields(prev), { ...shared, before: `${B + 3}` });
+    assert.deepEqual(placesOf(await ask(url, next)), [[5, 6], 6, 5]);
+    assert.deepEqual(placesOf(await ask(url, prev)), [[1, 2], null, null]);
+    const ranged = await get({ videoId: ROOM, after: B + 2, before: B + 7, limit: 3 });
+    assert.deepEqual(Object.keys(linksIn(ranged.headers)), ["next"]);
+    assert.deepEqual(placesOf(await ask(url, `${linksIn(ranged.headers).next}`)), [[6], null, null]);
+    assert.equal((await get({ videoId: ROOM })).headers.get("link"), null);
+  });
+
+  it("let caches keep a full page after a cursor for ever, and no other", async (t) => {
+    const { get, url } = await withRoom(t);
+    const control = async (query: Record<string, number>) =>
+      (await get({ videoId: ROOM, ...query })).headers.get("cache-control");
+    const forEver = "public, max-age=31536000, immutable";
+    assert.equal(await control({ after: B + 2, limit: 3 }), forEver);
+    assert.equal(await control({ after: 0, limit: 3 }), forEver);
+    assert.equal(await control({ limit: 3 }), "no-cache");
+    assert.equal(await control({ after: B + 7, limit: 3 }), "no-cache");
+    assert.equal(await control({ before: B + 7, limit: 3 }), "no-cache");
+    assert.equal(
+      (await ask(url, "/v1/messages?videoId=never-heard")).headers.get("cache-control"),
+      "no-cache",
+    );
+    const blanking = await withRoom(t, several(10), { RELAY_DELETED: "blank" });
+    const { headers } = await blanking.get({ videoId: ROOM, after: B + 2, limit: 3 });
+    assert.equal(headers.get("cache-control"), "no-cache");
+  });
+
+  it("have a tag that changes with the answer, for 304", async (t) => {
+    const { url, get, store, claim } = await withRoom(t);
+    const path = `/v1/messages?videoId=${ROOM}&limit=5`;
+    const { headers } = await get({ videoId: ROOM, limit: 5 });
+    const etag = headers.get("etag") ?? "";
+    assert.match(etag, /^W\/"[\w-]{22}"$/);
+    const known = (tag: string) => fetch(url + path, { headers: { "if-none-match": tag } });
+    for (const tag of [etag, `"other", ${etag}`, "*", etag.slice(2)]) {
+      const same = await known(tag);
+      assert.deepEqual([same.status, await same.text()], [304, ""]);
+      for (const name of ["etag", "vary", "cache-control", "link"])
+        assert.equal(same.headers.get(name), headers.get(name), name);
+    }
+    assert.equal((await known('"other"')).status, 200);
+    await store.append(claim, B + 10, several(1, 10), "");
+    assert.equal((await known(etag)).status, 200);
+  });
+
+  it("vary, and are readable for pages of other origins", async (t) => {
+    const { get } = await withRoom(t);
+    const { headers } = await get({ videoId: ROOM });
+    assert.equal(headers.get("vary"), "Accept, Accept-Encoding");
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+    assert.equal(headers.get("access-control-expose-headers"), "ETag, Link, Retry-After");
+    assert.equal(headers.get("access-control-allow-origin"), "*");
+  });
+
+  it("say where a page is compressed, which RELAY_COMPRESSION=off turns off", async (t) => {
+    const gzip = { "accept-encoding": "gzip" };
+    const { get } = await withRoom(t, several(100));
+    const zipped = await get({ videoId: ROOM }, gzip);
+    assert.equal(zipped.headers.get("content-encoding"), "gzip");
+    const plain = await get({ videoId: ROOM }, { "accept-encoding": "identity" });
+    assert.equal(plain.headers.get("content-encoding"), null);
+    assert.deepEqual(zipped.body, plain.body);
+    const off = await withRoom(t, several(100), { RELAY_COMPRESSION: "off" });
+    assert.equal((await off.get({ videoId: ROOM }, gzip)).headers.get("content-encoding"), null);
+  });
+});
