@@ -18,8 +18,8 @@ import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { type Filter, testOf } from "./filter.ts";
 
-/** Maximum messages in one read of the store. */
-const READ_MESSAGES = 200;
+/** Maximum messages in one read of the store, whose answer must not hold the event loop. */
+const READ_MESSAGES = 500;
 /** Reads at a time, of all requests: one is processed while the next one is read. */
 const READS_AT_ONCE = 2;
 /** Maximum stored messages that one page looks at. */
