@@ -41,31 +41,55 @@ function lookingAt(scenario: Partial<ChannelScenario> = {}) {
 }
 
 const upcomingIn = ({ upcoming }: ChannelLook) =>
-  upcoming.map(({ videoId, startsAt }) => [videoId, startsAt]);
+  upcoming.map(({ videoId, startsAt }) => [videoId, startsAt]).sort();
 const forever = (order: Pick<FaultOrder, "on" | "as">) => ({ ...order, times: Number.POSITIVE_INFINITY });
 
 describe("a look at a channel", () => {
-  it("loads one page where /live shows a live stream, and then the tab, which shows the others too", async () => {
+  it("loads both pages first, and then the tab alone while a stream is live", async () => {
     const { channel, look, loaded, clock, in: from } = lookingAt({ title: "Some Body" });
+    channel.broadcast("finished-01").end();
     channel.broadcast("live-first1");
     const { channelId } = channel;
-    assert.deepEqual(await look(), {
-      ...{ channelId, title: "Some Body", live: ["live-first1"], upcoming: [], isWhole: false },
-    });
-    assert.deepEqual(loaded(), ["live"]);
+    const names = { channelId, title: "Some Body" };
+    const others = ["finished-01"];
+    assert.deepEqual(await look(), { ...names, live: ["live-first1"], upcoming: [], others, isWhole: true });
+    assert.deepEqual(loaded(), ["live", "streams"]);
     await clock.advance(HOUR);
     channel.broadcast("live-secon1");
-    const next = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
+    const { videoId, startsAt } = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
+    const live = ["live-secon1", "live-first1"];
     assert.deepEqual(await look(), {
-      ...{ channelId, title: "Some Body", live: ["live-secon1", "live-first1"], isWhole: true },
-      upcoming: [{ videoId: "scheduled-1", startsAt: next.startsAt }],
+      ...names,
+      live,
+      upcoming: [{ videoId, startsAt }],
+      others,
+      isWhole: true,
     });
     assert.deepEqual(loaded(), ["streams"]);
   });
 
+  it("loads one page where a stream has begun since, and then the tab", async () => {
+    const { channel, look, loaded } = lookingAt();
+    await look();
+    channel.broadcast("live-first1");
+    assert.deepEqual((await look()).live, ["live-first1"]);
+    assert.deepEqual(loaded(), ["live"]);
+    await look();
+    assert.deepEqual(loaded(), ["streams"]);
+  });
+
+  it("has the order of the tab, whatever /live shows", async () => {
+    const { channel, look, load, upstream, clock } = lookingAt();
+    channel.broadcast("live-first1");
+    upstream.fault({ on: "live", times: 1, as: await load("live") });
+    await clock.advance(HOUR);
+    channel.broadcast("live-secon1");
+    assert.deepEqual((await look()).live, ["live-secon1", "live-first1"]);
+  });
+
   it("loads both pages where nothing is live", async () => {
     const { channel, look, loaded } = lookingAt();
-    const nothing = { live: [], upcoming: [], isWhole: true };
+    const nothing = { live: [], upcoming: [], others: [], isWhole: true };
     const { channelId, scenario } = channel;
     assert.deepEqual(await look(), { channelId, title: scenario.title, ...nothing });
     assert.deepEqual(loaded(), ["live", "streams"]);
@@ -97,7 +121,16 @@ describe("a look at a channel", () => {
   });
 
   it("takes times that the tab does not name from two pages per look, until they are moved", async () => {
-    const { channel, look, loaded, in: from } = lookingAt({ layout: "lockupViewModel", language: "de" });
+    const {
+      channel,
+      upstream,
+      look,
+      loaded,
+      in: from,
+    } = lookingAt({
+      layout: "lockupViewModel",
+      language: "de",
+    });
     const hours = [1, 2, 3, 5000];
     const streams = hours.map((hour, i) =>
       channel.broadcast(`scheduled-${i}`, { startsAt: from(hour * HOUR) }),
@@ -108,11 +141,12 @@ describe("a look at a channel", () => {
     assert.deepEqual(upcomingIn(first), [...times.slice(0, 3), ["scheduled-3", undefined]]);
     assert.deepEqual(upcomingIn(await look()), times);
     assert.deepEqual(loaded(), ["live", "streams", "scheduled-3"]);
+    upstream.fault({ on: "live", times: 1, as: "consent" }); // whose time it was that of the next one
     assert.deepEqual(upcomingIn(await look()), times);
     assert.deepEqual(loaded(), ["live", "streams"]);
     const [, moved] = streams;
     moved?.reschedule(from(6 * HOUR));
-    assert.deepEqual(upcomingIn(await look())[2], ["scheduled-1", moved?.startsAt]);
+    assert.deepEqual(upcomingIn(await look())[1], ["scheduled-1", moved?.startsAt]);
     assert.deepEqual(loaded(), ["live", "streams", "scheduled-1"]);
   });
 
@@ -145,7 +179,7 @@ describe("a look at a channel", () => {
     const { upstream, look } = lookingAt();
     upstream.channel("@日本語.·x").broadcast("live-first1");
     await look("@日本語.·x");
-    const [asked] = upstream.requests.slice(-1);
+    const [asked] = upstream.requests.slice(-2);
     assert.equal(asked?.path, "/@%E6%97%A5%E6%9C%AC%E8%AA%9E.%C2%B7x/live?hl=en&gl=US");
     assert.match(String(asked?.headers["accept-language"]), /^en/);
     const { channelId } = upstream.channel("@other");

@@ -1,8 +1,9 @@
 /**
- * One look at a channel: the streams that are live, and those that are scheduled. `/live` is the watch page of
- * one stream, often but not always of the right one; the streams tab lists all. So a look loads `/live`, and
- * the tab unless that shows a live stream. While one is known to be live, the tab comes first, because it also
- * shows the streams beside it. Tabs of the newer layout name no times: up to two watch pages per look do.
+ * One look at a channel: the streams that are live, and those that are scheduled. `/live` is the watch page
+ * of one stream, often but not always of the right one; the streams tab lists all. So the first look loads
+ * both, and later ones load the second only if the first shows nothing live. While a stream is known to be
+ * live, the tab is the first, because it also shows the streams beside it. Tabs of the newer layout name no
+ * times: watch pages do, two per look.
  */
 import { omitUndefined } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -17,7 +18,6 @@ const MAX_TIMES = 2;
 /** Looks at channels that exist go before looks at names that may be made up. */
 const KNOWN_PRIORITY_MS = 60_000;
 
-/** `upcoming`: in the order of their times, those without one last. */
 export interface ChannelLook extends ChannelSight {
   /** Whether this is all that the channel shows; else there may be more streams. */
   isWhole: boolean;
@@ -47,15 +47,21 @@ export async function lookAtChannel(
   const options: CallOptions = { lane: "look", maxCooldownMs: 0, priorityMs, signal };
   const loads = new PageLoads(calls, options);
   const isLive = memory.last !== undefined && memory.last.live.length > 0;
-  const seen = await pagesOf(channel, isLive ? ["streams", "live"] : ["live", "streams"], loads);
+  const tabs: readonly Tab[] = isLive ? ["streams", "live"] : ["live", "streams"];
+  const seen = await pagesOf(channel, tabs, memory.last === undefined, loads);
   memory.last = await withTimes(seen, memory, loads);
   return memory.last;
 }
 
-/** Loads the second page only if the first shows nothing live. */
-async function pagesOf(channel: string, tabs: readonly Tab[], loads: PageLoads): Promise<ChannelLook> {
+/** Loads the second page if the first shows nothing live, or if `needsBoth`. */
+async function pagesOf(
+  channel: string,
+  tabs: readonly Tab[],
+  needsBoth: boolean,
+  loads: PageLoads,
+): Promise<ChannelLook> {
   const failures: UpstreamError[] = [];
-  let look: ChannelLook = { live: [], upcoming: [], isWhole: false };
+  let look: ChannelLook = { live: [], upcoming: [], others: [], isWhole: false };
   for (const tab of tabs) {
     try {
       look = merged(look, await pageOf(channel, tab, loads));
@@ -63,7 +69,7 @@ async function pagesOf(channel: string, tabs: readonly Tab[], loads: PageLoads):
       if (!(error instanceof UpstreamError)) throw error;
       failures.push(error);
     }
-    if (look.live.length > 0) break;
+    if (look.live.length > 0 && !needsBoth) break;
   }
   const failure = failures.at(-1);
   if (!failure || look.isWhole || look.live.length + look.upcoming.length > 0) return look;
@@ -82,9 +88,9 @@ async function pageOf(channel: string, tab: Tab, loads: PageLoads): Promise<Chan
   if (channel.startsWith("UC") && page.channelId !== undefined && page.channelId !== channel) {
     throw new UpstreamError("unusable", "the upstream shows another channel in its place", { isWall: true });
   }
-  const { live, upcoming, channelId, title } = page;
+  const { live, upcoming, others, channelId, title } = page;
   const isWhole = tab === "streams" && page.shows !== "watch";
-  return { ...omitUndefined<ChannelNames>({ channelId, title }), live, upcoming, isWhole };
+  return { ...omitUndefined<ChannelNames>({ channelId, title }), live, upcoming, others, isWhole };
 }
 
 function pathOf(channel: string): string {
@@ -92,16 +98,17 @@ function pathOf(channel: string): string {
   return `/${path.split("/").map(encodeURIComponent).join("/").replace("%40", "@")}`;
 }
 
-/** What both pages show. A stream that one of them shows live counts as live. */
+/** What both pages show. A stream that one of them shows live counts as live; the tab has the order. */
 function merged(one: ChannelLook, other: ChannelLook): ChannelLook {
-  const live = [...new Set([...one.live, ...other.live])];
+  const [first, second] = other.isWhole ? [other, one] : [one, other];
+  const live = [...new Set([...first.live, ...second.live])];
   const upcoming = new Map<string, ScheduledStream>();
-  for (const stream of [...one.upcoming, ...other.upcoming]) {
+  for (const stream of [...first.upcoming, ...second.upcoming]) {
     if (!live.includes(stream.videoId))
-      upcoming.set(stream.videoId, { ...upcoming.get(stream.videoId), ...stream });
+      upcoming.set(stream.videoId, { ...stream, ...upcoming.get(stream.videoId) });
   }
-  const isWhole = one.isWhole || other.isWhole;
-  return { ...other, ...one, live, upcoming: [...upcoming.values()], isWhole };
+  const others = [...first.others, ...second.others];
+  return { ...second, ...first, live, upcoming: [...upcoming.values()], others };
 }
 
 /** The look with the times of scheduled streams, as far as they are known or their pages can be loaded. */
@@ -133,8 +140,6 @@ async function withTimes(
   for (const videoId of times.keys()) {
     if (!look.upcoming.some((stream) => stream.videoId === videoId)) times.delete(videoId);
   }
-  const begins = ({ startsAt = Number.POSITIVE_INFINITY }: ScheduledStream) => startsAt;
-  upcoming.sort((one, other) => begins(one) - begins(other));
   return { ...look, live, upcoming };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The streams of a channel, as its pages show them. The streams tab lists all of them, in one of two layouts;
- * a watch page shows one. What is live or scheduled is read from structure, because texts are translated.
+ * a watch page shows one. The state of a stream is read from structure, because texts are translated.
  * Pure functions whose cost is bounded for any page.
  */
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, omitUndefined } from "../../json.ts";
@@ -28,6 +28,8 @@ export interface ChannelSight extends ChannelNames {
   /** The ids of the videos that are live, the newest first. */
   live: readonly string[];
   upcoming: readonly ScheduledStream[];
+  /** The ids of other videos that are the channel's: finished streams, and those for members. */
+  others: readonly string[];
 }
 
 export type ChannelPage =
@@ -82,6 +84,7 @@ function watchPage(
     ...names(details.channelId, details.author),
     live: isLive ? [videoId] : [],
     upcoming: isUpcoming ? [scheduled(videoId, startIn(player, broadcast))] : [],
+    others: isLive || isUpcoming ? [] : [videoId],
   };
 }
 
@@ -101,7 +104,8 @@ function channelPage(data: JsonObject, browsed: unknown): ChannelPage {
   const tabs = (asArray(dig(browsed, "tabs")) ?? []).map((tab) => dig(tab, "tabRenderer"));
   const shown = tabs.find((tab) => dig(tab, "selected") === true);
   const path = dig(shown, "endpoint", "commandMetadata", "webCommandMetadata", "url");
-  if (!asString(path)?.endsWith("/streams")) return { shows: "other", ...known, live: [], upcoming: [] };
+  if (!asString(path)?.endsWith("/streams"))
+    return { shows: "other", ...known, live: [], upcoming: [], others: [] };
 
   const items = asArray(dig(shown, "content", "richGridRenderer", "contents")) ?? [];
   const contents = items
@@ -115,6 +119,7 @@ function channelPage(data: JsonObject, browsed: unknown): ChannelPage {
     ...known,
     live: listed.flatMap(({ state, stream }) => (state === "live" ? stream.videoId : [])),
     upcoming: listed.flatMap(({ state, stream }) => (state === "upcoming" ? stream : [])),
+    others: listed.flatMap(({ state, stream }) => (state === "other" ? stream.videoId : [])),
   };
 }
 

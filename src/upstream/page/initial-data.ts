@@ -9,7 +9,7 @@ import { type Assigned, assignedObjects } from "./script-object.ts";
 const PARTS = {
   content: ["ytInitialData", ["contents", "continuationContents"]],
   player: ["ytInitialPlayerResponse", ["playabilityStatus"]],
-  /** Of a channel that does not exist, the data has only an alert. */
+  /** The data has only an alert if there is no such channel. */
   channel: ["ytInitialData", ["contents", "alerts"]],
 } as const satisfies Record<string, [Assigned["name"], readonly string[]]>;
 
