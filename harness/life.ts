@@ -4,6 +4,7 @@
  */
 
 import type { Config } from "../src/cli/config.ts";
+import { Channels } from "../src/rooms/channels.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { type ObservedStore, observed } from "../src/store/observed.ts";
@@ -30,6 +31,7 @@ interface LifeParts {
 
 export class Life {
   readonly rooms: Rooms;
+  readonly channels: Channels;
   readonly peek: Peek;
   readonly egresses: EgressPool;
   readonly clock: MortalClock;
@@ -57,6 +59,7 @@ export class Life {
     const store = observed(engine, clock, telemetry, health);
     const parts = { store, egresses: this.egresses, clock, telemetry };
     this.rooms = new Rooms({ ...parts, settings: config.rooms });
+    this.channels = new Channels({ ...parts, settings: config.rooms });
     this.peek = peek;
     this.clock = clock;
     this.store = store;
@@ -73,6 +76,7 @@ export class Life {
   /** Stops it as a signal stops the service. */
   async stop(): Promise<void> {
     if (this.#drainMs > 0) await this.rooms.drain(this.#drainMs);
+    this.channels.close();
     await this.rooms.stop();
     await this.egresses.close();
     await this.clock.sleep(1); // the service closes its listener here

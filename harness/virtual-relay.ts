@@ -14,6 +14,7 @@ import { pino } from "pino";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
 import { RelayError } from "../src/protocol/errors.ts";
+import type { Channels } from "../src/rooms/channels.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
@@ -95,6 +96,10 @@ export class VirtualRelay {
 
   get rooms(): Rooms {
     return this.#life.rooms;
+  }
+
+  get channels(): Channels {
+    return this.#life.channels;
   }
 
   get egresses(): EgressPool {

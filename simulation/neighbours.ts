@@ -93,6 +93,16 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
       await relay.clock.sleep(20_000);
     }
   },
+  "200 watched channels": async (relay) => {
+    await relay.clock.sleep(OPENED_MS);
+    const { signal } = new AbortController();
+    const watching = Array.from({ length: 200 }, async (_, i) => {
+      relay.upstream.channel(`@channel${i}`);
+      const states = relay.channels.watch(`@channel${i}`).states(signal);
+      for (;;) await states.next();
+    });
+    await Promise.all(watching);
+  },
   "30 probes": async (relay) => {
     await ownChats(relay, 1);
     const probes = Array.from({ length: 30 }, async () => {

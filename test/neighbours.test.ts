@@ -18,6 +18,7 @@ const PLAYED = [
   "pages throttled for 120 s",
   "twenty replays",
   "100 made-up ids every 20 s",
+  "200 watched channels",
   "30 probes",
   "100 callers that poll by themselves",
 ];

@@ -127,6 +127,11 @@ const STREAMS = {
 const UPSTREAM = {
   RELAY_POLL_MIN_MS: flag("500", "minimum polling interval; also the interval of a replay", ms(1)),
   RELAY_POLL_MAX_MS: flag("15000", "maximum polling interval", ms(1)),
+  RELAY_CHANNEL_MS: flag(
+    "60000",
+    "minimum time between two looks at the pages of a channel; none is looked at while nobody waits for it",
+    ms(1),
+  ),
   RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two calls to YouTube", ms(0)),
   RELAY_GATE_CONCURRENCY: flag("4", "maximum number of calls to YouTube in flight", whole(1, 1000)),
   RELAY_COOLDOWN_MS: flag(
@@ -258,6 +263,7 @@ export function toConfig(v: SettingValues) {
       pollMinMs: v.RELAY_POLL_MIN_MS,
       pollMaxMs: v.RELAY_POLL_MAX_MS,
       maxFailures: v.RELAY_MAX_FAILURES,
+      channelMs: v.RELAY_CHANNEL_MS,
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
       /** Ids of the videos to record. */

@@ -4,13 +4,14 @@
  * key or a viewer's address.
  */
 import type { Registry } from "prom-client";
+import type { ChannelState } from "../protocol/channel.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
-import type { DropReason, EgressSource, MetricSources, MoveReason, StoreOperation } from "./metrics.ts";
-import { createMetrics, createSharedMetrics, MOVE_REASONS, OTHER_KINDS } from "./metrics.ts";
+import type { DropReason, EgressSource, MetricSources, StoreOperation } from "./metrics.ts";
+import { createMetrics, createSharedMetrics, MOVE_REASONS, type MoveReason, OTHER_KINDS } from "./metrics.ts";
 
 /** The upstream adds kinds freely; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;
@@ -140,6 +141,11 @@ export class Telemetry {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     const level = isTrouble ? "warn" : "info";
     this.log[level]({ videoId, error: name, why: message }, "room not opened: bootstrap failed");
+  }
+
+  /** A channel has another stream to read, or none, or cannot be read (`reason`). */
+  channelChanged({ state, ...facts }: ChannelState): void {
+    this.log[facts.reason === undefined ? "info" : "warn"](facts, `channel ${state}`);
   }
 
   /** A chat to be recorded cannot be read now. */

@@ -1,0 +1,274 @@
+/**
+ * Watches one channel for everybody that waits for it: one look per interval, however many wait, and none
+ * while nobody does. Chooses the stream to read, and keeps to it until its watchers report its end or
+ * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that goes on.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../clock.ts";
+import { unlessAborted } from "../deadline.ts";
+import { omitUndefined } from "../json.ts";
+import type { ChannelState } from "../protocol/channel.ts";
+import { RelayError } from "../protocol/errors.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { type ChannelLook, ChannelMemory } from "../upstream/channel-look.ts";
+import type { Egress } from "../upstream/egress/egress.ts";
+import type { EgressPool } from "../upstream/egress/pool.ts";
+import { UpstreamError } from "../upstream/errors.ts";
+import { isOver } from "./archive.ts";
+import { type ChannelStream, streamsInOrder } from "./channel-streams.ts";
+
+/** How long a stream without a chat is left alone. Its chat may be switched on later. */
+const NO_CHAT_MS = 600_000;
+/** Ended streams to remember, so that a page that lags behind does not bring them back. */
+const MAX_OVER = 100;
+/** Videos to remember as the channel's. A page shows 30. */
+const MAX_VIDEOS = 500;
+/** Whole looks in a row in which a scheduled stream must be missing to count as cancelled. */
+const MAX_MISSED = 2;
+
+export interface ChannelWatchParts {
+  egresses: EgressPool;
+  clock: Clock;
+  telemetry: Telemetry;
+  settings: {
+    /** The minimum time between the starts of two looks at one channel, in milliseconds. */
+    channelMs: number;
+  };
+}
+
+type Facts = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
+type Names = Pick<ChannelState, "channelId" | "title">;
+
+/** A stream that could not be read. One without a chat may be tried again after `restsUntil` (monotonic). */
+interface Trouble {
+  why: string;
+  restsUntil?: number;
+}
+
+export class ChannelWatch implements Disposable {
+  readonly #channel: string;
+  readonly #parts: ChannelWatchParts;
+  readonly #closed: AbortSignal;
+  readonly #memory = new ChannelMemory();
+  #names: Names = {};
+  /** The latest successful look, with the chosen stream even if a page does not show it. */
+  #look: ChannelLook | undefined;
+  /** Why the last look failed; undefined if it did not. */
+  #failure: string | undefined;
+  /** The number of whole looks in a row that did not show the chosen stream. */
+  #missed = 0;
+  readonly #videos = new Set<string>();
+  readonly #over = new Set<string>();
+  readonly #troubles = new Map<string, Trouble>();
+  #state: ChannelState | undefined;
+  #absent: RelayError | undefined;
+  #watchers = 0;
+  #unwatched = new AbortController();
+  /** When the next look may begin, on the monotonic clock. */
+  #dueAt = Number.NEGATIVE_INFINITY;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(channel: string, parts: ChannelWatchParts, closed: AbortSignal) {
+    this.#channel = channel;
+    this.#parts = parts;
+    this.#closed = closed;
+  }
+
+  get isWatched(): boolean {
+    return this.#watchers > 0;
+  }
+
+  /** Whether nobody watches it, and the next look is due. */
+  get isIdle(): boolean {
+    return !this.isWatched && this.#parts.clock.monotonic() >= this.#dueAt;
+  }
+
+  /** Adds a watcher. Disposing removes one. */
+  join(): this {
+    this.#watchers += 1;
+    if (this.#watchers === 1) {
+      this.#unwatched = new AbortController();
+      void this.#watch(AbortSignal.any([this.#unwatched.signal, this.#closed]));
+    }
+    return this;
+  }
+
+  [Symbol.dispose](): void {
+    this.#watchers -= 1;
+    if (this.isWatched) return;
+    this.#unwatched.abort("nobody waits");
+    if (!this.#state && !this.#absent) this.#dueAt = Number.NEGATIVE_INFINITY; // its first look was aborted
+  }
+
+  /**
+   * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects
+   * with `RelayError` NO_LIVE_CHAT if there is no such channel, and with the signal's reason.
+   */
+  async *states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
+    for (let shown: ChannelState | undefined; ; ) {
+      const changed = this.#changed.promise;
+      if (this.#absent) throw this.#absent;
+      if (this.#state && this.#state !== shown) {
+        shown = this.#state;
+        yield shown;
+      } else await unlessAborted(changed, signal);
+    }
+  }
+
+  /**
+   * All streams that can be read, in the order of interest: after each look and each report. Rejects as
+   * `states` does.
+   */
+  async *streams(signal: AbortSignal): AsyncGenerator<readonly ChannelStream[], never, void> {
+    for (;;) {
+      const changed = this.#changed.promise;
+      if (this.#absent) throw this.#absent;
+      if (this.#look) yield this.#streams().filter(({ videoId }) => !this.#troubles.has(videoId));
+      await unlessAborted(changed, signal);
+    }
+  }
+
+  /** Whether the pages have shown the video as one of the channel's, finished streams included. */
+  has(videoId: string): boolean {
+    return this.#videos.has(videoId);
+  }
+
+  /** A watcher has read a stream's chat to its end: the stream is never chosen again. */
+  ended(videoId: string): void {
+    addBounded(this.#over, videoId, MAX_OVER);
+    this.#choose();
+  }
+
+  /**
+   * The room of a stream failed, or the stream has no chat. Others are chosen before one without a chat; any
+   * other one is tried again after the next look. Not for errors of one viewer alone, such as CAPACITY.
+   */
+  failed(videoId: string, error: Error): void {
+    const why = error.message.replace(/\.$/, "");
+    const restsUntil = this.#parts.clock.monotonic() + NO_CHAT_MS;
+    this.#troubles.set(videoId, isOver(error) ? { why, restsUntil } : { why });
+    this.#choose();
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { clock, settings } = this.#parts;
+    while (!signal.aborted && !this.#absent) {
+      const waitMs = this.#dueAt - clock.monotonic();
+      if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => {});
+      else {
+        this.#dueAt = clock.monotonic() + settings.channelMs;
+        await this.#lookOnce(signal);
+      }
+    }
+  }
+
+  async #lookOnce(signal: AbortSignal): Promise<void> {
+    try {
+      const lookAt = (egress: Egress) => egress.lookAt(this.#channel, this.#memory, signal);
+      this.#saw(await this.#parts.egresses.call(signal, lookAt));
+    } catch (error) {
+      if (!signal.aborted) this.#sawNothing(error);
+    }
+  }
+
+  #saw(look: ChannelLook): void {
+    const { live, upcoming, others, channelId, title } = look;
+    const scheduled = upcoming.map(({ videoId }) => videoId);
+    for (const videoId of [...others, ...scheduled, ...live]) addBounded(this.#videos, videoId, MAX_VIDEOS);
+    // Pages name a channel in several languages.
+    this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
+    this.#failure = undefined;
+    this.#look = this.#withChosen(look);
+    this.#tryAgain();
+  }
+
+  #sawNothing(error: unknown): void {
+    const { clock } = this.#parts;
+    const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
+    const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
+    if (isAbsent && this.#state?.videoId === undefined) {
+      this.#absent = error;
+      this.#notify();
+      return;
+    }
+    this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + (throttled?.retryAfterMs ?? 0));
+    this.#failure = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    this.#tryAgain();
+  }
+
+  /** The look with the chosen stream in its place, unless that was replaced or cancelled. */
+  #withChosen(look: ChannelLook): ChannelLook {
+    const { state, videoId } = this.#state ?? {};
+    if (videoId === undefined) return look;
+    const upcoming = look.upcoming.filter((stream) => stream.videoId !== videoId);
+    if (state === "live") {
+      // Only a stream that was not live before is newer, whatever the order on the page.
+      const newer = look.live.filter((id) => id !== videoId && !this.#look?.live.includes(id));
+      return { ...look, live: [...new Set([...newer, videoId, ...look.live])], upcoming };
+    }
+    const isShown = look.live.includes(videoId) || upcoming.length < look.upcoming.length;
+    if (isShown || look.isWhole) this.#missed = isShown ? 0 : this.#missed + 1;
+    if (isShown || this.#missed >= MAX_MISSED) return look;
+    const known = this.#look?.upcoming.filter((stream) => stream.videoId === videoId) ?? [];
+    return { ...look, upcoming: [...upcoming, ...known] };
+  }
+
+  /** A look is over: streams that failed are tried again. */
+  #tryAgain(): void {
+    const listed = new Set(this.#streams().map(({ videoId }) => videoId));
+    for (const [videoId, { restsUntil }] of this.#troubles) {
+      if (restsUntil === undefined || !listed.has(videoId)) this.#troubles.delete(videoId);
+    }
+    this.#choose();
+  }
+
+  #streams(): ChannelStream[] {
+    if (!this.#look) return [];
+    const streams = streamsInOrder(this.#look, this.#parts.clock.now());
+    return streams.filter(({ videoId }) => !this.#over.has(videoId));
+  }
+
+  #choose(): void {
+    const streams = this.#streams();
+    const chosen = this.#pick(streams);
+    const trouble = chosen && this.#troubles.get(chosen.videoId);
+    const chatless = streams.map(({ videoId }) => this.#troubles.get(videoId)).find(Boolean);
+    const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? chatless?.why));
+    const waiting: Facts = { state: "waiting", ...(reason !== undefined && { reason }) };
+    const facts = chosen && !trouble ? stateOf(chosen) : waiting;
+    const state = { channel: this.#channel, ...this.#names, ...facts };
+    if (!isDeepStrictEqual(state, this.#state)) {
+      this.#state = state;
+      this.#parts.telemetry.channelChanged(state);
+    }
+    this.#notify();
+  }
+
+  /** The first stream that has a chat. One without is tried again after its rest, before far ones. */
+  #pick(streams: readonly ChannelStream[]): ChannelStream | undefined {
+    const now = this.#parts.clock.monotonic();
+    const rest = ({ videoId }: ChannelStream) => this.#troubles.get(videoId)?.restsUntil;
+    const first = streams.find((stream) => rest(stream) === undefined);
+    if (first && !first.isFar) return first;
+    const rested = streams.find((stream) => (rest(stream) ?? Number.POSITIVE_INFINITY) <= now);
+    if (rested) this.#troubles.delete(rested.videoId);
+    return rested ?? first;
+  }
+
+  #notify(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}
+
+/** The oldest entry makes room. */
+function addBounded(set: Set<string>, added: string, maxSize: number): void {
+  set.add(added);
+  const [oldest] = set;
+  if (oldest !== undefined && set.size > maxSize) set.delete(oldest);
+}
+
+function stateOf({ videoId, state, startsAt }: ChannelStream): Facts {
+  if (state === "live" || startsAt === undefined) return { state, videoId };
+  return { state, videoId, startsAt: new Date(startsAt).toISOString() };
+}

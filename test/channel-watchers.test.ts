@@ -1,0 +1,143 @@
+/** How many pages the watchers of channels cost, and what they are shown where none can be read. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { RelayError } from "../src/protocol/errors.ts";
+import { HANDLE, HOUR, MINUTE, watched } from "./support/watched-channel.ts";
+
+describe("the pages of a watched channel", () => {
+  it("cost one look a minute for a hundred watchers, and none while there is none", async () => {
+    const { relay, channel, watcher, looks } = watched();
+    channel.broadcast("live-first1");
+    const watchers = Array.from({ length: 100 }, () => watcher());
+    await relay.advance(10 * MINUTE - 1);
+    assert.equal(looks().length, 11, "the first look is two pages, and each later one the tab");
+    assert.ok(watchers.every(({ states }) => states.length === 1));
+    for (const one of watchers) one.leave();
+    await relay.advance(HOUR);
+    assert.equal(looks().length, 11);
+    const again = watcher();
+    await relay.advance(1000);
+    assert.deepEqual([looks().length, again.last?.state], [13, "live"]);
+  });
+
+  it("are not loaded again for a watcher that comes back within the interval", async () => {
+    const { relay, watcher, looks } = watched();
+    for (let visit = 0; visit < 20; visit++) {
+      const seen = watcher();
+      await relay.advance(1000);
+      assert.equal(seen.last?.state, "waiting");
+      seen.leave();
+      await relay.advance(1000);
+    }
+    assert.equal(looks().length, 2);
+  });
+
+  it("are loaded for the next watcher where the first left before it was shown anything", async () => {
+    const { relay, upstream, watcher } = watched();
+    upstream.fault({ on: "live", times: 1, as: { delayMs: 10_000 } });
+    const first = watcher();
+    await relay.advance(2000);
+    first.leave();
+    await relay.advance(1);
+    const second = watcher();
+    await relay.advance(2000);
+    assert.equal(second.last?.state, "waiting");
+  });
+
+  it("are loaded as often as RELAY_CHANNEL_MS says", async () => {
+    const { relay, watcher, looks } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
+    watcher();
+    await relay.advance(MINUTE - 1);
+    assert.equal(looks().length, 2 * 12);
+  });
+
+  it("come before those of a flood of names that may be made up", async () => {
+    const { relay, upstream, watcher, settled } = watched();
+    await settled();
+    await relay.advance(MINUTE / 2 - 1000);
+    for (let i = 0; i < 100; i++) watcher(`@made-up-${i}`);
+    await relay.advance(10_000);
+    const [first, second] = upstream.requests.filter(
+      ({ kind, channel }) => kind === "live" && channel === HANDLE,
+    );
+    assert.ok(first && second && second.at - first.at < MINUTE + 2000);
+  });
+});
+
+describe("a channel that cannot be read", () => {
+  it("is waited for with the reason, and read as soon as the wall is gone", async () => {
+    const { relay, upstream, channel, settled } = watched();
+    channel.broadcast("live-first1");
+    const wall = upstream.fault({ on: ["live", "streams"], times: 100, as: "consent" });
+    const seen = await settled();
+    await relay.advance(10 * MINUTE);
+    const why = "the upstream asks for consent to cookies in place of the page";
+    assert.deepEqual(seen.news(), [`waiting ${why}`]);
+    wall.cancel();
+    await relay.advance(MINUTE);
+    assert.deepEqual(seen.news(), ["live live-first1"]);
+    upstream.fault({ on: ["live", "streams"], times: 20, as: "consent" });
+    await relay.advance(10 * MINUTE);
+    assert.deepEqual(seen.news(), [], "a wall in front of the pages does not end a chat");
+    seen.watch.ended("live-first1");
+    await relay.advance(1000);
+    assert.deepEqual(seen.news(), [`waiting ${why}`]);
+  });
+
+  it("is not looked at in a cooldown of pages, however long", async () => {
+    const { relay, upstream, watcher, looks } = watched();
+    const headers = { "Retry-After": "600" };
+    upstream.fault({ on: "live", times: 1, as: { status: 429, headers } });
+    const seen = watcher();
+    await relay.advance(9.9 * MINUTE);
+    assert.deepEqual(seen.news(), ["waiting the upstream is throttling this server"]);
+    assert.equal(looks().length, 1);
+    await relay.advance(MINUTE);
+    assert.deepEqual(seen.news(), ["waiting"]);
+  });
+
+  it("is waited for without a network, too", async () => {
+    const { relay, clock, channel, watcher } = watched();
+    channel.broadcast("live-first1");
+    relay.network.refusesUntil = clock.monotonic() + 5 * MINUTE;
+    const seen = watcher();
+    await relay.advance(7 * MINUTE);
+    const [reason = "", live, ...more] = seen.news();
+    assert.match(reason, /^waiting main\.simulated cannot be reached/);
+    assert.deepEqual([live, ...more], ["live live-first1"]);
+  });
+
+  it("does not exist for its watchers, nor for the next within the interval, at the price of one look", async () => {
+    const { relay, watcher, looks } = watched({ state: "gone" });
+    for (let visit = 0; visit < 3; visit++) {
+      const seen = watcher();
+      await relay.advance(5000);
+      assert.ok(seen.error instanceof RelayError && seen.error.code === "NO_LIVE_CHAT");
+      assert.match(seen.error.message, /^There is no channel @somebody on YouTube/);
+    }
+    assert.equal(looks().length, 2);
+  });
+
+  it("ends no chat when its handle is renamed meanwhile", async () => {
+    const { relay, channel, settled } = watched();
+    channel.broadcast("live-first1");
+    const seen = await settled();
+    channel.change({ state: "gone" });
+    await relay.advance(5 * MINUTE);
+    assert.deepEqual([seen.error, seen.news()], [undefined, ["live live-first1"]]);
+    seen.watch.ended("live-first1");
+    await relay.advance(MINUTE);
+    assert.ok(seen.error instanceof RelayError);
+  });
+
+  it("is one of RELAY_MAX_ROOMS at most", async () => {
+    const { relay, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "2" } });
+    const seen = [watcher(), watcher("@other")];
+    await relay.advance(1000);
+    assert.throws(() => watcher("@third"), { code: "CAPACITY", retryAfterMs: 30_000 });
+    watcher().leave();
+    for (const one of seen) one.leave();
+    await relay.advance(MINUTE);
+    watcher("@third");
+  });
+});

@@ -1,0 +1,65 @@
+/** A channel of a virtual relay, and watchers of it. */
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import type { ChannelState } from "../../src/protocol/channel.ts";
+import type { ChannelWatch } from "../../src/rooms/channel-watch.ts";
+import type { ChannelScenario } from "../../src/simulator/channel.ts";
+
+export const HANDLE = "@somebody";
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+
+/** A watcher in the background: the states that it was shown, and the error that ended it. */
+export class Watcher {
+  readonly states: ChannelState[] = [];
+  error: unknown;
+  readonly watch: ChannelWatch;
+  readonly #left = new AbortController();
+
+  constructor(relay: VirtualRelay, channel = HANDLE) {
+    this.watch = relay.channels.watch(channel);
+    void this.#follow();
+  }
+
+  get last(): ChannelState | undefined {
+    return this.states.at(-1);
+  }
+
+  /** The states since the last call, in short. */
+  news(): string[] {
+    return this.states
+      .splice(0)
+      .map(({ state, videoId = "", reason = "" }) => `${state} ${videoId}${reason}`.trim());
+  }
+
+  leave(): void {
+    this.#left.abort();
+  }
+
+  async #follow(): Promise<void> {
+    using watch = this.watch;
+    try {
+      for await (const state of watch.states(this.#left.signal)) this.states.push(state);
+    } catch (error) {
+      this.error = error;
+    }
+  }
+}
+
+export function watched(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay(options);
+  const { clock, upstream } = relay;
+  const channel = upstream.channel(HANDLE, scenario);
+  return {
+    ...{ relay, clock, upstream, channel },
+    watcher: (name = HANDLE) => new Watcher(relay, name),
+    /** A watcher that has seen the first look. The next ones come in the middle of each minute from now. */
+    settled: async () => {
+      const watcher = new Watcher(relay);
+      await relay.advance(MINUTE / 2);
+      return watcher;
+    },
+    /** In whole seconds, as pages name times. */
+    in: (ms: number) => Math.floor((clock.now() + ms) / 1000) * 1000,
+    looks: () => upstream.requests.filter(({ kind }) => kind === "live" || kind === "streams"),
+  };
+}
