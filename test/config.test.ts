@@ -73,7 +73,6 @@ describe("settings", () => {
     ["RELAY_FRAME_ANCESTORS", "https://example.org; script-src *"],
     ["RELAY_PROBE", "no"],
     ["RELAY_ROOMS", "no"],
-    ["RELAY_RECORD", "dQw4w9WgXcQ,nonsense"],
     ["RELAY_UPSTREAM_URL", "www.example.com"],
     ["RELAY_UPSTREAM_URL", "ftp://example.com"],
     ["RELAY_UPSTREAM_URL", "https://example.com/path"],
@@ -101,6 +100,27 @@ describe("settings", () => {
       );
     });
   }
+
+  it("name the one entry of RELAY_RECORD that is neither a video nor a channel", () => {
+    const videos = "dQw4w9WgXcQ, https://youtu.be/dQw4w9WgXcQ,";
+    const channels = "@Some.Body,youtube.com/c/Some/live, UCa-b_0123456789abcdefgh ,@some.body";
+    const { rooms, recordedChannels } = config([], { RELAY_RECORD: `${videos}${channels}` });
+    assert.deepEqual([...rooms.recorded], ["dQw4w9WgXcQ"]);
+    assert.deepEqual(recordedChannels, ["@some.body", "c/Some", "UCa-b_0123456789abcdefgh"]);
+    for (const [entry, shown] of [
+      ["@foo bar", "@foo bar"],
+      ["nonsense", "nonsense"],
+      ["https://user:secret@youtube.com/@a", "https://…@youtube.com/@a"],
+      ["https://youtube.com/playlist?list=PL1", "https://youtube.com/playlist?list=PL1"],
+      ['a\n"b', 'a\\n\\"b'],
+      ["x".repeat(5000), "x".repeat(100)],
+    ] as const) {
+      assert.throws(() => config([], { RELAY_RECORD: `dQw4w9WgXcQ,${entry},@somebody` }), {
+        name: "UsageError",
+        message: `RELAY_RECORD: "${shown}" is neither the id or URL of a video nor the handle, id or URL of a channel`,
+      });
+    }
+  });
 
   it("must not contradict each other", () => {
     assert.throws(

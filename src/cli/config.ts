@@ -21,9 +21,9 @@ import {
   oneOf,
   onOff,
   postgresUrl,
+  recordings,
   storeUrl,
   timezone,
-  videos,
   whole,
 } from "./setting-readers.ts";
 
@@ -43,8 +43,8 @@ const COMMON = {
   ),
   RELAY_RECORD: flag(
     "",
-    "comma-separated list of videos whose chats are read from the start of the service to their end, with or without viewers",
-    videos,
+    "comma-separated list of videos, whose chats are read from the start of the service to their end, and of channels (`@name`, `UC…`, a URL), of which each stream is read; with or without viewers",
+    recordings,
   ),
   RELAY_GRACE_MS: flag(
     "90000",
@@ -267,7 +267,7 @@ export function toConfig(v: SettingValues) {
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
       /** Ids of the videos to record. */
-      recorded: new Set(v.RELAY_RECORD),
+      recorded: new Set(v.RELAY_RECORD.videoIds),
       timeOfDay: time,
       isBlanking: v.RELAY_DELETED === "blank",
     },
@@ -283,6 +283,8 @@ export function toConfig(v: SettingValues) {
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
+    /** The channels to record. */
+    recordedChannels: v.RELAY_RECORD.channels,
     /** 0 keeps all messages. */
     retentionDays: v.RELAY_RETENTION_DAYS,
     /** The store is a backup: cursors given out after it was made must not be honoured. */

@@ -55,7 +55,15 @@ export class UsageError extends Error {
 const VARIABLE_PREFIX = "RELAY_";
 /** The part of a URL after its scheme may contain a password. */
 const AFTER_SCHEME = /(?<=:\/\/).*/s;
+const USER_INFO = /(?<=:\/\/)[^/]*@/;
 const MAX_QUOTED_CHARS = 100;
+
+/** One entry of a list is invalid: the error shows it alone. `is`: the rest of the sentence after "is". */
+export class EntryError extends Error {
+  constructor(entry: string, is: string) {
+    super(`${JSON.stringify(entry.replace(USER_INFO, "…@").slice(0, MAX_QUOTED_CHARS))} is ${is}`);
+  }
+}
 
 /** `grace-ms` for RELAY_GRACE_MS. */
 export function flagOf(name: string, { option }: Pick<Flag<unknown>, "option"> = {}): string {
@@ -147,10 +155,11 @@ function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
   try {
     return flag.read(text);
   } catch (error) {
-    const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     const option = `--${flagOf(name, flag)}`;
     const shown = !isVariable(name) ? option : flag.option ? `${name} (${option})` : name;
     const quoted = JSON.stringify(text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS));
+    if (error instanceof EntryError) throw new UsageError(`${shown}: ${error.message}`);
+    const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     throw new UsageError(`${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quoted}`}`);
   }
 }

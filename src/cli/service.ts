@@ -3,7 +3,8 @@ import { isIPv6 } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../clock.ts";
 import { createServer } from "../http/server.ts";
-import { recordChat } from "../rooms/recorder.ts";
+import { Channels } from "../rooms/channels.ts";
+import { recordChannel, recordChat } from "../rooms/recorder.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { History } from "../serving/history/history.ts";
 import { isShared } from "../store/open.ts";
@@ -57,6 +58,8 @@ export async function startService(
   const app = await createServer({ rooms, history, egresses, telemetry, clock }, config.http);
   starting.defer(() => app.close());
   starting.defer(() => egresses.close());
+  const channels = new Channels({ egresses, clock, telemetry, settings: config.rooms });
+  starting.defer(() => channels.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.
   starting.defer(() => rooms.stop());
   stopped?.throwIfAborted();
@@ -70,8 +73,10 @@ export async function startService(
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
-  const recording = { rooms, store, clock, telemetry };
-  for (const videoId of config.rooms.recorded) void recordChat(videoId, recording, background.signal);
+  const { recorded } = config.rooms;
+  const recording = { rooms, channels, recorded, store, clock, telemetry };
+  for (const videoId of recorded) void recordChat(videoId, recording, background.signal);
+  for (const channel of config.recordedChannels) void recordChannel(channel, recording, background.signal);
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;
   return {

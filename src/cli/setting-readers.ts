@@ -1,8 +1,9 @@
 /** Reads the texts of settings: each reader throws an error that describes valid texts. */
 import { readFileSync } from "node:fs";
+import { parseChannel } from "../protocol/channel.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
-import type { Flag } from "./flags.ts";
+import { EntryError, type Flag } from "./flags.ts";
 
 /** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -24,12 +25,27 @@ export function postgresUrl(value: string): string | undefined {
   return value;
 }
 
-export function videos(value: string): string[] {
-  const names = value.split(",").map((name) => name.trim());
+/** Throws `EntryError` for an entry that is neither a video nor a channel. */
+export function recordings(value: string): { videoIds: string[]; channels: string[] } {
+  const videoIds = new Set<string>();
+  const channels = new Set<string>();
+  for (const entry of value.split(",").map((name) => name.trim())) {
+    if (entry === "") continue;
+    const videoId = parsed(entry, parseVideoId);
+    const channel = videoId === undefined ? parsed(entry, parseChannel) : undefined;
+    if (videoId !== undefined) videoIds.add(videoId);
+    else if (channel !== undefined) channels.add(channel);
+    else
+      throw new EntryError(entry, "neither the id or URL of a video nor the handle, id or URL of a channel");
+  }
+  return { videoIds: [...videoIds], channels: [...channels] };
+}
+
+function parsed(text: string, parse: (text: string) => string): string | undefined {
   try {
-    return [...new Set(names.filter((name) => name !== "").map(parseVideoId))];
+    return parse(text);
   } catch {
-    throw new Error("a comma-separated list of ids or URLs of videos");
+    return undefined;
   }
 }
 

@@ -31,6 +31,7 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
   settings: RoomSettings &
     PollerSettings &
     AppenderSettings & {
+      /** Ids of the videos that are recorded; may change at any time. */
       recorded: ReadonlySet<string>;
       /**
        * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
@@ -209,11 +210,13 @@ export class OwnedRoom {
     this.#clock = parts.clock;
     this.#mark = parts.telemetry.mark;
     this.egress = egress;
-    const isRecorded = parts.settings.recorded.has(hold.videoId);
     this.#poller = new Poller(hold.videoId, start, {
       ...parts,
       ...{ egress, appender, hold },
-      priorityMs: (isQuiet) => priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet }),
+      priorityMs: (isQuiet) => {
+        const isRecorded = parts.settings.recorded.has(hold.videoId);
+        return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
+      },
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();

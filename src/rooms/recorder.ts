@@ -1,19 +1,30 @@
 /**
- * Records chats from the start of the service to their end, with or without viewers. Each video gets a viewer
- * of its own, which discards everything: it keeps the room open, and the store keeps the messages. If a video
- * has no chat yet, or its room fails, the recorder tries again.
+ * Records chats with or without viewers: videos from the start of the service to their end, and each stream
+ * of a channel. Each video gets a viewer of its own, which discards everything: it keeps the room open, and
+ * the store keeps the messages. If a video has no chat yet, or its room fails, the recorder tries again.
  */
 import type { Clock } from "../clock.ts";
 import { FORMS } from "../serving/form.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { isOver } from "./archive.ts";
+import type { ChannelStream } from "./channel-streams.ts";
+import type { ChannelWatch } from "./channel-watch.ts";
+import type { Channels } from "./channels.ts";
 import type { Rooms } from "./rooms.ts";
 
 const RETRY_MS = 60_000;
+/** A channel that does not exist may come back. */
+const RETRY_CHANNEL_MS = 3_600_000;
+/** Streams that begin within this time are read beside the one that begins next: it may begin late. */
+const EARLY_MS = 3_600_000;
 
 export interface RecorderParts {
   rooms: Rooms;
+  channels: Channels;
+  /** The videos that are recorded. The recorder adds the streams of channels while it reads them. */
+  recorded: Set<string>;
   store: ObservedStore;
   clock: Clock;
   telemetry: Telemetry;
@@ -21,31 +32,107 @@ export interface RecorderParts {
 
 /** Resolves when the chat is over or the signal aborts. */
 export async function recordChat(videoId: string, parts: RecorderParts, signal: AbortSignal): Promise<void> {
-  const { clock, telemetry } = parts;
   while (!signal.aborted) {
-    if (await isOver(videoId, parts)) return telemetry.recorded(videoId);
-    const sink = new NullSink();
-    const isRead = await enter(videoId, sink, parts, signal);
-    if (isRead) await sink.ended;
-    if (signal.aborted || (isRead && (await isOver(videoId, parts)))) continue;
-    await clock.sleep(RETRY_MS, signal).catch(() => {});
+    try {
+      if (await read(videoId, parts, signal)) return;
+    } catch (error) {
+      if (!signal.aborted) parts.telemetry.recordingWaits({ videoId }, error, RETRY_MS);
+    }
+    await parts.clock.sleep(RETRY_MS, signal).catch(() => {});
   }
 }
 
-/** Whether the recorder could enter the room. The reason for a failure is already in the log. */
-async function enter(videoId: string, sink: Sink, { rooms, telemetry }: RecorderParts, signal: AbortSignal) {
-  const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
-  try {
-    await rooms.enter(request, signal);
-    return true;
-  } catch (error) {
-    if (!signal.aborted) telemetry.recordingWaits(videoId, error, RETRY_MS);
-    return false;
+/**
+ * Records the streams of a channel: those that are live, and scheduled ones from before their first message.
+ * Resolves when the signal aborts.
+ */
+export async function recordChannel(
+  channel: string,
+  parts: RecorderParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { channels, clock, telemetry } = parts;
+  const recordings = new Map<string, AbortController>();
+  while (!signal.aborted) {
+    try {
+      using watch = channels.watch(channel);
+      for await (const streams of watch.streams(signal)) {
+        const wanted = wantedOf(streams, clock.now());
+        for (const { videoId, isFar } of streams) {
+          if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
+        }
+        for (const videoId of wanted) {
+          if (recordings.has(videoId)) continue;
+          const left = new AbortController();
+          recordings.set(videoId, left);
+          const recording = recordStream(videoId, watch, parts, signal, left.signal);
+          void recording.finally(() => recordings.delete(videoId));
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) telemetry.recordingWaits({ channel }, error, RETRY_CHANNEL_MS);
+    }
+    await clock.sleep(RETRY_CHANNEL_MS, signal).catch(() => {});
   }
+}
+
+/** The videos to read. A far stream, such as a room for free chat, only if there is no other. */
+function wantedOf(streams: readonly ChannelStream[], now: number): Set<string> {
+  const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);
+  const isWanted = (stream: ChannelStream) => {
+    const { state, isFar, startsAt = Number.POSITIVE_INFINITY } = stream;
+    return (
+      stream === streams[0] || stream === next || state === "live" || (!isFar && startsAt <= now + EARLY_MS)
+    );
+  };
+  return new Set(streams.filter(isWanted).map(({ videoId }) => videoId));
+}
+
+/** One attempt; the next follows the next look at the channel. Never rejects. */
+async function recordStream(
+  videoId: string,
+  watch: ChannelWatch,
+  parts: RecorderParts,
+  signal: AbortSignal,
+  left: AbortSignal,
+): Promise<void> {
+  const { recorded, telemetry } = parts;
+  const isAdded = !recorded.has(videoId);
+  recorded.add(videoId);
+  try {
+    if (await read(videoId, parts, AbortSignal.any([signal, left]), left)) watch.ended(videoId);
+  } catch (error) {
+    if (isOver(error)) watch.failed(videoId, error);
+    if (!signal.aborted && !left.aborted) telemetry.recordingWaits({ videoId }, error);
+  } finally {
+    if (isAdded) recorded.delete(videoId);
+  }
+}
+
+/**
+ * Reads a chat until its end, and resolves to true; to false if its room fails, or if `left` aborts. Rejects
+ * as `Rooms.enter` does.
+ */
+async function read(
+  videoId: string,
+  { rooms, store, telemetry }: RecorderParts,
+  signal: AbortSignal,
+  left?: AbortSignal,
+): Promise<boolean> {
+  if (!(await wasRead(videoId, store))) {
+    const sink = new NullSink();
+    left?.addEventListener("abort", () => sink.end(), { once: true });
+    const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
+    await rooms.enter(request, signal);
+    await sink.ended;
+    if (!(await wasRead(videoId, store))) return false;
+  }
+  telemetry.recorded(videoId);
+  return true;
 }
 
 /** Whether the chat was read to its end, so that it is not read again. */
-async function isOver(videoId: string, { store }: RecorderParts): Promise<boolean> {
+async function wasRead(videoId: string, store: ObservedStore): Promise<boolean> {
   const record = await store.getRoom(videoId).catch(() => undefined);
   return record?.end?.state === "ended";
 }

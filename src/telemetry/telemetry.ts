@@ -148,10 +148,10 @@ export class Telemetry {
     this.log[facts.reason === undefined ? "info" : "warn"](facts, `channel ${state}`);
   }
 
-  /** A chat to be recorded cannot be read now. */
-  recordingWaits(videoId: string, error: unknown, retryMs: number): void {
+  /** A chat to be recorded, or a channel (`@name`, `UC…`), cannot be read now. */
+  recordingWaits(video: { videoId: string } | { channel: string }, error: unknown, retryMs?: number): void {
     const why = error instanceof Error ? error.message : String(error);
-    this.log.warn({ videoId, why, retryMs }, "chat cannot be recorded yet: retrying");
+    this.log.warn({ ...video, why, retryMs }, "chat cannot be recorded yet: retrying");
   }
 
   recorded(videoId: string): void {

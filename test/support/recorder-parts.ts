@@ -1,0 +1,14 @@
+import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+import type { RecorderParts } from "../../src/rooms/recorder.ts";
+
+/** What a recorder in a virtual relay is made of. */
+export function recorderOf({
+  rooms,
+  channels,
+  config,
+  store,
+  clock,
+  telemetry,
+}: VirtualRelay): RecorderParts {
+  return { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
+}
