@@ -62,6 +62,29 @@ describe("the pages of a watched channel", () => {
     );
     assert.ok(first && second && second.at - first.at < MINUTE + 2000);
   });
+
+  it("are counted in metrics, and each change is in the log", async () => {
+    const { relay, upstream, channel, settled } = watched();
+    const seen = await settled();
+    assert.equal(await relay.metric("relay_channels"), 1);
+    channel.broadcast("live-first1");
+    await relay.advance(2 * MINUTE);
+    upstream.fault({ on: ["live", "streams"], times: 2, as: "consent" });
+    await relay.advance(MINUTE);
+    const looks = (outcome: string) => relay.metric(`relay_channel_looks_total{outcome="${outcome}"}`);
+    assert.deepEqual(await Promise.all(["nothing", "live", "unreadable"].map(looks)), [1, 2, 1]);
+    const lines = relay.log.filter(({ msg }) => msg.startsWith("channel "));
+    assert.deepEqual(
+      lines.map(({ level, msg, channel: name, videoId }) => [level, msg, name, videoId]),
+      [
+        [30, "channel waiting", HANDLE, undefined],
+        [30, "channel live", HANDLE, "live-first1"],
+      ],
+    );
+    seen.leave();
+    await relay.advance(1000);
+    assert.equal(await relay.metric("relay_channels"), 0);
+  });
 });
 
 describe("a channel that cannot be read", () => {

@@ -192,11 +192,13 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_STORE: `sqlite:${path}`,
     RELAY_COOLDOWN_MS: "300",
     RELAY_MAX_FAILURES: "3",
-    RELAY_TRUST_PROXY: "1",
+    ...{ RELAY_TRUST_PROXY: "1", RELAY_RECORD: "@somebody" },
   };
   const unreadable = unreadableRoom(telemetry, `sqlite:${join(folder, "unreadable.db")}`);
   await Promise.all([unreadable, movedRoom(telemetry)]);
-  await using relay = await startRelay({ telemetry, stallMs: 200, settings });
+  await using upstream = await startSimulator();
+  upstream.channel("@somebody");
+  await using relay = await startRelay({ upstream, telemetry, stallMs: 200, settings });
   const run = new Run(relay, log);
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, works: [{}] });
   chat.say(200);

@@ -175,6 +175,9 @@ export class ChannelWatch implements Disposable {
     const { live, upcoming, others, channelId, title } = look;
     const scheduled = upcoming.map(({ videoId }) => videoId);
     for (const videoId of [...others, ...scheduled, ...live]) addBounded(this.#videos, videoId, MAX_VIDEOS);
+    this.#parts.telemetry.channelLooked(
+      live.length > 0 ? "live" : upcoming.length > 0 ? "upcoming" : "nothing",
+    );
     // Pages name a channel in several languages.
     this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
     this.#failure = undefined;
@@ -183,9 +186,10 @@ export class ChannelWatch implements Disposable {
   }
 
   #sawNothing(error: unknown): void {
-    const { clock } = this.#parts;
+    const { clock, telemetry } = this.#parts;
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
+    telemetry.channelLooked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
     if (isAbsent && this.#state?.videoId === undefined) {
       this.#absent = error;
       this.#notify();

@@ -19,6 +19,8 @@ export class Channels {
 
   constructor(parts: ChannelsParts) {
     this.#parts = parts;
+    parts.telemetry.sources.channels = () =>
+      this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
 
   /**

@@ -59,6 +59,11 @@ const DROP_REASONS = ["unknown", "broken", "silent", "bug"] as const;
 
 export type DropReason = (typeof DROP_REASONS)[number];
 
+/** What a look at a channel found. */
+const LOOK_OUTCOMES = ["live", "upcoming", "nothing", "absent", "throttled", "unreadable"] as const;
+
+export type LookOutcome = (typeof LOOK_OUTCOMES)[number];
+
 /** The label of all kinds that have no series of their own. */
 export const OTHER_KINDS = "other";
 
@@ -72,6 +77,8 @@ export interface MetricSources {
   /** By the name of the egress. */
   readonly egresses: Map<string, EgressSource>;
   rooms?: { byState(): Record<string, number>; viewers(): number };
+  /** The number of channels that are watched for somebody. */
+  channels?: () => number;
   /** The bytes sent since the last call. */
   takeSentBytes?: () => number;
   store?: {
@@ -144,6 +151,15 @@ export function createMetrics(sources: MetricSources) {
       for (const [state, count] of Object.entries(sources.rooms?.byState() ?? {}))
         rooms.set({ state }, count);
     }),
+    channels: gauge("relay_channels", "Channels watched for viewers or recordings", [], (channels) =>
+      channels.set(sources.channels?.() ?? 0),
+    ),
+    channelLooks: counterBy(
+      "relay_channel_looks_total",
+      "Looks at channels, by what they found; each loads one to four pages",
+      "outcome",
+      LOOK_OUTCOMES,
+    ),
     roomsOpened: counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
     roomsFailed: counterBy(
       "relay_rooms_failed_total",

@@ -10,7 +10,7 @@ import type { ErrorCode } from "../protocol/errors.ts";
 import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
-import type { DropReason, EgressSource, MetricSources, StoreOperation } from "./metrics.ts";
+import type { DropReason, EgressSource, LookOutcome, MetricSources, StoreOperation } from "./metrics.ts";
 import { createMetrics, createSharedMetrics, MOVE_REASONS, type MoveReason, OTHER_KINDS } from "./metrics.ts";
 
 /** The upstream adds kinds freely; metrics show this many by name and the rest as "other". */
@@ -141,6 +141,10 @@ export class Telemetry {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     const level = isTrouble ? "warn" : "info";
     this.log[level]({ videoId, error: name, why: message }, "room not opened: bootstrap failed");
+  }
+
+  channelLooked(outcome: LookOutcome): void {
+    this.#metrics.channelLooks.inc({ outcome });
   }
 
   /** A channel has another stream to read, or none, or cannot be read (`reason`). */
