@@ -182,6 +182,33 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await run(url, "select from room"), []);
   });
 
+  it("are recorded by one of them, until it leaves or no longer says that it does", async (t) => {
+    const url = await setUp(t);
+    const [one, other] = [await open(t, url), await open(t, url)];
+    const names = ["@a", "@b", "@c"];
+    for (const name of names) await one.recordings.addRecording(name);
+    const both = await Promise.all(
+      [one, other].map(({ recordings }) => recordings.runRecordings([], 60_000)),
+    );
+    assert.deepEqual(both.flat().sort(), names, "each by one");
+    const report = { name: "@a", state: "recording", videoId: ROOM, error: null } as const;
+    const [runs, waits] = both[0]?.includes("@a") ? [one, other] : [other, one];
+    await waits.recordings.runRecordings([{ ...report, state: "ended" }], 60_000);
+    assert.equal(
+      (await one.recordings.listRecordings())[0]?.state,
+      "waiting",
+      "only who runs it reports on it",
+    );
+    assert.ok((await runs.recordings.runRecordings([report], 0)).includes("@a"));
+    assert.ok((await waits.recordings.runRecordings([], 60_000)).includes("@a"), "it no longer says so");
+    await waits.close();
+    assert.deepEqual(
+      (await runs.recordings.runRecordings([], 60_000)).sort(),
+      names,
+      "all that the other left",
+    );
+  });
+
   it("are wanted where another instance has viewers, and one too many where that one reads far fewer", async (t) => {
     const url = await setUp(t);
     const [busy, idle] = [await open(t, url), await open(t, url)];

@@ -9,6 +9,7 @@ import { followContract } from "./store-contract-follow.ts";
 import { overwriteContract } from "./store-contract-overwrite.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
+import { recordingsContract } from "./store-contract-recordings.ts";
 import { restoreContract } from "./store-contract-restore.ts";
 import { timeContract } from "./store-contract-time.ts";
 import { totalsContract } from "./store-contract-totals.ts";
@@ -51,6 +52,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: restored`, () => restoreContract(subject));
   describe(`${name}: times`, () => timeContract(subject));
   describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
+  describe(`${name}: recordings`, () => recordingsContract(subject, persists));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));
 }

@@ -20,6 +20,7 @@ import {
   StoreError,
 } from "./port.ts";
 import { withPrefix } from "./sorted-ids.ts";
+import { MemoryRecordings } from "./recordings.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 /** Times are wall milliseconds. */
@@ -51,6 +52,10 @@ export class MemoryStore implements StoreEngine {
   readonly ownership = new LocalOwnership({
     take: (videoId) => this.#take(videoId),
     unfinishedRooms: (maxAgoMs) => this.#unfinishedRooms(maxAgoMs),
+  });
+  readonly recordings = new MemoryRecordings(() => {
+    this.#assertOpen();
+    return this.#clock.now();
   });
   readonly lost = new Promise<never>(() => {});
   readonly #clock: Clock;

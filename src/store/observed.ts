@@ -5,12 +5,18 @@
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
 import type { SharedPace } from "../shared-pace.ts";
-import { OWNERSHIP_OPERATIONS, PORT_OPERATIONS, type StoreOperation } from "../telemetry/metrics.ts";
+import {
+  OWNERSHIP_OPERATIONS,
+  PORT_OPERATIONS,
+  RECORDING_OPERATIONS,
+  type StoreOperation,
+} from "../telemetry/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Restoration, Retention, Store, StoreError, Tallying } from "./port.ts";
+import type { RecordingList } from "./recordings.ts";
 import { Tallier } from "./tallier.ts";
 
 /** How long readiness waits for the write probe. SQLite takes ten seconds to detect some failures. */
@@ -23,6 +29,7 @@ const PROBE_LIMIT_MS = 2000;
 export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying, Restoration {
   readonly followers: Followers;
   readonly ownership: Ownership;
+  readonly recordings: RecordingList;
   /**
    * The pace of an egress that instances share by its name; undefined if only one instance uses the store.
    */
@@ -37,6 +44,7 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying,
 export interface ObservedStore extends Store, Retention, Tallying, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;
+  readonly recordings: RecordingList;
   /** As in the engine. The process must stop, because the store can no longer keep messages. */
   readonly lost: Promise<StoreError>;
   /**
@@ -95,6 +103,7 @@ export function observed(
       orphans: (graceMs, signal) => ownership.orphans(graceMs, signal),
       setViewers: (videoId, viewers) => ownership.setViewers(videoId, viewers),
     },
+    recordings: reported(engine.recordings, RECORDING_OPERATIONS, health),
     lost: engine.lost.then((error) => {
       health.reportLost(error.message);
       return error;

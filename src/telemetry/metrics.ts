@@ -37,11 +37,20 @@ export const PORT_OPERATIONS = [
   "moveCursors",
 ] as const;
 
+/** The operations of the list of recordings. */
+export const RECORDING_OPERATIONS = [
+  "listRecordings",
+  "addRecording",
+  "removeRecording",
+  "runRecordings",
+] as const;
+
 /** The operations of rooms' ownership that every store reports. */
 export const OWNERSHIP_OPERATIONS = ["take", "watchedForMs", "wantedElsewhere", "oneTooMany"] as const;
 
 const STORE_OPERATIONS = [
   ...PORT_OPERATIONS,
+  ...RECORDING_OPERATIONS,
   ...OWNERSHIP_OPERATIONS,
   // of rooms' ownership, reported by the store that instances share
   "giveBack",

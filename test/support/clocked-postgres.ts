@@ -57,12 +57,12 @@ const TIMELESS: ReadonlySet<string | symbol> = new Set<keyof StoreEngine | keyof
   "orphans",
 ]);
 
-/** The engine, or its ownership, each of whose operations begins once the database has the clock's time. */
+/** The engine, or a part of it, each of whose operations begins once the database has the clock's time. */
 function timely<T extends object>(target: T, onTime: OnTime): T {
   return new Proxy(target, {
     get(real, key) {
       const value: unknown = Reflect.get(real, key, real);
-      if (key === "ownership") return timely(value as Ownership, onTime);
+      if (key === "ownership" || key === "recordings") return timely(value as object, onTime);
       if (typeof value !== "function") return value;
       if (TIMELESS.has(key)) return value.bind(real);
       return (...args: unknown[]) => {

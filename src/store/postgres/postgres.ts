@@ -30,6 +30,7 @@ import { adoptLineage } from "./lineage.ts";
 import { Notifications, type RoomNotice } from "./notifications.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import type { Database } from "./pools.ts";
+import { PostgresRecordings } from "./recordings.ts";
 import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
 import { Tallies } from "./tallies.ts";
 import { columns, toColumn } from "./text.ts";
@@ -64,6 +65,7 @@ interface PostgresParts {
 export class PostgresStore implements StoreEngine {
   readonly followers: Followers;
   readonly ownership: PostgresOwnership;
+  readonly recordings: PostgresRecordings;
   readonly lost = new Promise<never>(() => {});
   readonly #instance = randomUUID();
   readonly #leaseMs: number;
@@ -84,6 +86,7 @@ export class PostgresStore implements StoreEngine {
     this.#tallies = new Tallies(connections);
     this.#clock = clock;
     this.followers = new Followers(clock);
+    this.recordings = new PostgresRecordings(instance, connections);
     const { followers } = this;
     const isReceiving = () => this.#notifications?.isReceiving ?? false;
     const shared = { connections, clock, health };
@@ -240,7 +243,11 @@ export class PostgresStore implements StoreEngine {
     this.#watch.close();
     this.#tallies.close();
     using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
-    const closing = Promise.allSettled([...this.#writes, this.#viewerCounts.close()]);
+    const closing = Promise.allSettled([
+      ...this.#writes,
+      this.#viewerCounts.close(),
+      this.recordings.leave(),
+    ]);
     await unlessAborted(
       closing.then(() => this.ownership.close()),
       limit.signal,

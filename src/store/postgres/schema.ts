@@ -230,6 +230,17 @@ const STEPS: readonly string[] = [
    end $$;`,
 
   TALLY_STEP,
+
+  // `instance` runs the recording until `run_until`.
+  `create table recording (
+     name text collate "C" primary key,
+     since timestamptz not null,
+     state text not null,
+     video_id text,
+     error text,
+     instance text,
+     run_until timestamptz not null default '-infinity'
+   );`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

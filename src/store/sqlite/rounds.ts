@@ -39,6 +39,7 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
   "unfinishedRooms",
   "listRooms",
   "getAccount",
+  "listRecordings",
 ]);
 
 /** The maximum numbers of reads and writes per round, so that neither wait long for the others. */

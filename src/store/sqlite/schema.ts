@@ -86,6 +86,13 @@ const STEPS: readonly string[] = [
    ) strict, without rowid;
    create index tally_item_author on tally_item (room, author) where author is not null;
    create index tally_item_first on tally_item (room, first) where first is not null;`,
+  `create table recording (
+     name text primary key,
+     since integer not null,
+     state text not null,
+     video_id text,
+     error text
+   ) strict, without rowid;`,
 ];
 
 /** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */

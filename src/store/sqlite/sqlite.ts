@@ -12,11 +12,13 @@ import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, StoreError } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
+import { SqliteRecordings } from "./recordings.ts";
 import type { StoreThread } from "./thread.ts";
 
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
   readonly ownership: LocalOwnership;
+  readonly recordings: SqliteRecordings;
   readonly lost: Promise<StoreError>;
   readonly #path: string;
   readonly #clock: Clock;
@@ -29,6 +31,7 @@ export class SqliteStore implements StoreEngine {
     this.#thread = thread;
     this.lost = this.#thread.lost;
     this.followers = new Followers(clock);
+    this.recordings = new SqliteRecordings(thread, clock);
     this.ownership = new LocalOwnership({
       take: (videoId) => thread.call("take", videoId, clock.now()),
       unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", clock.now() - maxAgoMs),

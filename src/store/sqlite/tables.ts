@@ -8,6 +8,7 @@ import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
+import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
 import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
 import { totalsOf } from "../totals.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
@@ -77,6 +78,14 @@ const SQL = {
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
   moveMessages: "update message set cursor = cursor + :by where room = :key",
+  listRecordings: "select name, since, state, video_id as videoId, error from recording order by since, name",
+  addRecording: `insert into recording (name, since, state) select :name, :now, 'waiting'
+    where (select count(*) from recording) < ${MAX_RECORDINGS} on conflict do nothing`,
+  hasRecording: "select 1 from recording where name = ?",
+  removeRecording: "delete from recording where name = ?",
+  reportRecording: `update recording set state = :state, video_id = :videoId, error = :error
+    where name = :name and (state, video_id, error) is not (:state, :videoId, :error)`,
+  recordingsToRun: "select name from recording where state <> 'ended'",
   touch: `pragma application_id = ${APPLICATION_ID}`,
   edges: "select (select max(key) from room), (select max(seq) from message)",
 } as const;
@@ -245,6 +254,27 @@ export class Tables {
       this.#tallies.move(key, by);
     }
     return moves.length;
+  }
+
+  listRecordings(): Recording[] {
+    return this.#sql.listRecordings.all() as unknown as Recording[];
+  }
+
+  addRecording(name: string, now: number): "added" | "present" | "full" {
+    if (this.#sql.hasRecording.get(name)) return "present";
+    return this.#sql.addRecording.run({ name, now }).changes === 1 ? "added" : "full";
+  }
+
+  removeRecording(name: string): boolean {
+    return this.#sql.removeRecording.run(name).changes === 1;
+  }
+
+  /** Writes only what has changed, so that a call without news costs no fsync. */
+  runRecordings(reports: readonly RecordingReport[]): string[] {
+    for (const { name, state, videoId, error } of reports) {
+      this.#sql.reportRecording.run({ name, state, videoId, error });
+    }
+    return this.#sql.recordingsToRun.all().map(({ name }) => String(name));
   }
 
   /**

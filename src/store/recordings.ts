@@ -1,0 +1,82 @@
+/**
+ * The list of recordings that callers have put, kept in the store. Each of them is run by one instance at a
+ * time, which reports how it goes.
+ */
+
+export const RECORDING_STATES = ["waiting", "recording", "ended", "failed"] as const;
+
+/** How a recording goes, as the instance that runs it says. An ended one is run by nobody. */
+export interface RecordingReport {
+  /** A video id or a channel, normalised. */
+  name: string;
+  state: (typeof RECORDING_STATES)[number];
+  /** The video that is being recorded, or was last; null before the first. */
+  videoId: string | null;
+  /** Why it does not record now; null if it does, or was not tried yet. */
+  error: string | null;
+}
+
+export interface Recording extends RecordingReport {
+  /** When it was put, in wall milliseconds by the store's clock. */
+  since: number;
+}
+
+/** The maximum length of the list. */
+export const MAX_RECORDINGS = 1000;
+
+/** Every method rejects with `StoreError` "unavailable". */
+export interface RecordingList {
+  /** All recordings, the oldest first. */
+  listRecordings(): Promise<Recording[]>;
+
+  /** Adds a recording; resolves to "full" if the list has `MAX_RECORDINGS` others. */
+  addRecording(name: string): Promise<"added" | "present" | "full">;
+
+  /** Resolves to whether the recording was in the list. */
+  removeRecording(name: string): Promise<boolean>;
+
+  /**
+   * Stores the reports on the recordings that this instance runs. Resolves to those that it shall run from
+   * now on: the same ones, except those that were removed or have ended, and those that nobody runs. An
+   * instance that does not call this for `runMs` no longer runs any.
+   */
+  runRecordings(reports: readonly RecordingReport[], runMs: number): Promise<string[]>;
+}
+
+/** The list in memory. */
+export class MemoryRecordings implements RecordingList {
+  readonly #now: () => number;
+  readonly #byName = new Map<string, Recording>();
+
+  /** `now`: the wall time in milliseconds; throws `StoreError` if the store is closed. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  async listRecordings(): Promise<Recording[]> {
+    this.#now();
+    return [...this.#byName.values()];
+  }
+
+  async addRecording(name: string): Promise<"added" | "present" | "full"> {
+    const since = this.#now();
+    if (this.#byName.has(name)) return "present";
+    if (this.#byName.size >= MAX_RECORDINGS) return "full";
+    this.#byName.set(name, { name, since, state: "waiting", videoId: null, error: null });
+    return "added";
+  }
+
+  async removeRecording(name: string): Promise<boolean> {
+    this.#now();
+    return this.#byName.delete(name);
+  }
+
+  async runRecordings(reports: readonly RecordingReport[]): Promise<string[]> {
+    this.#now();
+    for (const { name, state, videoId, error } of reports) {
+      const recording = this.#byName.get(name);
+      if (recording) Object.assign(recording, { state, videoId, error });
+    }
+    return [...this.#byName.values()].filter(({ state }) => state !== "ended").map(({ name }) => name);
+  }
+}
