@@ -5,7 +5,7 @@ import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay
 import { recordChannel } from "../src/rooms/recorder.ts";
 import type { Broadcast, ChannelScenario } from "../src/simulator/channel.ts";
 import { realisticHold } from "../src/simulator/index.ts";
-import { recorderOf } from "./support/recorder-parts.ts";
+import { recorderOf, runUntil } from "./support/recorder-parts.ts";
 
 const HANDLE = "@somebody";
 const MINUTE = 60_000;
@@ -18,7 +18,7 @@ function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelay
   const { clock, upstream } = relay;
   const channel = upstream.channel(HANDLE, scenario);
   const stopped = new AbortController();
-  void recordChannel(HANDLE, recorderOf(relay), stopped.signal);
+  void recordChannel(HANDLE, recorderOf(relay), runUntil(stopped.signal));
   return {
     ...{ relay, clock, upstream, channel },
     /** Adds a stream, scheduled if `startsAt` is a time. */

@@ -104,9 +104,9 @@ describe("settings", () => {
   it("name the one entry of RELAY_RECORD that is neither a video nor a channel", () => {
     const videos = "dQw4w9WgXcQ, https://youtu.be/dQw4w9WgXcQ,";
     const channels = "@Some.Body,youtube.com/c/Some/live, UCa-b_0123456789abcdefgh ,@some.body";
-    const { rooms, recordedChannels } = config([], { RELAY_RECORD: `${videos}${channels}` });
-    assert.deepEqual([...rooms.recorded], ["dQw4w9WgXcQ"]);
-    assert.deepEqual(recordedChannels, ["@some.body", "c/Some", "UCa-b_0123456789abcdefgh"]);
+    const { recordings } = config([], { RELAY_RECORD: `${videos}${channels}` });
+    const names = ["dQw4w9WgXcQ", "@some.body", "c/Some", "UCa-b_0123456789abcdefgh"];
+    assert.deepEqual(recordings, names);
     for (const [entry, shown] of [
       ["@foo bar", "@foo bar"],
       ["nonsense", "nonsense"],

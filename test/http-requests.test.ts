@@ -63,7 +63,7 @@ describe("paths and methods", () => {
   it("CONNECT is 405 with the methods that are allowed", async () => {
     const answer = await raw(["CONNECT relay.example:443 HTTP/1.1", "Host: relay.example:443"]);
     assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
-    assert.equal(answer.headers.get("allow"), "OPTIONS, GET, HEAD, POST");
+    assert.equal(answer.headers.get("allow"), "OPTIONS, GET, HEAD, POST, PUT, DELETE");
   });
 
   it("a method that browsers do not know gets the same", async () => {
@@ -211,7 +211,7 @@ describe("heads", () => {
 });
 
 describe("preflights", () => {
-  for (const path of ["/v1/stream", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/nothing"]) {
+  for (const path of ["/v1/stream", "/v1/merged", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/nothing"]) {
     it(`${path}: 204 with what is allowed from any origin`, async () => {
       const headers = {
         origin: "https://overlay.example",
@@ -249,7 +249,7 @@ for (const [setting, paths] of Object.entries(WITHDRAWN)) {
     }
     assert.deepEqual(closed.upstream.requests, []);
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
-    const all = ["/v1/stream", ...Object.values(WITHDRAWN).flat(), "/v1/messages"];
+    const all = ["/v1/stream", "/v1/merged", ...Object.values(WITHDRAWN).flat(), "/v1/messages"];
     const served = all.filter((path) => !paths.includes(path));
     assert.deepEqual(Object.keys(body.paths), served);
     for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))

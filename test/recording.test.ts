@@ -7,7 +7,7 @@ import { recordChat } from "../src/rooms/recorder.ts";
 import { ask } from "./support/api.ts";
 import { outcome } from "./support/command.ts";
 import { eventually } from "./support/eventually.ts";
-import { recorderOf } from "./support/recorder-parts.ts";
+import { recorderOf, runUntil } from "./support/recorder-parts.ts";
 import { startRelay } from "./support/relay.ts";
 import { Stream } from "./support/stream.ts";
 
@@ -60,7 +60,7 @@ describe("a recorded chat", () => {
   it("that has not begun is tried again every 60 s, and after a failure too", async () => {
     const relay = new VirtualRelay();
     const { upstream } = relay;
-    const recording = recordChat(VIDEO, recorderOf(relay), new AbortController().signal);
+    const recording = recordChat(VIDEO, recorderOf(relay), runUntil(new AbortController().signal));
     const asked = (place: string) => upstream.requests.filter(({ kind }) => kind === place);
     await relay.until(() => asked("popout").length === 4);
     const [, ...again] = asked("popout");

@@ -11,6 +11,7 @@ import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type FlagTable, type FlagValues, UsageError } from "./flags.ts";
 import {
+  adminToken,
   baseUrl,
   clientsFile,
   days,
@@ -80,6 +81,14 @@ const ACCESS = {
     "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
     whole(0, 10_000_000),
   ),
+  RELAY_ADMIN_TOKEN: {
+    ...flag(
+      "",
+      "secret of at least 16 characters that lets its holders list, add and delete recordings (`/v1/recordings`); without it, there is no such endpoint",
+      adminToken,
+    ),
+    isSecret: true as const,
+  },
   RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
   RELAY_FRAME_ANCESTORS: flag(
     "",
@@ -267,11 +276,12 @@ export function toConfig(v: SettingValues) {
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
       /** Ids of the videos to record. */
-      recorded: new Set(v.RELAY_RECORD.videoIds),
+      recorded: new Set<string>(),
       timeOfDay: time,
       isBlanking: v.RELAY_DELETED === "blank",
     },
     http: {
+      adminToken: v.RELAY_ADMIN_TOKEN,
       keepaliveMs: v.RELAY_KEEPALIVE_MS,
       callerPolling: v.RELAY_CALLER_POLLING,
       probe: v.RELAY_PROBE,
@@ -284,7 +294,7 @@ export function toConfig(v: SettingValues) {
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
     /** The channels to record. */
-    recordedChannels: v.RELAY_RECORD.channels,
+    recordings: v.RELAY_RECORD,
     /** 0 keeps all messages. */
     retentionDays: v.RELAY_RETENTION_DAYS,
     /** The store is a backup: cursors given out after it was made must not be honoured. */

@@ -41,7 +41,7 @@ export async function startConfigured(
       "RELAY_MAX_VIEWERS is lowered to what the limit of open files (ulimit -n) allows",
     );
   }
-  if (config.rooms.recorded.size + config.recordedChannels.length > 0 && config.retentionDays > 0)
+  if (config.recordings.length > 0 && config.retentionDays > 0)
     log.warn(
       { retentionDays: config.retentionDays },
       "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",

@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import type { Clock } from "../clock.ts";
 import { createServer } from "../http/server.ts";
 import { Channels } from "../rooms/channels.ts";
-import { recordChannel, recordChat } from "../rooms/recorder.ts";
+import { Recordings } from "../rooms/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { History } from "../serving/history/history.ts";
 import { isShared } from "../store/open.ts";
@@ -54,11 +54,15 @@ export async function startService(
     if (pace) egresses.share(name, pace);
   }
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
+  const channels = new Channels({ egresses, clock, telemetry, settings: config.rooms });
+  const background = new AbortController();
+  const { recorded } = config.rooms;
+  const recording = { rooms, channels, recorded, store, clock, telemetry };
+  const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
-  const app = await createServer({ rooms, history, egresses, telemetry, clock }, config.http);
+  const app = await createServer({ rooms, history, recordings, egresses, telemetry, clock }, config.http);
   starting.defer(() => app.close());
   starting.defer(() => egresses.close());
-  const channels = new Channels({ egresses, clock, telemetry, settings: config.rooms });
   starting.defer(() => channels.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.
   starting.defer(() => rooms.stop());
@@ -66,17 +70,13 @@ export async function startService(
   await listen(app, config);
 
   const running = starting.move();
-  const background = new AbortController();
   const stop = async () => {
     background.abort();
     if (isShared(config.storeUrl)) await rooms.drain(config.drainMs);
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
-  const { recorded } = config.rooms;
-  const recording = { rooms, channels, recorded, store, clock, telemetry };
-  for (const videoId of recorded) void recordChat(videoId, recording, background.signal);
-  for (const channel of config.recordedChannels) void recordChannel(channel, recording, background.signal);
+  recordings.start({ isListRun: config.http.adminToken !== "" });
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;
   return {

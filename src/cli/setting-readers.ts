@@ -1,7 +1,6 @@
 /** Reads the texts of settings: each reader throws an error that describes valid texts. */
 import { readFileSync } from "node:fs";
-import { parseChannel } from "../protocol/channel.ts";
-import { parseVideoId } from "../protocol/video-id.ts";
+import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { EntryError, type Flag } from "./flags.ts";
 
@@ -25,28 +24,25 @@ export function postgresUrl(value: string): string | undefined {
   return value;
 }
 
-/** Throws `EntryError` for an entry that is neither a video nor a channel. */
-export function recordings(value: string): { videoIds: string[]; channels: string[] } {
-  const videoIds = new Set<string>();
-  const channels = new Set<string>();
-  for (const entry of value.split(",").map((name) => name.trim())) {
-    if (entry === "") continue;
-    const videoId = parsed(entry, parseVideoId);
-    const channel = videoId === undefined ? parsed(entry, parseChannel) : undefined;
-    if (videoId !== undefined) videoIds.add(videoId);
-    else if (channel !== undefined) channels.add(channel);
-    else
-      throw new EntryError(entry, "neither the id or URL of a video nor the handle, id or URL of a channel");
-  }
-  return { videoIds: [...videoIds], channels: [...channels] };
+/** Names of videos and channels. Throws `EntryError` for an entry that is neither. */
+export function recordings(value: string): string[] {
+  const entries = value.split(",").map((entry) => entry.trim());
+  return [...new Set(entries.filter((entry) => entry !== "").map(recording))];
 }
 
-function parsed(text: string, parse: (text: string) => string): string | undefined {
+function recording(entry: string): string {
   try {
-    return parse(text);
+    return parseVideoOrChannel(entry);
   } catch {
-    return undefined;
+    throw new EntryError(entry, "neither the id or URL of a video nor the handle, id or URL of a channel");
   }
+}
+
+/** A secret of at least 16 characters; "" if there is none. */
+export function adminToken(value: string): string {
+  if (value !== "" && !/^[\x21-\x7e]{16,}$/.test(value))
+    throw new Error("at least 16 printable ASCII characters without spaces");
+  return value;
 }
 
 /** The sources of the policy `frame-ancestors`; undefined if the setting is empty. */

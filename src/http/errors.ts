@@ -6,7 +6,7 @@ import { UpstreamError } from "../upstream/errors.ts";
 import { type FaultCodes, ofFault } from "./fault-codes.ts";
 
 /** The methods that at least one route serves. */
-export const METHODS = ["GET", "HEAD", "POST"] as const;
+export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
 
 /** Code and text for each of Fastify's own errors. */
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {

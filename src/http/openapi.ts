@@ -24,7 +24,9 @@ export function describeApi(app: FastifyInstance): void {
   const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8"));
   const paths: Record<string, object> = {};
   app.addHook("onRoute", ({ url, method, schema }) => {
-    if (schema?.summary) paths[url] = { [String(method).toLowerCase()]: operationOf(schema) };
+    if (!schema?.summary) return;
+    const path = url.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [String(method).toLowerCase()]: operationOf(schema) };
   });
   const document = {
     openapi: "3.1.0",
@@ -41,16 +43,20 @@ export function describeApi(app: FastifyInstance): void {
   app.get("/v1/openapi.json", async () => document);
 }
 
-function operationOf({ summary, querystring, headers, body, response }: FastifySchema): object {
+function operationOf({ summary, params, querystring, headers, body, response }: FastifySchema): object {
   return {
     summary,
-    parameters: [...parametersIn("query", querystring), ...parametersIn("header", headers)],
+    parameters: [
+      ...parametersIn("path", params),
+      ...parametersIn("query", querystring),
+      ...parametersIn("header", headers),
+    ],
     ...(body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body) } }),
     responses: response,
   };
 }
 
-function parametersIn(place: "query" | "header", schema: unknown): object[] {
+function parametersIn(place: "path" | "query" | "header", schema: unknown): object[] {
   const { properties = {}, required = [] } = (schema ?? {}) as ValueSchema;
   return Object.entries(properties).map(([name, { description, examples, ...value }]) => ({
     name,

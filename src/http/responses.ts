@@ -27,6 +27,10 @@ const ERRORS_OF = {
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
   "/v1/rooms": ["STORE_UNAVAILABLE"],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", "STORE_UNAVAILABLE"],
+  "/v1/recordings": ["UNAUTHORIZED", "STORE_UNAVAILABLE"],
+  "/v1/recordings/:name": [
+    ...["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "CONFLICT", "CAPACITY", "STORE_UNAVAILABLE"],
+  ],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
 const RETRY_AFTER = {
@@ -44,6 +48,16 @@ export function routeOptions(path: keyof typeof FAULT_CODES, expected: FastifySc
 /** The request schemas (`expected`) and the response schemas of an endpoint. */
 export function schemaOf(path: keyof typeof ERRORS_OF, expected: FastifySchema, success: object) {
   return { ...expected, response: { 200: success, ...errorsOf(path) } };
+}
+
+/** The same for an endpoint that answers without a body. `successes`: what each status means. */
+export function bodiless(
+  path: keyof typeof ERRORS_OF,
+  expected: FastifySchema,
+  successes: Record<number, string>,
+) {
+  const answers = Object.entries(successes).map(([status, description]) => [status, { description }]);
+  return { ...expected, response: { ...Object.fromEntries(answers), ...errorsOf(path) } };
 }
 
 /** The endpoint's errors from the specification's table, by status. */

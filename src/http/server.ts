@@ -3,6 +3,7 @@ import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { Recordings } from "../rooms/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -19,6 +20,7 @@ import { describeApi } from "./openapi.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { RawErrors } from "./raw-errors.ts";
+import { recordingsRoutes } from "./recordings.ts";
 import { roomsRoute } from "./rooms.ts";
 import { SendQueues } from "./send-queues.ts";
 import type { StreamConnections } from "./sinks.ts";
@@ -43,6 +45,8 @@ export interface HttpSettings extends PageSettings {
   probe: boolean;
   /** Whether to serve `/v1/rooms`, which reveals the videos that are read. */
   rooms: boolean;
+  /** The secret of those who may change recordings; "" if nobody may. */
+  adminToken: string;
   /** Whether deleted messages are blanked in the store. */
   isBlanking: boolean;
   /** After how many days messages are deleted; 0: never. */
@@ -60,13 +64,14 @@ export interface HttpSettings extends PageSettings {
 interface Served {
   rooms: Rooms;
   history: History;
+  recordings: Recordings;
   egresses: EgressPool;
   telemetry: Telemetry;
   clock: Clock;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, history, egresses, telemetry, clock } = served;
+  const { rooms, history, recordings, egresses, telemetry, clock } = served;
   const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -116,6 +121,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   mergedRoute(app, { ...streamParts, clock, telemetry, keepaliveMs: settings.keepaliveMs });
   if (settings.callerPolling) callerPollingRoutes(app, egresses);
   if (settings.probe) probeRoute(app, egresses);
+  if (settings.adminToken) recordingsRoutes(app, recordings, settings.adminToken);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });

@@ -4,7 +4,7 @@
  * Looks nothing up, so the id and the handle of one channel stay two names.
  */
 import { RelayError } from "./errors.ts";
-import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH } from "./video-id.ts";
+import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH, parseVideoId } from "./video-id.ts";
 
 /**
  * The forms of a name, each with or without a tab of the channel's page such as `live`. Handles have 3 to 30
@@ -46,6 +46,24 @@ export function parseChannel(input: string): string {
       ? "has a handle that is not 1 to 30 letters, digits, _ - . or ·"
       : "is neither a handle nor the id or URL of a channel",
   );
+}
+
+/** The video id, or the name of the channel, that the input names. Throws `RelayError` INVALID_REQUEST. */
+export function parseVideoOrChannel(input: string): string {
+  for (const parse of [parseVideoId, parseChannel]) {
+    try {
+      return parse(input);
+    } catch {} // it may be the other
+  }
+  throw new RelayError(
+    "INVALID_REQUEST",
+    "The name is neither the id or URL of a video nor the handle, id or URL of a channel.",
+  );
+}
+
+/** Whether a name, as `parseVideoOrChannel` returns it, is that of a channel. */
+export function isChannel(name: string): boolean {
+  return /^@|^c\/|^UC.{22}$/.test(name);
 }
 
 /** The path of a URL, or a name without a host, without empty segments. */

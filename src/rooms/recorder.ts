@@ -7,6 +7,7 @@ import type { Clock } from "../clock.ts";
 import { FORMS } from "../serving/form.ts";
 import type { Sink, SinkOwner } from "../serving/sink.ts";
 import type { ObservedStore } from "../store/observed.ts";
+import type { RecordingReport } from "../store/recordings.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isOver } from "./archive.ts";
 import type { ChannelStream } from "./channel-streams.ts";
@@ -30,27 +31,45 @@ export interface RecorderParts {
   telemetry: Telemetry;
 }
 
+/** One run of a recording. */
+export interface RecordingRun {
+  /** Aborts when the recording is deleted, or the service stops. */
+  signal: AbortSignal;
+  /** Aborts when the recording is deleted: its viewers then leave their rooms. */
+  deleted: AbortSignal;
+  /** Called with each change. */
+  tell(news: Partial<Omit<RecordingReport, "name">>): void;
+}
+
 /** Resolves when the chat is over or the signal aborts. */
-export async function recordChat(videoId: string, parts: RecorderParts, signal: AbortSignal): Promise<void> {
+export async function recordChat(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
+  const { signal, deleted, tell } = run;
+  const { clock, recorded, telemetry } = parts;
+  recorded.add(videoId);
+  deleted.addEventListener("abort", () => recorded.delete(videoId), { once: true });
   while (!signal.aborted) {
     try {
-      if (await read(videoId, parts, signal)) return;
+      if (await read(videoId, parts, run)) return tell({ state: "ended", videoId });
     } catch (error) {
-      if (!signal.aborted) parts.telemetry.recordingWaits({ videoId }, error, RETRY_MS);
+      if (!signal.aborted) {
+        telemetry.recordingWaits({ videoId }, error, RETRY_MS);
+        tell({ state: isOver(error) ? "waiting" : "failed", error: textOf(error) });
+      }
     }
-    await parts.clock.sleep(RETRY_MS, signal).catch(() => {});
+    await clock.sleep(RETRY_MS, signal).catch(() => {});
   }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /**
  * Records the streams of a channel: those that are live, and scheduled ones from before their first message.
  * Resolves when the signal aborts.
  */
-export async function recordChannel(
-  channel: string,
-  parts: RecorderParts,
-  signal: AbortSignal,
-): Promise<void> {
+export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
+  const { signal, tell } = run;
   const { channels, clock, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
   while (!signal.aborted) {
@@ -65,12 +84,19 @@ export async function recordChannel(
           if (recordings.has(videoId)) continue;
           const left = new AbortController();
           recordings.set(videoId, left);
-          const recording = recordStream(videoId, watch, parts, signal, left.signal);
-          void recording.finally(() => recordings.delete(videoId));
+          const deleted = AbortSignal.any([run.deleted, left.signal]);
+          const recording = recordStream(videoId, watch, parts, { ...run, deleted });
+          void recording.finally(() => {
+            recordings.delete(videoId);
+            if (recordings.size === 0) tell({ state: "waiting" });
+          });
         }
       }
     } catch (error) {
-      if (!signal.aborted) telemetry.recordingWaits({ channel }, error, RETRY_CHANNEL_MS);
+      if (!signal.aborted) {
+        telemetry.recordingWaits({ channel }, error, RETRY_CHANNEL_MS);
+        tell({ state: "failed", error: textOf(error) });
+      }
     }
     await clock.sleep(RETRY_CHANNEL_MS, signal).catch(() => {});
   }
@@ -93,38 +119,42 @@ async function recordStream(
   videoId: string,
   watch: ChannelWatch,
   parts: RecorderParts,
-  signal: AbortSignal,
-  left: AbortSignal,
+  run: RecordingRun,
 ): Promise<void> {
+  const { signal, deleted } = run;
   const { recorded, telemetry } = parts;
   const isAdded = !recorded.has(videoId);
   recorded.add(videoId);
   try {
-    if (await read(videoId, parts, AbortSignal.any([signal, left]), left)) watch.ended(videoId);
+    const until = AbortSignal.any([signal, deleted]);
+    if (await read(videoId, parts, { ...run, signal: until })) watch.ended(videoId);
   } catch (error) {
     if (isOver(error)) watch.failed(videoId, error);
-    if (!signal.aborted && !left.aborted) telemetry.recordingWaits({ videoId }, error);
+    if (!signal.aborted && !deleted.aborted) telemetry.recordingWaits({ videoId }, error);
   } finally {
     if (isAdded) recorded.delete(videoId);
   }
 }
 
 /**
- * Reads a chat until its end, and resolves to true; to false if its room fails, or if `left` aborts. Rejects
- * as `Rooms.enter` does.
+ * Reads a chat until its end, and resolves to true; to false if its room fails, or if the recording is
+ * deleted. Rejects as `Rooms.enter` does.
  */
 async function read(
   videoId: string,
   { rooms, store, telemetry }: RecorderParts,
-  signal: AbortSignal,
-  left?: AbortSignal,
+  { signal, deleted, tell }: RecordingRun,
 ): Promise<boolean> {
   if (!(await wasRead(videoId, store))) {
     const sink = new NullSink();
-    left?.addEventListener("abort", () => sink.end(), { once: true });
+    const leave = () => sink.end();
     const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
     await rooms.enter(request, signal);
+    tell({ state: "recording", videoId });
+    deleted.addEventListener("abort", leave);
+    if (deleted.aborted) leave();
     await sink.ended;
+    deleted.removeEventListener("abort", leave);
     if (!(await wasRead(videoId, store))) return false;
   }
   telemetry.recorded(videoId);

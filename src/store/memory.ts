@@ -19,8 +19,8 @@ import {
   type RoomSummary,
   StoreError,
 } from "./port.ts";
-import { withPrefix } from "./sorted-ids.ts";
 import { MemoryRecordings } from "./recordings.ts";
+import { withPrefix } from "./sorted-ids.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 
 /** Times are wall milliseconds. */

@@ -1,5 +1,5 @@
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
-import type { RecorderParts } from "../../src/rooms/recorder.ts";
+import type { RecorderParts, RecordingRun } from "../../src/rooms/recorder.ts";
 
 /** What a recorder in a virtual relay is made of. */
 export function recorderOf({
@@ -12,3 +12,10 @@ export function recorderOf({
 }: VirtualRelay): RecorderParts {
   return { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
 }
+
+/** A run of a recording that ends with the signal, and of which nobody is told. */
+export const runUntil = (signal: AbortSignal): RecordingRun => ({
+  signal,
+  deleted: new AbortController().signal,
+  tell: () => {},
+});

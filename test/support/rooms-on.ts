@@ -1,6 +1,8 @@
 /** Rooms on a store that the test can reach, over a simulated upstream, without HTTP in front of them. */
 import type { SettingName } from "../../src/cli/config.ts";
 import { systemClock } from "../../src/clock.ts";
+import { Channels } from "../../src/rooms/channels.ts";
+import { Recordings } from "../../src/rooms/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
@@ -19,6 +21,9 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
   const history = new History(store, clock);
+  const channels = new Channels({ egresses, clock, telemetry, settings: config.rooms });
+  const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
+  const recordings = new Recordings([], recording, new AbortController().signal);
   stack.defer(() => egresses.close());
   stack.defer(() => rooms.stop());
   const owned = stack.move();
@@ -31,6 +36,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
     clock,
     rooms,
     history,
+    recordings,
     store,
     [Symbol.asyncDispose]: dispose,
   };

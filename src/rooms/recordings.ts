@@ -1,0 +1,173 @@
+/**
+ * The recordings of this service: the fixed ones of its settings, and those that callers have put into the
+ * store's list, of which each instance runs its part.
+ */
+
+import { isChannel } from "../protocol/channel.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { isUnavailable } from "../store/port.ts";
+import type { Recording, RecordingReport } from "../store/recordings.ts";
+import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
+
+/** The interval of reports to the store's list. */
+const REPORT_MS = 5000;
+/** An instance that has not reported for this long no longer runs its recordings. */
+const RUN_MS = 3 * REPORT_MS;
+
+export { RECORDING_STATES } from "../store/recordings.ts";
+
+const NEW = { state: "waiting", videoId: null, error: null } as const;
+
+/** A recording as callers see it. */
+export interface ListedRecording {
+  name: string;
+  /** When it was put, or when the service started; ISO 8601 in UTC. */
+  since: string;
+  state: RecordingReport["state"];
+  videoId?: string;
+  error?: string;
+  /** Whether it is one of the settings, which only a restart changes. */
+  fixed: boolean;
+}
+
+export class Recordings {
+  readonly #parts: RecorderParts;
+  readonly #fixed: ReadonlySet<string>;
+  readonly #since: number;
+  readonly #signal: AbortSignal;
+  /** The recordings that this instance runs: the fixed ones, and its part of the store's list. */
+  readonly #running = new Map<string, RunningRecording>();
+  /** Wakes the loop that reports. */
+  #wake = () => {};
+
+  /** `fixed`: names that are recorded until the signal aborts. */
+  constructor(fixed: Iterable<string>, parts: RecorderParts, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#signal = signal;
+    this.#since = parts.clock.now();
+    this.#fixed = new Set(fixed);
+  }
+
+  /** Starts the fixed recordings and, if `isListRun`, this instance's part of the store's list. */
+  start({ isListRun }: { isListRun: boolean }): void {
+    for (const name of this.#fixed) this.#run(name);
+    if (isListRun) void this.#runList();
+  }
+
+  async #runList(): Promise<void> {
+    const { store, clock } = this.#parts;
+    while (!this.#signal.aborted) {
+      const woken = this.#woken();
+      const put = [...this.#running.values()].filter(({ report }) => !this.#fixed.has(report.name));
+      try {
+        const names = await store.recordings.runRecordings(
+          put.map(({ report }) => report),
+          RUN_MS,
+        );
+        this.#runOnly(new Set(names));
+      } catch (error) {
+        if (!isUnavailable(error)) throw error; // already reported; recordings go on meanwhile
+      }
+      await Promise.race([woken, clock.sleep(REPORT_MS, this.#signal).catch(() => {})]);
+    }
+  }
+
+  /** Rejects with `RelayError` STORE_UNAVAILABLE, as `put` and `delete` do. */
+  async list(): Promise<ListedRecording[]> {
+    const put = await this.#ask(({ recordings }) => recordings.listRecordings());
+    const fixed = [...this.#fixed].map((name) => ({ name, since: this.#since, ...NEW }));
+    const others = put.filter(({ name }) => !this.#fixed.has(name));
+    return [...fixed, ...others].map((recording) => {
+      const current = { ...recording, ...this.#running.get(recording.name)?.report };
+      return listed(current, this.#fixed.has(recording.name));
+    });
+  }
+
+  /** Resolves to whether the recording is new. Rejects with `RelayError` CAPACITY if there are too many. */
+  async put(name: string): Promise<boolean> {
+    if (this.#fixed.has(name)) return false;
+    const outcome = await this.#ask(({ recordings }) => recordings.addRecording(name));
+    if (outcome === "full")
+      throw new RelayError("CAPACITY", "There are too many recordings: delete one that has ended.");
+    this.#wake();
+    return outcome === "added";
+  }
+
+  /** Rejects with `RelayError` NOT_FOUND, or CONFLICT if it is a fixed one. */
+  async delete(name: string): Promise<void> {
+    if (this.#fixed.has(name))
+      throw new RelayError(
+        "CONFLICT",
+        `${name} is in RELAY_RECORD: change the setting and restart the service.`,
+      );
+    const wasThere = await this.#ask(({ recordings }) => recordings.removeRecording(name));
+    if (!wasThere) throw new RelayError("NOT_FOUND", `There is no recording of ${name}.`);
+    this.#wake();
+  }
+
+  async #ask<T>(operation: (store: RecorderParts["store"]) => Promise<T>): Promise<T> {
+    return await operation(this.#parts.store).catch((error) => {
+      if (!isUnavailable(error)) throw error;
+      throw new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", {
+        cause: error,
+      });
+    });
+  }
+
+  #runOnly(names: ReadonlySet<string>): void {
+    for (const [name, running] of this.#running) {
+      if (names.has(name) || this.#fixed.has(name)) continue;
+      running.stop();
+      this.#running.delete(name);
+    }
+    for (const name of names) if (!this.#running.has(name)) this.#run(name);
+  }
+
+  #run(name: string): void {
+    this.#running.set(name, new RunningRecording(name, this.#parts, this.#signal, () => this.#wake()));
+  }
+
+  #woken(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    return promise;
+  }
+}
+
+/** One recording that this instance runs, and how it goes. */
+class RunningRecording {
+  readonly #deleted = new AbortController();
+  #report: RecordingReport;
+
+  constructor(name: string, parts: RecorderParts, signal: AbortSignal, onChange: () => void) {
+    this.#report = { name, ...NEW };
+    const run: RecordingRun = {
+      signal: AbortSignal.any([signal, this.#deleted.signal]),
+      deleted: this.#deleted.signal,
+      tell: (news) => {
+        this.#report = { ...this.#report, error: null, ...news };
+        onChange();
+      },
+    };
+    void (isChannel(name) ? recordChannel : recordChat)(name, parts, run);
+  }
+
+  get report(): RecordingReport {
+    return this.#report;
+  }
+
+  stop(): void {
+    this.#deleted.abort();
+  }
+}
+
+function listed({ name, since, state, videoId, error }: Recording, fixed: boolean): ListedRecording {
+  return {
+    name,
+    since: new Date(since).toISOString(),
+    state,
+    ...(videoId !== null && { videoId }),
+    ...(error !== null && { error }),
+    fixed,
+  };
+}

@@ -1,0 +1,141 @@
+/** `/v1/recordings`: what holders of the token may list, add and delete while the service runs. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { startSimulator } from "../src/simulator/index.ts";
+import { eventually } from "./support/eventually.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { temporaryFile } from "./support/store-subject.ts";
+
+const TOKEN = "a-token-of-many-letters";
+const VIDEO = "recorded-ab";
+const TEXT = { kinds: ["text"] } as const;
+
+interface Listed {
+  name: string;
+  since: string;
+  state: string;
+  videoId?: string;
+  error?: string;
+  fixed: boolean;
+}
+
+const settings = (t: object = {}) => ({ RELAY_ADMIN_TOKEN: TOKEN, ...t });
+
+async function call({ url }: TestRelay, method: string, name = "", token: string | null = TOKEN) {
+  const path = `/v1/recordings${name && `/${encodeURIComponent(name)}`}`;
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(`${url}${path}`, { method, headers });
+  const text = await response.text();
+  return { response, status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+}
+
+async function list(relay: TestRelay): Promise<Listed[]> {
+  const { status, body } = await call(relay, "GET");
+  assert.equal(status, 200);
+  return body.recordings;
+}
+
+const stateOf = async (relay: TestRelay, name: string) =>
+  (await list(relay)).find((one) => one.name === name)?.state;
+
+describe("recordings while the service runs", () => {
+  it("do not exist without a token in the settings", async () => {
+    await using relay = await startRelay();
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      const { status, body } = await call(relay, method, method === "GET" ? "" : VIDEO);
+      assert.deepEqual([status, body.code], [404, "NOT_FOUND"], method);
+    }
+  });
+
+  it("are refused without the token, and nothing is done", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    for (const token of [null, "", "another-token-of-letters", TOKEN.slice(1), `${TOKEN}x`]) {
+      for (const [method, name] of [
+        ["GET", ""],
+        ["PUT", VIDEO],
+        ["DELETE", VIDEO],
+      ] as const) {
+        const { response, status, body } = await call(relay, method, name, token);
+        assert.deepEqual([status, body.code], [401, "UNAUTHORIZED"], `${method} ${token}`);
+        assert.equal(response.headers.get("www-authenticate"), "Bearer");
+      }
+    }
+    assert.deepEqual(await list(relay), []);
+  });
+
+  it("are put once, under one form of their name, and record what nobody watches", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    const chat = relay.upstream.chat(VIDEO, TEXT);
+    chat.say(2);
+    assert.equal((await call(relay, "PUT", `https://youtu.be/${VIDEO}`)).status, 201);
+    assert.equal((await call(relay, "PUT", VIDEO)).status, 200);
+    await eventually("recording", () => stateOf(relay, VIDEO));
+    const [recording, ...others] = await list(relay);
+    assert.partialDeepStrictEqual(recording, { name: VIDEO, videoId: VIDEO, fixed: false });
+    assert.ok(Math.abs(Date.parse(recording?.since ?? "") - Date.now()) < 60_000);
+    assert.deepEqual(others, []);
+    chat.end("reload-only");
+    await eventually("ended", () => stateOf(relay, VIDEO));
+    const { messages } = (await (await fetch(`${relay.url}/v1/messages?videoId=${VIDEO}`)).json()) as {
+      messages: object[];
+    };
+    assert.equal(messages.length, 2);
+  });
+
+  it("say why they wait", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    await call(relay, "PUT", "recorded-no");
+    await eventually(true, async () => (await list(relay))[0]?.error !== undefined);
+    assert.equal((await list(relay))[0]?.state, "waiting");
+  });
+
+  it("stop when they are deleted: the room is left to its grace time", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    relay.upstream.chat(VIDEO, TEXT).say(1);
+    await call(relay, "PUT", VIDEO);
+    await eventually("recording", () => stateOf(relay, VIDEO));
+    assert.equal((await call(relay, "DELETE", VIDEO)).status, 204);
+    assert.equal((await call(relay, "DELETE", VIDEO)).status, 404);
+    const stateOfRoom = async () => {
+      const { rooms } = (await (await fetch(`${relay.url}/v1/rooms`)).json()) as {
+        rooms: { state: string }[];
+      };
+      return rooms[0]?.state;
+    };
+    await eventually("lingering", stateOfRoom);
+    assert.deepEqual(await list(relay), []);
+  });
+
+  it("of the settings are fixed", async () => {
+    await using relay = await startRelay({ settings: settings({ RELAY_RECORD: VIDEO }) });
+    relay.upstream.chat(VIDEO, TEXT).say(1);
+    assert.partialDeepStrictEqual(await list(relay), [{ name: VIDEO, fixed: true }]);
+    assert.equal((await call(relay, "PUT", VIDEO)).status, 200);
+    const { status, body } = await call(relay, "DELETE", VIDEO);
+    assert.deepEqual([status, body.code], [409, "CONFLICT"]);
+    assert.equal((await list(relay)).length, 1);
+  });
+
+  it("are taken up after a restart", async (t: TestContext) => {
+    const store = `sqlite:${await temporaryFile(t)}`;
+    await using upstream = await startSimulator();
+    const chat = upstream.chat(VIDEO, TEXT);
+    const options = { upstream, settings: settings({ RELAY_STORE: store }) };
+    {
+      await using relay = await startRelay(options);
+      await call(relay, "PUT", VIDEO);
+      await eventually("recording", () => stateOf(relay, VIDEO));
+    }
+    await using relay = await startRelay(options);
+    await eventually("recording", () => stateOf(relay, VIDEO));
+    chat.say(1);
+    chat.end("reload-only");
+    await eventually("ended", () => stateOf(relay, VIDEO));
+  });
+
+  it("refuse a name that is neither a video nor a channel", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    const { status, body } = await call(relay, "PUT", "no such thing");
+    assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"]);
+  });
+});
