@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { startSimulator } from "../src/simulator/index.ts";
+import { outcome } from "./support/command.ts";
 import { eventually } from "./support/eventually.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -137,5 +138,26 @@ describe("recordings while the service runs", () => {
     await using relay = await startRelay({ settings: settings() });
     const { status, body } = await call(relay, "PUT", "no such thing");
     assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"]);
+  });
+
+  it("are changed from a terminal, too", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    relay.upstream.chat(VIDEO, TEXT).say(1);
+    const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: TOKEN };
+    const record = (...args: string[]) => outcome(["record", ...args], { env });
+    const added = await record("add", VIDEO);
+    assert.deepEqual([added.code, added.out], [0, ""], added.error);
+    await eventually("recording", () => stateOf(relay, VIDEO));
+    const { code, out } = await record("list");
+    assert.equal(code, 0);
+    assert.match(out, /^NAME +STATE +VIDEO +SINCE +FIXED +ERROR\n/);
+    assert.match(out, new RegExp(`\\n${VIDEO} +recording +${VIDEO} .* no +-\\n$`));
+    assert.equal((await record("remove", VIDEO)).code, 0);
+    const gone = await record("remove", VIDEO);
+    assert.equal(gone.code, 1);
+    assert.match(gone.error, /NOT_FOUND: There is no recording of recorded-ab/);
+    for (const args of [["lst"], ["add"], ["list", VIDEO], []])
+      assert.equal((await record(...args)).code, 2, args.join(" "));
+    assert.equal((await outcome(["record", "list"], { env: { RELAY_URL: relay.url } })).code, 2);
   });
 });

@@ -7,7 +7,7 @@ import { SETTINGS } from "./config.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
 import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
-import { ANSWER_FLAGS, EXPORT_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
+import { ANSWER_FLAGS, EXPORT_FLAGS, RECORD_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -100,6 +100,25 @@ export const COMMANDS = [
     ],
     flags: IMPORT_FLAGS,
     run: async (input, surroundings) => (await import("./import/import.ts")).importFiles(input, surroundings),
+  }),
+  command({
+    name: "record",
+    usage: "list, add and remove recordings of a running service",
+    arguments: [
+      { name: "action", meaning: "list, add or remove" },
+      {
+        name: "name",
+        meaning: "for add and remove: a video or a channel, as id, handle or URL",
+        isOptional: true,
+      },
+    ],
+    examples: [
+      "livechat-relay record list",
+      "livechat-relay record add @handle",
+      "livechat-relay record remove dQw4w9WgXcQ",
+    ],
+    flags: RECORD_FLAGS,
+    run: async (input, surroundings) => (await import("./reader/record.ts")).record(input, surroundings),
   }),
   command({
     name: "backup",

@@ -35,6 +35,8 @@ export interface Argument {
   pattern?: RegExp;
   /** One or more; only the last argument of a command can be. */
   isRepeated?: true;
+  /** May be left out; only the last argument of a command can be. */
+  isOptional?: true;
 }
 
 /** The parsed and checked command line. */
@@ -140,7 +142,7 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
       `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
     );
   }
-  const missing = wanted.find((_, place) => !positionals[place]);
+  const missing = wanted.find(({ isOptional }, place) => !isOptional && !positionals[place]);
   if (missing) throw new UsageError(`<${missing.name}> is missing: ${missing.meaning}; see --help`);
   return { texts, positionals };
 }

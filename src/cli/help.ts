@@ -19,7 +19,9 @@ export function help(): string {
 
 export function commandHelp({ name, usage, arguments: words = [], examples, flags }: Command): string {
   const hasFlags = Object.keys(flags).length > 0;
-  const names = words.map((word) => ` <${word.name}>${word.isRepeated ? "..." : ""}`).join("");
+  const names = words
+    .map((word) => ` ${word.isOptional ? `[${word.name}]` : `<${word.name}>`}${word.isRepeated ? "..." : ""}`)
+    .join("");
   const meanings = words.map((word) => `\n  <${word.name}>  ${word.meaning}`).join("");
   const synopsis = `${names}${hasFlags ? " [flags]" : ""}${meanings && `\n${meanings}`}`;
   return `livechat-relay ${name}: ${usage}

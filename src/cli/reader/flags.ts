@@ -87,6 +87,14 @@ export const ANSWER_FLAGS = {
   json: toggle("print the service's answer as JSON"),
 } satisfies FlagTable;
 
+export const RECORD_FLAGS = {
+  ...ANSWER_FLAGS,
+  RELAY_ADMIN_TOKEN: {
+    ...optional("", "the service's RELAY_ADMIN_TOKEN; prefer the variable to the flag", (token) => token),
+    isSecret: true as const,
+  },
+} satisfies FlagTable;
+
 function optional<T>(defaultText: "", meaning: string, read: (text: string) => T): Flag<T | undefined> {
   return { default: defaultText, meaning, read: (text) => (text === "" ? undefined : read(text)) };
 }

@@ -1,10 +1,9 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
-import { ChatError } from "../../../client/index.ts";
 import { jsonLine } from "../../formats/text.ts";
-import type { ErrorCode } from "../../protocol/errors.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
+import { ask } from "./ask.ts";
 import type { ANSWER_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { runSession } from "./session.ts";
@@ -13,11 +12,6 @@ import { tableOf } from "./table.ts";
 interface Answer {
   retentionDays: number;
   rooms: ListedRoom[];
-}
-
-interface ErrorBody {
-  code: ErrorCode;
-  message: string;
 }
 
 const COLUMNS = {
@@ -41,26 +35,14 @@ export function listRooms(
   const { RELAY_URL: server, json } = values;
   return runSession(server, surroundings, async ({ stopped, notice }) => {
     const output = new Output(surroundings.stdout);
-    const answer = await ask(server, AbortSignal.any([stopped, output.failed]));
+    const signal = AbortSignal.any([stopped, output.failed]);
+    const answer = await ask<Answer>(server, "/v1/rooms", { signal });
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms));
     await output.finish();
     if (answer.retentionDays > 0)
       notice(`messages are deleted after ${answer.retentionDays} days (RELAY_RETENTION_DAYS)`);
     return 0;
   });
-}
-
-/** Rejects with `ChatError`, like the SDK's calls, and with the signal's reason. */
-async function ask(server: string, signal: AbortSignal): Promise<Answer> {
-  try {
-    const response = await fetch(`${server}/v1/rooms`, { signal });
-    const answer = (await response.json()) as Answer & ErrorBody;
-    if (response.ok) return answer;
-    throw new ChatError(answer.code, answer.message, { status: response.status });
-  } catch (error) {
-    if (signal.aborted || error instanceof ChatError) throw error;
-    throw new ChatError("NETWORK", `${new URL(server).host} cannot be reached`, { cause: error });
-  }
 }
 
 /** To the minute, in UTC. */

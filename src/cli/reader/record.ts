@@ -1,0 +1,55 @@
+/** `record`: lists, adds and deletes the recordings of a service. */
+import { jsonLine } from "../../formats/text.ts";
+import type { ListedRecording } from "../../rooms/recordings.ts";
+import { suggest } from "../../suggest.ts";
+import { type Input, UsageError } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
+import { ask } from "./ask.ts";
+import type { RECORD_FLAGS } from "./flags.ts";
+import { Output } from "./output.ts";
+import { runSession } from "./session.ts";
+import { tableOf } from "./table.ts";
+
+interface Answer {
+  recordings: ListedRecording[];
+}
+
+const METHODS: Readonly<Record<string, string>> = { add: "PUT", remove: "DELETE" };
+
+const COLUMNS = {
+  name: ({ name }: ListedRecording) => name,
+  state: ({ state }: ListedRecording) => state,
+  video: ({ videoId = "-" }: ListedRecording) => videoId,
+  since: ({ since }: ListedRecording) => since.slice(0, 16).replace("T", " "),
+  fixed: ({ fixed }: ListedRecording) => (fixed ? "yes" : "no"),
+  error: ({ error = "-" }: ListedRecording) => error,
+};
+
+/** Resolves to the exit code. Throws `UsageError`; rejects with `CommandError`. */
+export async function record(
+  { values, arguments: [action = "", name] }: Input<typeof RECORD_FLAGS>,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { RELAY_URL: server, RELAY_ADMIN_TOKEN: token, json } = values;
+  const actions = ["list", ...Object.keys(METHODS)];
+  if (!actions.includes(action))
+    throw new UsageError(`<action>: must be one of ${actions.join(", ")}${suggest(action, actions)}`);
+  if ((action === "list") !== (name === undefined))
+    throw new UsageError(action === "list" ? "list takes no name" : `${action} needs a video or a channel`);
+  if (token === undefined) throw new UsageError("RELAY_ADMIN_TOKEN (--admin-token) is missing");
+  return runSession(server, surroundings, async ({ stopped, notice }) => {
+    const headers = { authorization: `Bearer ${token}` };
+    if (name !== undefined) {
+      const path = `/v1/recordings/${encodeURIComponent(name)}`;
+      await ask(server, path, { method: METHODS[action] ?? "", headers, signal: stopped });
+      notice(action === "add" ? `${name} is recorded` : `${name} is no longer recorded`);
+      return 0;
+    }
+    const output = new Output(surroundings.stdout);
+    const signal = AbortSignal.any([stopped, output.failed]);
+    const answer = await ask<Answer>(server, "/v1/recordings", { headers, signal });
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings));
+    await output.finish();
+    return 0;
+  });
+}
