@@ -167,33 +167,32 @@ describe("a cursor without data, for clients of Server-Sent Events", LIMIT, () =
     return { chat, videoId, path: `${path}&types=superchat`, head: stream.cursors[2] ?? 0 };
   }
 
-  it("is no event for eventsource-parser, and disturbs none", async () => {
+  it("is an id, and no event, for eventsource-parser", async () => {
     const { chat, path, head } = await filtered();
     const { body } = await wholeStream(path, chat, { accept: "text/event-stream" });
-    assert.ok(body.includes(`\n\nid: ${head}\n\n`), body);
-    const events: string[] = [];
-    const faults: unknown[] = [];
+    const seen: string[] = [];
     const parser = createParser({
-      onEvent: ({ event, id }) => events.push(`${event} ${id}`),
-      onError: (fault) => faults.push(fault),
+      onId: (id) => seen.push(id),
+      onEvent: ({ event, id }) => seen.push(`${event} ${id}`),
+      onError: ({ message }) => seen.push(message),
     });
     for (const letter of body) parser.feed(letter);
-    assert.deepEqual(events, ["init undefined", `message ${head - 1}`, "end undefined"]);
-    assert.deepEqual(faults, []);
+    const messages = [`${head - 1}`, `message ${head - 1}`];
+    assert.deepEqual(seen, ["init undefined", ...messages, `${head}`, "end undefined"]);
   });
 
-  it("is no event for the package eventsource", async () => {
-    const { chat, path } = await filtered();
+  it("is the last event id of the package eventsource", async () => {
+    const { chat, path, head } = await filtered();
     const source = new EventSource(relay.url + path);
     const heard: string[] = [];
-    for (const type of ["init", "message", "error"])
-      source.addEventListener(type, ({ data }) => heard.push(`${type} ${data && JSON.parse(data).id}`));
+    for (const type of ["init", "message", "end", "error"])
+      source.addEventListener(type, ({ lastEventId }) => heard.push(`${type} ${lastEventId}`));
     const ended = once(source as never, "end");
     await relay.upstream.requested("get_live_chat", { videoId: chat.videoId });
     chat.end("reload-only");
     await ended;
     source.close();
-    assert.deepEqual(heard, ["init undefined", "message p1"]);
+    assert.deepEqual(heard, ["init ", `message ${head - 1}`, `end ${head}`]);
   });
 
   it("is the last event id of Chromium's EventSource", { skip: NO_CHROMIUM }, async () => {

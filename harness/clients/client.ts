@@ -111,8 +111,12 @@ export class Client {
       url: new URL(streamUrl(this.#base(), this.#options)),
       lastEventId: () => this.#lastEventId,
       begin: (lastEventId) => {
-        if (lastEventId !== this.#lastEventId)
-          this.#observer.malformed(`its client came with ${lastEventId}, having seen ${this.#lastEventId}`);
+        const known = this.#lastEventId;
+        // A library may know a cursor frame that it has not passed on.
+        const isAhead = lastEventId !== undefined && lastEventId > (known ?? 0);
+        if (isAhead && this.#observer.moved) this.#observer.moved(lastEventId);
+        else if (lastEventId !== known)
+          this.#observer.malformed(`its client came with ${lastEventId}, having seen ${known}`);
         this.#stream = new CheckedStream(this.#observer, lastEventId);
         return this.#stream;
       },

@@ -31,23 +31,32 @@ export interface SseListener {
 }
 
 export function frameParser(listener: Omit<SseListener, "head" | "closed">): Pick<EventSourceParser, "feed"> {
+  /** An id whose event has not come yet: there is none if something else comes first. */
+  let idAlone: string | undefined;
+  const passIdOn = () => {
+    if (idAlone !== undefined) listener.cursor?.(Number(idAlone));
+    idAlone = undefined;
+  };
   const parser = createParser({
-    onEvent: ({ event = "message", id, data }) => listener.frame({ event, id, data }),
+    onId: (id) => {
+      passIdOn();
+      idAlone = id;
+    },
+    onEvent: ({ event = "message", id, data }) => {
+      if (id !== undefined) idAlone = undefined;
+      passIdOn();
+      listener.frame({ event, id, data });
+    },
     onRetry: (ms) => listener.retry?.(ms),
-    onComment: (text) => listener.comment?.(text),
+    onComment: (text) => {
+      passIdOn();
+      listener.comment?.(text);
+    },
     onError: ({ message }) => listener.malformed?.(message),
   });
-  let begun = "";
   const feed = (text: string) => {
-    for (const piece of text.split(/(?<=\n\n)/)) {
-      parser.feed(piece);
-      begun += piece;
-      if (!begun.endsWith("\n\n")) continue;
-      // The library skips an id without data.
-      const [, id] = /(?:^|\n\n)id: (\d+)\n\n$/.exec(begun) ?? [];
-      begun = "";
-      if (id !== undefined) listener.cursor?.(Number(id));
-    }
+    parser.feed(text);
+    passIdOn();
   };
   return { feed };
 }
