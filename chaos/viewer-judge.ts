@@ -106,9 +106,10 @@ export class ViewerJudge implements Observer {
     if (lastEventId !== undefined) return undefined; // judged by the sequence
     // A viewer that opens a replay receives all of it.
     if (start === base && this.#room.chatType === "liveChatReplayRenderer") return undefined;
-    const [from, to] = [this.#seenAtFirst, maxHead].map((end) => Math.max(base, end - this.#backfill));
-    // With a filter it may begin much earlier.
-    const fits = start >= (this.#filter.passed ? base : (from ?? 0)) && start <= (to ?? 0);
+    const backfilled = (end: number) => Math.max(base, end - this.#backfill);
+    // With a filter, this depends on the types of all messages.
+    const [from, to] = this.#filter.passed ? [base, maxHead] : [this.#seenAtFirst, maxHead].map(backfilled);
+    const fits = start >= (from ?? 0) && start <= (to ?? 0);
     return fits
       ? undefined
       : `with a backfill of ${this.#backfill} it begins after ${start}, not ${from} to ${to}`;
