@@ -9,5 +9,5 @@ import type { ProbeOptions, ProbeResult } from "./types.ts";
  */
 export function probe(url: string | URL, options: ProbeOptions): Promise<ProbeResult> {
   const service = new Service(url, options, systemClock);
-  return service.post("v1/probe", { videoId: service.videoId }, "rows");
+  return service.ask("v1/probe", "rows", { videoId: service.videoId });
 }

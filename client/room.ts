@@ -6,9 +6,10 @@ import type { MessageType } from "../src/protocol/kinds.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { ChatError } from "./error.ts";
 import { selectTypes } from "./selection.ts";
-import { chunksOf, orNetworkError, Service } from "./service.ts";
+import { chunksOf, orNetworkError, Service, withQuery } from "./service.ts";
 import { type Frame, FrameReader } from "./sse.ts";
 import type {
+  BareMessageOf,
   Chat,
   ChatEvents,
   ChatOptions,
@@ -165,12 +166,11 @@ class Room implements Chat {
 
   /** One connection: resolves at the end of the chat, and rejects with any other reason for which it ends. */
   async #follow(connection: AbortController): Promise<void> {
-    const { backfill, details, idleMs = DEFAULT_IDLE_MS } = this.#options;
+    const { backfill, details, types, until, idleMs = DEFAULT_IDLE_MS } = this.#options;
     const { signal } = connection;
     const asked = this.#received;
-    const query = new URLSearchParams({ videoId: this.#service.videoId });
-    if (backfill !== undefined) query.set("backfill", `${backfill}`);
-    if (details) query.set("details", "true");
+    const { videoId } = this.#service;
+    const path = withQuery("v1/stream", { videoId, backfill, details, types, until });
     const headers = {
       accept: "text/event-stream",
       ...(asked !== undefined && { "last-event-id": `${asked}` }),
@@ -185,7 +185,7 @@ class Room implements Chat {
       return orNetworkError(() => work, signal, "The connection was cut.").finally(() => read.abort("done"));
     };
 
-    const response = await whileNotIdle(this.#service.request(`v1/stream?${query}`, { headers }, signal));
+    const response = await whileNotIdle(this.#service.request(path, { headers }, signal));
     const openedAt = this.#clock.monotonic();
     const frames = new FrameReader();
     try {
@@ -216,7 +216,9 @@ class Room implements Chat {
       this.#enqueue("init", init);
       if (asked && asked !== init.cursor) this.#enqueue("gap", { after: asked, cursor: init.cursor });
     } else if (event === "message") {
-      this.#receive({ cursor: Number(id), ...parse(data, "type", "string") });
+      this.#receive(Number(id), parse(data, "type", "string"));
+    } else if (event === "") {
+      this.#receive(Number(id));
     } else if (event === "end") {
       this.#enqueue("end", parse(data, "reason", "string"));
       return true;
@@ -227,14 +229,16 @@ class Room implements Chat {
     return false;
   }
 
-  #receive(message: Message & { details?: Gap["details"] }): void {
-    const { cursor, type, details } = message;
-    const before = this.#received ?? cursor - 1;
-    if (!(cursor > before)) return;
+  /** `message` is absent if the service sent the cursor alone: it has left out unwanted messages up to it. */
+  #receive(cursor: number, message?: BareMessageOf<MessageType> & { details?: Gap["details"] }): void {
+    if (!(cursor > (this.#received ?? 0))) return;
     this.#received = cursor;
     this.#retries.succeed();
-    if (type === "gap") this.#enqueue("gap", { after: before, cursor, ...(details && { details }) });
-    if (this.#isWanted(type)) this.#enqueue("message", message);
+    if (message?.type === "gap") {
+      const { details } = message;
+      this.#enqueue("gap", { after: cursor - 1, cursor, ...(details && { details }) });
+    }
+    if (message && this.#isWanted(message.type)) this.#enqueue("message", { cursor, ...message });
     else this.#pass(cursor);
   }
 

@@ -5,9 +5,8 @@ import { ChatError } from "./error.ts";
 import { selectTypes } from "./selection.ts";
 import { Service } from "./service.ts";
 import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
-import { Retries } from "./waiting.ts";
+import { MAX_FAILURES, Retries } from "./waiting.ts";
 
-const MAX_FAILURES = 5;
 /**
  * The number of message ids to remember: a new session repeats the messages still in the chat, a few hundred
  * at most.
@@ -67,12 +66,12 @@ async function* messages(
       if (session) {
         const { client, endpoint, apiKey, webVersion } = session;
         const body = { token, client, endpoint, apiKey, webVersion, details };
-        batch = await service.post<Batch>("v1/poll", body, "messages");
+        batch = await service.ask<Batch>("v1/poll", "messages", body);
         retries.succeed();
         expiries = 0;
       } else {
         const body = { videoId, includeInitial: includeInitial || !isFirst, details };
-        batch = session = await service.post<Session>("v1/sessions", body, "messages");
+        batch = session = await service.ask<Session>("v1/sessions", "messages", body);
       }
     } catch (error) {
       if (!(error instanceof ChatError)) throw error;

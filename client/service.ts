@@ -49,15 +49,15 @@ export class Service {
     throw refusal(response, words, this.#clock.now());
   }
 
-  /** Sends JSON and resolves to the JSON of the answer, which must have the array `list`. */
-  async post<T>(path: string, body: object, list: keyof T): Promise<T> {
+  /** Resolves to the JSON of the answer, which must have the array `list`. A `body` is posted as JSON. */
+  async ask<T>(path: string, list: keyof T, body?: object): Promise<T> {
     const { signal } = this.#options;
-    const init = {
+    const init = body && {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     };
-    const response = await this.request(path, init, signal);
+    const response = await this.request(path, init ?? {}, signal);
     const text = await orNetworkError(() => response.text(), signal, "The answer broke off.");
     let cause: unknown;
     try {
@@ -68,6 +68,16 @@ export class Service {
     }
     throw new ChatError("HTTP", "The answer is not the service's.", { status: 200, cause });
   }
+}
+
+/** The path with a query of these values; those that are undefined or empty are left out. */
+export function withQuery(path: string, values: Record<string, unknown>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    const text = `${value ?? ""}`;
+    if (text) query.set(name, text);
+  }
+  return `${path}?${query}`;
 }
 
 /**

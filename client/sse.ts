@@ -1,7 +1,7 @@
 /**
  * Parses Server-Sent Events as the HTML standard does, from bytes that may be split anywhere: all three line
  * ends, a byte order mark, comments, data of several lines, ids that persist, `retry`. Drops an event that is
- * cut off, and refuses one that does not end.
+ * cut off, and refuses one that does not end. An id without data is a frame, too: the cursor alone.
  */
 import { ChatError } from "./error.ts";
 
@@ -9,6 +9,7 @@ import { ChatError } from "./error.ts";
 const MAX_LENGTH = 16 * 1024 * 1024;
 
 export interface Frame {
+  /** Empty if there is an id alone. */
   event: string;
   data: string;
   /** The last id so far; empty if there was none. */
@@ -28,6 +29,8 @@ export class FrameReader {
   /** The characters in `#data`. */
   #length = 0;
   #id = "";
+  /** The event has an id of its own. */
+  #hasId = false;
 
   /**
    * Yields the frames that these bytes complete, and parses each only when the caller asks for it. Throws
@@ -42,20 +45,23 @@ export class FrameReader {
     lines[0] = this.#rest + lines[0];
     this.#rest = lines.pop() ?? "";
     for (const line of lines) {
-      if (line !== "") this.#field(line);
-      else if (this.#data.length > 0) yield this.#dispatch();
-      else this.#event = "";
+      if (line !== "") {
+        this.#field(line);
+        continue;
+      }
+      if (this.#data.length > 0 || this.#hasId) yield this.#frame();
+      this.#event = "";
+      this.#data = [];
+      this.#length = 0;
+      this.#hasId = false;
     }
     if (this.#length + this.#rest.length > MAX_LENGTH)
       throw new ChatError("NETWORK", "The stream has an event of more than 16 MB.");
   }
 
-  #dispatch(): Frame {
-    const frame = { event: this.#event || "message", data: this.#data.join("\n"), id: this.#id };
-    this.#event = "";
-    this.#data = [];
-    this.#length = 0;
-    return frame;
+  #frame(): Frame {
+    const event = this.#data.length > 0 ? this.#event || "message" : "";
+    return { event, data: this.#data.join("\n"), id: this.#id };
   }
 
   #field(line: string): void {
@@ -64,7 +70,9 @@ export class FrameReader {
       this.#data.push(value);
       this.#length += value.length;
     } else if (name === "event") this.#event = value;
-    else if (name === "id" && !value.includes("\0")) this.#id = value;
-    else if (name === "retry" && /^\d+$/.test(value)) this.retryMs = Number(value);
+    else if (name === "id" && !value.includes("\0")) {
+      this.#id = value;
+      this.#hasId = true;
+    } else if (name === "retry" && /^\d+$/.test(value)) this.retryMs = Number(value);
   }
 }

@@ -46,9 +46,9 @@ export interface Gap {
   details?: protocol.MessageOf<"gap">["details"];
 }
 
-/** The chat is over, or the service no longer reads it. */
+/** The chat is over, the service no longer reads it, or everything up to the requested moment was sent. */
 export interface End {
-  reason: "no more continuations" | "room released";
+  reason: "no more continuations" | "room released" | "until";
 }
 
 /** `connecting` until the first connection is open, `reconnecting` whenever a connection is lost. */
@@ -99,7 +99,7 @@ export interface RetryOptions {
 interface MessageOptions<D extends boolean, T extends TypeOrGroup> extends RequestOptions, RetryOptions {
   /** Whether messages carry `details`; false by default. */
   details?: D | undefined;
-  /** Types and groups to hand out; all by default. Messages of type `gap` are always handed out. */
+  /** Types and groups to read; all by default. Messages of type `gap` are always handed out. */
   types?: readonly T[] | undefined;
 }
 
@@ -108,8 +108,16 @@ export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup 
   extends MessageOptions<D, T> {
   /** Continue after this cursor; 0 asks for all stored messages. */
   cursor?: number | undefined;
-  /** The number of recent messages to begin with if there is no cursor. Default: 50, or all for a replay. */
+  /**
+   * The number of recent messages to begin with if there is no cursor; counts only those of `types`. Default:
+   * 50, or all for a replay.
+   */
   backfill?: number | undefined;
+  /**
+   * "now": ends with the newest message that is stored when the connection opens, and begins with the oldest
+   * one unless there is a `cursor` or `backfill`. The chat itself is not read.
+   */
+  until?: "now" | undefined;
   /** A connection without a byte for this many milliseconds is closed and retried; 45,000 by default. */
   idleMs?: number | undefined;
 }

@@ -6,6 +6,7 @@ import {
   AnsweringServer,
   cuts,
   END,
+  id,
   init,
   message,
   messages,
@@ -176,6 +177,35 @@ describe("a chat of the SDK", () => {
       ["message", 5],
       ["end", 7],
     ]);
+  });
+
+  it("asks the service for its types, and moves its cursor by the ids that the service sends alone", async () => {
+    await using server = await AnsweringServer.start(
+      cuts(init(0), message(2, { type: "superchat" }), id(7), id(5)),
+      streams(init(7), id(9), message(12, { type: "gap" }), id(15), END),
+    );
+    const room = chat(server.url, { ...FAST, types: ["paid", "raid"] });
+    const places: unknown[] = [];
+    for (const event of ["init", "message", "gap", "end"] as const)
+      room.on(event, (value) =>
+        places.push([event, room.cursor, ...("after" in value ? [value.after] : [])]),
+      );
+    await cursorsOf(room);
+    assert.deepEqual(places, [
+      ["init", 0],
+      ["message", 2],
+      ["init", 7],
+      ["gap", 9, 11],
+      ["message", 12],
+      ["end", 15],
+    ]);
+    assert.deepEqual(
+      server.calls.map(({ path, lastEventId }) => [path, lastEventId]),
+      [
+        ["/v1/stream?videoId=v&types=paid%2Craid", undefined],
+        ["/v1/stream?videoId=v&types=paid%2Craid", "7"],
+      ],
+    );
   });
 
   it("fires gap before the first message behind it, where its cursor was not honoured", async () => {

@@ -19,7 +19,12 @@ const ROWS: [what: string, stream: string, frames: object[]][] = [
   ["one space after the colon, no more", "data:a\n\ndata:  b\n\n", [frame("a"), frame(" b")]],
   ["a field without a colon", "data\n\n", [frame("")]],
   ["an event's name, for one event", "event: end\ndata: a\n\ndata: b\n\n", [frame("a", "end"), frame("b")]],
-  ["no event without data", "event: end\nid: 1\n\ndata: a\n\n", [frame("a", "message", "1")]],
+  ["no event without data", "event: end\n\ndata: a\n\n: keepalive\n\nretry: 1\n\n", [frame("a")]],
+  [
+    "an id without data",
+    "id: 1\n\nevent: end\nid: 2\n\n: keepalive\n\ndata: a\n\n",
+    [frame("", "", "1"), frame("", "", "2"), frame("a", "message", "2")],
+  ],
   [
     "ids that persist",
     "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n",

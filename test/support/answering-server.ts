@@ -105,4 +105,7 @@ export const message = (cursor: number, more: object = {}): string =>
 export const messages = (from: number, to: number): string =>
   Array.from({ length: to - from + 1 }, (_, index) => message(from + index)).join("");
 
+/** The cursor alone: the messages up to it were left out. */
+export const id = (cursor: number): string => `id: ${cursor}\n\n`;
+
 export const END = 'event: end\ndata: {"reason":"no more continuations"}\n\n';
