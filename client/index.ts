@@ -5,6 +5,7 @@
 export { GROUPS } from "../src/protocol/kinds.ts";
 export type { ErrorCode } from "./error.ts";
 export { ChatError } from "./error.ts";
+export { history } from "./history.ts";
 export { probe } from "./probe.ts";
 export { chat } from "./room.ts";
 export { poll } from "./self-polling.ts";
@@ -15,6 +16,7 @@ export type {
   Details,
   End,
   Gap,
+  HistoryOptions,
   Init,
   Message,
   MessageOf,

@@ -132,6 +132,24 @@ export interface PollOptions<D extends boolean = boolean, T extends TypeOrGroup 
   maxDelayMs?: number | undefined;
 }
 
+/** Options of `history`. Bounds and filters that are empty count as absent. */
+export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
+  extends MessageOptions<D, T> {
+  /** Cursors: only messages after and before them. */
+  after?: number | undefined;
+  before?: number | undefined;
+  /**
+   * Only messages stored at this time or later, and before this time: ISO 8601 with a zone, or milliseconds
+   * since 1970.
+   */
+  from?: string | number | undefined;
+  to?: string | number | undefined;
+  /** Only messages whose text or author contains this, in any case of letters. */
+  q?: string | undefined;
+  /** Only messages of the author with this channel id. */
+  author?: string | undefined;
+}
+
 /** Options of `probe`. */
 export interface ProbeOptions extends RequestOptions {}
 

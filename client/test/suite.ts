@@ -99,6 +99,23 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     if (expected.length === 0) throw new Error(`no ${wanted} among ${types}`);
   },
 
+  "reads what is stored, as a chat up to now and as a history": async (stage) => {
+    const { sdk, service, videoId } = stage;
+    const said = await stage.act("say", 20);
+    const types: string[] = [];
+    for await (const { type } of sdk.chat(service, { ...FAST, videoId })) if (types.push(type) === 20) break;
+    const now = sdk.chat(service, { ...FAST, videoId, cursor: 0, until: "now" });
+    same([await idsOf(now), now.end], [said, { reason: "until" }]);
+    same(await idsOf(sdk.history(service, { videoId })), said);
+    const options = { videoId, types: ["members"], before: now.cursor, details: true } as const;
+    const found: string[] = [];
+    for await (const { type, details } of sdk.history(service, options)) if (details) found.push(type);
+    same(
+      found,
+      types.slice(0, -1).filter((type) => type === "membership"),
+    );
+  },
+
   "gives listeners the whole chat": async (stage) => {
     const { sdk, service, videoId } = stage;
     const said = await stage.act("say", 10);

@@ -9,6 +9,8 @@ import {
   type ErrorCode,
   type Gap,
   GROUPS,
+  type HistoryOptions,
+  history,
   type Init,
   type Message,
   type MessageOf,
@@ -70,6 +72,21 @@ export async function readSomeTypes(): Promise<void> {
   chat(URL, {});
   // @ts-expect-error: no such option
   chat(URL, { videoId, backfil: 3 });
+}
+
+export async function readHistory(): Promise<void> {
+  const options: HistoryOptions<true, "polls"> = { videoId, from: "2026-11-20T20:00:00Z", to: Date.now() };
+  for await (const m of history(URL, { ...options, details: true, types: ["polls"] })) {
+    same<typeof m.type, "poll" | "poll_result" | "gap">(true);
+    if (m.type === "poll") console.log(m.cursor, m.details.poll.question);
+  }
+  for await (const m of history(URL, { videoId, after: 5, before: 9, q: "hello", author: "UC" })) {
+    const message: Message = m;
+    // @ts-expect-error: details were not asked for
+    console.log(m.details, message);
+  }
+  // @ts-expect-error: not a moment
+  chat(URL, { videoId, until: "then" });
 }
 
 export function listen(room: Chat): () => void {
