@@ -54,11 +54,11 @@ async function serve(response: ServerResponse, from: number): Promise<void> {
     const chunk = Array.from({ length: count }, (_, index) => frame(cursor + index)).join("");
     if (!response.write(chunk)) await new Promise<void>((resolve) => response.once("drain", resolve));
   }
+  response.end('event: end\ndata: {"reason":"until"}\n\n');
 }
 
 const server = createServer((request, response) => {
-  const isHead = request.url?.includes("backfill=0");
-  void serve(response, isHead ? COUNT : Number(request.headers["last-event-id"] ?? 0));
+  void serve(response, Number(request.headers["last-event-id"] ?? 0));
 }).listen(0, "127.0.0.1");
 await once(server, "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -8,7 +8,16 @@ import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { CSV_HEADER } from "../src/formats/csv.ts";
 import type { Chat } from "../src/simulator/chat.ts";
-import { AnsweringServer, cuts, END, init, message, messages, streams } from "./support/answering-server.ts";
+import {
+  AnsweringServer,
+  cuts,
+  END,
+  id,
+  init,
+  message,
+  messages,
+  streams,
+} from "./support/answering-server.ts";
 import { outcome, outcomeInShell, Run } from "./support/command.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
@@ -22,9 +31,8 @@ const records = (text: string) =>
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-/** What asks for the newest cursor is told this one; every further call is answered in turn. */
-const withHead = (cursor: number, ...answers: Parameters<typeof AnsweringServer.start>) =>
-  AnsweringServer.start(streams(init(cursor)), ...answers);
+/** The end of what is stored now. */
+const NOW = 'event: end\ndata: {"reason":"until"}\n\n';
 
 describe("export from a running service", () => {
   let relay: TestRelay;
@@ -57,9 +65,13 @@ describe("export from a running service", () => {
     );
   });
 
-  it("writes a replay to its end, as CSV by the file's ending, also of an id that begins with a dash", async (t) => {
+  it("reads a replay with --follow to its end, as CSV by the file's ending, also of an id that begins with a dash", async (t) => {
     const path = `${await temporaryFile(t)}.csv`;
-    const { code, error } = await outcome(["export", REPLAY, "--server", relay.url, "--output", path]);
+    const args = ["export", REPLAY, "--server", relay.url, "--output", path];
+    const refused = await outcome(args);
+    assert.equal(refused.code, 1);
+    assert.match(refused.error, /^livechat-relay: NOT_STORED: [^\n]*\n$/);
+    const { code, error } = await outcome([...args, "--follow"]);
     assert.equal(code, 0, error);
     const rows: Record<string, string>[] = parse(await readFile(path, "utf8"), { columns: true });
     assert.equal(rows.length, 120);
@@ -72,6 +84,25 @@ describe("export from a running service", () => {
     assert.deepEqual(
       rows.map(({ message }) => message?.replace(/^'/, "")),
       viewer.messages.map(({ message }) => message.message),
+    );
+  });
+
+  it("asks the service for its types alone, and tells how far it has come", async (t) => {
+    const path = `${await temporaryFile(t)}.jsonl`;
+    const sends = streams(init(0), message(1, { type: "raid" }), message(5, { type: "gap" }), id(8), NOW);
+    await using server = await AnsweringServer.start(sends);
+    const args = ["export", VIDEO, "--server", server.url, "--output", path, "--types", "notices,poll"];
+    const { code, error } = await outcome(args);
+    assert.equal(code, 0);
+    assert.match(error, /: 2 messages, up to cursor 8\n/);
+    const types = "raid,summary,notice,mode,product,poll";
+    assert.deepEqual(
+      server.calls.map(({ path }) => Object.fromEntries(new URL(path, server.url).searchParams)),
+      [{ videoId: VIDEO, details: "true", types, until: "now" }],
+    );
+    assert.deepEqual(
+      records(await readFile(path, "utf8")).map(({ type }) => type),
+      ["raid", "gap"],
     );
   });
 
@@ -94,15 +125,13 @@ describe("export from a running service", () => {
 describe("the file of an export", () => {
   it("is not overwritten without --force, and is there whole or not at all", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
-    await using server = await withHead(
-      9,
+    await using server = await AnsweringServer.start(
       streams(init(0), messages(1, 2)),
-      streams(init(9)),
-      streams(init(0), messages(1, 9)),
+      streams(init(0), messages(1, 9), NOW),
     );
     const args = ["export", VIDEO, "--server", server.url, "--output", path];
     const cut = new Run(args);
-    await server.changes.until(() => server.calls.length === 2, "the second call");
+    await server.changes.until(() => server.calls.length === 1, "the call");
     cut.signal("SIGTERM");
     assert.equal(await cut.exited, 143);
     assert.deepEqual(await readdir(dirname(path)), []);
@@ -129,13 +158,10 @@ describe("the file of an export", () => {
         amount: "",
         color: "",
       });
-      await using server = await withHead(
-        2,
-        streams(init(0), message(1, { author: "@a" }), odd),
-        streams(init(4)),
-        streams(init(2), messages(3, 4)),
-        streams(init(4)),
-        streams(init(4)),
+      await using server = await AnsweringServer.start(
+        streams(init(0), message(1, { author: "@a" }), odd, NOW),
+        streams(init(2), messages(3, 4), NOW),
+        streams(init(4), NOW),
       );
       const args = ["export", VIDEO, "--server", server.url, "--output", path, "--append"];
       assert.equal((await outcome(args)).code, 0);
@@ -145,7 +171,7 @@ describe("the file of an export", () => {
       assert.equal(code, 0, error);
       assert.deepEqual(
         server.calls.map(({ lastEventId }) => lastEventId),
-        [undefined, "0", undefined, "2", undefined, "4"],
+        ["0", "2", "4"],
       );
       const text = await readFile(path, "utf8");
       const rows: { cursor: number | string; message: string }[] =
@@ -192,7 +218,7 @@ describe("the file of an export", () => {
     it(`is begun anew if it holds ${JSON.stringify(text.slice(0, 50))} of ${format}`, async (t) => {
       const path = `${await temporaryFile(t)}.${format}`;
       await writeFile(path, text);
-      await using server = await withHead(1, streams(init(0), message(1)));
+      await using server = await AnsweringServer.start(streams(init(0), message(1), NOW));
       const args = ["export", VIDEO, "--server", server.url, "--output", path, "--append"];
       const { code, error } = await outcome(args);
       assert.equal(code, 0, error);
@@ -222,9 +248,9 @@ describe("the file of an export", () => {
 
 it("shows its progress on a terminal, where the data goes to a file", async (t) => {
   const path = await temporaryFile(t);
-  await using server = await withHead(2, (response, call) => {
+  await using server = await AnsweringServer.start((response, call) => {
     streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
-    setTimeout(() => response.write(messages(2, 2)), 400);
+    setTimeout(() => response.write(NOW), 400);
   });
   const args = ["export", VIDEO, "--server", server.url, "--output", path];
   const { code, error } = await outcome(args, { isTerminal: true });

@@ -1,7 +1,6 @@
 /** `export`: writes all stored messages of a chat as JSON lines or CSV, to standard output or a file. */
-import { once } from "node:events";
 import type { Writable } from "node:stream";
-import { type Chat, ChatError, chat, type Init } from "../../../client/index.ts";
+import type { Chat } from "../../../client/index.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
 import type { Input } from "../flags.ts";
@@ -28,7 +27,7 @@ export function exportChat(input: ExportInput, surroundings: Surroundings): Prom
 }
 
 async function run({ values, arguments: [videoId = ""] }: ExportInput, session: Session): Promise<number> {
-  const { server, stopped, notice, surroundings } = session;
+  const { stopped, notice, surroundings } = session;
   const { output: path = "", append, follow, force, raw } = values;
   const format = formatFor(values.format, path);
   const mode = append ? "append" : follow ? "growing" : "whole";
@@ -40,9 +39,11 @@ async function run({ values, arguments: [videoId = ""] }: ExportInput, session: 
   let room: Room | undefined;
   let isComplete = false;
   try {
-    const head = follow ? undefined : await headOf(server, videoId, signal);
-    room = openChat(session, { videoId, cursor: file.cursor ?? values.since ?? 0, signal, details: true });
-    const written = await copy(session, room, file.output, { format, raw, types: values.types, head });
+    const cursor = file.cursor ?? values.since ?? 0;
+    const { types } = values;
+    const until = follow ? undefined : "now";
+    room = openChat(session, { videoId, cursor, types, until, signal, details: true });
+    const written = await copy(session, room, file.output, { format, raw });
     isComplete = true;
     await file.close(true);
     notice(`${written} messages${room.cursor === undefined ? "" : `, up to cursor ${room.cursor}`}`);
@@ -57,9 +58,6 @@ async function run({ values, arguments: [videoId = ""] }: ExportInput, session: 
 interface CopyOptions {
   format: Format;
   raw: boolean;
-  types: readonly string[] | undefined;
-  /** The cursor of the last message to write; undefined: continue to the chat's end. */
-  head: number | undefined;
 }
 
 /** Resolves to the number of messages written. */
@@ -67,60 +65,30 @@ async function copy(
   { notice, surroundings }: Session,
   room: Room,
   output: Output,
-  { format, raw, types, head }: CopyOptions,
+  { format, raw }: CopyOptions,
 ): Promise<number> {
   const isShown = output.isTerminal;
-  const wanted = types && new Set([...types, "gap"]);
   const startedAt = performance.now();
-  let [read, written, offsetMs] = [0, 0, Number.NaN];
+  let [written, offsetMs] = [0, Number.NaN];
   const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText());
   const progressText = () => {
-    const rate = Math.round((read / (performance.now() - startedAt)) * 1000);
+    const rate = Math.round((written / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
-    return `${read} messages, ${rate} a second${place}`;
+    return `${written} messages, ${rate} a second${place}`;
   };
   room.on("gap", ({ after, cursor }) =>
     notice(`messages may be missing between cursors ${after} and ${cursor}`),
   );
-  room.on("init", ({ cursor }) => {
-    if (head !== undefined && cursor >= head) room.close(); // nothing is left to read
-  });
   try {
     for await (const message of room) {
-      read += 1;
+      written += 1;
       offsetMs = message.details?.offsetMs ?? offsetMs;
-      if (!wanted || wanted.has(message.type)) {
-        written += 1;
-        const record = format.encode(message, raw);
-        await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
-      }
-      if (head !== undefined && message.cursor >= head) break;
+      const record = format.encode(message, raw);
+      await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
     }
     return written;
   } finally {
     hideProgress();
-  }
-}
-
-/**
- * The newest cursor of a live chat now. Undefined for a replay, and for a finished chat whose messages may
- * still be stored: these are exported to the end.
- */
-async function headOf(server: string, videoId: string, signal: AbortSignal): Promise<number | undefined> {
-  const room = chat(server, { videoId, backfill: 0, signal, retry: () => false });
-  const { promise, resolve, reject } = Promise.withResolvers<Init>();
-  room.on("init", resolve);
-  room.on("error", reject);
-  room.on("message", () => {}); // a first `message` listener makes the SDK connect
-  const stopped = once(signal, "abort").then(() => signal.throwIfAborted());
-  try {
-    const init = await Promise.race([promise, stopped]);
-    return init?.chatType === "liveChatRenderer" ? init.cursor : undefined;
-  } catch (error) {
-    if (error instanceof ChatError && error.code === "NO_LIVE_CHAT") return undefined;
-    throw error;
-  } finally {
-    room.close();
   }
 }
 

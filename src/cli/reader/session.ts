@@ -92,7 +92,7 @@ function explained(error: ChatError, server: string): CommandError {
 }
 
 export interface RoomOptions
-  extends Pick<ChatOptions, "videoId" | "cursor" | "backfill" | "details" | "types"> {
+  extends Pick<ChatOptions, "videoId" | "cursor" | "backfill" | "until" | "details" | "types"> {
   signal: AbortSignal;
 }
 
