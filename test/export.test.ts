@@ -228,8 +228,40 @@ describe("the file of an export", () => {
     });
   }
 
+  it("has lines for people with --format txt, and these cannot be gone on with", async () => {
+    const words = message(1, { timestamp: "9:05 PM", author: "@a", message: "x\ny", amount: "", color: "" });
+    await using server = await AnsweringServer.start(streams(init(0), words, NOW));
+    const args = ["export", VIDEO, "--server", server.url, "--format", "txt"];
+    assert.equal((await outcome(args)).out, "9:05 PM   @a: x y\n");
+    const { code, error } = await outcome([...args, "--output", "/nowhere/a", "--append"]);
+    assert.deepEqual([code, error.includes("--format jsonl or csv")], [2, true]);
+  });
+
+  it("begins with a byte order mark once, with --bom", async (t) => {
+    const path = `${await temporaryFile(t)}.csv`;
+    const plain = { timestamp: "", author: "", amount: "", color: "" };
+    await using server = await AnsweringServer.start(
+      streams(init(0), NOW),
+      streams(init(0), message(1, plain), NOW),
+      streams(init(1), message(2, plain), NOW),
+    );
+    for (const options of [["--bom"], ["--bom"], []])
+      assert.equal(
+        (await outcome(["export", VIDEO, "--server", server.url, "--output", path, "--append", ...options]))
+          .code,
+        0,
+      );
+    const text = await readFile(path, "utf8");
+    assert.deepEqual([text.indexOf(`\ufeff${CSV_HEADER}`), text.lastIndexOf("\ufeff")], [0, 0]);
+    const rows: { cursor: string }[] = parse(text, { columns: true, bom: true });
+    assert.deepEqual(
+      rows.map(({ cursor }) => cursor),
+      ["1", "2"],
+    );
+  });
+
   it("grows with --follow to the chat's end, over a cut, and a gap is told", async (t) => {
-    const path = await temporaryFile(t);
+    const path = `${await temporaryFile(t)}.jsonl`;
     await using server = await AnsweringServer.start(
       cuts("retry: 10\n\n", init(0), messages(1, 2)),
       streams(init(7), messages(8, 9), END),
@@ -247,7 +279,7 @@ describe("the file of an export", () => {
 });
 
 it("shows its progress on a terminal, where the data goes to a file", async (t) => {
-  const path = await temporaryFile(t);
+  const path = `${await temporaryFile(t)}.jsonl`;
   await using server = await AnsweringServer.start((response, call) => {
     streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
     setTimeout(() => response.write(NOW), 400);

@@ -217,7 +217,9 @@ describe("the format of an export", () => {
   const rows: [Parameters<typeof formatFor>, string][] = [
     [[undefined, ""], "jsonl"],
     [[undefined, "chat.CSV"], "csv"],
-    [[undefined, "chat.txt"], "jsonl"],
+    [[undefined, "chat.txt"], "txt"],
+    [[undefined, "chats.d/chat"], "jsonl"],
+    [["csv", "chat.json"], "csv"],
     [["csv", "chat.jsonl"], "csv"],
   ];
   for (const [args, expected] of rows) {
@@ -225,4 +227,10 @@ describe("the format of an export", () => {
       assert.equal(formatFor(...args), formatFor(expected as "csv", ""));
     });
   }
+
+  it("is refused where it cannot be meant", () => {
+    assert.throws(() => formatFor(undefined, "chat.json"), /^UsageError: --output: \.json is no format/);
+    for (const path of ["", "chat.jsonl", "chat.txt"])
+      assert.throws(() => formatFor(undefined, path, true), /^UsageError: --bom is for CSV/);
+  });
 });

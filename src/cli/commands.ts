@@ -65,7 +65,7 @@ export const COMMANDS = [
   }),
   command({
     name: "export",
-    usage: "write all stored messages of a chat as JSON lines or CSV",
+    usage: "write stored messages of chats as JSON lines, CSV or text",
     arguments: [VIDEO],
     examples: [
       "livechat-relay export dQw4w9WgXcQ --output chat.csv",

@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream, statSync } from "node:fs";
 import { rename, rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { UsageError } from "../flags.ts";
-import type { Format } from "./formats.ts";
+import { BOM, type Format } from "./formats.ts";
 import { Output } from "./output.ts";
 
 export type FileMode = "whole" | "growing" | "append";
@@ -51,7 +51,11 @@ async function growing(path: string, format: Format, flags: "w" | "a", cursor?: 
 }
 
 async function append(path: string, format: Format, isThere: boolean): Promise<ExportFile> {
-  const { cursor, length, isEmpty } = isThere ? await lastRecord(path, format) : { isEmpty: true };
+  if (!format.records)
+    throw new UsageError("--append needs a format whose lines have cursors: --format jsonl or csv");
+  const { cursor, length, isEmpty } = isThere
+    ? await lastRecord(path, format.header, format.records)
+    : { isEmpty: true };
   if (isEmpty) return growing(path, format, "w");
   await truncate(path, length); // removes an incomplete last record
   return growing(path, { ...format, header: "" }, "a", cursor);
@@ -81,12 +85,15 @@ interface LastRecord {
 }
 
 /** Rejects with `UsageError` if the file has another format. */
-async function lastRecord(path: string, format: Format): Promise<LastRecord> {
-  const { isBeginning, isQuoted, header, cursorOf } = format;
+async function lastRecord(
+  path: string,
+  header: string,
+  { isBeginning, isQuoted, cursorOf }: NonNullable<Format["records"]>,
+): Promise<LastRecord> {
   const foreign = new UsageError(
     `${path} does not end with a message of this format: name another file, or its --format`,
   );
-  if (!isBeginning(await read(path, 0, MAX_BEGINNING_BYTES))) throw foreign;
+  if (!isBeginning(withoutBom(await read(path, 0, MAX_BEGINNING_BYTES)))) throw foreign;
   let [offset, start, end] = [0, 0, 0];
   let isInQuotes = false;
   const stream = createReadStream(path, { highWaterMark: 1 << 20 });
@@ -104,11 +111,15 @@ async function lastRecord(path: string, format: Format): Promise<LastRecord> {
   await finished(stream);
   if (end === 0) return { cursor: undefined, length: 0, isEmpty: true }; // at most a part of the first record
   const record = await read(path, start, end);
-  if (header !== "" && start === 0 && record === header)
+  if (header !== "" && start === 0 && withoutBom(record) === withoutBom(header))
     return { cursor: undefined, length: end, isEmpty: false };
   const cursor = cursorOf(record);
   if (!Number.isSafeInteger(cursor)) throw foreign;
   return { cursor, length: end, isEmpty: false };
+}
+
+function withoutBom(text: string): string {
+  return text.startsWith(BOM) ? text.slice(BOM.length) : text;
 }
 
 async function read(path: string, start: number, end: number): Promise<string> {

@@ -29,7 +29,7 @@ export function exportChat(input: ExportInput, surroundings: Surroundings): Prom
 async function run({ values, arguments: [videoId = ""] }: ExportInput, session: Session): Promise<number> {
   const { stopped, notice, surroundings } = session;
   const { output: path = "", append, follow, force, raw } = values;
-  const format = formatFor(values.format, path);
+  const format = formatFor(values.format, path, values.bom);
   const mode = append ? "append" : follow ? "growing" : "whole";
   const file =
     path === ""
@@ -69,6 +69,7 @@ async function copy(
 ): Promise<number> {
   const isShown = output.isTerminal;
   const startedAt = performance.now();
+  const encode = format.encoder(raw);
   let [written, offsetMs] = [0, Number.NaN];
   const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText());
   const progressText = () => {
@@ -83,7 +84,7 @@ async function copy(
     for await (const message of room) {
       written += 1;
       offsetMs = message.details?.offsetMs ?? offsetMs;
-      const record = format.encode(message, raw);
+      const record = encode(message);
       await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
     }
     return written;

@@ -65,7 +65,7 @@ export const EXPORT_FLAGS = {
   ...SERVER,
   format: optional(
     "",
-    `${FORMAT_NAMES.join(" or ")}; by default the extension of --output, else jsonl`,
+    `${FORMAT_NAMES.join(", ")}; by default the extension of --output, else jsonl`,
     oneOf<FormatName>(FORMAT_NAMES),
   ),
   output: optional(
@@ -78,6 +78,7 @@ export const EXPORT_FLAGS = {
   follow: toggle("continue until the chat is over"),
   since,
   types,
+  bom: toggle("CSV: begin with a byte order mark, which some spreadsheets need"),
   raw: toggle("CSV: do not escape texts that a spreadsheet would run as formulas"),
 } satisfies FlagTable;
 
