@@ -260,6 +260,26 @@ describe("the file of an export", () => {
     );
   });
 
+  it("is gone on with by one export at a time", async (t) => {
+    const path = `${await temporaryFile(t)}.jsonl`;
+    await using server = await AnsweringServer.start(
+      streams(init(0), message(1)),
+      streams(init(1), message(2), NOW),
+    );
+    const args = ["export", VIDEO, "--server", server.url, "--output", path, "--append"];
+    const first = new Run(args);
+    await server.changes.until(() => server.calls.length === 1, "the call");
+    const { code, error } = await outcome(args);
+    assert.deepEqual([code, error.includes(`${path} is in use by another process`)], [2, true], error);
+    first.signal("SIGTERM");
+    assert.equal(await first.exited, 143);
+    assert.equal((await outcome(args)).code, 0);
+    assert.deepEqual(
+      records(await readFile(path, "utf8")).map(({ cursor }) => cursor),
+      server.calls[1]?.lastEventId === "1" ? [1, 2] : [2],
+    );
+  });
+
   it("grows with --follow to the chat's end, over a cut, and a gap is told", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     await using server = await AnsweringServer.start(

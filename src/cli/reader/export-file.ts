@@ -1,7 +1,8 @@
 /** The file of an export: either it appears when complete, or it grows and a later export can continue it. */
-import { createReadStream, createWriteStream, statSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { rename, rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
+import { FileLock } from "../../store/sqlite/file-lock.ts";
 import { UsageError } from "../flags.ts";
 import { BOM, type Format } from "./formats.ts";
 import { Output } from "./output.ts";
@@ -25,7 +26,12 @@ export async function openExportFile(
 ): Promise<ExportFile> {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is written as it is
-  if (mode === "append") return append(path, format, found !== undefined);
+  if (mode === "append") {
+    const { records } = format;
+    if (!records)
+      throw new UsageError("--append needs a format whose lines have cursors: --format jsonl or csv");
+    return locked(path, () => append(path, format, records));
+  }
   if (found && !force)
     throw new UsageError(`${path} already exists: name another file, or add --force or --append`);
   return mode === "whole" ? whole(path, format) : growing(path, format, "w");
@@ -50,11 +56,29 @@ async function growing(path: string, format: Format, flags: "w" | "a", cursor?: 
   return { output, cursor, close: () => output.finish() };
 }
 
-async function append(path: string, format: Format, isThere: boolean): Promise<ExportFile> {
-  if (!format.records)
-    throw new UsageError("--append needs a format whose lines have cursors: --format jsonl or csv");
-  const { cursor, length, isEmpty } = isThere
-    ? await lastRecord(path, format.header, format.records)
+/** Two exports that continue the same file would write the same messages into it. */
+async function locked(path: string, open: () => Promise<ExportFile>): Promise<ExportFile> {
+  const lock = lockOf(path);
+  try {
+    const file = await open();
+    return { ...file, close: (isComplete) => file.close(isComplete).finally(() => lock.release()) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+function lockOf(path: string): FileLock {
+  try {
+    return new FileLock(path);
+  } catch (error) {
+    throw new UsageError(`--append: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+async function append(path: string, format: Format, records: Records): Promise<ExportFile> {
+  const { cursor, length, isEmpty } = existsSync(path)
+    ? await lastRecord(path, format.header, records)
     : { isEmpty: true };
   if (isEmpty) return growing(path, format, "w");
   await truncate(path, length); // removes an incomplete last record
@@ -77,6 +101,8 @@ const LINE_FEED = 0x0a;
 /** Enough bytes to recognise any format. */
 const MAX_BEGINNING_BYTES = 1024;
 
+type Records = NonNullable<Format["records"]>;
+
 interface LastRecord {
   cursor: number | undefined;
   /** The total length of all complete records, in bytes. */
@@ -88,7 +114,7 @@ interface LastRecord {
 async function lastRecord(
   path: string,
   header: string,
-  { isBeginning, isQuoted, cursorOf }: NonNullable<Format["records"]>,
+  { isBeginning, isQuoted, cursorOf }: Records,
 ): Promise<LastRecord> {
   const foreign = new UsageError(
     `${path} does not end with a message of this format: name another file, or its --format`,

@@ -1,5 +1,5 @@
 /**
- * Ensures that only one process uses a store file. The lock is an exclusive transaction on an empty database
+ * Ensures that only one process uses a store, or another file. The lock is an exclusive transaction on an empty database
  * next to the file. The system frees it when the process dies in any way, and other tools can read and back
  * up the data file meanwhile. The lock's file is never deleted: otherwise two processes could lock two files
  * of the same name.
@@ -11,7 +11,7 @@ import { isBusy, unavailable } from "./error.ts";
 export class FileLock {
   readonly #database: DatabaseSync;
 
-  /** Locks the store file `path`. Throws `StoreError` "unavailable" if that fails. */
+  /** Locks the file `path`. Throws `StoreError` "unavailable" if that fails. */
   constructor(path: string) {
     const lockPath = `${path}-lock`;
     try {
@@ -21,7 +21,7 @@ export class FileLock {
       if (!isBusy(error)) throw unavailable(error, lockPath);
       throw new StoreError(
         "unavailable",
-        `store ${path} is in use by another process: stop that one, or name another file`,
+        `${path} is in use by another process: stop that one, or name another file`,
         error,
       );
     }
