@@ -11,7 +11,10 @@ export function startControls(changed: (settings: Settings) => void): void {
   const video = find("#open input[name=videoId]", HTMLInputElement);
   const words = find("input[name=q]", HTMLInputElement);
   const images = find("input[name=images]", HTMLInputElement);
-  const theme = find("select[name=theme]", HTMLSelectElement);
+  const selects = (["theme", "timestamps"] as const).map((name) => ({
+    name,
+    select: find(`select[name=${name}]`, HTMLSelectElement),
+  }));
   const boxes = new TypeBoxes(find("#types", HTMLElement));
   const tabs = [...document.querySelectorAll<HTMLButtonElement>("[role=tab]")];
 
@@ -20,7 +23,7 @@ export function startControls(changed: (settings: Settings) => void): void {
     if (document.activeElement !== words) words.value = settings.q;
     video.value = settings.videoId;
     images.checked = settings.images;
-    theme.value = settings.theme;
+    for (const { name, select } of selects) select.value = settings[name];
     // Without any checked box, everything is shown.
     if (settings.types || boxes.areAnyChecked) boxes.show(settings.types);
     for (const tab of tabs) showTab(tab, tab.value === settings.tab);
@@ -38,7 +41,8 @@ export function startControls(changed: (settings: Settings) => void): void {
   });
   find("#types", HTMLElement).addEventListener("change", () => write({ types: boxes.list() }));
   images.addEventListener("change", () => write({ images: images.checked ? "on" : "off" }));
-  theme.addEventListener("change", () => write({ theme: theme.value }));
+  for (const { name, select } of selects)
+    select.addEventListener("change", () => write({ [name]: select.value }));
   let typed = false;
   words.addEventListener("input", () => {
     write({ q: words.value }, typed ? "replace" : "push");

@@ -5,6 +5,7 @@ import { find } from "../chat/element.ts";
 import { completed, type Look, type ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import { startControls } from "./controls.ts";
+import { offerDownloads } from "./download.ts";
 import { Follower } from "./follower.ts";
 import { LiveRegion } from "./live-region.ts";
 import { Log } from "./log.ts";
@@ -74,15 +75,20 @@ class Page {
     this.#look.deleted = settings.deleted;
     document.title = settings.videoId === "" ? "Live chat" : `Live chat · ${settings.videoId}`;
     if (settings.tab === "stats") this.#stats.draw();
-    if (settings.images !== this.#look.images) {
-      this.#look.images = settings.images;
-      this.#redrawAll();
-    }
+    const look = {
+      images: settings.images,
+      timestamps: settings.timestamps !== "off",
+      localTimes: settings.timestamps === "local",
+    };
+    const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
+    Object.assign(this.#look, look);
+    if (isNew) this.#redrawAll();
     if (before && (before.types !== settings.types || before.q !== settings.q)) {
       this.#follower.keep(() => this.#log.filter(isNarrower(settings, before)));
       this.#showPinned();
       this.#showNews();
     }
+    if (before?.videoId !== settings.videoId) offerDownloads(settings.videoId);
     if (before?.videoId !== settings.videoId || before.backfill !== settings.backfill) this.#open();
   }
 

@@ -3,6 +3,7 @@ import { Parameters } from "../chat/parameters.ts";
 
 const THEMES = ["auto", "light", "dark"] as const;
 const SWITCH = ["on", "off"] as const;
+const TIMES = ["local", "service", "off"] as const;
 const TABS = ["chat", "stats", "probe"] as const;
 type Tab = (typeof TABS)[number];
 
@@ -13,6 +14,8 @@ export interface Settings {
   q: string;
   theme: (typeof THEMES)[number];
   images: boolean;
+  /** Times in the reader's zone, as the service has them, or none. */
+  timestamps: (typeof TIMES)[number];
   deleted: "hide" | "strike" | "remove";
   backfill: number | undefined;
   tab: Tab;
@@ -29,6 +32,7 @@ export function readSettings(search: string): Settings {
     q: parameters.text("q"),
     theme: parameters.oneOf("theme", THEMES, remembered("theme", THEMES)),
     images: parameters.oneOf("images", SWITCH, remembered("images", SWITCH)) === "on",
+    timestamps: parameters.oneOf("timestamps", TIMES),
     deleted: parameters.oneOf("deleted", ["hide", "strike", "remove"]),
     backfill: parameters.number("backfill", 0, 500, undefined),
     tab: parameters.oneOf("tab", TABS),
