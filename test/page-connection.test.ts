@@ -44,8 +44,8 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.match(await statusOf(page), /Send the 11-character id of a video/);
     chat.change({ kind: "none" });
     await visit();
-    await stateIs(page, "failed");
-    assert.equal(await page.locator("html").getAttribute("data-code"), "NO_LIVE_CHAT");
+    await page.locator("html[data-state=connecting][data-code=NO_LIVE_CHAT]").waitFor({ state: "attached" });
+    assert.match(await statusOf(page), / no live chat\. It tries again at \d\d:\d\d:\d\d\.\s+Try now/);
     chat.change({ kind: "live" });
     chat.say(texts("a", 2));
     await page.locator("#retry").click();
@@ -195,6 +195,35 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
         [undefined, undefined, "11"],
       ],
     );
+  });
+
+  it("says until when it waits, for a chat that has not begun and at 429 and 503, and can try now", async () => {
+    await using opened = await open(
+      "/?",
+      [
+        NONE,
+        refuses(503, { code: "CAPACITY", message: "Full." }),
+        refuses(429, { code: "LIMIT", message: "Many." }, { "retry-after": "7200" }),
+        streams(init(10), message(11)),
+      ],
+      "stands still",
+    );
+    const { page, calls } = opened;
+    const timeIn = (seconds: number, length: number) =>
+      page.evaluate<string>(`new Date(Date.now() + ${seconds * 1000}).toTimeString().slice(0, ${length})`);
+    await page.getByText(`No chat. It tries again at ${await timeIn(30, 8)}.`).waitFor();
+    await page.clock.fastForward(30_000);
+    await page.getByText(`Full. It tries again at ${await timeIn(30, 8)}.`).waitFor();
+    await page.clock.fastForward(30_000);
+    await page.getByText(`Many. It tries again at ${await timeIn(7200, 5)}.`).waitFor();
+    assert.equal(calls().length, 3);
+    await page.locator("#retry").click();
+    await stateIs(page, "open");
+    await page.clock.runFor(1000);
+    await page.locator(rowOf("11")).waitFor();
+    assert.equal(await page.locator("#retry").isVisible(), false);
+    await page.clock.fastForward(7_200_000);
+    assert.equal(calls().length, 4);
   });
 
   it("goes on where it was when a released chat is opened again", async () => {

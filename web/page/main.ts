@@ -14,6 +14,8 @@ import type { Settings } from "./settings.ts";
 import { Stats } from "./stats.ts";
 import { Status } from "./status.ts";
 
+/** The pause before another look for a chat that has not begun, or at a service without a better time. */
+const NO_CHAT_MS = 30_000;
 const SERVICE = new URL(".", location.href).href;
 
 class Page {
@@ -107,15 +109,18 @@ class Page {
 
   /** Connects, and resumes after the last message shown, if any. */
   #goOn(): void {
+    this.#room?.close();
     const { videoId = "", backfill } = this.#settings ?? {};
     this.#status.show(videoId === "" ? "idle" : "connecting");
     if (videoId !== "") this.#connect({ videoId, backfill, cursor: this.#room?.cursor }, this.#batch);
   }
 
   #connect(options: Omit<ChatOptions, "details" | "types">, batch: Batch<ShownMessage | "gap">): void {
-    const retry = ({ message }: ChatError): undefined => {
-      if (this.#room !== room) return;
-      this.#status.show(room.state === "reconnecting" ? "reconnecting" : "connecting", message);
+    const retry = (error: ChatError): number | undefined => {
+      const waitMs = waitAfter(error);
+      const state = room.state === "reconnecting" ? "reconnecting" : "connecting";
+      if (this.#room === room) this.#status.wait(state, error, waitMs);
+      return waitMs;
     };
     const room: Chat<ShownMessage> = chat(SERVICE, { ...options, details: true, retry });
     this.#room = room;
@@ -207,6 +212,12 @@ class Page {
       for (const row of [...this.#log.rows, ...this.#transcript.pinned.values()]) redraw(row, this.#look);
     });
   }
+}
+
+/** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
+function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
+  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
+  return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
 }
 
 function letsThrough(types: Settings["types"], type: string): boolean {

@@ -36,8 +36,20 @@ export class Status {
     if (code === undefined) delete dataset.code;
     else dataset.code = code;
     this.#retry.hidden = state !== "failed";
+    this.#retry.textContent = "Try again";
     this.#say(wordsFor(state, detail));
     if (state === "connecting" && detail === "") this.#slow = setTimeout(() => this.#say(SLOW), SLOW_MS);
+  }
+
+  /** After a failed attempt. `waitMs`: until the next one; undefined: soon. */
+  wait(state: PageState, { code, message }: { code: string; message: string }, waitMs?: number): void {
+    if (waitMs === undefined) return this.show(state, message);
+    const at = new Date(Date.now() + waitMs);
+    const isSoon = waitMs < 60_000;
+    const time = at.toLocaleTimeString("en", { hourCycle: "h23", timeStyle: isSoon ? "medium" : "short" });
+    this.show(state, `${message.replace(/\.?$/, ".")} It tries again at ${time}.`, code);
+    this.#retry.hidden = false;
+    this.#retry.textContent = "Try now";
   }
 
   #say(words: string): void {
