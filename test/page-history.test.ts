@@ -1,13 +1,20 @@
 /** The viewer page and what the service has stored: times, downloads, older messages. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { NO_CHROMIUM, rowOf } from "./support/browser.ts";
-import { paidAction, textAction, texts } from "./support/chat-actions.ts";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import {
+  authorDeletionOf,
+  deletionOf,
+  paidAction,
+  replacementOf,
+  textAction,
+  texts,
+} from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
 
 describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1000, height: 600 }, { page: 1000, kinds: ["text"] });
-  const { has, visit } = pages;
+  const { evaluate, has, visit } = pages;
 
   it("shows times in the zone of the reader, or of the service, or none", async () => {
     const { chat, relay, browser, videoId } = pages;
@@ -54,5 +61,108 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.equal(ledger.trim().split("\n").length, 2);
     await page.goto(relay.url);
     assert.equal(await page.locator("#download").isVisible(), false);
+  });
+
+  /** The place of a row, after a script. */
+  const topOf = (id: string, first = "") =>
+    pages.evaluate<number>(
+      `(() => { ${first}; return document.querySelector('${rowOf(id)}').getBoundingClientRect().top })()`,
+    );
+  const UP = "document.querySelector('#chat').scrollTop = 0";
+  const DOWN = "document.querySelector('#chat').scrollTop = 1e6";
+  const idsFrom = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+
+  it("loads what is older at the top, without moving what is read, to the beginning and back", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 900));
+    await visit("&backfill=50");
+    await has("a-899");
+    assert.equal((await idsOf(page)).length, 50);
+    chat.say(texts("b", 500));
+    await has("b-499");
+    const all = [...idsFrom("a", 900), ...idsFrom("b", 500), ...idsFrom("c", 300)];
+    const last = all.indexOf("b-499");
+    for (let oldest = last - 499; oldest > 0; ) {
+      assert.equal(await page.locator("#beginning").isVisible(), false);
+      const read = all[oldest] ?? "";
+      const before = await topOf(read, UP);
+      oldest = Math.max(0, oldest - 200);
+      await has(all[oldest] ?? "");
+      assert.ok(Math.abs((await topOf(read)) - before) <= 2);
+      assert.deepEqual(await idsOf(page), all.slice(oldest, Math.min(oldest + 1000, last + 1)));
+    }
+    await page.locator("#beginning").waitFor();
+    assert.equal(await page.locator("#older").isVisible(), false);
+    chat.say(texts("c", 300)); // of those that wait, the oldest make place
+    await until(page, "document.querySelector('#latest').dataset.count === '300'");
+    for (let seen = 1000; seen < all.length; ) {
+      await evaluate(DOWN);
+      const ids = await idsOf(page);
+      const from = all.indexOf(ids[0] ?? "");
+      assert.ok(from <= seen, "it leads past nothing");
+      seen = from + ids.length;
+      assert.deepEqual(ids, all.slice(from, from + ids.length));
+      assert.ok(ids.length <= 1000);
+    }
+    await evaluate(DOWN);
+    await page.locator("#chat[data-following=true]").waitFor();
+    assert.deepEqual(await idsOf(page), all.slice(-500));
+    assert.equal(await page.locator("#beginning").isVisible(), false);
+  });
+
+  it("shows older messages as they are now: deleted, replaced, and by the filters", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      ...["a", "b", "c"].map((id) => textAction(id)),
+      textAction("d", { channel: "UCd" }),
+      paidAction("paid-1", "$5.00"),
+      ...texts("x", 60),
+      paidAction("paid-2", "$6.00"),
+      ...texts("y", 60),
+      deletionOf("a"),
+      replacementOf("b", "new words"),
+      authorDeletionOf("UCd"),
+      ...texts("z", 60),
+    ]);
+    await visit("&backfill=50");
+    await has("z-59");
+    await page.locator("#older").click();
+    await has("a");
+    const fates = ["a", "b", "c", "d"].map((id) =>
+      evaluate(
+        `[...'deleted replaced'.split(' ')].map((name) => document.querySelector('${rowOf(id)}').dataset[name])`,
+      ),
+    );
+    assert.deepEqual(await Promise.all(fates), [
+      ["message", undefined],
+      [undefined, ""],
+      [undefined, undefined],
+      ["author", undefined],
+    ]);
+    assert.doesNotMatch(await page.content(), /words of [abd]\b/);
+    await visit("&backfill=50&types=paid");
+    await page.locator("#older").click();
+    await has("paid-1");
+    assert.deepEqual(await idsOf(page), ["paid-1", "paid-2"]);
+    await page.locator("#beginning").waitFor();
+    await page.locator("input[name=types][value=chat]").check();
+    await page.locator("#older").click();
+    await has("a");
+    assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 60);
+  });
+
+  it("says where older messages cannot be loaded, and tries again", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 60));
+    await page.route(/v1\/messages/, (route) => route.abort());
+    await visit("&backfill=50");
+    await has("a-59");
+    await page.locator("#older").click();
+    await page.getByRole("button", { name: /could not be loaded/ }).waitFor();
+    await page.unroute(/v1\/messages/);
+    await page.locator("#older").click();
+    await has("a-0");
+    await page.locator("#beginning").waitFor();
   });
 });

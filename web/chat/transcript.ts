@@ -58,6 +58,26 @@ export class Transcript {
       return undefined;
     }
     if (message.details.poll && this.#updatePoll(message)) return undefined;
+    return this.#keep(message, row);
+  }
+
+  /**
+   * The row of a message that was read from the store; undefined if there is one already, or if it is none.
+   * `apply` tells the row what became of its message later.
+   */
+  restore(message: ShownMessage, apply: (row: Row) => void): Row | undefined {
+    if (message.type === "banner" || this.#rows.has(message.id)) return undefined;
+    const poll = message.details.poll && this.#polls.get(pollIdOf(message.id));
+    if (poll) {
+      if (message.cursor > (poll.message?.cursor ?? 0)) this.#updatePoll(message);
+      return undefined;
+    }
+    const row: Row = { message, fate: isBlank(message) ? { deleted: "message" } : {} };
+    apply(row);
+    return row.fate.deleted && this.#look.deleted === "remove" ? undefined : this.#keep(message, row);
+  }
+
+  #keep(message: ShownMessage, row: Row): Row {
     this.#rows.set(message.id, row);
     if (message.details.poll) this.#polls.set(pollIdOf(message.id), row);
     return row;
@@ -89,16 +109,14 @@ export class Transcript {
   }
 
   #apply(message: ShownMessage): void {
-    const { type, id, details } = message;
-    const rest = id.slice(id.indexOf(":") + 1);
-    const target = details.target?.messageId ?? rest;
+    const { type, id } = message;
+    const { messageId, authorId } = targetOf(message);
     if (type === "deleted") {
-      this.#delete("message", (said) => said.id === target || showsAgain(said, target));
+      this.#delete("message", (said) => said.id === messageId || showsAgain(said, messageId));
     } else if (type === "author_deleted") {
-      const author = details.target?.authorId ?? rest;
-      this.#delete("author", (said) => said.details.authorId === author);
-    } else if (type === "replaced") this.#replace(target, message);
-    else if (type === "banner_removed") this.#unpin(`banner:${rest}`);
+      this.#delete("author", (said) => said.details.authorId === authorId);
+    } else if (type === "replaced") this.#replace(messageId, message);
+    else if (type === "banner_removed") this.#unpin(`banner:${restOf(id)}`);
   }
 
   #delete(deleted: NonNullable<Fate["deleted"]>, isMeant: (said: ShownMessage) => boolean): void {
@@ -115,18 +133,11 @@ export class Transcript {
     }
   }
 
-  #replace(target: string, { message, author, amount, color, parts, details }: ShownMessage): void {
+  #replace(target: string, replacement: ShownMessage): void {
     const pinned = [...this.pinned.values()].filter((row) => row.message && showsAgain(row.message, target));
     for (const row of [this.#rows.get(target), ...pinned]) {
-      if (!row?.message) continue;
-      const { target: own, banner } = row.message.details;
-      const { target: _, ...content } = details;
-      row.message = {
-        ...row.message,
-        ...{ message, author, amount, color, parts },
-        details: { ...content, ...(own && { target: own }), ...(banner && { banner }) },
-      };
-      row.fate.replaced = true;
+      if (!row) continue;
+      replaceContent(row, replacement);
       this.#changes.changed(row);
     }
   }
@@ -155,6 +166,32 @@ export class Transcript {
     this.pinned.delete(id);
     this.#changes.removed(row);
   }
+}
+
+function restOf(id: string): string {
+  return id.slice(id.indexOf(":") + 1);
+}
+
+/** The message and the author that a deletion or a replacement is about. */
+export function targetOf({ id, details }: ShownMessage): { messageId: string; authorId: string } {
+  const { messageId = restOf(id), authorId = restOf(id) } = details.target ?? {};
+  return { messageId, authorId };
+}
+
+/** Gives the row the content of the message that replaces its own. It keeps its id, cursor and place. */
+export function replaceContent(
+  row: Row,
+  { message, author, amount, color, parts, details }: ShownMessage,
+): void {
+  if (!row.message) return;
+  const { target: own, banner } = row.message.details;
+  const { target: _, ...content } = details;
+  row.message = {
+    ...row.message,
+    ...{ message, author, amount, color, parts },
+    details: { ...content, ...(own && { target: own }), ...(banner && { banner }) },
+  };
+  row.fate.replaced = true;
 }
 
 /** Types that have an author. */

@@ -10,11 +10,19 @@ export class Follower {
   readonly #chat: HTMLElement;
   readonly #content: HTMLElement;
   readonly #changed: (following: boolean) => void;
+  readonly #isNewest: () => boolean;
   #following = true;
   #lastTop = 0;
   #read: { element: Element; top: number }[] = [];
 
-  constructor(chat: HTMLElement, content: HTMLElement, changed: (following: boolean) => void) {
+  /** `isNewest`: whether the lowest row is the newest; else its bottom is none to follow at. */
+  constructor(
+    chat: HTMLElement,
+    content: HTMLElement,
+    changed: (following: boolean) => void,
+    isNewest: () => boolean,
+  ) {
+    this.#isNewest = isNewest;
     this.#chat = chat;
     this.#content = content;
     this.#changed = changed;
@@ -43,7 +51,7 @@ export class Follower {
 
   #scrolled(): void {
     const { scrollTop } = this.#chat;
-    if (this.#isAtBottom()) this.#set(true);
+    if (this.#isAtBottom() && this.#isNewest()) this.#set(true);
     else if (scrollTop < this.#lastTop - 1) this.#set(false);
     this.#lastTop = scrollTop;
     if (!this.#following) this.#note();

@@ -23,16 +23,20 @@ export class Log {
   news = 0;
   readonly #options: LogOptions;
   /** Every kept row with its sequence number. */
-  readonly #rows = new Map<Row, number>();
-  readonly #drawn = new Set<Row>();
-  readonly #hidden = new Set<Row>();
-  readonly #waiting = new Set<Row>();
+  #rows = new Map<Row, number>();
+  #drawn = new Set<Row>();
+  #hidden = new Set<Row>();
+  #waiting = new Set<Row>();
   #following = true;
   /** Whether rows between the drawn and the waiting ones were dropped. */
   #torn = false;
+  /** Whether drawn rows made place for older ones, and wait to be reached again. */
+  #isAway = false;
   #came = 0;
+  /** The sequence number of the oldest row that was put above. */
+  #first = 0;
   /** The sequence number of the newest row that was dropped at the bound. */
-  #dropped = 0;
+  #dropped = Number.NEGATIVE_INFINITY;
 
   constructor(options: LogOptions) {
     this.#options = options;
@@ -57,6 +61,69 @@ export class Log {
     this.#trim();
   }
 
+  /**
+   * Puts older rows above. `isPartial`: the filters left out others between them. Beyond the bound, the newest
+   * drawn rows make place, and wait to be reached again.
+   */
+  prepend(rows: readonly Row[], isPartial: boolean): void {
+    if (isPartial) this.#dropped = Math.max(this.#dropped, this.#first);
+    this.#first -= rows.length;
+    const { content, look, isShown } = this.#options;
+    const shown = rows.filter(isShown);
+    this.#rows = new Map([...rows.map((row, at) => [row, this.#first + at] as const), ...this.#rows]);
+    this.#hidden = new Set([...rows.filter((row) => !isShown(row)), ...this.#hidden]);
+    const drawn = [...shown, ...this.#drawn];
+    const away = drawn.splice(MAX_READING);
+    for (const row of away) row.element?.remove();
+    content.prepend(...shown.map((row) => elementOf(row, look)));
+    this.#drawn = new Set(drawn);
+    this.#waiting = new Set([...away, ...this.#waiting]);
+    this.#isAway ||= away.length > 0;
+    this.#trim();
+  }
+
+  /** Whether rows below the drawn ones wait to be reached again, by `append`. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** The cursors between which stored rows are missing, if there are any below the drawn ones. */
+  get missing(): { after: number; before: number | undefined } | undefined {
+    if (!this.#torn) return undefined;
+    return { after: cursorOf([...this.#drawn].reverse()) ?? 0, before: cursorOf(this.#waiting) };
+  }
+
+  /**
+   * Puts rows below the drawn ones, for a reader who comes down again. `isLast`: no other rows are missing
+   * between them and those that wait, which come next.
+   */
+  append(rows: readonly Row[], isLast: boolean): void {
+    const { content, look, isShown } = this.#options;
+    const last = [...this.#drawn].at(-1);
+    const from = (last && this.#rows.get(last)) ?? this.#first;
+    const share = 1 / (rows.length + 1);
+    for (const [at, row] of rows.entries()) {
+      this.#rows.set(row, from + (at + 1) * share);
+      (isShown(row) ? this.#drawn : this.#hidden).add(row);
+    }
+    this.#rows = new Map([...this.#rows].sort(([, a], [, b]) => a - b));
+    if (isLast) {
+      this.#torn = false;
+      for (const row of this.#waiting) this.#drawn.add(row);
+      this.#waiting.clear();
+      this.#isAway = false;
+    }
+    content.append(
+      ...[...this.#drawn].filter((row) => !row.element?.isConnected).map((row) => elementOf(row, look)),
+    );
+    this.#trim();
+  }
+
+  /** The cursor of the oldest row that is drawn; if none is, of the oldest row. */
+  get oldest(): number | undefined {
+    return cursorOf(this.#drawn) ?? cursorOf(this.#rows.keys());
+  }
+
   remove(row: Row): void {
     this.#rows.delete(row);
     for (const rows of [this.#drawn, this.#hidden, this.#waiting]) rows.delete(row);
@@ -65,8 +132,9 @@ export class Log {
 
   clear(): void {
     for (const row of this.#rows.keys()) this.#drop(row);
-    this.#dropped = 0;
+    this.#dropped = Number.NEGATIVE_INFINITY;
     this.#torn = false;
+    this.#isAway = false;
     this.news = 0;
   }
 
@@ -75,6 +143,7 @@ export class Log {
     this.#following = following;
     this.news = 0;
     if (!following) return;
+    this.#isAway = false;
     if (this.#torn) this.#limit(this.#drawn, 0);
     this.#torn = false;
     for (const row of this.#waiting) this.#drawn.add(row);
@@ -89,11 +158,15 @@ export class Log {
    * rows older than the newest dropped one go, because rows between them and the newest are missing.
    */
   filter(isNarrower: boolean): void {
-    for (const [row, number] of isNarrower ? [] : this.#rows) if (number < this.#dropped) this.#drop(row);
+    if (!isNarrower) {
+      for (const [row, number] of this.#rows) if (number < this.#dropped) this.#drop(row);
+      this.#torn = false; // what was before the missing rows is gone
+    }
     const { content, look, isShown } = this.#options;
     const lastDrawn = [...this.#drawn].at(-1);
     let isBehind = false;
     const waits = this.#waiting.size > 0 || this.#torn;
+    this.#isAway &&= waits;
     for (const rows of [this.#drawn, this.#hidden, this.#waiting]) rows.clear();
     for (const row of this.#rows.keys()) {
       if (!isShown(row)) this.#hidden.add(row);
@@ -119,6 +192,7 @@ export class Log {
     this.#limit(this.#waiting, MAX_WAITING);
   }
 
+  /** Drops the first rows beyond the bound. */
   #limit(rows: Set<Row>, most: number): void {
     let excess = rows.size - most;
     for (const row of rows) {
@@ -132,4 +206,10 @@ export class Log {
     this.remove(row);
     this.#options.dropped(row);
   }
+}
+
+/** The cursor of the first row that has one. */
+function cursorOf(rows: Iterable<Row>): number | undefined {
+  for (const { message } of rows) if (message) return message.cursor;
+  return undefined;
 }

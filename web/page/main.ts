@@ -9,6 +9,7 @@ import { offerDownloads } from "./download.ts";
 import { Follower } from "./follower.ts";
 import { LiveRegion } from "./live-region.ts";
 import { Log } from "./log.ts";
+import { Past } from "./past.ts";
 import { startProbe } from "./probe.ts";
 import type { Settings } from "./settings.ts";
 import { Stats } from "./stats.ts";
@@ -30,6 +31,7 @@ class Page {
   readonly #fresh = new Set<Row>();
   readonly #follower: Follower;
   readonly #log: Log;
+  readonly #past: Past;
   #transcript: Transcript;
   #batch: Batch<ShownMessage | "gap">;
   #settings: Settings | undefined;
@@ -43,13 +45,25 @@ class Page {
       isShown: (row) => this.#isShown(row),
       dropped: (row) => this.#transcript.drop(row),
     });
-    this.#follower = new Follower(this.#chat, content, (following) => {
+    const changed = (following: boolean): void => {
       this.#chat.dataset.following = String(following);
       if (following)
         for (const row of content.querySelectorAll<HTMLElement>("[style*=min-height]"))
           row.style.minHeight = "";
       this.#log.follow(following);
+      this.#past.show();
       this.#showNews();
+    };
+    this.#follower = new Follower(this.#chat, content, changed, () => !this.#log.isAway);
+    this.#past = new Past({
+      log: this.#log,
+      chat: this.#chat,
+      filter: () => storedBy(this.#settings),
+      restore: (message, aftermath) => this.#transcript.restore(message, (row) => aftermath.apply(row)),
+      keep: (change) => {
+        this.#live.opened();
+        this.#follower.keep(change);
+      },
     });
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
@@ -87,6 +101,7 @@ class Page {
     if (isNew) this.#redrawAll();
     if (before && (before.types !== settings.types || before.q !== settings.q)) {
       this.#follower.keep(() => this.#log.filter(isNarrower(settings, before)));
+      this.#past.filtered();
       this.#showPinned();
       this.#showNews();
     }
@@ -103,6 +118,7 @@ class Page {
     this.#batch = this.#newBatch();
     this.#pinned.replaceChildren();
     this.#stats.clear();
+    this.#past.open(this.#settings?.videoId ?? "");
     this.#follower.follow();
     this.#goOn();
   }
@@ -127,7 +143,8 @@ class Page {
     room.on("state", (state) => {
       if (this.#room === room && state !== "closed" && state !== this.#status.state) this.#status.show(state);
     });
-    room.on("init", ({ chatType }) => {
+    room.on("init", ({ chatType, cursor }) => {
+      this.#past.begin(cursor);
       this.#status.show("open", chatType);
       this.#live.opened();
     });
@@ -164,12 +181,14 @@ class Page {
 
   #take(items: readonly (ShownMessage | "gap")[]): void {
     for (const item of items) {
+      if (item !== "gap") this.#past.note(item);
       const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
       if (row) this.#fresh.add(row);
     }
     this.#log.add(this.#fresh);
     this.#live.came(this.#fresh.size);
     this.#fresh.clear();
+    this.#past.show();
     this.#showPinned();
     this.#showNews();
   }
@@ -222,6 +241,15 @@ function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefine
 
 function letsThrough(types: Settings["types"], type: string): boolean {
   return types ? types.has(type) : !EVENTS.has(type);
+}
+
+/** The query of stored messages that the filters show. The service takes 100 characters of `q` at most. */
+function storedBy({ types, q }: Pick<Settings, "types" | "q"> = { types: undefined, q: "" }) {
+  const sought = q.trim();
+  return {
+    ...(types && { types: [...types].join() }),
+    ...(sought !== "" && sought.length <= 100 && { q: sought }),
+  };
 }
 
 /** Whether the new filters show nothing that the old ones hid. */

@@ -43,7 +43,10 @@ export class Status {
 
   /** After a failed attempt. `waitMs`: until the next one; undefined: soon. */
   wait(state: PageState, { code, message }: { code: string; message: string }, waitMs?: number): void {
-    if (waitMs === undefined) return this.show(state, message);
+    if (waitMs === undefined) {
+      this.show(state, message);
+      return;
+    }
     const at = new Date(Date.now() + waitMs);
     const isSoon = waitMs < 60_000;
     const time = at.toLocaleTimeString("en", { hourCycle: "h23", timeStyle: isSoon ? "medium" : "short" });

@@ -1,0 +1,155 @@
+/**
+ * The older messages of the chat: read from the store when the reader reaches the top, and again the newer
+ * ones that made place for them when the reader comes down. `#beginning` stands where nothing older is kept.
+ */
+import { find } from "../chat/element.ts";
+import type { ShownMessage } from "../chat/message.ts";
+import type { Row } from "../chat/transcript.ts";
+import { Aftermath } from "./aftermath.ts";
+import type { Log } from "./log.ts";
+import { readStored, type StoredPage, type StoredQuery } from "./stored.ts";
+
+const PER_PAGE = 200;
+/** Maximum pages of one look for older messages that the filters show: each is of 20,000 messages at most. */
+const MAX_PAGES = 25;
+const WORDS = {
+  idle: "Older messages",
+  loads: "Loading older messages …",
+  failed: "Older messages could not be loaded. Try again",
+};
+
+interface PastOptions {
+  log: Log;
+  chat: HTMLElement;
+  /** The query of what the filters show. */
+  filter(): Pick<StoredQuery, "types" | "q">;
+  restore(message: ShownMessage, aftermath: Aftermath): Row | undefined;
+  /** Changes the rows without moving those in view, and without their being announced. */
+  keep(change: () => void): void;
+}
+
+export class Past {
+  readonly #options: PastOptions;
+  readonly #older = find("#older", HTMLButtonElement);
+  readonly #beginning = find("#beginning", HTMLElement);
+  #videoId = "";
+  #aftermath = new Aftermath();
+  /** Aborts what is being loaded. */
+  #loads = new AbortController();
+  #isLoading = false;
+  /** Nothing that the filters show is stored before this cursor. */
+  #nothingBefore: number | undefined;
+  #words = WORDS.idle;
+
+  constructor(options: PastOptions) {
+    this.#options = options;
+    const { chat } = options;
+    this.#older.addEventListener("click", () => void this.#loadOlder());
+    chat.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+  }
+
+  /** Another chat is shown; `videoId` may be empty. */
+  open(videoId: string): void {
+    this.#videoId = videoId;
+    this.#aftermath = new Aftermath();
+    this.filtered();
+  }
+
+  /** The stream begins after this cursor. */
+  begin(cursor: number): void {
+    this.#aftermath.begin(cursor);
+    this.show();
+  }
+
+  note(message: ShownMessage): void {
+    this.#aftermath.note(message);
+  }
+
+  /** The filters have changed. */
+  filtered(): void {
+    this.#loads.abort();
+    this.#loads = new AbortController();
+    this.#isLoading = false;
+    this.#nothingBefore = undefined;
+    this.#words = WORDS.idle;
+    this.show();
+  }
+
+  /** Shows whether there is anything older. */
+  show(): void {
+    const { oldest } = this.#options.log;
+    const isAll = this.#nothingBefore !== undefined && !((oldest ?? 0) > this.#nothingBefore);
+    this.#older.hidden = isAll || this.#videoId === "";
+    this.#older.textContent = this.#words;
+    this.#beginning.hidden = !isAll;
+  }
+
+  #scrolled(): void {
+    const { chat, log } = this.#options;
+    const { scrollTop, scrollHeight, clientHeight } = chat;
+    const isAtTop = chat.dataset.following === "false" && scrollTop < clientHeight / 2;
+    if (isAtTop && !this.#older.hidden && this.#words !== WORDS.failed) void this.#loadOlder();
+    if (log.isAway && scrollHeight - scrollTop < 2 * clientHeight) void this.#loadNewer();
+  }
+
+  #loadOlder(): Promise<void> {
+    const { log, filter, keep } = this.#options;
+    return this.#load(async (signal) => {
+      const isPartial = Object.keys(filter()).length > 0;
+      let before = log.oldest;
+      for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+        const page = await this.#read({ ...filter(), ...(before && { before }) }, signal);
+        const rows = this.#restore([...page.messages].reverse()).reverse(); // the newest state of a poll first
+        keep(() => log.prepend(rows, isPartial));
+        if (page.prev === null) this.#nothingBefore = log.oldest ?? 0;
+        if (page.prev === null || rows.length > 0) return;
+        before = page.prev;
+      }
+    });
+  }
+
+  #loadNewer(): Promise<void> {
+    const { log, filter, keep } = this.#options;
+    return this.#load(async (signal) => {
+      const { missing } = log;
+      const page = missing && (await this.#read({ ...filter(), ...definite(missing) }, signal));
+      keep(() => log.append(page ? this.#restore(page.messages) : [], !page || page.next === null));
+    });
+  }
+
+  /** One load at a time; none while a chat is not open. */
+  async #load(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (this.#isLoading || this.#videoId === "") return;
+    const { signal } = this.#loads;
+    this.#isLoading = true;
+    this.#words = WORDS.loads;
+    this.show();
+    const failure = await work(signal).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (signal.aborted) return;
+    this.#isLoading = false;
+    this.#words = failure ? WORDS.failed : WORDS.idle;
+    if (failure) console.error("stored messages cannot be loaded:", failure);
+    this.#options.keep(() => this.show());
+  }
+
+  /** A page of the store, and what became of its messages. */
+  async #read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
+    const page = await readStored(this.#videoId, { limit: PER_PAGE, ...query }, signal);
+    const [first] = page.messages;
+    if (first) await this.#aftermath.reach(this.#videoId, first.cursor, signal);
+    signal.throwIfAborted();
+    return page;
+  }
+
+  #restore(messages: readonly ShownMessage[]): Row[] {
+    const rows = messages.map((message) => this.#options.restore(message, this.#aftermath));
+    return rows.filter((row) => row !== undefined);
+  }
+}
+
+function definite({ after, before }: NonNullable<Log["missing"]>): Pick<StoredQuery, "after" | "before"> {
+  return before === undefined ? { after } : { after, before };
+}

@@ -1,0 +1,30 @@
+/** Reads the stored messages of one video, page by page, from `GET /v1/messages`. */
+import { completed, type ShownMessage } from "../chat/message.ts";
+
+export interface StoredPage {
+  /** In the order of cursors. */
+  messages: ShownMessage[];
+  /** The `after` of the next page; null at the newest message, and at `before`. */
+  next: number | null;
+  /** The `before` of the previous page; null if nothing older is stored. */
+  prev: number | null;
+}
+
+export type StoredQuery = Partial<
+  Record<"after" | "before" | "limit" | "types" | "q" | "author", string | number>
+>;
+
+/** Rejects with the service's own words, and when `signal` aborts. */
+export async function readStored(
+  videoId: string,
+  query: StoredQuery,
+  signal: AbortSignal,
+): Promise<StoredPage> {
+  const search = new URLSearchParams({ videoId, details: "true" });
+  for (const [name, value] of Object.entries(query)) search.set(name, String(value));
+  const response = await fetch(`v1/messages?${search}`, { signal });
+  const body = await response.json();
+  if (body.code === "NOT_STORED") return { messages: [], next: null, prev: null };
+  if (!response.ok) throw new Error(body.message);
+  return { ...body, messages: body.messages.map(completed) };
+}
