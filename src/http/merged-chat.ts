@@ -3,13 +3,13 @@
  * what its viewer is sent.
  */
 import type { Clock } from "../clock.ts";
-import type { Init } from "../protocol/chat.ts";
 import type { ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Form } from "../serving/form.ts";
-import { endEvent, errorEvent, initEvent } from "../serving/multiplex/events.ts";
+import { ChatWriter } from "../serving/multiplex/chat-writer.ts";
+import { endEvent, errorEvent } from "../serving/multiplex/events.ts";
 import type { Multiplex } from "../serving/multiplex/multiplex.ts";
-import { CURSOR_END, type Part } from "../serving/multiplex/parts.ts";
+import type { Part } from "../serving/multiplex/parts.ts";
 import type { StreamRequest } from "../serving/room.ts";
 
 /** Errors of an opening after which the chat is tried again. */
@@ -42,15 +42,17 @@ export type ChatRequest = Omit<StreamRequest, "open">;
 export class MergedChat {
   readonly #request: ChatRequest;
   readonly #parts: MergedChatParts;
-  /** The cursor up to which the client has everything; before the chat is open, the one that it sent. */
-  cursor: number | undefined;
-  /** Whether the client was sent an `init` of this chat. */
-  #isBegun = false;
+  readonly #writer: ChatWriter;
 
   constructor(request: ChatRequest, parts: MergedChatParts) {
     this.#request = request;
     this.#parts = parts;
-    this.cursor = request.lastEventId;
+    this.#writer = new ChatWriter(request.videoId, request.lastEventId, parts.line, parts.id);
+  }
+
+  /** The cursor up to which the client has everything; before the chat is open, the one that it sent. */
+  get cursor(): number | undefined {
+    return this.#writer.cursor;
   }
 
   /** Resolves when the chat is over for this connection, or the connection is. */
@@ -89,44 +91,7 @@ export class MergedChat {
 
   #write(part: Part): void {
     const { line } = this.#parts;
-    switch (part.kind) {
-      case "init":
-        this.#begin(part.init);
-        break;
-      case "messages":
-        line.write(...part.frames.flatMap((frame) => this.#completed(frame)));
-        break;
-      case "cursor":
-        this.#report(part.cursor);
-        break;
-      case "end":
-        if (part.unreported !== undefined) this.#report(part.unreported);
-        line.write(endEvent(line.events, this.#request.videoId, part.end));
-        break;
-      case "idle": // the connection has keepalives of its own
-    }
-  }
-
-  /** A room that another instance has released continues without another `init`, if no message is missing. */
-  #begin(init: Init): void {
-    const { line } = this.#parts;
-    const isContinued = this.#isBegun && init.cursor === this.cursor;
-    this.cursor = init.cursor;
-    this.#isBegun = true;
-    if (!isContinued) line.write(initEvent(line.events, init));
-  }
-
-  #report(cursor: number): void {
-    const { line, id } = this.#parts;
-    this.cursor = cursor;
-    line.write(line.events.cursor({ videoId: this.#request.videoId, cursor, id: id() }));
-  }
-
-  #completed(frame: Buffer): [string, Buffer] {
-    const { line, id } = this.#parts;
-    const end = frame.indexOf(CURSOR_END);
-    this.cursor = Number(frame.toString("latin1", 0, end));
-    const place = { videoId: this.#request.videoId, cursor: this.cursor, id: id() };
-    return [line.events.message(place), frame.subarray(end + 1)];
+    const end = this.#writer.write(part);
+    if (end) line.write(endEvent(line.events, this.#request.videoId, end));
   }
 }

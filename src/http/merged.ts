@@ -78,7 +78,7 @@ export function mergedRoute(app: FastifyInstance, parts: MergedParts): void {
               },
             ),
         );
-        void keepAlive(line, parts);
+        void line.keepOpen(clock, parts.keepaliveMs);
         await Promise.all(chats.map((chat) => chat.run()));
         if (!line.gone.aborted) line.end();
       } catch (error) {
@@ -116,11 +116,4 @@ export function parseVector(text: string | undefined, length: number): (number |
     cursor === undefined ? parts[place] === "_" : Number.isSafeInteger(cursor),
   );
   return isValid ? cursors : undefined;
-}
-
-async function keepAlive(line: Multiplex, { clock, keepaliveMs }: MergedParts): Promise<void> {
-  while (!line.gone.aborted) {
-    await clock.sleep(keepaliveMs, line.gone).catch(() => {});
-    line.keepalive();
-  }
 }

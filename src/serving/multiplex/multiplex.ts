@@ -2,6 +2,7 @@
  * A connection that carries several chats. Each chat has a viewer of its own in its room, with a branch of
  * this connection as its sink. If the client is slow, all of them wait.
  */
+import type { Clock } from "../../clock.ts";
 import type { BodyForm, Form, Format, Packet } from "../form.ts";
 import type { Sink, SinkOwner } from "../sink.ts";
 import { EVENTS, type Events } from "./events.ts";
@@ -50,9 +51,12 @@ export class Multiplex implements SinkOwner {
     if (!this.#gone.signal.aborted) this.#isFull = !this.sink.write(this.sink.form.pack(bytes, true));
   }
 
-  /** Keeps an idle connection open. A client with unread bytes needs nothing. */
-  keepalive(): void {
-    if (!this.#isFull) this.write(this.events.keepalive);
+  /** Sends a keepalive in each interval, except to a client with unread bytes, until the connection is over. */
+  async keepOpen(clock: Clock, keepaliveMs: number): Promise<void> {
+    while (!this.#gone.signal.aborted) {
+      await clock.sleep(keepaliveMs, this.#gone.signal).catch(() => {});
+      if (!this.#isFull) this.write(this.events.keepalive);
+    }
   }
 
   /** Ends the connection once its client has taken everything. */
