@@ -2,7 +2,7 @@
  * A viewer's connection instead of an HTTP response: it takes written bytes at once, a little later, or not
  * at all while its viewer stalls. Bytes that were written and not taken are lost with the connection.
  */
-import { FORMS, type Form, type Packet } from "../src/serving/form.ts";
+import { type BodyForm, FORMS, type Packet } from "../src/serving/form.ts";
 import type { StreamRequest } from "../src/serving/room.ts";
 import type { Sink, SinkOwner } from "../src/serving/sink.ts";
 
@@ -20,7 +20,7 @@ export class SimulatedSink implements Sink {
   readonly closed: Promise<void>;
   readonly #take: (bytes: Buffer) => void;
   readonly #close: () => void;
-  readonly form: Form;
+  readonly form: BodyForm;
   #owner: SinkOwner | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -29,7 +29,7 @@ export class SimulatedSink implements Sink {
   #isStalled = false;
   #isAwaited = false;
 
-  constructor(form: Form, take: (bytes: Buffer) => void) {
+  constructor(form: BodyForm, take: (bytes: Buffer) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.closed = promise;
     this.#close = resolve;

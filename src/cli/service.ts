@@ -60,7 +60,8 @@ export async function startService(
   const recording = { rooms, channels, recorded, store, clock, telemetry };
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
-  const app = await createServer({ rooms, history, recordings, egresses, telemetry, clock }, config.http);
+  const served = { rooms, channels, history, recordings, egresses, telemetry, clock };
+  const app = await createServer(served, config.http);
   starting.defer(() => app.close());
   starting.defer(() => egresses.close());
   starting.defer(() => channels.close());

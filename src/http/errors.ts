@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/errors.ts";
-import { type FaultCodes, ofFault } from "./fault-codes.ts";
+import { FAULT_CODES, type FaultCodes, ofFault } from "./fault-codes.ts";
 
 /** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
@@ -30,9 +30,18 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
 }
 
 /** What a caller is told of an error. `codes`: its endpoint's errors for the upstream's faults. */
-export function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
+function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
   if (error instanceof UpstreamError && codes) return ofFault(error, codes);
   return toRelayError(error instanceof Error ? error : new Error(String(error)));
+}
+
+/** Tells an open stream of an endpoint what its client is told of an error. Logs a failure of the service. */
+export function errorTeller(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
+  return (error: unknown): RelayError => {
+    const known = knownError(error, FAULT_CODES[path]);
+    if (known.code === "INTERNAL") telemetry.requestFailed(error, path);
+    return known;
+  };
 }
 
 /**

@@ -1,16 +1,13 @@
 /** `GET /v1/merged`: up to twenty chats on one connection, which resumes each of them by one id. */
 import type { FastifyInstance } from "fastify";
-import type { Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { parseTypes } from "../serving/filter.ts";
 import { Multiplex } from "../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../serving/multiplex/parts.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
 import { networkOf } from "./address-limit.ts";
 import { clientGone } from "./client-gone.ts";
-import { knownError } from "./errors.ts";
-import { FAULT_CODES } from "./fault-codes.ts";
+import { errorTeller } from "./errors.ts";
 import { MergedChat } from "./merged-chat.ts";
 import { formatFor, openSink } from "./open-sink.ts";
 import { MergedResponse, routeOptions } from "./responses.ts";
@@ -26,14 +23,8 @@ const EXPECTED = {
   headers: StreamHeaders,
 };
 
-interface MergedParts extends StreamParts {
-  clock: Clock;
-  telemetry: Telemetry;
-  keepaliveMs: number;
-}
-
-export function mergedRoute(app: FastifyInstance, parts: MergedParts): void {
-  const { rooms, clock, telemetry } = parts;
+export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
+  const { rooms, clock, telemetry, keepaliveMs } = parts;
   app.get<{ Querystring: MergedQuery; Headers: StreamHeaders }>(
     PATH,
     {
@@ -60,6 +51,7 @@ export function mergedRoute(app: FastifyInstance, parts: MergedParts): void {
       rooms.assertPlaces(length);
       const giveBack = parts.addresses.take(request, length);
       try {
+        const toRelayError = errorTeller(PATH, telemetry);
         const sink = openSink(reply, details, gone, parts, giveBack);
         const line = new Multiplex(sink, format);
         const chats: MergedChat[] = videoIds.map(
@@ -70,15 +62,11 @@ export function mergedRoute(app: FastifyInstance, parts: MergedParts): void {
                 ...{ line, rooms, clock },
                 form: PART_FORMS[format][details ? "detailed" : "plain"],
                 id: () => vectorOf(chats.map(({ cursor }) => cursor)),
-                toRelayError: (error) => {
-                  const known = knownError(error, FAULT_CODES[PATH]);
-                  if (known.code === "INTERNAL") telemetry.requestFailed(error, PATH);
-                  return known;
-                },
+                toRelayError,
               },
             ),
         );
-        void line.keepOpen(clock, parts.keepaliveMs);
+        void line.keepOpen(clock, keepaliveMs);
         await Promise.all(chats.map((chat) => chat.run()));
         if (!line.gone.aborted) line.end();
       } catch (error) {

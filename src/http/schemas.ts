@@ -153,7 +153,15 @@ export const NAMED_SCHEMAS = { Message, StoredMessage, Error: ErrorBody, Init, E
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 
 export const StreamQuery = Type.Object({
-  videoId: VideoIdInput,
+  videoId: Type.Optional(VideoIdInput),
+  channel: Type.Optional(
+    Type.String({
+      maxLength: MAX_INPUT_LENGTH,
+      description:
+        "In place of `videoId`: a channel by handle, id or URL. Its live stream, else the one that begins next; then the following ones.",
+      examples: ["@NASA", "https://www.youtube.com/channel/UCLA_DiR1FfKNvjuUpBHmylQ"],
+    }),
+  ),
   // A string, as all query values are: the protocol decides which texts are numbers, not a validator's
   // coercion.
   backfill: Type.Optional(
@@ -187,7 +195,7 @@ export const StreamQuery = Type.Object({
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
-const { videoId: _, ...StreamOptions } = StreamQuery.properties;
+const { videoId: _, channel: __, ...StreamOptions } = StreamQuery.properties;
 
 export const MergedQuery = Type.Object({
   videoIds: Type.String({
@@ -201,7 +209,7 @@ export type MergedQuery = Static<typeof MergedQuery>;
 
 export const StreamHeaders = Type.Object({
   "last-event-id": Type.Optional(
-    Type.String({ description: "The last cursor received; anything but a cursor counts as absent." }),
+    Type.String({ description: "The last id received, a cursor; anything else counts as absent." }),
   ),
 });
 export type StreamHeaders = Static<typeof StreamHeaders>;

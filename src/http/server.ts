@@ -3,6 +3,7 @@ import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { Channels } from "../rooms/channels.ts";
 import type { Recordings } from "../rooms/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { History } from "../serving/history/history.ts";
@@ -63,6 +64,7 @@ export interface HttpSettings extends PageSettings {
 
 interface Served {
   rooms: Rooms;
+  channels: Channels;
   history: History;
   recordings: Recordings;
   egresses: EgressPool;
@@ -71,7 +73,7 @@ interface Served {
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, history, recordings, egresses, telemetry, clock } = served;
+  const { rooms, channels, history, recordings, egresses, telemetry, clock } = served;
   const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -114,11 +116,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     for (const socket of connections.ending) socket.destroy(); // these sockets were taken from the server, so its own close would wait for them
   });
   const streamParts = {
-    ...{ rooms, addresses, rawErrors, connections, handsOver },
+    ...{ rooms, channels, addresses, clock, telemetry, rawErrors, connections, handsOver },
     compresses: settings.compression,
+    keepaliveMs: settings.keepaliveMs,
   };
   streamRoute(app, streamParts);
-  mergedRoute(app, { ...streamParts, clock, telemetry, keepaliveMs: settings.keepaliveMs });
+  mergedRoute(app, streamParts);
   if (settings.callerPolling) callerPollingRoutes(app, egresses);
   if (settings.probe) probeRoute(app, egresses);
   if (settings.adminToken) recordingsRoutes(app, recordings, settings.adminToken);

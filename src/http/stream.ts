@@ -1,21 +1,34 @@
-/** `GET /v1/stream`: checks the request, finds the room, and opens the response for a viewer. */
+/** `GET /v1/stream` of a video: checks the request, finds the room, and opens the response for a viewer. */
 import type { FastifyInstance } from "fastify";
+import type { Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
+import type { Channels } from "../rooms/channels.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { parseBackfill, parseCursor } from "../serving/cursor.ts";
 import { parseTypes } from "../serving/filter.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type AddressLimit, networkOf } from "./address-limit.ts";
+import { openChannel } from "./channel.ts";
 import { clientGone } from "./client-gone.ts";
 import { type OpenParts, openSink } from "./open-sink.ts";
 import { routeOptions, StreamResponse } from "./responses.ts";
 import { StreamHeaders, StreamQuery } from "./schemas.ts";
 
-const EXPECTED = { summary: "Subscribe to a video's chat", querystring: StreamQuery, headers: StreamHeaders };
+const EXPECTED = {
+  summary: "Subscribe to the chat of a video, or to those of a channel",
+  querystring: StreamQuery,
+  headers: StreamHeaders,
+};
 
 export interface StreamParts extends OpenParts {
   rooms: Rooms;
+  channels: Channels;
   addresses: AddressLimit;
+  clock: Clock;
+  telemetry: Telemetry;
+  /** The interval of keepalives on connections that carry several chats. */
+  keepaliveMs: number;
 }
 
 export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
@@ -24,6 +37,9 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
     { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
     async (request, reply) => {
       const { query, headers } = request;
+      if ((query.videoId === undefined) === (query.channel === undefined))
+        throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
+      if (query.videoId === undefined) return openChannel(request, reply, parts);
       const gone = clientGone(reply.raw);
       const streamRequest = {
         videoId: parseVideoId(query.videoId),

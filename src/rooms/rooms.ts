@@ -53,6 +53,8 @@ export class Rooms {
   readonly #entries = new Map<string, VideoEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
+  /** Viewers of channels that are in no room. They count as viewers, and a stop ends them, too. */
+  readonly waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;
   /**
@@ -78,7 +80,7 @@ export class Rooms {
   }
 
   get viewerCount(): number {
-    let count = 0;
+    let count = this.waiting.size;
     for (const { viewerCount } of this.#entries.values()) count += viewerCount;
     for (const { viewerCount } of this.#retired) count += viewerCount;
     return count;
@@ -89,8 +91,11 @@ export class Rooms {
     return this.#stopped.signal.aborted;
   }
 
-  /** Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken. */
+  /**
+   * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, or if the service stops.
+   */
   assertPlaces(count: number): void {
+    if (this.isStopping) throw stopping();
     if (this.viewerCount + count > this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
   }
@@ -101,7 +106,6 @@ export class Rooms {
    * signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.isStopping) throw stopping();
     this.assertPlaces(1);
     if (this.#parts.store.health.isBlocked) throw storeUnavailable();
     try {
@@ -156,6 +160,12 @@ export class Rooms {
     return stateOf(end, this.#entries.get(videoId)?.roomState);
   }
 
+  /** Whether this instance opens or follows the chat of a video that has not ended. */
+  isRead(videoId: string): boolean {
+    const { room, roomState } = this.#entries.get(videoId) ?? {};
+    return room ? room.end === undefined : roomState === "bootstrapping";
+  }
+
   /**
    * Reports the instance as unready for `ms` before a stop, so that a load balancer sends new viewers
    * elsewhere. Viewers that still come are served.
@@ -176,7 +186,8 @@ export class Rooms {
     using limit = new Deadline(this.#parts.clock, WIND_DOWN_MS + GIVE_BACK_MS);
     const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
     await unlessAborted(Promise.all(ends), limit.signal).catch(() => {}); // other holds expire
-    const viewers = [...this.#openRooms(), ...this.#retired].flatMap((room) => [...room.viewers]);
+    const rooms = [...this.#openRooms(), ...this.#retired];
+    const viewers = [...rooms.flatMap((room) => [...room.viewers]), ...this.waiting];
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
       viewers.map(async (viewer) => {

@@ -20,24 +20,17 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
-  const history = new History(store, clock);
   const channels = new Channels({ egresses, clock, telemetry, settings: config.rooms });
+  const history = new History(store, clock);
   const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
   const recordings = new Recordings([], recording, new AbortController().signal);
   stack.defer(() => egresses.close());
+  stack.defer(() => channels.close());
   stack.defer(() => rooms.stop());
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {
-    config,
-    upstream,
-    egresses,
-    telemetry,
-    clock,
-    rooms,
-    history,
-    recordings,
-    store,
+    ...{ config, upstream, egresses, telemetry, clock, rooms, channels, history, recordings, store },
     [Symbol.asyncDispose]: dispose,
   };
 }

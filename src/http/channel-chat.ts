@@ -1,0 +1,152 @@
+/**
+ * The chat of one video on a channel's connection: enters its room, and writes what its viewer is sent, until
+ * the chat is over, its room fails, or the connection turns to another video.
+ */
+import type { Clock } from "../clock.ts";
+import type { StreamEnd } from "../protocol/chat.ts";
+import { type ErrorCode, RelayError } from "../protocol/errors.ts";
+import type { ChannelWatch } from "../rooms/channel-watch.ts";
+import type { Rooms } from "../rooms/rooms.ts";
+import type { Form } from "../serving/form.ts";
+import { ChatWriter } from "../serving/multiplex/chat-writer.ts";
+import type { Branch, Multiplex } from "../serving/multiplex/multiplex.ts";
+import type { Part } from "../serving/multiplex/parts.ts";
+import type { StreamRequest } from "../serving/room.ts";
+
+/** Errors of this service alone: the video stays the channel's, and the viewer tries again. */
+const OWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["CAPACITY", "STORE_UNAVAILABLE", "INTERNAL"]);
+const MIN_RETRY_MS = 30_000;
+/** The maximum wait before a room is entered again that another instance has released. */
+const REOPEN_MS = 1000;
+
+export interface ChannelParts {
+  watch: ChannelWatch;
+  rooms: Rooms;
+  clock: Clock;
+  form: Form;
+  /** What the client is told about an error. */
+  toRelayError(error: unknown): RelayError;
+}
+
+/** The request of a chat, without what its connection decides. */
+export type ChatRequest = Omit<StreamRequest, "open">;
+
+export interface ChannelChatEvents {
+  /** An `init` is about to be written. */
+  begun(): void;
+  /** This service cannot serve the viewer now. `reason`: a sentence without a full stop. */
+  refused(reason: string): void;
+}
+
+export class ChannelChat {
+  readonly videoId: string;
+  /** Resolves when the viewer has left the chat for good. */
+  readonly over: Promise<void>;
+  readonly #request: ChatRequest;
+  readonly #line: Multiplex;
+  readonly #parts: ChannelParts;
+  readonly #events: ChannelChatEvents;
+  readonly #writer: ChatWriter;
+  readonly #left = new AbortController();
+  #branch: Branch | undefined;
+  /** Whether the viewer got an end that is the chat's for this connection, too. */
+  #isOver = false;
+
+  constructor(request: ChatRequest, line: Multiplex, parts: ChannelParts, events: ChannelChatEvents) {
+    const { videoId, lastEventId } = request;
+    const id = () => `${videoId}.${this.#writer.cursor}`;
+    this.videoId = videoId;
+    this.#request = request;
+    this.#line = line;
+    this.#parts = parts;
+    this.#events = events;
+    this.#writer = new ChatWriter(videoId, lastEventId, line, id);
+    this.over = this.#run(AbortSignal.any([line.gone, this.#left.signal]));
+  }
+
+  /** The cursor up to which the client has everything; undefined if it has nothing. */
+  get cursor(): number | undefined {
+    return this.#writer.cursor;
+  }
+
+  /** Leaves the chat, but reads one that is over to its end. Resolves when it has left. */
+  leave(): Promise<void> {
+    if (!this.#branch || this.#parts.rooms.isRead(this.videoId)) {
+      this.#left.abort("another video");
+      this.#branch?.closed();
+    }
+    return this.over;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { rooms, clock } = this.#parts;
+    while (!signal.aborted) {
+      const waitMs = await this.#stay(signal).catch((error: unknown) => this.#failed(error, signal));
+      if (rooms.isStopping) return this.#line.end(); // its client reconnects, as those of all streams do
+      if (waitMs === undefined) return;
+      await clock.sleep(waitMs, signal).catch(() => {});
+    }
+  }
+
+  /** Resolves when the viewer has left: to the wait before the next try, or undefined if the chat is over. */
+  async #stay(signal: AbortSignal): Promise<number | undefined> {
+    const { form, rooms, clock } = this.#parts;
+    const line = this.#line;
+    const branch = line.branch(form, (part) => this.#write(part));
+    const open = () => {
+      signal.throwIfAborted();
+      this.#branch = branch;
+      return branch;
+    };
+    try {
+      rooms.waiting.delete(line); // it counts as a viewer of the room from now on
+      await rooms.enter({ ...this.#request, lastEventId: this.cursor, open }, signal);
+      await branch.left;
+      return this.#isOver ? undefined : REOPEN_MS * clock.random();
+    } finally {
+      this.#branch = undefined;
+      line.leave(branch);
+      if (!line.gone.aborted) rooms.waiting.add(line);
+    }
+  }
+
+  #failed(error: unknown, signal: AbortSignal): number | undefined {
+    const { rooms, watch, toRelayError } = this.#parts;
+    if (signal.aborted) return undefined;
+    if (rooms.isStopping) return 0;
+    const known = toRelayError(error);
+    if (known.code === "NOT_STORED") return undefined;
+    if (OWN.has(known.code)) {
+      this.#events.refused(known.message.replace(/\.$/, ""));
+      return Math.max(MIN_RETRY_MS, known.retryAfterMs ?? 0);
+    }
+    watch.failed(this.videoId, known);
+    return undefined;
+  }
+
+  #write(part: Part): void {
+    if (part.kind === "init") this.#events.begun();
+    const end = this.#writer.write(part);
+    if (end) this.#isOver = this.#report(end);
+  }
+
+  /** Tells the watch how the chat ended. Returns false if the viewer should enter the room again. */
+  #report(end: StreamEnd): boolean {
+    const { rooms, watch } = this.#parts;
+    switch (end.state) {
+      case "bounded":
+        return true;
+      case "ended":
+        watch.ended(this.videoId);
+        return true;
+      case "failed": {
+        if (rooms.isRead(this.videoId)) return false; // this viewer was slow: others read its next room
+        const { code, message } = end.error;
+        watch.failed(this.videoId, new RelayError(code, message));
+        return true;
+      }
+      case "released":
+        return false;
+    }
+  }
+}

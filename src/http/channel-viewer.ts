@@ -1,0 +1,164 @@
+/**
+ * A viewer of a channel: one connection that carries the chats of the channel's streams, one after the other.
+ * Its videos are those that the channel's watch chooses, and it tells the watch how each of them went.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { Deadline } from "../deadline.ts";
+import type { ChannelState } from "../protocol/channel.ts";
+import { parseCursor } from "../serving/cursor.ts";
+import type { Filter } from "../serving/filter.ts";
+import type { Multiplex } from "../serving/multiplex/multiplex.ts";
+import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
+
+/** How long the answer waits for the first look at a channel. */
+const FIRST_LOOK_MS = 2000;
+/** Videos whose cursors a connection remembers, for streams that are live at the same time. */
+const MAX_CURSORS = 20;
+
+/** The place after which a connection resumes. */
+export interface ChannelPlace {
+  videoId: string;
+  cursor: number;
+}
+
+export interface ChannelRequest {
+  /** Undefined if the client named none. Each video begins with it. */
+  backfill: number | undefined;
+  filter: Filter;
+  resume: ChannelPlace | undefined;
+  /** The viewer's address, or its network. */
+  address: string;
+}
+
+/** The place in an id, `<videoId>.<cursor>`; undefined for a text of another form. */
+export function parsePlace(text: string | undefined): ChannelPlace | undefined {
+  const [, videoId, digits] = /^([\w-]{11})\.(\d+)$/.exec(text ?? "") ?? [];
+  const cursor = parseCursor(digits);
+  return videoId === undefined || cursor === undefined ? undefined : { videoId, cursor };
+}
+
+/**
+ * Resolves after the first look at a channel, or after two seconds. The viewer counts meanwhile. Rejects with
+ * `RelayError`: NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the reason of `gone`.
+ */
+export async function firstLook(
+  { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,
+  gone: AbortSignal,
+): Promise<void> {
+  rooms.assertPlaces(1);
+  using limit = new Deadline(clock, FIRST_LOOK_MS);
+  const stopped = new AbortController();
+  const place = { end: () => stopped.abort() };
+  const waited = AbortSignal.any([limit.signal, stopped.signal]);
+  rooms.waiting.add(place);
+  try {
+    await watch.states(AbortSignal.any([gone, waited])).next();
+  } catch (error) {
+    if (gone.aborted || !waited.aborted) throw error;
+  } finally {
+    rooms.waiting.delete(place);
+  }
+  rooms.assertPlaces(1);
+}
+
+export class ChannelViewer {
+  readonly #line: Multiplex;
+  readonly #request: ChannelRequest;
+  readonly #parts: ChannelParts;
+  #chat: ChannelChat | undefined;
+  /** The channel's state, and what the client was told last. */
+  #state: ChannelState | undefined;
+  #told: ChannelState | undefined;
+  /** The place that the client came with, until it is known whether its video is the channel's. */
+  #resume: ChannelPlace | undefined;
+  /** By video, the cursor up to which the client has everything. */
+  readonly #cursors = new Map<string, number>();
+
+  constructor(line: Multiplex, request: ChannelRequest, parts: ChannelParts) {
+    this.#line = line;
+    this.#request = request;
+    this.#parts = parts;
+    this.#resume = request.resume;
+  }
+
+  /** Resolves when the connection is over. */
+  async run(): Promise<void> {
+    const line = this.#line;
+    const { watch, rooms, toRelayError } = this.#parts;
+    rooms.waiting.add(line);
+    try {
+      for await (const state of watch.states(line.gone)) await this.#follow(state);
+    } catch (error) {
+      await this.#chat?.leave();
+      if (line.gone.aborted) return;
+      line.write(line.events.event("error", toRelayError(error).body));
+      line.end();
+    } finally {
+      rooms.waiting.delete(line);
+    }
+  }
+
+  async #follow(state: ChannelState): Promise<void> {
+    const { videoId } = state;
+    if (this.#chat?.videoId !== videoId) await this.#chat?.leave();
+    this.#state = state;
+    this.#tell(state);
+    if (await this.#catchUp(state)) this.#tell(state, true);
+    if (videoId !== undefined && !this.#chat) void this.#read(videoId);
+  }
+
+  #tell(state: ChannelState | undefined, isAgain = false): void {
+    if (!state || (!isAgain && isDeepStrictEqual(state, this.#told))) return;
+    this.#told = state;
+    this.#line.write(this.#line.events.event("channel", state));
+  }
+
+  /**
+   * Resumes after the client's place if its video is one of the channel's: an earlier one is sent as far as
+   * it is stored now. Returns whether it was.
+   */
+  async #catchUp({ videoId, reason }: ChannelState): Promise<boolean> {
+    const place = this.#resume;
+    if (!place) return false;
+    const isOfChannel = this.#parts.watch.has(place.videoId);
+    const isUnknown = videoId === undefined && reason !== undefined; // as long as no page can be read
+    if (!isOfChannel && isUnknown) return false;
+    this.#resume = undefined;
+    if (!isOfChannel) return false;
+    this.#cursors.set(place.videoId, place.cursor);
+    if (place.videoId === videoId) return false;
+    await this.#read(place.videoId, true);
+    return true;
+  }
+
+  /** `isBounded`: only what is stored now. */
+  async #read(videoId: string, isBounded = false): Promise<void> {
+    const { backfill, filter, address } = this.#request;
+    const request = {
+      ...{ videoId, filter, isBounded },
+      lastEventId: this.#cursors.get(videoId),
+      backfill: isBounded ? 0 : backfill,
+      address: () => address,
+    };
+    const chat = new ChannelChat(request, this.#line, this.#parts, {
+      begun: () => this.#tell(this.#state),
+      refused: (reason) => this.#state && this.#tell(waitingOf(this.#state, reason)),
+    });
+    this.#chat = chat;
+    await chat.over;
+    this.#chat = undefined;
+    this.#remember(chat);
+  }
+
+  #remember({ videoId, cursor }: ChannelChat): void {
+    this.#cursors.delete(videoId);
+    if (cursor !== undefined) this.#cursors.set(videoId, cursor);
+    const [oldest] = this.#cursors.keys();
+    if (oldest !== undefined && this.#cursors.size > MAX_CURSORS) this.#cursors.delete(oldest);
+  }
+}
+
+/** What a viewer is told whom this service cannot serve now, although the channel has a stream. */
+function waitingOf({ videoId: _, startsAt: __, ...names }: ChannelState, reason: string): ChannelState {
+  return { ...names, state: "waiting", reason };
+}

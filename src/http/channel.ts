@@ -1,0 +1,65 @@
+/** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { parseChannel } from "../protocol/channel.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { parseTypes } from "../serving/filter.ts";
+import { Multiplex } from "../serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../serving/multiplex/parts.ts";
+import { networkOf } from "./address-limit.ts";
+import type { ChannelParts } from "./channel-chat.ts";
+import { type ChannelRequest, ChannelViewer, firstLook, parsePlace } from "./channel-viewer.ts";
+import { clientGone } from "./client-gone.ts";
+import { errorTeller } from "./errors.ts";
+import { formatFor, openSink } from "./open-sink.ts";
+import type { StreamHeaders, StreamQuery } from "./schemas.ts";
+import { backfillOf, type StreamParts } from "./stream.ts";
+
+/** Rejects with `RelayError` before the answer has begun: as the request deserves, NO_LIVE_CHAT, CAPACITY. */
+export async function openChannel(
+  { query, headers, raw, ip }: FastifyRequest<{ Querystring: StreamQuery; Headers: StreamHeaders }>,
+  reply: FastifyReply,
+  parts: StreamParts,
+): Promise<void> {
+  const { rooms, channels, addresses, clock, telemetry, keepaliveMs } = parts;
+  const gone = clientGone(reply.raw);
+  const channel = parseChannel(query.channel ?? "");
+  const details = query.details === "true";
+  const format = formatFor(headers.accept);
+  const request = {
+    backfill: backfillOf(query),
+    filter: parseTypes(query.types ?? ""),
+    resume: parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId),
+    address: networkOf(ip),
+  };
+  if (query.until !== undefined)
+    throw new RelayError(
+      "INVALID_REQUEST",
+      "until: a channel has no end; name one of its videos as videoId.",
+    );
+  raw.resume(); // as for a video
+  const giveBack = addresses.take({ ip });
+  try {
+    using opening = new DisposableStack();
+    const watch = opening.use(channels.watch(channel));
+    await firstLook({ watch, rooms, clock }, gone);
+    const line = new Multiplex(openSink(reply, details, gone, parts, giveBack), format);
+    void line.keepOpen(clock, keepaliveMs);
+    const toRelayError = errorTeller("/v1/stream", telemetry);
+    const form = PART_FORMS[format][details ? "detailed" : "plain"];
+    void follow(line, request, { watch, rooms, clock, form, toRelayError }, opening.move());
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
+/** Apart from the request, which is released while the connection lasts. */
+async function follow(
+  line: Multiplex,
+  request: ChannelRequest,
+  parts: ChannelParts,
+  owned: Disposable,
+): Promise<void> {
+  using _ = owned;
+  await new ChannelViewer(line, request, parts).run();
+}

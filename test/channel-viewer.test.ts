@@ -1,0 +1,244 @@
+/** A channel's connection in virtual time: the chats of its streams, one after the other, and each of them whole. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { VirtualRelayOptions } from "../harness/virtual-relay.ts";
+import { RelayError } from "../src/protocol/errors.ts";
+import type { ChannelScenario } from "../src/simulator/channel.ts";
+import { ChannelVisitor } from "./support/channel-visitor.ts";
+import { HOUR, MINUTE, watched } from "./support/watched-channel.ts";
+
+const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
+const said = (...chats: { ledger: readonly { id: string }[] }[]) =>
+  chats.flatMap(({ ledger }) => ledger.map(({ id }) => id));
+
+function visited(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {
+  const parts = watched(scenario, options);
+  const { relay, channel } = parts;
+  return {
+    ...parts,
+    visit: (lastEventId?: string, query = {}) => new ChannelVisitor(relay, lastEventId, query),
+    live: (videoId: string) => channel.broadcast(videoId, { chat: CHAT }),
+  };
+}
+
+describe("a viewer of a channel", () => {
+  it("is sent one stream after the other, over waits between them, each message once", async () => {
+    const { relay, channel, visit, live, in: from } = visited();
+    const viewer = visit();
+    await relay.advance(1000);
+    assert.deepEqual(viewer.news(), ["channel waiting"]);
+    const morning = live("morning-001");
+    await relay.advance(MINUTE);
+    morning.chat.say(3);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), ["channel live morning-001", "init morning-001", "message morning-001"]);
+    const evening = channel.broadcast("evening-001", { startsAt: from(HOUR), chat: CHAT });
+    morning.chat.say(4);
+    morning.end();
+    await relay.advance(2 * MINUTE);
+    const upcoming = viewer.events.find(({ data }) => data.state === "upcoming");
+    assert.equal(Date.parse(upcoming?.data.startsAt ?? ""), evening.startsAt);
+    assert.deepEqual(viewer.news(), [
+      "message morning-001",
+      "channel waiting",
+      "channel upcoming evening-001",
+      "init evening-001",
+    ]);
+    evening.chat.say(2);
+    await relay.advance(HOUR);
+    evening.start();
+    await relay.advance(MINUTE);
+    evening.chat.say(2);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), [
+      "message evening-001",
+      "channel live evening-001",
+      "message evening-001",
+    ]);
+    assert.deepEqual(viewer.ids, said(morning.chat, evening.chat));
+    assert.match(viewer.lastId ?? "", /^evening-001\.\d+$/);
+  });
+
+  it("turns to the newest stream, and resumes the older one where it left it", async () => {
+    const { relay, visit, live } = visited();
+    const first = live("live-first1");
+    const viewer = visit();
+    first.chat.say(2);
+    await relay.advance(MINUTE);
+    const second = live("live-secon1");
+    second.chat.say(2);
+    await relay.advance(MINUTE);
+    first.chat.say(5);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), [
+      "channel live live-first1",
+      "init live-first1",
+      "message live-first1",
+      "channel live live-secon1",
+      "init live-secon1",
+      "message live-secon1",
+    ]);
+    second.end();
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "message live-first1"]);
+    const [one, two] = [said(first.chat), said(second.chat)];
+    assert.deepEqual(viewer.ids, [...one.slice(0, 2), ...two, ...one.slice(2)]);
+  });
+
+  it("resumes behind a stream that is over with its rest, and goes on with today's", async () => {
+    const { relay, visit, live } = visited();
+    const first = live("live-first1");
+    const cut = visit();
+    first.chat.say(3);
+    await relay.advance(MINUTE);
+    cut.news();
+    cut.leave();
+    first.chat.say(4);
+    await relay.advance(MINUTE / 2);
+    const stays = visit();
+    await relay.advance(1000);
+    first.end();
+    await relay.advance(MINUTE);
+    assert.equal(stays.events.at(-1)?.data.state, "waiting");
+    const second = live("live-secon1");
+    second.chat.say(2);
+    await relay.advance(MINUTE);
+    const back = visit(cut.lastId);
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news(), [
+      "channel live live-secon1",
+      "init live-first1",
+      "message live-first1",
+      "channel live live-secon1",
+      "init live-secon1",
+      "message live-secon1",
+    ]);
+    assert.deepEqual(back.ids, [...said(first.chat).slice(3), ...said(second.chat)]);
+  });
+
+  it("whose id is of a video that was never the channel's has none", async () => {
+    const { relay, upstream, visit, live } = visited();
+    const other = upstream.chat("other-one-1", CHAT);
+    other.say(5);
+    const stranger = await relay.enter({ videoId: "other-one-1" });
+    const [first = 0] = (await stranger.untilMessages(5)).map(({ cursor }) => cursor);
+    live("live-first1").chat.say(2);
+    const viewer = visit(`other-one-1.${first}`);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "message live-first1"]);
+    assert.equal(viewer.ids.length, 2);
+  });
+
+  it("waits with the reason where the room fails, and is sent what it missed once it is read again", async () => {
+    const { relay, upstream, visit, live } = visited({}, { settings: { RELAY_FAILING_MS: "0" } });
+    const { chat } = live("live-first1");
+    const viewer = visit();
+    chat.say(2);
+    await relay.advance(MINUTE);
+    viewer.news();
+    chat.expireTokens();
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    await relay.advance(5 * MINUTE);
+    const [waiting = "", ...more] = viewer.news();
+    assert.match(waiting, /^channel waiting \S+/);
+    assert.ok(
+      more.every((word) => /^channel (live live-first1|waiting .+)$/.test(word)),
+      more.join(),
+    );
+    wall.cancel();
+    chat.say(3);
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual(viewer.news().slice(-2), ["init live-first1", "message live-first1"]);
+    assert.deepEqual(
+      viewer.ids.filter((id) => said(chat).includes(id)),
+      said(chat),
+    );
+    assert.equal(viewer.sink.closedBy, undefined);
+  });
+
+  it("that reads slowly is sent the rest of a chat that ended meanwhile", async () => {
+    const { relay, visit, live } = visited();
+    const { chat } = live("live-first1");
+    const [slow, quick] = [visit(), visit()];
+    await relay.advance(1000);
+    slow.sink.stall();
+    chat.say(300);
+    await relay.advance(MINUTE / 4);
+    chat.end("reload-only");
+    await relay.advance(10_000);
+    assert.equal(quick.news().at(-1), "channel waiting");
+    slow.sink.readOn();
+    await relay.advance(1000);
+    assert.equal(slow.news().at(-1), "channel waiting");
+    assert.deepEqual(slow.ids, quick.ids);
+    assert.ok(slow.ids.length >= 300);
+  });
+
+  it("is told the id behind what its filter leaves out before the stream's end", async () => {
+    const { relay, visit, live } = visited();
+    const stream = live("live-first1");
+    const viewer = visit(undefined, { types: "paid" });
+    await relay.advance(1000);
+    stream.chat.say(5);
+    stream.end();
+    await relay.advance(10_000);
+    const init = viewer.events.find(({ event }) => event === "init");
+    const written = viewer.text;
+    assert.ok(written.includes(`id: live-first1.${(init?.data.cursor ?? 0) + 5}\n\n`), written);
+    assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "channel waiting"]);
+  });
+
+  it("of a channel that does not exist is refused, or told so where that comes out later", async () => {
+    const { relay, upstream, visit } = visited({ state: "gone" });
+    const refused = visit();
+    await relay.advance(5000);
+    assert.ok(refused.refusal instanceof RelayError && refused.refusal.code === "NO_LIVE_CHAT");
+    await relay.advance(2 * MINUTE);
+    upstream.fault({ on: "live", times: 1, as: { delayMs: 5000 } });
+    const since = relay.clock.monotonic();
+    const late = visit();
+    await relay.advance(10_000);
+    assert.equal((late.beganAt ?? 0) - since, 2000);
+    assert.deepEqual(late.news(), ["error NO_LIVE_CHAT"]);
+    assert.equal(late.sink.closedBy, "end");
+  });
+
+  it("counts as one viewer, waiting or reading, and a stop ends it without an end frame", async () => {
+    const { relay, visit, live } = visited({}, { settings: { RELAY_MAX_VIEWERS: "2" } });
+    const [one, two, three] = [visit(), visit(), visit()];
+    await relay.advance(1000);
+    assert.ok(three.refusal instanceof RelayError && three.refusal.code === "CAPACITY");
+    assert.equal(relay.rooms.viewerCount, 2);
+    live("live-first1");
+    await relay.advance(MINUTE);
+    assert.equal(relay.rooms.viewerCount, 2);
+    one.leave();
+    await relay.advance(1000);
+    assert.equal(relay.rooms.viewerCount, 1);
+    two.news();
+    await relay.stop();
+    assert.deepEqual([two.news(), two.sink.closedBy, relay.rooms.viewerCount], [[], "end", 0]);
+  });
+
+  it("that waits is ended by a stop, too", async () => {
+    const { relay, visit } = visited();
+    const viewer = visit();
+    await relay.advance(1000);
+    assert.deepEqual(viewer.news(), ["channel waiting"]);
+    await relay.stop();
+    assert.deepEqual([viewer.news(), viewer.sink.closedBy], [[], "end"]);
+  });
+
+  it("waits for its turn where this instance has no room for the stream", async () => {
+    const { relay, upstream, visit, live } = visited({}, { settings: { RELAY_MAX_ROOMS: "1" } });
+    upstream.chat("other-one-1", CHAT);
+    const stranger = await relay.enter({ videoId: "other-one-1" });
+    live("live-first1").chat.say(1);
+    const viewer = visit();
+    await relay.advance(1000);
+    assert.deepEqual(viewer.news(), ["channel live live-first1", "channel waiting Too many rooms are open"]);
+    stranger.leave();
+    await relay.advance(3 * MINUTE);
+    assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "message live-first1"]);
+  });
+});

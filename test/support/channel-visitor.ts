@@ -1,0 +1,93 @@
+/** A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, without its socket. */
+import { createParser } from "eventsource-parser";
+import { SimulatedSink } from "../../harness/sink.ts";
+import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { ChannelViewer, firstLook, parsePlace } from "../../src/http/channel-viewer.ts";
+import { errorTeller } from "../../src/http/errors.ts";
+import type { ChannelState } from "../../src/protocol/channel.ts";
+import { parseTypes } from "../../src/serving/filter.ts";
+import { FORMS } from "../../src/serving/form.ts";
+import { Multiplex } from "../../src/serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../../src/serving/multiplex/parts.ts";
+import { HANDLE } from "./watched-channel.ts";
+
+export interface ChannelEvent {
+  event: string;
+  id: string | undefined;
+  data: ChannelState & { id: string; cursor: number; code: string; message: string };
+}
+
+export class ChannelVisitor {
+  readonly events: ChannelEvent[] = [];
+  readonly sink: SimulatedSink;
+  /** When its answer began, on the virtual clock, in milliseconds; undefined until then. */
+  beganAt: number | undefined;
+  /** Why it was refused. */
+  refusal: unknown;
+  readonly #gone = new AbortController();
+
+  constructor(relay: VirtualRelay, lastEventId?: string, query: { backfill?: number; types?: string } = {}) {
+    const parser = createParser({
+      onEvent: ({ event = "", id, data }) => this.events.push({ event, id, data: JSON.parse(data) }),
+    });
+    this.sink = new SimulatedSink(FORMS.sse.plain.bare, (bytes) => {
+      this.text += bytes;
+      parser.feed(bytes.toString());
+    });
+    void this.#visit(relay, lastEventId, query).catch((error: unknown) => {
+      this.refusal = error;
+    });
+  }
+
+  async #visit(
+    relay: VirtualRelay,
+    lastEventId: string | undefined,
+    query: { backfill?: number; types?: string },
+  ) {
+    const { rooms, channels, clock, telemetry } = relay;
+    using watch = channels.watch(HANDLE);
+    await firstLook({ watch, rooms, clock }, this.#gone.signal);
+    this.beganAt = clock.monotonic();
+    const line = new Multiplex(this.sink, "sse");
+    const resume = parsePlace(lastEventId);
+    const request = {
+      backfill: query.backfill,
+      filter: parseTypes(query.types ?? ""),
+      resume,
+      address: "viewer",
+    };
+    const toRelayError = errorTeller("/v1/stream", telemetry);
+    await new ChannelViewer(line, request, {
+      watch,
+      rooms,
+      clock,
+      form: PART_FORMS.sse.plain,
+      toRelayError,
+    }).run();
+  }
+
+  /** Everything it was sent, as text. */
+  text = "";
+
+  /** The events since the last call, in short; several messages of a video in a row are one. */
+  news(): string[] {
+    const words: string[] = [];
+    for (const { event, data, id } of this.events.splice(0)) {
+      const { state = "", videoId = "", reason = "", code = "" } = data;
+      const word = [event, state, videoId, reason, code].filter(Boolean).join(" ");
+      if (event !== "message" || words.at(-1) !== word) words.push(word);
+      if (id !== undefined) this.lastId = id;
+      if (event === "message") this.ids.push(data.id);
+    }
+    return words;
+  }
+
+  /** Of the messages that `news` has seen: their ids, and the last id of the connection. */
+  readonly ids: string[] = [];
+  lastId: string | undefined;
+
+  leave(): void {
+    this.#gone.abort(new Error("the viewer left"));
+    this.sink.leave();
+  }
+}
