@@ -235,11 +235,11 @@ describe("the examples", () => {
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
       [
-        ...["videoId", "backfill", "details", "types", "until", "lastEventId"].map((name) => `query ${name}`),
+        ...["videoId", "channel", "backfill", "details", "types", "until", "lastEventId"].map((name) => `query ${name}`),
         "header last-event-id",
       ],
     );
-    const [videoId, backfill] = parameters;
+    const [videoId, , backfill] = parameters;
     const examples = Object.values(videoId?.examples ?? {});
     assert.ok(examples.length > 0 && backfill?.example);
     for (const { value } of examples) {

@@ -16,7 +16,7 @@ import { backfillOf, type StreamParts } from "./stream.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const PATH = "/v1/merged";
-export const MAX_CHATS = 20;
+const MAX_CHATS = 20;
 const EXPECTED = {
   summary: "Subscribe to several videos' chats on one connection",
   querystring: MergedQuery,

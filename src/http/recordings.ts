@@ -1,11 +1,42 @@
 /** `/v1/recordings`: lists, adds and deletes recordings while the service runs, for holders of the token. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Static } from "typebox";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { Recordings } from "../rooms/recordings.ts";
+import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
+import { RECORDING_STATES, type Recordings } from "../rooms/recordings.ts";
+import { Type } from "./json-schema.ts";
 import { bodiless, json, schemaOf } from "./responses.ts";
-import { RecordingHeaders, RecordingPath, RecordingsResponse } from "./schemas.ts";
+import { VideoId } from "./schemas.ts";
+
+const RecordingHeaders = Type.Object({
+  authorization: Type.Optional(Type.String({ description: "`Bearer` and the RELAY_ADMIN_TOKEN." })),
+});
+
+const RecordingPath = Type.Object({
+  name: Type.String({
+    maxLength: MAX_INPUT_LENGTH,
+    description: "A video or a channel: id, handle or URL, percent-encoded.",
+    examples: ["@handle", "dQw4w9WgXcQ"],
+  }),
+});
+type RecordingPath = Static<typeof RecordingPath>;
+
+const RecordingsResponse = Type.Object({
+  recordings: Type.Array(
+    Type.Object({
+      name: Type.String({ description: "Video id, channel id, handle in lower case, or `c/name`." }),
+      since: Type.String({ description: "ISO 8601 in UTC." }),
+      state: Type.Enum([...RECORDING_STATES], {
+        description: "`failed`: the last attempt failed; the service tries again.",
+      }),
+      videoId: Type.Optional(VideoId),
+      error: Type.Optional(Type.String()),
+      fixed: Type.Boolean({ description: "Whether it is in RELAY_RECORD." }),
+    }),
+  ),
+});
 
 const PATH = "/v1/recordings/:name";
 const headers = RecordingHeaders;
@@ -18,35 +49,33 @@ interface Named {
 }
 
 export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, token: string): void {
-  app.register(async (routes) => {
-    routes.addHook("onRequest", async (request, reply) => {
-      if (isAuthorized(request, token)) return;
-      reply.header("www-authenticate", "Bearer");
-      throw new RelayError("UNAUTHORIZED", "Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.");
-    });
-    const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
-    routes.get(
-      "/v1/recordings",
-      { schema: schemaOf("/v1/recordings", LIST, listed), exposeHeadRoute: false },
-      async () => ({ recordings: await recordings.list() }),
-    );
-    routes.put<Named>(
-      PATH,
-      { schema: bodiless(PATH, PUT, { 201: "Added.", 200: "It was there." }) },
-      async ({ params }, reply) => {
-        const isNew = await recordings.put(parseVideoOrChannel(params.name));
-        return reply.code(isNew ? 201 : 200).send();
-      },
-    );
-    routes.delete<Named>(
-      PATH,
-      { schema: bodiless(PATH, DELETE, { 204: "Deleted." }) },
-      async ({ params }, reply) => {
-        await recordings.delete(parseVideoOrChannel(params.name));
-        return reply.code(204).send();
-      },
-    );
-  });
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (isAuthorized(request, token)) return;
+    reply.header("www-authenticate", "Bearer");
+    throw new RelayError("UNAUTHORIZED", "Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.");
+  };
+  const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
+  app.get(
+    "/v1/recordings",
+    { schema: schemaOf("/v1/recordings", LIST, listed), exposeHeadRoute: false, onRequest },
+    async () => ({ recordings: await recordings.list() }),
+  );
+  app.put<Named>(
+    PATH,
+    { onRequest, schema: bodiless(PATH, PUT, { 201: "Added.", 200: "It was there." }) },
+    async ({ params }, reply) => {
+      const isNew = await recordings.put(parseVideoOrChannel(params.name));
+      return reply.code(isNew ? 201 : 200).send();
+    },
+  );
+  app.delete<Named>(
+    PATH,
+    { onRequest, schema: bodiless(PATH, DELETE, { 204: "Deleted." }) },
+    async ({ params }, reply) => {
+      await recordings.delete(parseVideoOrChannel(params.name));
+      return reply.code(204).send();
+    },
+  );
 }
 
 /** Compares digests of equal length, in constant time. */

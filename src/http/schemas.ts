@@ -4,7 +4,6 @@ import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { ROOM_STATES } from "../rooms/entry-host.ts";
-import { RECORDING_STATES } from "../rooms/recordings.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
 import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
 import { Type } from "./json-schema.ts";
@@ -329,34 +328,6 @@ export const ProbeResponse = Type.Object({
       ok: Type.Boolean({ description: "Whether the attempt returned a parseable chat response." }),
       actions: Type.Integer({ minimum: 0, description: "Count of raw chat actions; 0 when `ok` is false." }),
       error: Type.Union([Type.String(), Type.Null()], { description: "The upstream's failure, or null." }),
-    }),
-  ),
-});
-
-export const RecordingHeaders = Type.Object({
-  authorization: Type.Optional(Type.String({ description: "`Bearer` and the RELAY_ADMIN_TOKEN." })),
-});
-
-export const RecordingPath = Type.Object({
-  name: Type.String({
-    maxLength: MAX_INPUT_LENGTH,
-    description: "A video or a channel: id, handle or URL, percent-encoded.",
-    examples: ["@handle", "dQw4w9WgXcQ"],
-  }),
-});
-export type RecordingPath = Static<typeof RecordingPath>;
-
-export const RecordingsResponse = Type.Object({
-  recordings: Type.Array(
-    Type.Object({
-      name: Type.String({ description: "Video id, channel id, handle in lower case, or `c/name`." }),
-      since: Type.String({ description: "ISO 8601 in UTC." }),
-      state: Type.Enum([...RECORDING_STATES], {
-        description: "`failed`: the last attempt failed; the service tries again.",
-      }),
-      videoId: Type.Optional(VideoId),
-      error: Type.Optional(Type.String()),
-      fixed: Type.Boolean({ description: "Whether it is in RELAY_RECORD." }),
     }),
   ),
 });

@@ -36,7 +36,7 @@ export interface RecordingList {
   removeRecording(name: string): Promise<boolean>;
 
   /**
-   * Stores the reports on the recordings that this instance runs. Resolves to those that it shall run from
+   * Stores the reports on the recordings that this instance runs. Resolves to those that it must run from
    * now on: the same ones, except those that were removed or have ended, and those that nobody runs. An
    * instance that does not call this for `runMs` no longer runs any.
    */
