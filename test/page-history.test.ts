@@ -165,4 +165,74 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await has("a-0");
     await page.locator("#beginning").waitFor();
   });
+
+  it("finds in all that is stored by words, author and type, and opens the log at a result", async () => {
+    const { page, chat } = pages;
+    const needle = (id: string, author: string) => textAction(id, { text: `a Needle ${id}`, author });
+    chat.say([needle("n-1", "@ines"), needle("n-2", "@olga"), needle("n-3", "@ines"), deletionOf("n-3")]);
+    chat.say([
+      ...texts("a", 800),
+      paidAction("paid", "$5.00", { text: "needle paid" }),
+      needle("n-4", "@ines"),
+    ]);
+    await visit("&backfill=20");
+    await has("n-4");
+    chat.say(texts("b", 300));
+    await has("b-299");
+    const found = page.locator("#found li");
+    const words = page.locator("#found-words");
+    const results = async (expected: RegExp) => {
+      await page.locator("#find").getByRole("button").click();
+      await words.getByText(expected).waitFor();
+      return (await found.allInnerTexts()).map((text) => /needle \S+$/i.exec(text)?.[0]);
+    };
+    await page.locator("input[name=q]").fill("needle");
+    const everything = /^4 messages found\. Searched everything that is kept\.$/;
+    assert.deepEqual(await results(everything), ["Needle n-4", "needle paid", "Needle n-2", "Needle n-1"]);
+    assert.match(await found.first().innerText(), new RegExp(`${new Date().getFullYear()}, \\d+:\\d\\d`));
+    chat.say([deletionOf("n-2"), textAction("after")]);
+    await until(page, "document.querySelectorAll('#found li').length === 3");
+    await page.locator("input[name=author]").fill("@INES");
+    assert.deepEqual(await results(/^2 messages found/), ["Needle n-4", "Needle n-1"]);
+    await page.locator("input[name=author]").fill("");
+    await page.locator("input[name=types][value=chat]").uncheck();
+    assert.deepEqual(await results(/^1 message found/), ["needle paid"]);
+    await page.locator("input[name=types][value=chat]").check();
+    await results(/^3 messages found/);
+    await found.last().getByRole("button").click();
+    await page.locator(`${rowOf("n-1")}:focus`).waitFor();
+    assert.equal(await page.locator("#found").isVisible(), false);
+    assert.equal(await page.locator("#chat").getAttribute("data-following"), "false");
+    const all = ["n-1", "n-2", "n-3", ...idsFrom("a", 800), "paid", "n-4", ...idsFrom("b", 300), "after"];
+    assert.deepEqual((await idsOf(page)).slice(0, 90), all.slice(0, 90));
+    for (let seen = 90; seen < all.length; ) {
+      await evaluate(DOWN);
+      const ids = await idsOf(page);
+      const from = all.indexOf(ids[0] ?? "");
+      assert.deepEqual(ids, all.slice(from, from + ids.length));
+      seen = from + ids.length;
+    }
+    await page.locator("#beginning").waitFor({ state: "hidden" });
+  });
+
+  it("says how far it has searched, and goes on", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 150));
+    await visit("&q=words");
+    await has("a-149");
+    await page.locator("#find").getByRole("button").click();
+    const first = page.locator("#found li").first();
+    await first.getByText("words of a-149").waitFor();
+    await page.getByText(/^100 messages found\. Searched back to \w+ \d+, \d{4}, \d+:\d\d/).waitFor();
+    await page.locator("#found-more").click();
+    await page.getByText("150 messages found. Searched everything that is kept.").waitFor();
+    assert.equal(await page.locator("#found-more").isVisible(), false);
+    await page.route(/v1\/messages/, (route) => route.abort());
+    await page.locator("#found-close").click();
+    await page.locator("#find").getByRole("button").click();
+    await page.getByText(/^The search failed/).waitFor();
+    await page.unroute(/v1\/messages/);
+    await page.locator("#found-more").click();
+    await page.getByText(/^100 messages found/).waitFor();
+  });
 });

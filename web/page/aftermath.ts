@@ -4,7 +4,7 @@
  */
 import type { ShownMessage } from "../chat/message.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
-import { readStored } from "./stored.ts";
+import { AFTER_ALL, readStored } from "./stored.ts";
 
 export class Aftermath {
   readonly #deleted = new Set<string>();
@@ -12,11 +12,11 @@ export class Aftermath {
   readonly #authors = new Map<string, number>();
   readonly #replaced = new Map<string, ShownMessage>();
   /** All that was decided after this cursor is known. */
-  #knownAfter: number | undefined;
+  #knownAfter = AFTER_ALL - 1;
 
   /** The stream begins after this cursor. */
   begin(cursor: number): void {
-    this.#knownAfter ??= cursor;
+    this.#knownAfter = Math.min(this.#knownAfter, cursor);
   }
 
   note(message: ShownMessage): void {
@@ -30,9 +30,8 @@ export class Aftermath {
 
   /** Learns everything that was decided after the cursor. */
   async reach(videoId: string, cursor: number, signal: AbortSignal): Promise<void> {
-    while (this.#knownAfter === undefined || this.#knownAfter > cursor) {
-      const before = this.#knownAfter === undefined ? {} : { before: this.#knownAfter + 1 };
-      const query = { ...before, types: "moderation", limit: 1000 };
+    while (this.#knownAfter > cursor) {
+      const query = { before: this.#knownAfter + 1, types: "moderation", limit: 1000 };
       const { messages, prev } = await readStored(videoId, query, signal);
       for (const message of messages) this.note(message);
       this.#knownAfter = prev === null ? 0 : prev - 1;

@@ -5,8 +5,11 @@ import { readSettings, type Settings, writeUrl } from "./settings.ts";
 
 /**
  * Calls `changed` with the current settings, and after each change, the browser's back and forward included.
+ * Returns what changes the URL's parameters as the controls do.
  */
-export function startControls(changed: (settings: Settings) => void): void {
+export function startControls(
+  changed: (settings: Settings) => void,
+): (changes: Record<string, string>) => void {
   const form = find("#open", HTMLFormElement);
   const video = find("#open input[name=videoId]", HTMLInputElement);
   const words = find("input[name=q]", HTMLInputElement);
@@ -60,6 +63,7 @@ export function startControls(changed: (settings: Settings) => void): void {
   });
   addEventListener("popstate", show);
   show();
+  return write;
 }
 
 function showTab(tab: HTMLButtonElement, isChosen: boolean): void {

@@ -42,6 +42,14 @@ export class Follower {
     this.#settle();
   }
 
+  /** Shows the row in the middle, and leaves the newest ones. */
+  show(row: HTMLElement): void {
+    this.#set(false);
+    row.scrollIntoView({ block: "center" });
+    this.#lastTop = this.#chat.scrollTop;
+    this.#note();
+  }
+
   /** Changes the rows without moving the rows in view. */
   keep(change: () => void): void {
     this.#scrolled(); // a scroll whose event has not fired yet

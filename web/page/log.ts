@@ -82,6 +82,21 @@ export class Log {
     this.#trim();
   }
 
+  /** Draws these rows alone, which are older than all others: those wait to be reached again. */
+  jump(rows: readonly Row[]): void {
+    const others = [...this.#drawn, ...this.#waiting];
+    for (const row of others) row.element?.remove();
+    this.#drawn.clear();
+    this.#waiting = new Set(others);
+    this.#isAway = this.#torn = true;
+    this.prepend(rows, true);
+  }
+
+  /** The drawn row of this cursor, or the next one below it. */
+  at(cursor: number): Row | undefined {
+    return [...this.#drawn].find(({ message }) => message && message.cursor >= cursor);
+  }
+
   /** Whether rows below the drawn ones wait to be reached again, by `append`. */
   get isAway(): boolean {
     return this.#isAway;

@@ -11,6 +11,7 @@ import { LiveRegion } from "./live-region.ts";
 import { Log } from "./log.ts";
 import { Past } from "./past.ts";
 import { startProbe } from "./probe.ts";
+import { Search } from "./search.ts";
 import type { Settings } from "./settings.ts";
 import { Stats } from "./stats.ts";
 import { Status } from "./status.ts";
@@ -32,6 +33,9 @@ class Page {
   readonly #follower: Follower;
   readonly #log: Log;
   readonly #past: Past;
+  readonly #search: Search;
+  /** Changes the URL's parameters, and so the settings. */
+  readonly #write: ReturnType<typeof startControls>;
   #transcript: Transcript;
   #batch: Batch<ShownMessage | "gap">;
   #settings: Settings | undefined;
@@ -59,11 +63,19 @@ class Page {
       log: this.#log,
       chat: this.#chat,
       filter: () => storedBy(this.#settings),
-      restore: (message, aftermath) => this.#transcript.restore(message, (row) => aftermath.apply(row)),
+      restore: (message) => this.#transcript.restore(message, (row) => this.#past.aftermath.apply(row)),
       keep: (change) => {
         this.#live.opened();
         this.#follower.keep(change);
       },
+    });
+    this.#search = new Search({
+      filter: () => storedBy(this.#settings),
+      read: (query, signal) => this.#past.read(query, signal),
+      apply: (row) => this.#past.aftermath.apply(row),
+      isShown: (row) => this.#isShown(row),
+      isTakenDown: ({ fate }) => fate.deleted !== undefined && this.#look.deleted !== "strike",
+      open: (cursor) => this.#openAt(cursor),
     });
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
@@ -82,7 +94,7 @@ class Page {
     find("#demo", HTMLElement).hidden = demoVideo === "";
     find("#demo a", HTMLAnchorElement).href = `?videoId=${demoVideo}`;
     startProbe(SERVICE, () => this.#settings?.videoId ?? "");
-    startControls((settings) => this.#apply(settings));
+    this.#write = startControls((settings) => this.#apply(settings));
   }
 
   #apply(settings: Settings): void {
@@ -118,7 +130,8 @@ class Page {
     this.#batch = this.#newBatch();
     this.#pinned.replaceChildren();
     this.#stats.clear();
-    this.#past.open(this.#settings?.videoId ?? "");
+    this.#past.begin(this.#settings?.videoId ?? "");
+    this.#search.close();
     this.#follower.follow();
     this.#goOn();
   }
@@ -144,7 +157,7 @@ class Page {
       if (this.#room === room && state !== "closed" && state !== this.#status.state) this.#status.show(state);
     });
     room.on("init", ({ chatType, cursor }) => {
-      this.#past.begin(cursor);
+      this.#past.connected(cursor);
       this.#status.show("open", chatType);
       this.#live.opened();
     });
@@ -181,7 +194,7 @@ class Page {
 
   #take(items: readonly (ShownMessage | "gap")[]): void {
     for (const item of items) {
-      if (item !== "gap") this.#past.note(item);
+      if (item !== "gap") this.#past.aftermath.note(item);
       const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
       if (row) this.#fresh.add(row);
     }
@@ -189,8 +202,21 @@ class Page {
     this.#live.came(this.#fresh.size);
     this.#fresh.clear();
     this.#past.show();
+    this.#search.check();
     this.#showPinned();
     this.#showNews();
+  }
+
+  /** Opens the log at the message of this cursor. The words of the filter would hide what is around it. */
+  async #openAt(cursor: number): Promise<void> {
+    this.#write({ q: "" });
+    this.#follower.follow();
+    await this.#past.open(cursor);
+    const row = this.#log.at(cursor);
+    if (!row?.element) return;
+    this.#follower.show(row.element);
+    row.element.tabIndex = -1;
+    row.element.focus({ preventScroll: true });
   }
 
   #isShown({ message, fate }: Row): boolean {

@@ -7,7 +7,7 @@ import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { Aftermath } from "./aftermath.ts";
 import type { Log } from "./log.ts";
-import { readStored, type StoredPage, type StoredQuery } from "./stored.ts";
+import { AFTER_ALL, readStored, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const PER_PAGE = 200;
 /** Maximum pages of one look for older messages that the filters show: each is of 20,000 messages at most. */
@@ -23,7 +23,7 @@ interface PastOptions {
   chat: HTMLElement;
   /** The query of what the filters show. */
   filter(): Pick<StoredQuery, "types" | "q">;
-  restore(message: ShownMessage, aftermath: Aftermath): Row | undefined;
+  restore(message: ShownMessage): Row | undefined;
   /** Changes the rows without moving those in view, and without their being announced. */
   keep(change: () => void): void;
 }
@@ -33,7 +33,7 @@ export class Past {
   readonly #older = find("#older", HTMLButtonElement);
   readonly #beginning = find("#beginning", HTMLElement);
   #videoId = "";
-  #aftermath = new Aftermath();
+  aftermath = new Aftermath();
   /** Aborts what is being loaded. */
   #loads = new AbortController();
   #isLoading = false;
@@ -49,20 +49,16 @@ export class Past {
   }
 
   /** Another chat is shown; `videoId` may be empty. */
-  open(videoId: string): void {
+  begin(videoId: string): void {
     this.#videoId = videoId;
-    this.#aftermath = new Aftermath();
+    this.aftermath = new Aftermath();
     this.filtered();
   }
 
   /** The stream begins after this cursor. */
-  begin(cursor: number): void {
-    this.#aftermath.begin(cursor);
+  connected(cursor: number): void {
+    this.aftermath.begin(cursor);
     this.show();
-  }
-
-  note(message: ShownMessage): void {
-    this.#aftermath.note(message);
   }
 
   /** The filters have changed. */
@@ -73,6 +69,24 @@ export class Past {
     this.#nothingBefore = undefined;
     this.#words = WORDS.idle;
     this.show();
+  }
+
+  /**
+   * Draws the rows around the message of this cursor. The newest ones must be drawn before, so that whatever
+   * is not drawn is older.
+   */
+  async open(cursor: number): Promise<void> {
+    const { log, keep } = this.#options;
+    if (log.oldest !== undefined && log.oldest <= cursor) return;
+    await this.#load(async (signal) => {
+      const { filter } = this.#options;
+      const [before, after] = await Promise.all([
+        this.read({ ...filter(), before: cursor + 1, limit: PER_PAGE / 2 }, signal),
+        this.read({ ...filter(), after: cursor, limit: PER_PAGE / 2 }, signal),
+      ]);
+      const rows = this.#restore([...before.messages, ...after.messages].reverse()).reverse();
+      keep(() => log.jump(rows));
+    });
   }
 
   /** Shows whether there is anything older. */
@@ -96,9 +110,9 @@ export class Past {
     const { log, filter, keep } = this.#options;
     return this.#load(async (signal) => {
       const isPartial = Object.keys(filter()).length > 0;
-      let before = log.oldest;
+      let before = log.oldest ?? AFTER_ALL;
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-        const page = await this.#read({ ...filter(), ...(before && { before }) }, signal);
+        const page = await this.read({ ...filter(), before }, signal);
         const rows = this.#restore([...page.messages].reverse()).reverse(); // the newest state of a poll first
         keep(() => log.prepend(rows, isPartial));
         if (page.prev === null) this.#nothingBefore = log.oldest ?? 0;
@@ -112,7 +126,7 @@ export class Past {
     const { log, filter, keep } = this.#options;
     return this.#load(async (signal) => {
       const { missing } = log;
-      const page = missing && (await this.#read({ ...filter(), ...definite(missing) }, signal));
+      const page = missing && (await this.read({ ...filter(), ...definite(missing) }, signal));
       keep(() => log.append(page ? this.#restore(page.messages) : [], !page || page.next === null));
     });
   }
@@ -136,16 +150,16 @@ export class Past {
   }
 
   /** A page of the store, and what became of its messages. */
-  async #read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
+  async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
     const page = await readStored(this.#videoId, { limit: PER_PAGE, ...query }, signal);
     const [first] = page.messages;
-    if (first) await this.#aftermath.reach(this.#videoId, first.cursor, signal);
+    if (first) await this.aftermath.reach(this.#videoId, first.cursor, signal);
     signal.throwIfAborted();
     return page;
   }
 
   #restore(messages: readonly ShownMessage[]): Row[] {
-    const rows = messages.map((message) => this.#options.restore(message, this.#aftermath));
+    const rows = messages.map((message) => this.#options.restore(message));
     return rows.filter((row) => row !== undefined);
   }
 }

@@ -14,6 +14,9 @@ export type StoredQuery = Partial<
   Record<"after" | "before" | "limit" | "types" | "q" | "author", string | number>
 >;
 
+/** The `before` of the newest page. */
+export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
+
 /** Rejects with the service's own words, and when `signal` aborts. */
 export async function readStored(
   videoId: string,
