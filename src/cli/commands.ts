@@ -7,7 +7,7 @@ import { SETTINGS } from "./config.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
 import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
-import { ANSWER_FLAGS, EXPORT_FLAGS, RECORD_FLAGS, VIDEO, WATCH_FLAGS } from "./reader/flags.ts";
+import { ANSWER_FLAGS, EXPORT_FLAGS, RECORD_FLAGS, VIDEO, VIDEOS, WATCH_FLAGS } from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -66,14 +66,16 @@ export const COMMANDS = [
   command({
     name: "export",
     usage: "write stored messages of chats as JSON lines, CSV or text",
-    arguments: [VIDEO],
+    arguments: [VIDEOS],
     examples: [
       "livechat-relay export dQw4w9WgXcQ --output chat.csv",
+      "livechat-relay export dQw4w9WgXcQ --from 2h --format txt",
+      "livechat-relay export --all --output archive --append",
       "livechat-relay export dQw4w9WgXcQ --output chat.jsonl --append",
       "livechat-relay export dQw4w9WgXcQ --types superchat | jq .details.amount",
     ],
     flags: EXPORT_FLAGS,
-    run: async (input, surroundings) => (await import("./reader/export.ts")).exportChat(input, surroundings),
+    run: async (input, surroundings) => (await import("./reader/export.ts")).exportChats(input, surroundings),
   }),
   command({
     name: "probe",

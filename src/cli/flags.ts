@@ -35,7 +35,7 @@ export interface Argument {
   pattern?: RegExp;
   /** One or more; only the last argument of a command can be. */
   isRepeated?: true;
-  /** May be left out; only the last argument of a command can be. */
+  /** May be missing. */
   isOptional?: true;
 }
 

@@ -1,7 +1,7 @@
 /** Prints `--help` and `help` from the tables of commands and flags. */
 import { COMMANDS, type Command } from "./commands.ts";
 import { SETTING_GROUPS } from "./config.ts";
-import { type FlagTable, flagOf, isVariable } from "./flags.ts";
+import { type Argument, type FlagTable, flagOf, isVariable } from "./flags.ts";
 
 const FLAGS_TITLE = "Flags; those with an environment variable override it:";
 
@@ -19,9 +19,8 @@ export function help(): string {
 
 export function commandHelp({ name, usage, arguments: words = [], examples, flags }: Command): string {
   const hasFlags = Object.keys(flags).length > 0;
-  const names = words
-    .map((word) => ` ${word.isOptional ? `[${word.name}]` : `<${word.name}>`}${word.isRepeated ? "..." : ""}`)
-    .join("");
+  const nameOf = ({ name, isOptional }: Argument) => (isOptional ? `[${name}]` : `<${name}>`);
+  const names = words.map((word) => ` ${nameOf(word)}${word.isRepeated ? "..." : ""}`).join("");
   const meanings = words.map((word) => `\n  <${word.name}>  ${word.meaning}`).join("");
   const synopsis = `${names}${hasFlags ? " [flags]" : ""}${meanings && `\n${meanings}`}`;
   return `livechat-relay ${name}: ${usage}

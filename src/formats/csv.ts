@@ -58,6 +58,11 @@ export function csvLine(message: ReceivedMessage, raw: boolean): string {
   return `${line}\r\n`;
 }
 
+/** A line of other cells than a message's, none of which comes from a chat. */
+export function csvRow(cells: readonly Cell[]): string {
+  return `${cells.map((value) => cell(value, true)).join(",")}\r\n`;
+}
+
 function cell(value: Cell, raw: boolean): string {
   if (typeof value !== "string") return value === null || value === undefined ? "" : `${value}`;
   const text = raw ? value : value.replace(FORMULA, "'");

@@ -32,9 +32,14 @@ export async function openExportFile(
       throw new UsageError("--append needs a format whose lines have cursors: --format jsonl or csv");
     return locked(path, () => append(path, format, records));
   }
-  if (found && !force)
-    throw new UsageError(`${path} already exists: name another file, or add --force or --append`);
+  if (!force) assertFree(path);
   return mode === "whole" ? whole(path, format) : growing(path, format, "w");
+}
+
+/** Throws `UsageError` if there is such a file. */
+export function assertFree(path: string): void {
+  if (existsSync(path))
+    throw new UsageError(`${path} already exists: name another file, or add --force or --append`);
 }
 
 async function whole(path: string, format: Format): Promise<ExportFile> {

@@ -1,107 +1,100 @@
-/** `export`: writes all stored messages of a chat as JSON lines or CSV, to standard output or a file. */
-import type { Writable } from "node:stream";
-import type { Chat } from "../../../client/index.ts";
-import type { ReceivedMessage } from "../../formats/message.ts";
-import { cleanText } from "../../formats/text.ts";
-import type { Input } from "../flags.ts";
+/** `export`: writes stored messages of chats as files, or of one chat to standard output. */
+
+import { existsSync, statSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ChatError } from "../../../client/index.ts";
+import { csvRow } from "../../formats/csv.ts";
+import { parseVideoId } from "../../protocol/video-id.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
-import { type ExportFile, openExportFile } from "./export-file.ts";
-import type { EXPORT_FLAGS } from "./flags.ts";
-import { type Format, formatFor } from "./formats.ts";
-import { Output } from "./output.ts";
-import { showProgress } from "./progress.ts";
-import { openChat, runSession, type Session } from "./session.ts";
+import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
+import { assertFree } from "./export-file.ts";
+import { DEFAULT_FORMAT, formatFor } from "./formats.ts";
+import { roomsOf } from "./rooms.ts";
+import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
 
-type ExportInput = Input<typeof EXPORT_FLAGS>;
-type Room = Chat<ReceivedMessage>;
+const INDEX = "index.csv";
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
-export function exportChat(input: ExportInput, surroundings: Surroundings): Promise<number> {
-  const { values, given } = input;
-  const { output: path, append, force } = values;
-  if (!path && (append || force)) throw new UsageError("--append and --force need --output; see --help");
+export function exportChats(input: ExportInput, surroundings: Surroundings): Promise<number> {
+  const { values, given, arguments: videos } = input;
+  const { output: path = "", append, follow, force, all, format: asked, bom } = values;
+  if (path === "" && (append || force))
+    throw new UsageError("--append and --force need --output; see --help");
   if (append && (force || given.has("since")))
     throw new UsageError("--append cannot be combined with --force or --since");
-  return runSession(values.RELAY_URL, surroundings, (session) => run(input, session));
-}
-
-async function run({ values, arguments: [videoId = ""] }: ExportInput, session: Session): Promise<number> {
-  const { stopped, notice, surroundings } = session;
-  const { output: path = "", append, follow, force, raw } = values;
-  const format = formatFor(values.format, path, values.bom);
-  const mode = append ? "append" : follow ? "growing" : "whole";
-  const file =
-    path === ""
-      ? standardOutput(surroundings.stdout, format)
-      : await openExportFile(path, format, mode, force);
-  const signal = AbortSignal.any([stopped, file.output.failed]);
-  let room: Room | undefined;
-  let isComplete = false;
-  try {
-    const cursor = file.cursor ?? values.since ?? 0;
-    const { types } = values;
-    const until = follow ? undefined : "now";
-    room = openChat(session, { videoId, cursor, types, until, signal, details: true });
-    const written = await copy(session, room, file.output, { format, raw });
-    isComplete = true;
-    await file.close(true);
-    notice(`${written} messages${room.cursor === undefined ? "" : `, up to cursor ${room.cursor}`}`);
-    return 0;
-  } finally {
-    if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
-    const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
-    if (isLeft && room?.cursor !== undefined) notice(`the file is complete up to cursor ${room.cursor}`);
+  if (given.has("from") && given.has("since")) throw new UsageError("--from cannot be combined with --since");
+  if (follow && (given.has("from") || given.has("to")))
+    throw new UsageError("--follow cannot be combined with --from or --to");
+  if (all === videos.length > 0)
+    throw new UsageError("name the videos, or add --all for all rooms; see --help");
+  const isFolder = all || videos.length > 1 || /[/\\]$/.test(path) || isDirectory(path);
+  if (!isFolder) {
+    const [videoId = ""] = videos;
+    const target = { videoId, path, format: formatFor(asked, path, bom), label: "" };
+    return runSession(values.RELAY_URL, surroundings, async (session) => {
+      await exportChat(session, target, values);
+      return 0;
+    });
   }
+  if (path === "" || (existsSync(path) && !isDirectory(path)))
+    throw new UsageError("several videos need --output with a folder, for one file each");
+  if (follow || given.has("since"))
+    throw new UsageError("--follow and --since are for one video: a cursor is a place in one chat");
+  return runSession(values.RELAY_URL, surroundings, (session) => exportFolder(input, path, session));
 }
 
-interface CopyOptions {
-  format: Format;
-  raw: boolean;
-}
-
-/** Resolves to the number of messages written. */
-async function copy(
-  { notice, surroundings }: Session,
-  room: Room,
-  output: Output,
-  { format, raw }: CopyOptions,
+/** One file for each chat, and an index of them. A chat that fails does not stop the others. */
+async function exportFolder(
+  { values, arguments: videos }: ExportInput,
+  folder: string,
+  session: Session,
 ): Promise<number> {
-  const isShown = output.isTerminal;
-  const startedAt = performance.now();
-  const encode = format.encoder(raw);
-  let [written, offsetMs] = [0, Number.NaN];
-  const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText());
-  const progressText = () => {
-    const rate = Math.round((written / (performance.now() - startedAt)) * 1000);
-    const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
-    return `${written} messages, ${rate} a second${place}`;
-  };
-  room.on("gap", ({ after, cursor }) =>
-    notice(`messages may be missing between cursors ${after} and ${cursor}`),
-  );
-  try {
-    for await (const message of room) {
-      written += 1;
-      offsetMs = message.details?.offsetMs ?? offsetMs;
-      const record = encode(message);
-      await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
+  const { server, stopped, notice } = session;
+  const named = values.all ? await storedVideos(server, stopped) : videos.map(parseVideoId);
+  const format = formatFor(values.format, "", values.bom);
+  const targets = [...new Set(named)].map((videoId) => ({
+    videoId,
+    file: `${videoId}.${values.format ?? DEFAULT_FORMAT}`,
+  }));
+  if (modeOf(values) === "whole" && !values.force)
+    for (const file of [INDEX, ...targets.map(({ file }) => file)]) assertFree(join(folder, file));
+  await mkdir(folder, { recursive: true });
+  const rows: (string | number | undefined)[][] = [["videoId", "file", "messages", "cursor", "error"]];
+  let failures = 0;
+  for (const [index, { videoId, file }] of targets.entries()) {
+    const label = `${index + 1} of ${targets.length}, ${videoId}: `;
+    const target = { videoId, path: join(folder, file), format, label };
+    try {
+      const { messages, cursor }: Exported = await exportChat(session, target, values);
+      rows.push([videoId, file, messages, cursor, ""]);
+    } catch (error) {
+      const reason = refusalOf(error);
+      if (reason === undefined) throw error;
+      failures += 1;
+      notice(label + reason);
+      rows.push([videoId, undefined, undefined, undefined, reason]);
     }
-    return written;
-  } finally {
-    hideProgress();
   }
+  const part = join(folder, `${INDEX}.${process.pid}.part`);
+  await writeFile(part, rows.map(csvRow).join(""));
+  await rename(part, join(folder, INDEX));
+  return failures === 0 ? 0 : 1;
 }
 
-function standardOutput(stdout: Writable, format: Format): ExportFile {
-  const output = new Output(stdout);
-  if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line reports a failure
-  return { output, cursor: undefined, close: () => output.finish() };
+/** Why the service refused one chat; undefined if the error concerns all of them. */
+function refusalOf(error: unknown): string | undefined {
+  if (error instanceof CommandError) return error.message;
+  const isRefusal = error instanceof ChatError && error.code !== "NETWORK" && error.code !== "HTTP";
+  return isRefusal ? reasonOf(error) : undefined;
 }
 
-function clockTime(ms: number): string {
-  const seconds = Math.trunc(Math.abs(ms) / 1000);
-  const [h, m, s] = [Math.trunc(seconds / 3600), Math.trunc(seconds / 60) % 60, seconds % 60];
-  const two = (value: number) => `${value}`.padStart(2, "0");
-  return `${ms < 0 ? "-" : ""}${h}:${two(m)}:${two(s)}`;
+async function storedVideos(server: string, signal: AbortSignal): Promise<string[]> {
+  const { rooms } = await roomsOf(server, signal);
+  return rooms.filter(({ messages }) => messages > 0).map(({ videoId }) => videoId);
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

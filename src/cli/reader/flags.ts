@@ -1,5 +1,6 @@
 /** The flags of the commands that talk to a service, and their parsers. */
 import { GROUPS, type MessageType, TYPE_NAMES, typesOf } from "../../protocol/kinds.ts";
+import { parseTime } from "../../protocol/time.ts";
 import { suggest } from "../../suggest.ts";
 import type { Argument, Flag, FlagTable } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
@@ -8,6 +9,13 @@ export const VIDEO: Argument = {
   name: "video",
   meaning: "the video's id or URL",
   pattern: /^-[\w-]{10}$/, // a video id can begin with a dash; no flag has this length
+};
+
+export const VIDEOS: Argument = {
+  ...VIDEO,
+  meaning: "the videos' ids or URLs; none with --all",
+  isRepeated: true,
+  isOptional: true,
 };
 
 const SERVER = {
@@ -61,6 +69,8 @@ export const WATCH_FLAGS = {
   ),
 } satisfies FlagTable;
 
+const TIME = "2026-11-20T20:00:00Z, or 90m, 2h, 3d ago";
+
 export const EXPORT_FLAGS = {
   ...SERVER,
   format: optional(
@@ -70,13 +80,16 @@ export const EXPORT_FLAGS = {
   ),
   output: optional(
     "",
-    "file to write, which appears once it is complete; by default standard output",
+    "file to write, which appears once it is complete; by default standard output; of several videos a folder",
     (path) => path,
   ),
   force: toggle("overwrite the file"),
+  all: toggle("all rooms of the service instead of named videos"),
   append: toggle("continue the file after its last message"),
   follow: toggle("continue until the chat is over"),
   since,
+  from: optional("", `only messages stored at this time or later: ${TIME}`, time),
+  to: optional("", `only messages stored before this time: ${TIME}`, time),
   types,
   bom: toggle("CSV: begin with a byte order mark, which some spreadsheets need"),
   raw: toggle("CSV: do not escape texts that a spreadsheet would run as formulas"),
@@ -110,6 +123,16 @@ function whole(what: string) {
     if (!Number.isSafeInteger(number)) throw new Error(what);
     return number;
   };
+}
+
+const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** In milliseconds since 1970. */
+function time(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = count === undefined ? parseTime(text) : Date.now() - Number(count) * (UNIT_MS[unit] ?? 0);
+  if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}`);
+  return ms;
 }
 
 function oneOf<const T extends string>(allowed: readonly T[]) {

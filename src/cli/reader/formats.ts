@@ -58,6 +58,7 @@ function isCutFrom(text: string, beginning: string): boolean {
 }
 
 export type FormatName = keyof typeof FORMATS;
+export const DEFAULT_FORMAT: FormatName = "jsonl";
 export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[];
 
 /**
@@ -71,7 +72,7 @@ export function formatFor(asked: FormatName | undefined, path: string, bom = fal
     throw new UsageError(
       `--output: .${extension} is no format of an export: end the name with .${FORMAT_NAMES.join(", .")}, or add --format`,
     );
-  const name = asked ?? byEnding ?? "jsonl";
+  const name = asked ?? byEnding ?? DEFAULT_FORMAT;
   if (bom && name !== "csv") throw new UsageError("--bom is for CSV: add --format csv");
   return bom ? { ...FORMATS[name], header: BOM + FORMATS[name].header } : FORMATS[name];
 }

@@ -35,14 +35,18 @@ export function listRooms(
   const { RELAY_URL: server, json } = values;
   return runSession(server, surroundings, async ({ stopped, notice }) => {
     const output = new Output(surroundings.stdout);
-    const signal = AbortSignal.any([stopped, output.failed]);
-    const answer = await ask<Answer>(server, "/v1/rooms", { signal });
+    const answer = await roomsOf(server, AbortSignal.any([stopped, output.failed]));
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms));
     await output.finish();
     if (answer.retentionDays > 0)
       notice(`messages are deleted after ${answer.retentionDays} days (RELAY_RETENTION_DAYS)`);
     return 0;
   });
+}
+
+/** All rooms of the service. Rejects as `ask` does. */
+export function roomsOf(server: string, signal: AbortSignal): Promise<Answer> {
+  return ask<Answer>(server, "/v1/rooms", { signal });
 }
 
 /** To the minute, in UTC. */

@@ -74,7 +74,7 @@ function exitCodeOf(name: NodeJS.Signals): number {
 }
 
 /** The error as text, with the system's own text if the network failed. */
-function reasonOf({ code, message, cause }: ChatError): string {
+export function reasonOf({ code, message, cause }: ChatError): string {
   if (code !== "NETWORK" && code !== "HTTP") return `${code}: ${message}`;
   const { cause: inner = cause } = (cause ?? {}) as { cause?: unknown };
   const { code: detail } = (inner ?? {}) as { code?: string };

@@ -1,0 +1,142 @@
+/** Writes the messages of one chat to a file or standard output. */
+import type { Writable } from "node:stream";
+import { type Chat, ChatError, history } from "../../../client/index.ts";
+import type { ReceivedMessage } from "../../formats/message.ts";
+import { cleanText } from "../../formats/text.ts";
+import type { Input } from "../flags.ts";
+import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
+import type { EXPORT_FLAGS } from "./flags.ts";
+import type { Format } from "./formats.ts";
+import { Output } from "./output.ts";
+import { showProgress } from "./progress.ts";
+import { CommandError, openChat, type Session } from "./session.ts";
+
+export type ExportInput = Input<typeof EXPORT_FLAGS>;
+type Room = Chat<ReceivedMessage>;
+
+interface ChatTarget {
+  videoId: string;
+  /** Empty for standard output. */
+  path: string;
+  format: Format;
+  /** Before the notices and the progress of this chat. */
+  label: string;
+}
+
+export interface Exported {
+  messages: number;
+  /** All wanted messages up to it are in the file; undefined if nothing was read. */
+  cursor: number | undefined;
+}
+
+export function modeOf({ append, follow }: ExportInput["values"]): FileMode {
+  return append ? "append" : follow ? "growing" : "whole";
+}
+
+/** Rejects with `CommandError`, `UsageError`, `ChatError`, or the reason for which the session was stopped. */
+export async function exportChat(
+  { notice: tell, ...session }: Session,
+  { videoId, path, format, label }: ChatTarget,
+  values: ExportInput["values"],
+): Promise<Exported> {
+  const { follow, force, raw, since, from, to, types } = values;
+  const notice = (text: string) => tell(label + text);
+  const mode = modeOf(values);
+  const file =
+    path === ""
+      ? standardOutput(session.surroundings.stdout, format)
+      : await openExportFile(path, format, mode, force);
+  const signal = AbortSignal.any([session.stopped, file.output.failed]);
+  const placeOf = (time: number | undefined, none: number) =>
+    time === undefined ? none : cursorBefore(session.server, videoId, time, signal);
+  let room: Room | undefined;
+  let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
+  const reached = () => room?.cursor && Math.min(room.cursor, last);
+  try {
+    const cursor = file.cursor ?? since ?? (await placeOf(from, 0));
+    last = await placeOf(to, last);
+    if (cursor < last) {
+      const until = follow ? undefined : ("now" as const);
+      room = openChat({ ...session, notice }, { videoId, cursor, types, until, signal, details: true });
+      messages = await copy({ ...session, notice }, room, file.output, { format, raw, last, label });
+    }
+    isComplete = true;
+    await file.close(true);
+    notice(`${messages} messages${reached() ? `, up to cursor ${reached()}` : ""}`);
+    return { messages, cursor: reached() };
+  } catch (error) {
+    if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
+    throw new CommandError(1, `NOT_STORED: nothing is stored of ${videoId}; add --follow to read its chat`);
+  } finally {
+    if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
+    const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
+    if (isLeft && reached()) notice(`the file is complete up to cursor ${reached()}`);
+  }
+}
+
+/** The cursor before the first message stored at or after this time; infinite if there is none. */
+async function cursorBefore(
+  server: string,
+  videoId: string,
+  from: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const messages = history(server, { videoId, from, signal, retry: () => false });
+  for await (const { cursor } of messages) return cursor - 1;
+  return Number.POSITIVE_INFINITY;
+}
+
+interface CopyOptions {
+  format: Format;
+  raw: boolean;
+  /** The cursor of the last message to write. */
+  last: number;
+  label: string;
+}
+
+/** Resolves to the number of messages written. */
+async function copy(
+  { notice, surroundings }: Pick<Session, "notice" | "surroundings">,
+  room: Room,
+  output: Output,
+  { format, raw, last, label }: CopyOptions,
+): Promise<number> {
+  const isShown = output.isTerminal;
+  const startedAt = performance.now();
+  const encode = format.encoder(raw);
+  let [written, offsetMs] = [0, Number.NaN];
+  const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText());
+  const progressText = () => {
+    const rate = Math.round((written / (performance.now() - startedAt)) * 1000);
+    const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
+    return `${label}${written} messages, ${rate} a second${place}`;
+  };
+  room.on("gap", ({ after, cursor }) =>
+    notice(`messages may be missing between cursors ${after} and ${cursor}`),
+  );
+  try {
+    for await (const message of room) {
+      if (message.cursor > last) break;
+      written += 1;
+      offsetMs = message.details?.offsetMs ?? offsetMs;
+      const record = encode(message);
+      await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
+    }
+    return written;
+  } finally {
+    hideProgress();
+  }
+}
+
+function standardOutput(stdout: Writable, format: Format): ExportFile {
+  const output = new Output(stdout);
+  if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line reports a failure
+  return { output, cursor: undefined, close: () => output.finish() };
+}
+
+function clockTime(ms: number): string {
+  const seconds = Math.trunc(Math.abs(ms) / 1000);
+  const [h, m, s] = [Math.trunc(seconds / 3600), Math.trunc(seconds / 60) % 60, seconds % 60];
+  const two = (value: number) => `${value}`.padStart(2, "0");
+  return `${ms < 0 ? "-" : ""}${h}:${two(m)}:${two(s)}`;
+}
