@@ -8,6 +8,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { createParser } from "eventsource-parser";
 import { systemClock } from "../src/clock.ts";
 import { createServer } from "../src/http/server.ts";
+import { parseChannel } from "../src/protocol/channel.ts";
 import { MemoryStore } from "../src/store/memory.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
@@ -162,7 +163,13 @@ describe("the description", () => {
 
   it("describes the stream's frames in words and in an example that a parser reads", () => {
     const content = operationOf("/v1/stream").responses[200]?.content["text/event-stream"];
-    assert.deepEqual(Object.keys(content?.["x-events"] ?? {}), ["init", "message", "end", "error"]);
+    assert.deepEqual(Object.keys(content?.["x-events"] ?? {}), [
+      "channel",
+      "init",
+      "message",
+      "end",
+      "error",
+    ]);
     const seen: string[] = [];
     const parser = createParser({
       onRetry: (ms) => seen.push(`retry ${ms}`),
@@ -176,7 +183,7 @@ describe("the description", () => {
     });
     parser.feed(content?.example ?? "");
     assert.deepEqual(seen, ["retry 3000", "init", "message", "keepalive", "end"]);
-    for (const frame of ["retry: 3000", "init", "message", ": keepalive", "end", "error"]) {
+    for (const frame of ["retry: 3000", "channel", "init", "message", ": keepalive", "end", "error"]) {
       assert.ok(operationOf("/v1/stream").responses[200]?.description.includes(frame), frame);
     }
   });
@@ -235,13 +242,16 @@ describe("the examples", () => {
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
       [
-        ...["videoId", "channel", "backfill", "details", "types", "until", "lastEventId"].map((name) => `query ${name}`),
+        ...["videoId", "channel", "backfill", "details", "types", "until", "lastEventId"].map(
+          (name) => `query ${name}`,
+        ),
         "header last-event-id",
       ],
     );
-    const [videoId, , backfill] = parameters;
+    const [videoId, channel, backfill] = parameters;
     const examples = Object.values(videoId?.examples ?? {});
     assert.ok(examples.length > 0 && backfill?.example);
+    for (const { value } of Object.values(channel?.examples ?? {})) parseChannel(value);
     for (const { value } of examples) {
       await using stream = await Stream.open(relay.url, { videoId: value, backfill: backfill.example });
       await stream.untilMessages(3);

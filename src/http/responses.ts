@@ -100,6 +100,7 @@ export const HistoryResponse = {
 };
 
 const EVENTS = {
+  channel: refTo("Channel"),
   init: refTo("Init"),
   message: refTo("Message"),
   end: refTo("End"),
@@ -111,7 +112,7 @@ const EXAMPLE_MESSAGE =
 /** A successful stream of frames. */
 export const StreamResponse = {
   description:
-    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it.",
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it. With `channel`, first `channel` ({channel, state, …}) and again at each change, then the same for each of its videos without `end`; `videoId` is the first field of each event, and `<videoId>.<cursor>` the id of each message.",
   content: {
     "text/event-stream": {
       schema: Type.String(),
@@ -140,6 +141,8 @@ export const StreamResponse = {
   },
 };
 
+const { channel: _, ...MERGED_EVENTS } = EVENTS;
+
 /** A successful stream of several chats. */
 export const MergedResponse = {
   description:
@@ -147,7 +150,7 @@ export const MergedResponse = {
   content: {
     "text/event-stream": {
       schema: Type.String(),
-      "x-events": EVENTS,
+      "x-events": MERGED_EVENTS,
       example: [
         "retry: 3000\n\n",
         'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
@@ -155,6 +158,6 @@ export const MergedResponse = {
         'event: error\ndata: {"videoId":"jNQXAC9IVRw","code":"NO_LIVE_CHAT","message":"…"}\n\n',
       ].join(""),
     },
-    "application/x-ndjson": { schema: Type.String(), "x-events": EVENTS },
+    "application/x-ndjson": { schema: Type.String(), "x-events": MERGED_EVENTS },
   },
 };

@@ -142,12 +142,33 @@ export const Init = closed({
 });
 export const End = closed({ reason: Type.Enum(["no more continuations", "room released", "until"]) });
 
+const Channel = closed({
+  channel: Type.String({ description: "The channel as the request names it: a handle, an id or `c/name`." }),
+  channelId: Type.Optional(Type.String({ description: "`UC` and 22 characters, once it is known." })),
+  title: Text,
+  state: Type.Enum(["live", "upcoming", "waiting"], {
+    description: "What `videoId` is; `waiting`: there is no stream that can be read.",
+  }),
+  videoId: Type.Optional(VideoId),
+  startsAt: Type.Optional(Type.String({ description: "When it is scheduled to begin, ISO 8601 in UTC." })),
+  reason: Type.Optional(Type.String({ description: "Why it waits although there may be a stream." })),
+});
+
 /** NDJSON: how far a viewer with `types` has come. */
 const Cursor = closed({ cursor: Type.Integer() });
 const Keepalive = closed({});
 
 /** The schemas that the API description names. */
-export const NAMED_SCHEMAS = { Message, StoredMessage, Error: ErrorBody, Init, End, Cursor, Keepalive };
+export const NAMED_SCHEMAS = {
+  Message,
+  StoredMessage,
+  Error: ErrorBody,
+  Init,
+  End,
+  Channel,
+  Cursor,
+  Keepalive,
+};
 /** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 
