@@ -1,4 +1,4 @@
-/** Writes one chat to a connection that carries several: each event with its video and the connection's id. */
+/** Writes one chat to a connection that carries several: events with its video and the connection's id. */
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import { initEvent } from "./events.ts";
 import type { Multiplex } from "./multiplex.ts";
