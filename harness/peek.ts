@@ -4,7 +4,7 @@ import type { StoredMessage } from "../src/store/stored-message.ts";
 /** A judge's view of the log, independent of the store's thread, its connections and its failures. */
 export interface Peek {
   room(videoId: string): Promise<RoomRecord | undefined>;
-  /** What is counted of a room, without counting more. */
+  /** The totals of a room as they are stored: the look itself counts nothing. */
   account(videoId: string): Promise<Pick<RoomAccount, "totals" | "uncounted"> | undefined>;
   after(videoId: string, cursor: number): Promise<StoredMessage[]>;
 }

@@ -29,7 +29,7 @@ export class SharedTallies {
     ];
   }
 
-  /** What is counted of a room. */
+  /** The room's tally, or one that counts nothing yet. */
   #tally(videoId: string) {
     const room = this.#roomAt(videoId);
     if (!room || room.checkpoint === null) return [];

@@ -11,4 +11,4 @@ const open: OpenForTest = async (t, clock) => {
   return { store: await reopen(), reopen };
 };
 
-storeContract("sqlite store", open, true, 10);
+storeContract("sqlite store", open, true, 5);

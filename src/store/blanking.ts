@@ -116,11 +116,6 @@ export function afterDeletions(stored: StoredMessage, deletions: Deletions): Sto
   return isDeleted ? { ...encodeMessage(blank(message)), cursor: stored.cursor } : stored;
 }
 
-/** Whether the message was blanked, so that its replacement must not be shown either. */
-export function isBlank({ author, message, amount, parts }: Omit<Message, "details">): boolean {
-  return author === "" && message === "" && amount === "" && parts.length === 0;
-}
-
 function targetOf(message: Message): Target | undefined {
   if (message.type === "deleted") return { messageId: message.details.target.messageId };
   if (message.type === "author_deleted") return { authorId: message.details.target.authorId };

@@ -40,7 +40,7 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying,
   readonly lost: Promise<StoreError>;
 }
 
-/** `getAccount` counts what is left to count, as `Tallier.account` does. */
+/** `getAccount` counts the newest messages first, as `Tallier.account` does. */
 export interface ObservedStore extends Store, Retention, Tallying, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;

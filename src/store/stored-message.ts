@@ -46,6 +46,11 @@ export function wellFormed<M extends EncodedMessage>(message: M): M {
   return { ...message, id: id.toWellFormed(), body: body.toWellFormed(), details: details.toWellFormed() };
 }
 
+/** Whether the message was blanked, so that its replacement must not be shown either. */
+export function isBlank({ author, message, amount, parts }: Omit<Message, "details">): boolean {
+  return author === "" && message === "" && amount === "" && parts.length === 0;
+}
+
 /** A room's row with its end parsed from JSON text; null while the room is open. */
 export function withEnd<Row extends { end: string | null }>(row: Row) {
   return { ...row, end: row.end === null ? null : (JSON.parse(row.end) as RoomEnd) };

@@ -1,6 +1,6 @@
 /**
- * Keeps the totals of rooms up to date behind the appends, in small steps, so that appends never wait for them
- * and a question finds little left to count.
+ * Keeps the totals of rooms up to date behind the appends, in small steps: no append waits until its messages
+ * are counted, and a question finds little left to count.
  */
 import type { Clock } from "../clock.ts";
 import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";
@@ -34,7 +34,7 @@ export class Tallier {
     this.#clock = clock;
   }
 
-  /** Call it after an append. Counts the room now and then. */
+  /** Call it after an append. Counts the room from time to time. */
   appended(videoId: string, before: number, head: number): void {
     if (Math.floor(head / EVERY_MESSAGES) > Math.floor(before / EVERY_MESSAGES)) this.finished(videoId);
   }
@@ -45,7 +45,7 @@ export class Tallier {
     if (!this.#isWorking) void this.#work();
   }
 
-  /** If the store fails, the next round counts what is left. */
+  /** If the store fails, the next round counts the rest. */
   async #work(): Promise<void> {
     this.#isWorking = true;
     try {
@@ -80,8 +80,8 @@ export class Tallier {
   }
 
   /**
-   * The room, with totals that count all messages stored before the call, unless more than `MAX_CAUGHT_UP` were
-   * left to count. Rejects with `StoreError`.
+   * The room, with totals that count all messages stored before the call, unless more than `MAX_CAUGHT_UP`
+   * were left to count. Rejects with `StoreError`.
    */
   async account(videoId: string): Promise<RoomAccount | undefined> {
     let account = await this.#store.getAccount(videoId);

@@ -9,13 +9,12 @@ import { hash } from "node:crypto";
 import { asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
 import { GROUPS, MESSAGE_TYPES, type MessageType } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
-import { isBlank } from "./blanking.ts";
-import type { StoredMessage } from "./stored-message.ts";
+import { isBlank, type StoredMessage } from "./stored-message.ts";
 
 export interface Totals {
   /** The number of messages by type; types that did not occur are absent. */
   types: Partial<Record<MessageType, number>>;
-  /** By currency: what was paid and not deleted, in thousandths, because no currency has more decimals. */
+  /** Payments by currency, without deleted ones; in thousandths, because no currency has more decimals. */
   paid: Record<string, { count: number; thousandths: string }>;
   /** The number of other paid messages that were not deleted: value or currency is unknown. */
   unreadable: number;
@@ -101,6 +100,12 @@ const MAX_VALUE = 1e15;
 /** Totals as stored: JSON text, or null before the first count. */
 export function totalsOf(stored: string | null): Totals {
   return stored === null ? NO_TOTALS : JSON.parse(stored);
+}
+
+/** The sum as a number: exact in decimals up to 15 digits. */
+export function sumOf(thousandths: string): number {
+  const digits = thousandths.padStart(4, "0");
+  return Number(`${digits.slice(0, -3)}.${digits.slice(-3)}`);
 }
 
 /** Reads what the totals depend on. A message that cannot be read counts for its times alone. */

@@ -19,6 +19,8 @@ const AUTHORS = ["UCa", "UCb", "UCc", undefined];
 const AMOUNTS: Details["amount"][] = [
   ...[0.1, 0.2, 0.7, 4.99, 1e6, 123_456_789_012.345].map((value) => ({ value, currency: "EUR" })),
   { value: 1000, currency: "JPY" },
+  { value: 999_999_999_999_999, currency: "VND" },
+  { value: 0.1, currency: "VND" },
   { value: 50, currency: null },
   { value: null, currency: "EUR" },
   undefined,
@@ -66,7 +68,7 @@ const amountOf = ({ amount: drawn }: Draw): Details => {
 };
 const targeting = (messageId: string): Details => ({ target: { messageId } });
 
-const draw = fc.record({ author: fc.nat(3), amount: fc.nat(9), target: fc.nat(30), count: fc.nat(20) });
+const draw = fc.record({ author: fc.nat(3), amount: fc.nat(11), target: fc.nat(30), count: fc.nat(20) });
 const kind = fc.constantFrom(...Object.keys(MAKERS), "superchat", "superchat", "deleted", "banned");
 
 /** A log with messages of all kinds that the totals tell apart. */
@@ -119,7 +121,8 @@ export function judged(log: readonly Logged[]): Totals {
   for (const { amount } of left) {
     if (!amount?.currency || amount.value === null) continue;
     const { count, thousandths } = sums[amount.currency] ?? { count: 0, thousandths: "0" };
-    const sum = BigInt(thousandths) + BigInt(Math.round(amount.value * 1000));
+    const [whole = "", fraction = ""] = `${amount.value}`.split(".");
+    const sum = BigInt(thousandths) + BigInt(whole + fraction.padEnd(3, "0"));
     sums[amount.currency] = { count: count + 1, thousandths: `${sum}` };
   }
   const types = Map.groupBy(log, ({ message }) => message.type);

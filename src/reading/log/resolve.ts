@@ -4,7 +4,7 @@
  * depends on the room's messages and their contents just before the append.
  */
 import type { Message } from "../../protocol/message.ts";
-import { isBlank } from "../../store/blanking.ts";
+import { isBlank } from "../../store/stored-message.ts";
 import { type GiftMemory, giftIds, joinGifts } from "../../upstream/readers/gifts.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";

@@ -20,7 +20,7 @@ const ofRoom = (value: string) => `(select ${value} from room where video_id = $
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
-/** Of the room `r`. */
+/** A `RoomSummary` of the room `r`. */
 export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",

@@ -1,6 +1,6 @@
 /**
- * The rooms' totals in the database. Any instance counts: a count is stored only if no other instance has
- * counted the same messages meanwhile, in the one statement that also moves the cursor up to which they count.
+ * The rooms' totals in the database. Any instance counts. The statement that stores a count also moves the
+ * cursor up to which it counts, and does nothing if another instance has moved that cursor meanwhile.
  */
 import type { RoomAccount } from "../port.ts";
 import { withEnd } from "../stored-message.ts";

@@ -1,10 +1,11 @@
 /**
  * The step of the schema that adds the totals of rooms. A room's tally belongs to `born`, its base without
- * the shift, which no move changes: a room that begins anew under the same video id has another one.
+ * the shift, which no move changes: a later room with the same video id has another one.
  *
- * Pruning stops before the first message that is not counted yet, and names its room as `behind`. Instances of
- * earlier versions call `relay_prune_2` and count nothing. So it spares uncounted messages only while a newer
- * instance runs (`counting_until`): after a return to an earlier version, the store must not grow for ever.
+ * Pruning stops before the first message that is not counted yet, and names its room as `behind`. Instances
+ * of earlier versions call `relay_prune_2` and count nothing. So it spares uncounted messages only while a
+ * newer instance runs (`counting_until`): after a return to an earlier version, the store must not grow for
+ * ever.
  */
 export const TALLY_STEP = `
   create table tally (
