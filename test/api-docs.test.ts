@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
 import type { Chat } from "../src/simulator/chat.ts";
+import { paidAction } from "./support/chat-actions.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 
 const DOCS = readFileSync(join(import.meta.dirname, "../docs/api.md"), "utf8");
@@ -72,11 +73,12 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
     relay = await startRelay();
     chat = relay.upstream.chat("demo-stream", { kinds: ["text"] });
     chat.say(60);
+    chat.say([paidAction("paid", "€5.00")]);
   });
   after(() => relay[Symbol.asyncDispose]());
 
   it("are one for every endpoint", () => {
-    const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./]+)/.exec(command)?.[1]));
+    const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./-]+)/.exec(command)?.[1]));
     const endpoints = [
       "/v1/stream",
       "/v1/messages",
@@ -84,6 +86,7 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
       "/v1/poll",
       "/v1/probe",
       "/v1/rooms",
+      "/v1/rooms/demo-stream",
       "/v1/openapi.json",
     ];
     assert.deepEqual(described, new Set([...endpoints, "/healthz", "/readyz", "/metrics"]));

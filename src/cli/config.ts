@@ -101,7 +101,11 @@ const ACCESS = {
     onOff,
   ),
   RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
-  RELAY_ROOMS: flag("on", "`off` disables `/v1/rooms`, which lists all rooms", onOff),
+  RELAY_ROOMS: flag(
+    "on",
+    "`off` disables `/v1/rooms`, which lists all rooms; `/v1/rooms/{videoId}` then shows no egress",
+    onOff,
+  ),
 };
 
 const STREAMS = {

@@ -9,6 +9,7 @@ import { Rooms } from "../rooms/rooms.ts";
 import { History } from "../serving/history/history.ts";
 import { isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
+import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
 import { assertLocal } from "../upstream/egress/spec.ts";
@@ -77,6 +78,7 @@ export async function startService(
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
+  void runTally(store, clock, background.signal);
   recordings.start({ isListRun: config.http.adminToken !== "" });
   const address = app.server.address();
   const port = typeof address === "object" && address ? address.port : config.port;

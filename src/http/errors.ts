@@ -45,14 +45,19 @@ export function errorTeller(path: keyof typeof FAULT_CODES, telemetry: Telemetry
 }
 
 /**
- * Refuses requests without a route before their body is read. Call it after the hook that answers preflights.
+ * Refuses requests without a route before their body is read. Call it after the hook that answers preflights,
+ * and before the routes are added.
  */
 export function refuseUnserved(app: FastifyInstance): void {
+  const paths = Object.fromEntries(METHODS.map((method) => [method, new Set<string>()]));
+  app.addHook("onRoute", ({ method, url }) => {
+    const form = url.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+");
+    for (const each of [method].flat()) paths[each]?.add(`^${form}$`);
+  });
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404) return;
-    const allowed = METHODS.filter((method) =>
-      app.hasRoute({ method, url: request.url.replace(/[?#].*/s, "") }),
-    );
+    const path = request.url.replace(/[?#].*/s, "");
+    const allowed = METHODS.filter((method) => paths[method]?.values().some((form) => path.match(form)));
     if (allowed.length > 0) {
       const allow = ["OPTIONS", ...allowed].join(", ");
       reply.header("allow", allow);

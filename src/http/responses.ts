@@ -26,6 +26,7 @@ const ERRORS_OF = {
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
   "/v1/rooms": ["STORE_UNAVAILABLE"],
+  "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", "STORE_UNAVAILABLE"],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", "STORE_UNAVAILABLE"],
   "/v1/recordings": ["UNAUTHORIZED", "STORE_UNAVAILABLE"],
   "/v1/recordings/:name": [

@@ -1,10 +1,17 @@
-/** `GET /v1/rooms`: lists the rooms that are stored, and those that are being read. */
+/** `GET /v1/rooms`: lists the stored rooms. `GET /v1/rooms/{videoId}`: shows one of them, with its totals. */
 import type { FastifyInstance } from "fastify";
+import { parseVideoId } from "../protocol/video-id.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { json, schemaOf } from "./responses.ts";
-import { RoomsResponse } from "./schemas.ts";
+import { RoomParams, RoomQuery, RoomResponse, RoomsResponse } from "./room-schemas.ts";
+import { knownParametersOnly } from "./strict-query.ts";
 
 const EXPECTED = { summary: "List the rooms, stored and currently read" };
+const ROOM_EXPECTED = {
+  summary: "Show one stored room with its totals",
+  params: RoomParams,
+  querystring: RoomQuery,
+};
 
 /** `retentionDays`: after how many days messages are deleted; 0: never. */
 export function roomsRoute(app: FastifyInstance, rooms: Rooms, retentionDays: number): void {
@@ -16,5 +23,19 @@ export function roomsRoute(app: FastifyInstance, rooms: Rooms, retentionDays: nu
       retentionDays,
       rooms: await rooms.list(),
     }),
+  );
+}
+
+/** `showsReading`: whether to show the egress by which the room is read. */
+export function roomRoute(app: FastifyInstance, rooms: Rooms, showsReading: boolean): void {
+  const success = json("The room as in the list, and its totals.", RoomResponse);
+  app.get<{ Params: RoomParams }>(
+    "/v1/rooms/:videoId",
+    {
+      schema: schemaOf("/v1/rooms/{videoId}", ROOM_EXPECTED, success),
+      preValidation: knownParametersOnly(RoomQuery),
+      exposeHeadRoute: false,
+    },
+    ({ params }) => rooms.show(parseVideoId(params.videoId), showsReading),
   );
 }

@@ -3,7 +3,6 @@ import type { Static, TProperties, TSchema } from "typebox";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
-import { ROOM_STATES } from "../rooms/entry-host.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
 import { Type } from "./json-schema.ts";
 
@@ -224,32 +223,3 @@ export const StreamHeaders = Type.Object({
   ),
 });
 export type StreamHeaders = Static<typeof StreamHeaders>;
-
-const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
-
-export const RoomsResponse = Type.Object({
-  retentionDays: Type.Number({ description: "Messages are deleted after this many days; 0: never." }),
-  rooms: Type.Array(
-    Type.Object({
-      videoId: VideoId,
-      state: Type.Enum([...ROOM_STATES], {
-        description: "If the room is not open: its last state.",
-      }),
-      messages: Type.Integer({ description: "Number of stored messages." }),
-      firstAt: At,
-      lastAt: At,
-      viewers: Type.Integer({ description: "On this instance; a recording counts as one." }),
-      lateMs: orNull(
-        Type.Number({ description: "If the room is read: milliseconds since the last good answer." }),
-      ),
-      gaps: Type.Integer({ description: "Number of messages of type `gap` among them." }),
-      egress: orNull(Type.String({ description: "If this instance reads the room: its egress." })),
-      fullAnswers: orNull(
-        Type.Integer({
-          description:
-            "If this instance reads the room: the number of full answers, after which messages may be missing.",
-        }),
-      ),
-    }),
-  ),
-});

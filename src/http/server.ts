@@ -22,7 +22,7 @@ import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { recordingsRoutes } from "./recordings.ts";
-import { roomsRoute } from "./rooms.ts";
+import { roomRoute, roomsRoute } from "./rooms.ts";
 import { SendQueues } from "./send-queues.ts";
 import type { StreamConnections } from "./sinks.ts";
 import { streamRoute } from "./stream.ts";
@@ -44,7 +44,7 @@ export interface HttpSettings extends PageSettings {
   callerPolling: boolean;
   /** Whether to serve `/v1/probe`, which makes 24 upstream calls. */
   probe: boolean;
-  /** Whether to serve `/v1/rooms`, which reveals the videos that are read. */
+  /** Whether to serve `/v1/rooms`, and show the egress of a room: both are for operators. */
   rooms: boolean;
   /** The secret of those who may change recordings; "" if nobody may. */
   adminToken: string;
@@ -81,6 +81,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
     requestTimeout: REQUEST_TIMEOUT_MS,
+    routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     http: {
       maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -126,6 +127,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (settings.probe) probeRoute(app, egresses);
   if (settings.adminToken) recordingsRoutes(app, recordings, settings.adminToken);
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
+  roomRoute(app, rooms, settings.rooms);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });
   healthRoutes(app, rooms, telemetry);

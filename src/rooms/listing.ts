@@ -1,6 +1,7 @@
-/** The list of stored and open rooms, for operators. */
+/** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { RoomSummary } from "../store/port.ts";
+import type { RoomAccount, RoomSummary } from "../store/port.ts";
+import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
 
 export interface ListedRoom {
@@ -28,6 +29,19 @@ export interface ListedRoom {
   fullAnswers: number | null;
 }
 
+/** One room, with the totals of all that was ever stored of it. */
+export interface ShownRoom extends ListedRoom {
+  totals: Omit<Totals, "paid" | "firstAt" | "lastAt"> & {
+    /** `sum`: a decimal number. */
+    paid: { currency: string; count: number; sum: number }[];
+    /** The times at which the first and the last message were stored, ISO 8601 in UTC. */
+    firstAt: string | null;
+    lastAt: string | null;
+    /** The number of stored messages that are not in the totals yet. */
+    uncounted: number;
+  };
+}
+
 /** The open room of a video on this instance. */
 export interface LocalRoom {
   state: RoomState;
@@ -47,7 +61,6 @@ export function listedRoom(
 ): ListedRoom {
   const state = stateOf(end, local?.state);
   const isRead = state === "polling" || state === "lingering";
-  const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
     videoId,
     state,
@@ -60,4 +73,28 @@ export function listedRoom(
     egress: local?.reading?.egress ?? null,
     fullAnswers: local?.reading?.fullAnswers ?? null,
   };
+}
+
+export function shownRoom(
+  { totals, uncounted, ...summary }: RoomAccount,
+  local: LocalRoom | undefined,
+): ShownRoom {
+  const { paid, firstAt, lastAt, ...counts } = totals;
+  const byCurrency = Object.entries(paid).sort(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    ...listedRoom(summary, local),
+    totals: {
+      ...counts,
+      paid: byCurrency.map(([currency, { count, thousandths }]) => {
+        return { currency, count, sum: sumOf(thousandths) };
+      }),
+      firstAt: iso(firstAt),
+      lastAt: iso(lastAt),
+      uncounted,
+    },
+  };
+}
+
+function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }

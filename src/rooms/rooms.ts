@@ -5,11 +5,18 @@
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
-import { isUnavailable, type RoomRecord, StoreError, storeUnavailable } from "../store/port.ts";
+import { isUnavailable, notStored, type RoomRecord, StoreError, storeUnavailable } from "../store/port.ts";
 import { excerpt } from "./archive.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
-import { type ListedRoom, listedRoom, stateOf } from "./listing.ts";
+import {
+  type ListedRoom,
+  type LocalRoom,
+  listedRoom,
+  type ShownRoom,
+  shownRoom,
+  stateOf,
+} from "./listing.ts";
 
 /** The maximum interval of the checks for stalled viewers. */
 const TICK_MS = 1000;
@@ -114,7 +121,7 @@ export class Rooms {
     } catch (error) {
       signal.throwIfAborted();
       if (this.#stopped.signal.aborted) throw stopping();
-      throw error instanceof StoreError ? storeUnavailable(error) : error;
+      return refuseUnavailable(error);
     }
   }
 
@@ -145,14 +152,25 @@ export class Rooms {
    * `RelayError` STORE_UNAVAILABLE.
    */
   async list(): Promise<ListedRoom[]> {
-    const summaries = await this.#parts.store.listRooms(MAX_LISTED).catch((error) => {
-      throw error instanceof StoreError ? storeUnavailable(error) : error;
-    });
-    return summaries.map((summary) => {
-      const { roomState: state, viewerCount: viewers = 0, owned } = this.#entries.get(summary.videoId) ?? {};
-      const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
-      return listedRoom(summary, state && { state, viewers, reading });
-    });
+    const summaries = await this.#parts.store.listRooms(MAX_LISTED).catch(refuseUnavailable);
+    return summaries.map((summary) => listedRoom(summary, this.#local(summary.videoId)));
+  }
+
+  /**
+   * One stored room with its totals, without opening it. `showsReading`: whether to show how this instance
+   * reads it. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE.
+   */
+  async show(videoId: string, showsReading: boolean): Promise<ShownRoom> {
+    const account = await this.#parts.store.getAccount(videoId).catch(refuseUnavailable);
+    if (!account) throw notStored(videoId);
+    const local = this.#local(videoId);
+    return shownRoom(account, showsReading ? local : local && { ...local, reading: undefined });
+  }
+
+  #local(videoId: string): LocalRoom | undefined {
+    const { roomState: state, viewerCount: viewers = 0, owned } = this.#entries.get(videoId) ?? {};
+    const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
+    return state && { state, viewers, reading };
   }
 
   /** The state of a stored room, as `list` shows it. */
@@ -324,6 +342,10 @@ export class Rooms {
 
 function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayError {
   return new RelayError("CAPACITY", message, { retryAfterMs });
+}
+
+function refuseUnavailable(error: unknown): never {
+  throw error instanceof StoreError ? storeUnavailable(error) : error;
 }
 
 function stopping(): RelayError {

@@ -154,8 +154,8 @@ export interface Tallying {
 
   /**
    * One bounded step through the rooms after video id `after`, in byte order: looks at no more than `limit`
-   * rooms, and counts about as many messages. Resolves to the video id after which to continue, or to undefined
-   * at the end.
+   * rooms, and counts about as many messages. Resolves to the video id after which to continue; undefined at
+   * the end.
    */
   tallyRooms(after: string, limit: number): Promise<string | undefined>;
 }
@@ -186,6 +186,11 @@ export class StoreError extends Error {
 /** The error that callers of the service get while the store does not work. */
 export function storeUnavailable(cause?: StoreError): RelayError {
   return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", { cause });
+}
+
+/** The error that callers of the service get if nothing is stored of a video. */
+export function notStored(videoId: string): RelayError {
+  return new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}; /v1/stream reads its chat.`);
 }
 
 /** Refuses a store that a migration has not filled completely. */

@@ -4,11 +4,11 @@
  * live streams come first.
  */
 import type { Clock } from "../../clock.ts";
-import { RelayError } from "../../protocol/errors.ts";
 import { retry } from "../../retry.ts";
 import { Semaphore } from "../../semaphore.ts";
 import {
   isUnavailable,
+  notStored,
   type RoomRecord,
   type Store,
   StoreError,
@@ -147,9 +147,7 @@ export class History {
 
   async #part({ videoId, after = 0, before, from, to }: HistoryRequest): Promise<Part> {
     const room = await this.#store.getRoom(videoId);
-    if (!room) {
-      throw new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}; /v1/stream reads its chat.`);
-    }
+    if (!room) throw notStored(videoId);
     const cursorOf = async (time: number | undefined, none: number) =>
       time === undefined ? none : ((await this.#store.cursorAt(videoId, time)) ?? none);
     const [floor, end] = await Promise.all([cursorOf(from, room.floor), cursorOf(to, room.head)]);

@@ -1,0 +1,70 @@
+/** The schemas of stored rooms and their totals. */
+import type { Static } from "typebox";
+import { MESSAGE_TYPES } from "../protocol/kinds.ts";
+import { ROOM_STATES } from "../rooms/entry-host.ts";
+import { Type } from "./json-schema.ts";
+import { orNull, VideoId, VideoIdInput } from "./schemas.ts";
+
+const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
+const count = (description: string) => Type.Integer({ description });
+
+const Room = Type.Object({
+  videoId: VideoId,
+  state: Type.Enum([...ROOM_STATES], { description: "If the room is not open: its last state." }),
+  messages: count("Number of stored messages."),
+  firstAt: At,
+  lastAt: At,
+  viewers: count("On this instance; a recording counts as one."),
+  lateMs: orNull(
+    Type.Number({ description: "If the room is read: milliseconds since the last good answer." }),
+  ),
+  gaps: count("Number of messages of type `gap` among them."),
+  egress: orNull(Type.String({ description: "If this instance reads the room: its egress." })),
+  fullAnswers: orNull(
+    count(
+      "If this instance reads the room: the number of full answers, after which messages may be missing.",
+    ),
+  ),
+});
+
+export const RoomsResponse = Type.Object({
+  retentionDays: Type.Number({ description: "Messages are deleted after this many days; 0: never." }),
+  rooms: Type.Array(Room),
+});
+
+const Totals = Type.Object(
+  {
+    types: Type.Partial(
+      Type.Object(Object.fromEntries(MESSAGE_TYPES.map((type) => [type, Type.Integer()]))),
+      {
+        description: "Number of messages by type; a type that did not occur is absent.",
+      },
+    ),
+    paid: Type.Array(
+      Type.Object({
+        currency: Type.String({ description: "ISO 4217." }),
+        count: Type.Integer(),
+        sum: Type.Number({ description: "Exact in decimals." }),
+      }),
+      { description: "Payments by currency, without deleted ones." },
+    ),
+    unreadable: count("Number of other paid messages: value or currency is unknown, as of gifts in jewels."),
+    deletedPaid: count(
+      "Number of paid messages that were deleted; neither `paid` nor `unreadable` has them.",
+    ),
+    memberships: count("Number of memberships given as gifts."),
+    authors: count("Number of distinct channel ids."),
+    firstAt: At,
+    lastAt: At,
+    uncounted: count("Number of stored messages that are not in the totals yet; 0 but after an upgrade."),
+  },
+  {
+    description: "They count all messages that were ever stored, including those that the retention deleted.",
+  },
+);
+
+export const RoomResponse = Type.Object({ ...Room.properties, totals: Totals });
+
+export const RoomParams = Type.Object({ videoId: VideoIdInput });
+export type RoomParams = Static<typeof RoomParams>;
+export const RoomQuery = Type.Object({});
