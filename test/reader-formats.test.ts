@@ -229,7 +229,7 @@ describe("the format of an export", () => {
   }
 
   it("is refused where it cannot be meant", () => {
-    assert.throws(() => formatFor(undefined, "chat.json"), /^UsageError: --output: \.json is no format/);
+    assert.throws(() => formatFor(undefined, "chat.json"), /^UsageError: --output: \.json is not a format/);
     for (const path of ["", "chat.jsonl", "chat.txt"])
       assert.throws(() => formatFor(undefined, path, true), /^UsageError: --bom is for CSV/);
   });

@@ -70,7 +70,7 @@ export function formatFor(asked: FormatName | undefined, path: string, bom = fal
   const byEnding = FORMAT_NAMES.find((format) => format === extension);
   if (!asked && !byEnding && extension !== "")
     throw new UsageError(
-      `--output: .${extension} is no format of an export: end the name with .${FORMAT_NAMES.join(", .")}, or add --format`,
+      `--output: .${extension} is not a format of an export: end the name with .${FORMAT_NAMES.join(", .")}, or add --format`,
     );
   const name = asked ?? byEnding ?? DEFAULT_FORMAT;
   if (bom && name !== "csv") throw new UsageError("--bom is for CSV: add --format csv");
