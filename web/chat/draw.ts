@@ -65,6 +65,7 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   element.toggleAttribute("data-gap", type === "gap");
   element.toggleAttribute("data-marked", !isHidden && look.isMarked?.(message) === true);
   const isPainted = paint(element, message);
+  element.style.setProperty("--hue", String(hueOf(details.authorId ?? message.author)));
   element.className = `row ${isPainted ? "card" : (MANNERS.get(type) ?? "")}`.trim();
   const isStruck = fate.deleted !== undefined && look.deleted === "strike";
   const kept = (node: Node | undefined) => (node && isStruck ? make("del", {}, node) : node);
@@ -94,7 +95,6 @@ function drawFace({ author, details }: ShownMessage, look: Look): HTMLElement | 
   const photo = look.images ? drawPicture(details.authorPhoto, attributes, () => undefined) : undefined;
   const initial = /[\p{L}\p{N}]/u.exec(author)?.[0].toUpperCase() ?? "•";
   const face = make("span", { class: "face", "aria-hidden": "true", "data-initial": initial }, photo);
-  face.style.setProperty("--hue", String(hueOf(details.authorId ?? author)));
   return face;
 }
 

@@ -30,7 +30,9 @@ export function startControls(
     // Without any checked box, everything is shown.
     if (settings.types || boxes.areAnyChecked) boxes.show(settings.types);
     for (const tab of tabs) showTab(tab, tab.value === settings.tab);
-    document.documentElement.dataset.theme = settings.theme;
+    const { dataset, style } = document.documentElement;
+    Object.assign(dataset, { theme: settings.theme, ...settings.looks });
+    style.fontSize = settings.size === undefined ? "" : `${settings.size}px`;
     changed(settings);
   };
   const write = (changes: Record<string, string>, how: "push" | "replace" = "push"): void => {

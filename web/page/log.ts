@@ -62,8 +62,8 @@ export class Log {
   }
 
   /**
-   * Puts older rows above. `isPartial`: the filters left out others between them. Beyond the bound, the newest
-   * drawn rows make place, and wait to be reached again.
+   * Puts older rows above. `isPartial`: the filters left out others between them. Beyond the bound, the
+   * newest drawn rows make place, and wait to be reached again.
    */
   prepend(rows: readonly Row[], isPartial: boolean): void {
     if (isPartial) this.#dropped = Math.max(this.#dropped, this.#first);

@@ -4,6 +4,12 @@ import { Parameters } from "../chat/parameters.ts";
 const THEMES = ["auto", "light", "dark"] as const;
 const SWITCH = ["on", "off"] as const;
 const TIMES = ["local", "service", "off"] as const;
+/** Looks of the whole page, by parameter; the first value is the default. They are attributes of `<html>`. */
+const LOOKS = {
+  density: ["comfortable", "compact"],
+  colors: ["off", "on"],
+  layout: ["full", "dock"],
+} as const;
 const TABS = ["chat", "stats", "probe"] as const;
 type Tab = (typeof TABS)[number];
 
@@ -16,6 +22,9 @@ export interface Settings {
   images: boolean;
   /** Times in the reader's zone, as the service has them, or none. */
   timestamps: (typeof TIMES)[number];
+  looks: Readonly<Record<keyof typeof LOOKS, string>>;
+  /** The font size in px; undefined: by the width of the page. */
+  size: number | undefined;
   deleted: "hide" | "strike" | "remove";
   backfill: number | undefined;
   tab: Tab;
@@ -33,6 +42,12 @@ export function readSettings(search: string): Settings {
     theme: parameters.oneOf("theme", THEMES, remembered("theme", THEMES)),
     images: parameters.oneOf("images", SWITCH, remembered("images", SWITCH)) === "on",
     timestamps: parameters.oneOf("timestamps", TIMES),
+    looks: {
+      density: parameters.oneOf("density", LOOKS.density),
+      colors: parameters.oneOf("colors", LOOKS.colors),
+      layout: parameters.oneOf("layout", LOOKS.layout),
+    },
+    size: parameters.number("size", 8, 96, undefined),
     deleted: parameters.oneOf("deleted", ["hide", "strike", "remove"]),
     backfill: parameters.number("backfill", 0, 500, undefined),
     tab: parameters.oneOf("tab", TABS),

@@ -1,0 +1,73 @@
+/** The looks that the viewer page's parameters choose. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { NO_CHROMIUM, rowOf } from "./support/browser.ts";
+import { textAction, texts } from "./support/chat-actions.ts";
+import { TEXT } from "./support/chat-items.ts";
+import { bannered } from "./support/every-kind.ts";
+import { usePages } from "./support/pages.ts";
+
+describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 360, height: 600 }, { kinds: ["text"] });
+  const { evaluate, has, visit } = pages;
+  const height = (selector: string) =>
+    evaluate<number>(`document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect().height`);
+
+  it("is denser and larger where that is asked for", async () => {
+    pages.chat.say(texts("a", 3));
+    await visit("&size=16");
+    await has("a-2");
+    const usual = await height(rowOf("a-2"));
+    await visit("&size=16&density=compact");
+    await has("a-2");
+    assert.ok((await height(rowOf("a-2"))) < usual - 5);
+    await visit("&size=32");
+    await has("a-2");
+    assert.ok((await height(rowOf("a-2"))) > 1.5 * usual);
+  });
+
+  it("keeps 85 % of a dock for the log", async () => {
+    pages.chat.say([bannered(TEXT, { actionId: "banner-1" }), ...texts("a", 3)]);
+    await visit("&layout=dock");
+    await has("a-2");
+    await pages.page.locator("#pinned .row").waitFor();
+    assert.ok((await height("#chat")) >= 0.85 * 600, `${await height("#chat")} px`);
+  });
+
+  it("gives each author a stable color of its own, readable by day and night", async () => {
+    const { page, chat } = pages;
+    const authors = Array.from({ length: 40 }, (_, at) => `UCauthor-${at}`);
+    chat.say(authors.map((channel) => textAction(channel, { channel, author: channel })));
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await visit("&colors=on");
+      await has("UCauthor-39");
+      const colors = () =>
+        evaluate<string[]>(
+          "[...document.querySelectorAll('#chat [data-field=author]')].map((each) => getComputedStyle(each).color)",
+        );
+      const shown = await colors();
+      assert.ok(new Set(shown).size > 25, `${new Set(shown).size} colors`);
+      const ground = await evaluate<string>("getComputedStyle(document.body).backgroundColor");
+      for (const color of shown) assert.ok(contrast(color, ground) >= 4.5, `${color} on ${ground}`);
+      await page.reload();
+      await has("UCauthor-39");
+      assert.deepEqual(await colors(), shown);
+    }
+    await page.emulateMedia({ colorScheme: null });
+  });
+});
+
+/** WCAG 2. */
+function contrast(one: string, other: string): number {
+  const [lower = 0, higher = 0] = [one, other].map(luminance).sort((a, b) => a - b);
+  return (higher + 0.05) / (lower + 0.05);
+}
+
+function luminance(color: string): number {
+  const shares = (color.match(/[\d.]+/g) ?? []).map((each) => Number(each) / 255);
+  const [red = 0, green = 0, blue = 0] = shares.map((share) =>
+    share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4,
+  );
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
