@@ -19,6 +19,8 @@ export interface Visit {
   /** As in the query of `/v1/stream`. */
   types?: string;
   until?: "now";
+  /** Wall milliseconds. */
+  from?: number;
   /** Openings take turns by address. */
   address?: string;
 }
@@ -51,7 +53,7 @@ export class VirtualViewer {
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
     const { videoId, lastEventId, backfill, details = false, types = "", until: bound } = visit;
-    const { address = "viewer" } = visit;
+    const { from, address = "viewer" } = visit;
     this.#until = until;
     this.#reader = reader;
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
@@ -62,7 +64,7 @@ export class VirtualViewer {
       return this.sink;
     };
     const filter = parseTypes(types);
-    const asked = { videoId, lastEventId, backfill, filter, isBounded: bound === "now" };
+    const asked = { videoId, lastEventId, backfill, filter, from, isBounded: bound === "now" };
     const request = { ...asked, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {
       throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;

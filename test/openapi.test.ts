@@ -246,7 +246,7 @@ describe("the examples", () => {
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
       [
-        ...["videoId", "channel", "backfill", "details", "types", "until", "lastEventId"].map(
+        ...["videoId", "channel", "backfill", "details", "types", "from", "until", "lastEventId"].map(
           (name) => `query ${name}`,
         ),
         "header last-event-id",

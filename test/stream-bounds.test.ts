@@ -1,4 +1,7 @@
-/** Streams of a part of what is stored: with `until=now`, they end where the room stood. */
+/**
+ * Streams of a part of what is stored: with `from`, they begin at a time; with `until=now`, they end where
+ * the room stood.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { longActions } from "../chaos/long-messages.ts";
@@ -149,5 +152,98 @@ describe("until=now", () => {
     assert.equal((await relay.refusal({ videoId: VIDEO, until: "now" })).code, "CAPACITY");
     await relay.stop();
     assert.equal((await relay.refusal({ videoId: VIDEO, until: "now" })).code, "CAPACITY");
+  });
+});
+
+/** A room whose chat has said four batches of five, a minute apart, and the times of the later three. */
+async function roomInTime(settings: Record<string, string> = {}) {
+  const room = await virtualRoom(5, settings);
+  const { relay, chat, viewer } = room;
+  const times: number[] = [];
+  for (const count of [10, 15, 20]) {
+    await relay.advance(60_000);
+    times.push(relay.clock.now());
+    chat.say(5);
+    await viewer.untilMessages(count);
+  }
+  await relay.advance(60_000);
+  const [second = 0, third = 0] = times;
+  return { ...room, second, third, now: relay.clock.now(), all: viewer.messages };
+}
+
+describe("from", () => {
+  it("begins with the first message stored at the time or later, and goes on", async () => {
+    const { relay, chat, viewer, open, second, third, all } = await roomInTime();
+    const [{ lastAt } = { lastAt: null }] = await relay.when(relay.store.listRooms(1));
+    const streams = [];
+    for (const [from, index] of [
+      [0, 0],
+      [second - 30_000, 5],
+      [second, 5],
+      [third, 10],
+      [Number(lastAt), 15],
+    ] as const) {
+      const stream = await open({ from });
+      assert.deepEqual(stream.messages, all.slice(index));
+      assert.equal(stream.init.cursor, (all[index]?.cursor ?? 0) - 1);
+      streams.push(stream);
+    }
+    chat.say(3);
+    await viewer.untilMessages(23);
+    for (const stream of streams) assert.deepEqual(stream.messages.slice(-3), viewer.messages.slice(-3));
+  });
+
+  it("in the future begins with the next message, also if that comes earlier", async () => {
+    const { relay, chat, viewer, open, now } = await roomInTime();
+    const stream = await open({ from: now + 3_600_000 });
+    assert.equal(stream.init.cursor, viewer.cursors.at(-1));
+    chat.say(1);
+    await viewer.untilMessages(21);
+    assert.deepEqual(stream.messages, viewer.messages.slice(-1));
+    const bounded = await relay.enter({ videoId: VIDEO, from: now + 3_600_000, until: "now" });
+    assert.deepEqual(await bounded.ended(), ended);
+    assert.deepEqual([bounded.messages, bounded.init.cursor], [[], viewer.cursors.at(-1)]);
+  });
+
+  it("before the oldest kept message begins there, and init.cursor says so", async () => {
+    const { relay, open, second, all } = await roomInTime();
+    await relay.store.prune(-1000, 7);
+    for (const from of [0, second - 30_000, second]) {
+      const stream = await open({ from });
+      assert.equal(stream.init.cursor, all[6]?.cursor);
+      assert.deepEqual(
+        stream.cursors,
+        all.slice(7).map(({ cursor }) => cursor),
+      );
+    }
+  });
+
+  it("wins over backfill, and gives way to a cursor of the room", async () => {
+    const { open, third: from, all } = await roomInTime();
+    const [cursor = 0] = [all[1]?.cursor];
+    for (const [visit, index] of [
+      [{ backfill: 1 }, 10],
+      [{ backfill: 0, types: "chat" }, 10],
+      [{ lastEventId: cursor }, 2],
+      [{ lastEventId: 0 }, 0],
+      [{ lastEventId: cursor + 1_000_000 }, 10],
+      [{ until: "now" }, 10],
+      [{ until: "now", lastEventId: cursor }, 2],
+    ] as const) {
+      const stream = await open({ from, ...visit });
+      assert.deepEqual(stream.messages, all.slice(index), JSON.stringify(visit));
+    }
+  });
+
+  it("applies to the viewer that opens a room or a replay", async () => {
+    const relay = new VirtualRelay();
+    const text = { kinds: ["text"] } as const;
+    relay.upstream.chat(VIDEO, { ...text, page: 20 }).say(20);
+    const before = relay.clock.now();
+    const past = await relay.enter({ videoId: VIDEO, from: before, backfill: 2 });
+    assert.equal((await past.untilMessages(20)).length, 20, "all of it was stored since");
+    relay.upstream.chat("replayed-12", { ...text, kind: "replay", pageSize: 40 }).say(10);
+    const replay = await relay.enter({ videoId: "replayed-12", from: relay.clock.now() + 60_000 });
+    assert.equal(replay.messages.length, 0);
   });
 });

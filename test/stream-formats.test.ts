@@ -1,6 +1,6 @@
 /**
- * The stream over real connections in its two formats, NDJSON beside Server-Sent Events, and what clients
- * make of the cursors that a filter sends without data.
+ * The stream over real connections: its two formats, NDJSON beside Server-Sent Events; its bounds; and what
+ * clients make of the cursors that a filter sends without data.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -155,6 +155,52 @@ describe("NDJSON", LIMIT, () => {
     const answer = await ask(relay.url, "/v1/stream?videoId=nonsense", init);
     assertRefused(answer, 400, "INVALID_VIDEO_ID");
     assert.match(answer.headers.get("content-type") ?? "", /^application\/json/);
+  });
+});
+
+describe("the bounds of a stream", LIMIT, () => {
+  it("are a time in any form, and now", async () => {
+    const { videoId, path } = await mixedChat();
+    await using stream = await Stream.open(relay.url, { videoId });
+    await stream.untilMessages(3);
+    const hour = 3_600_000;
+    for (const [offsetMs, count] of [
+      [-hour, 3],
+      [hour, 0],
+    ] as const) {
+      const time = new Date(Date.now() + offsetMs);
+      const iso = time.toISOString();
+      const inOslo = `${new Date(time.getTime() + hour).toISOString().slice(0, -1)}+01:00`;
+      for (const from of [iso, inOslo, String(time.getTime())]) {
+        const query = new URLSearchParams({ from, until: "now", backfill: "1" });
+        const headers = { accept: NDJSON };
+        const lines = linesOf(await (await fetch(`${relay.url}${path}&${query}`, { headers })).text());
+        assert.equal(lines.filter(({ event }) => event === "message").length, count, from);
+        assert.deepEqual(lines.at(-1), { event: "end", reason: "until" });
+      }
+    }
+  });
+
+  for (const [query, field] of [
+    ["from=", "from"],
+    ["from=yesterday", "from"],
+    ["from=2026-11-20T20:00:00", "from"],
+    ["from=-1", "from"],
+    ["from=1&from=2", "from"],
+    ["until=later", "until"],
+    ["until=", "until"],
+  ] as const) {
+    it(`"${query}" is 400, and says what is possible`, async () => {
+      const { path } = await mixedChat();
+      const answer = await ask<{ message: string }>(relay.url, `${path}&${query}`);
+      assertRefused(answer, 400, "INVALID_REQUEST");
+      assert.match(answer.body.message, new RegExp(`^${field}: must be `));
+    });
+  }
+
+  it("are not those of a video of which nothing is stored: that is 404", async () => {
+    const answer = await ask(relay.url, "/v1/stream?videoId=never-read1&until=now");
+    assertRefused(answer, 404, "NOT_STORED");
   });
 });
 

@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { parseChannel } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { parseTypes } from "../serving/filter.ts";
 import { Multiplex } from "../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../serving/multiplex/parts.ts";
 import { networkOf } from "./address-limit.ts";
@@ -12,7 +11,7 @@ import { clientGone } from "./client-gone.ts";
 import { errorTeller } from "./errors.ts";
 import { formatFor, openSink } from "./open-sink.ts";
 import type { StreamHeaders, StreamQuery } from "./schemas.ts";
-import { backfillOf, type StreamParts } from "./stream.ts";
+import { partAsked, type StreamParts } from "./stream-parts.ts";
 
 /** Rejects with `RelayError` before the answer has begun: as the request deserves, NO_LIVE_CHAT, CAPACITY. */
 export async function openChannel(
@@ -25,9 +24,9 @@ export async function openChannel(
   const channel = parseChannel(query.channel ?? "");
   const details = query.details === "true";
   const format = formatFor(headers.accept);
+  const { backfill, filter } = partAsked(query);
   const request = {
-    backfill: backfillOf(query),
-    filter: parseTypes(query.types ?? ""),
+    ...{ backfill, filter },
     resume: parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId),
     address: networkOf(ip),
   };

@@ -1,13 +1,13 @@
 /** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
 import { RelayError } from "../protocol/errors.ts";
 import { type MessageType, TYPE_NAMES, typesOf } from "../protocol/kinds.ts";
-import { parseTime } from "../protocol/time.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
 import { suggestOrList } from "../suggest.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./history-schemas.ts";
 import { preferred } from "./negotiation.ts";
+import { timeIn } from "./query-time.ts";
 
 export interface HistoryQuery {
   request: HistoryRequest;
@@ -62,16 +62,6 @@ function limitIn({ limit = `${DEFAULT_LIMIT}` }: MessagesQuery, format: FormatNa
   const count = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
   if (count >= 1 && count <= MAX_LIMIT) return count;
   throw invalid(`limit: must be a whole number from 1 to ${MAX_LIMIT}, or all.`);
-}
-
-function timeIn(query: MessagesQuery, name: "from" | "to"): number | undefined {
-  const { [name]: text } = query;
-  if (text === undefined) return undefined;
-  const time = parseTime(text);
-  if (time !== undefined) return time;
-  throw invalid(
-    `${name}: must be ISO 8601 with a zone, such as 2026-11-20T20:17:31Z, or milliseconds since 1970.`,
-  );
 }
 
 function typesIn({ types }: MessagesQuery): ReadonlySet<MessageType> | undefined {

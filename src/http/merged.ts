@@ -2,7 +2,6 @@
 import type { FastifyInstance } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
-import { parseTypes } from "../serving/filter.ts";
 import { Multiplex } from "../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../serving/multiplex/parts.ts";
 import { networkOf } from "./address-limit.ts";
@@ -12,7 +11,7 @@ import { MergedChat } from "./merged-chat.ts";
 import { formatFor, openSink } from "./open-sink.ts";
 import { MergedResponse, routeOptions } from "./responses.ts";
 import { MergedQuery, StreamHeaders } from "./schemas.ts";
-import { backfillOf, type StreamParts } from "./stream.ts";
+import { partAsked, type StreamParts } from "./stream-parts.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const PATH = "/v1/merged";
@@ -41,12 +40,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
         parseVector(headers["last-event-id"], length) ?? parseVector(query.lastEventId, length) ?? [];
       const details = query.details === "true";
       const format = formatFor(headers.accept);
-      const common = {
-        backfill: backfillOf(query),
-        filter: parseTypes(query.types ?? ""),
-        isBounded: query.until === "now",
-        address: () => networkOf(request.ip),
-      };
+      const common = { ...partAsked(query), address: () => networkOf(request.ip) };
       request.raw.resume(); // as in /v1/stream
       rooms.assertPlaces(length);
       const giveBack = parts.addresses.take(request, length);

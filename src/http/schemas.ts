@@ -189,6 +189,14 @@ export const StreamQuery = Type.Object({
       examples: ["superchat,members"],
     }),
   ),
+  from: Type.Optional(
+    Type.String({
+      maxLength: 400,
+      description:
+        "The stream begins with the first message stored at this time or later: ISO 8601 with a zone, or milliseconds since 1970. A cursor wins over it, and it wins over `backfill`.",
+      examples: ["2026-11-20T20:00:00Z"],
+    }),
+  ),
   until: Type.Optional(
     Type.Enum(["now"], {
       description:

@@ -42,6 +42,11 @@ export interface StreamRequest {
   lastEventId: number | undefined;
   /** Undefined if the client named none. */
   backfill: number | undefined;
+  /**
+   * Without a cursor to resume after, the stream begins with the first message stored at this time or later,
+   * in wall milliseconds.
+   */
+  from?: number | undefined;
   /** By default everything. */
   filter?: Filter;
   /** Whether the stream ends with the newest message stored now. */
@@ -156,7 +161,7 @@ export class Room implements ViewerHost {
       const range = await this.#currentRange();
       // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
       const resumed = resumeCursor(range, lastEventId);
-      const cursor = resumed ?? (await this.#backfillStart(range, historyEnd ?? range.head, request));
+      const cursor = resumed ?? (await this.#start(range, historyEnd ?? range.head, request));
       const sink = request.open();
       const reported = cursor === lastEventId ? cursor : undefined;
       const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
@@ -170,16 +175,17 @@ export class Room implements ViewerHost {
     }
   }
 
-  /** The cursor before the messages of a backfill that ends at `end`, but not below the floor. */
-  async #backfillStart(
+  /** The start of a viewer without a cursor to resume from. Its history ends at `end`. */
+  async #start(
     { floor, head }: CursorRange,
     end: number,
-    { backfill, filter = ALL }: StreamRequest,
+    { from, backfill, filter = ALL }: StreamRequest,
   ): Promise<number> {
+    const { store } = this.#parts;
+    if (from !== undefined) return (await store.cursorAt(this.videoId, from)) ?? head;
     const count = backfillCount(backfill, this.chatType);
     const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
     if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
-    const { store } = this.#parts;
     this.#lookback ??= new Lookback(Math.max(head, this.tail.head), (after, limit) =>
       store.read(this.videoId, after, limit),
     );
