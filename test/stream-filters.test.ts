@@ -174,6 +174,25 @@ describe("viewers with the same filter", () => {
     assert.equal(feeds.join(form, distinct[72] ?? 0).isShared, false);
   });
 
+  it("are counted by form and filter", async () => {
+    const { relay, viewer } = await mixedRoom(50, "paid");
+    const other = await relay.enter({ videoId: VIDEO, types: "paid" });
+    await relay.enter({ videoId: VIDEO, details: true });
+    const count = (form: string, filter: string) =>
+      relay.metric(`relay_viewers_by_form{form="${form}",filter="${filter}"}`);
+    assert.equal(await count("sse plain bare", "shared"), 2);
+    assert.equal(await count("sse detailed bare", "none"), 1);
+    for (const one of [viewer, other]) one.leave();
+    assert.equal(await count("sse plain bare", "shared"), undefined);
+    const pairs = GROUPS.notices.flatMap((one) => MESSAGE_TYPES.map((type) => `${one},${type}`));
+    for (const types of pairs.slice(0, 80)) await relay.enter({ videoId: VIDEO, types });
+    assert.equal(
+      await count("sse plain bare", "shared"),
+      80 - ((await count("sse plain bare", "alone")) ?? 0),
+    );
+    assert.ok(Number(await count("sse plain bare", "alone")) > 0);
+  });
+
   it("count as one filter in every form", () => {
     const feeds = new Feeds();
     for (const filter of distinct.slice(0, 64)) feeds.join(form, filter);

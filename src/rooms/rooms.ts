@@ -80,7 +80,11 @@ export class Rooms {
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
-    parts.telemetry.sources.rooms = { byState: () => this.#byState(), viewers: () => this.viewerCount };
+    parts.telemetry.sources.rooms = {
+      byState: () => this.#byState(),
+      viewers: () => this.viewerCount,
+      byForm: () => this.#byForm(),
+    };
     void this.#tick();
     void this.#adopt();
     void this.#handOn();
@@ -330,6 +334,10 @@ export class Rooms {
 
   *#openRooms(): Iterable<Room> {
     for (const { room } of this.#entries.values()) if (room) yield room;
+  }
+
+  *#byForm() {
+    for (const room of [...this.#openRooms(), ...this.#retired]) yield* room.feeds.census();
   }
 
   #byState(): Record<RoomState, number> {

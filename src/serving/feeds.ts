@@ -65,10 +65,11 @@ export class Feeds {
     else this.#alone.delete(feed);
   }
 
-  /** Those that have viewers. */
-  *[Symbol.iterator](): Iterator<Feed> {
-    yield* this.#shared.values();
-    yield* this.#alone;
+  /** The numbers of viewers, for the metrics. */
+  *census() {
+    for (const { form, isFiltered, viewers } of this.#shared.values())
+      yield { form: form.key, filter: isFiltered ? ("shared" as const) : ("none" as const), viewers };
+    for (const { form, viewers } of this.#alone) yield { form: form.key, filter: "alone" as const, viewers };
   }
 
   #mayShare(filter: Filter): boolean {

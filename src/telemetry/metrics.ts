@@ -85,7 +85,12 @@ export type MoveReason = (typeof MOVE_REASONS)[number];
 export interface MetricSources {
   /** By the name of the egress. */
   readonly egresses: Map<string, EgressSource>;
-  rooms?: { byState(): Record<string, number>; viewers(): number };
+  rooms?: {
+    byState(): Record<string, number>;
+    viewers(): number;
+    /** `filter`: see the gauge. */
+    byForm(): Iterable<{ form: string; filter: "none" | "shared" | "alone"; viewers: number }>;
+  };
   /** The number of channels that are watched for somebody. */
   channels?: () => number;
   /** The bytes sent since the last call. */
@@ -155,6 +160,15 @@ export function createMetrics(sources: MetricSources) {
     registry,
     viewers: gauge("relay_viewers", "Viewers attached to rooms", [], (viewers) =>
       viewers.set(sources.rooms?.viewers() ?? 0),
+    ),
+    viewersByForm: gauge(
+      "relay_viewers_by_form",
+      "Viewers by form and filter: none, shared by viewers, or alone because the room has too many others",
+      ["form", "filter"],
+      (gauge) => {
+        gauge.reset();
+        for (const { viewers, ...labels } of sources.rooms?.byForm() ?? []) gauge.inc(labels, viewers);
+      },
     ),
     rooms: gauge("relay_rooms", "Rooms by state", ["state"], (rooms) => {
       for (const [state, count] of Object.entries(sources.rooms?.byState() ?? {}))
