@@ -174,6 +174,34 @@ describe("a viewer of a channel", () => {
     assert.ok(slow.ids.length >= 300);
   });
 
+  it("that reads slowly is sent the rest of a failed room, and does not disturb those that read its next one", async () => {
+    const { relay, upstream, visit, live } = visited(
+      {},
+      { settings: { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "5000" } },
+    );
+    const { chat } = live("live-first1");
+    const [slow, quick] = [visit(), visit()];
+    await relay.advance(1000);
+    slow.sink.stall();
+    chat.say(100);
+    await relay.advance(5000);
+    quick.news();
+    chat.expireTokens();
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    await relay.until(() => quick.events.length > 0);
+    wall.cancel();
+    chat.say(5);
+    await relay.advance(8000);
+    const [failed = "", ...back] = quick.news();
+    assert.match(failed, /^channel waiting \S+/);
+    assert.deepEqual(back.slice(-2), ["init live-first1", "message live-first1"]);
+    slow.sink.readOn();
+    await relay.advance(10_000);
+    assert.deepEqual(quick.news(), []);
+    slow.news();
+    assert.deepEqual([slow.sink.closedBy, slow.ids], [undefined, quick.ids]);
+  });
+
   it("is told the id behind what its filter leaves out before the stream's end", async () => {
     const { relay, visit, live } = visited();
     const stream = live("live-first1");
@@ -209,8 +237,13 @@ describe("a viewer of a channel", () => {
     await relay.advance(1000);
     assert.ok(three.refusal instanceof RelayError && three.refusal.code === "CAPACITY");
     assert.equal(relay.rooms.viewerCount, 2);
-    live("live-first1");
+    const stream = live("live-first1");
     await relay.advance(MINUTE);
+    assert.equal(one.news().at(-1), "init live-first1");
+    assert.equal(relay.rooms.viewerCount, 2);
+    stream.end();
+    await relay.advance(MINUTE);
+    assert.equal(one.news().at(-1), "channel waiting");
     assert.equal(relay.rooms.viewerCount, 2);
     one.leave();
     await relay.advance(1000);
