@@ -82,7 +82,7 @@ export class ChannelChat {
     const { rooms, clock } = this.#parts;
     while (!signal.aborted) {
       const waitMs = await this.#stay(signal).catch((error: unknown) => this.#failed(error, signal));
-      if (rooms.isStopping) return this.#line.end(); // its client reconnects, as those of all streams do
+      if (rooms.stopped.aborted) return this.#line.end(); // its client reconnects, as those of all streams do
       if (waitMs === undefined) return;
       await clock.sleep(waitMs, signal).catch(() => {});
     }
@@ -113,7 +113,7 @@ export class ChannelChat {
   #failed(error: unknown, signal: AbortSignal): number | undefined {
     const { rooms, watch, toRelayError } = this.#parts;
     if (signal.aborted) return undefined;
-    if (rooms.isStopping) return 0;
+    if (rooms.stopped.aborted) return 0;
     const known = toRelayError(error);
     if (known.code === "NOT_STORED") return undefined;
     if (OWN.has(known.code)) {

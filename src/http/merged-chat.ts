@@ -61,8 +61,8 @@ export class MergedChat {
     while (!line.gone.aborted) {
       const waitMs = await this.#stay().catch((error: unknown) => this.#failed(error));
       if (waitMs === undefined) return;
-      if (rooms.isStopping) return line.end(); // its client reconnects, as those of all streams do
-      await clock.sleep(waitMs, line.gone).catch(() => {});
+      await clock.sleep(waitMs, AbortSignal.any([line.gone, rooms.stopped])).catch(() => {});
+      if (rooms.stopped.aborted) return line.end(); // its client reconnects, as those of all streams do
     }
   }
 
@@ -83,7 +83,7 @@ export class MergedChat {
   #failed(error: unknown): number | undefined {
     const { line, rooms, toRelayError } = this.#parts;
     if (line.gone.aborted) return undefined;
-    if (rooms.isStopping) return 0;
+    if (rooms.stopped.aborted) return 0;
     const known = toRelayError(error);
     line.write(errorEvent(line.events, this.#request.videoId, known.body));
     return MAY_PASS.has(known.code) ? Math.max(MIN_RETRY_MS, known.retryAfterMs ?? 0) : undefined;

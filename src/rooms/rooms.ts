@@ -5,7 +5,7 @@
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
-import { isUnavailable, notStored, type RoomRecord, StoreError, storeUnavailable } from "../store/port.ts";
+import { isUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { excerpt } from "./archive.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
@@ -17,11 +17,10 @@ import {
   shownRoom,
   stateOf,
 } from "./listing.ts";
+import { atCapacity, refuseUnavailable, stopping } from "./refusals.ts";
 
 /** The maximum interval of the checks for stalled viewers. */
 const TICK_MS = 1000;
-/** The `Retry-After` when the maximum number of rooms or viewers is reached. */
-const CAPACITY_RETRY_MS = 30_000;
 /** The maximum length of a list of rooms. */
 const MAX_LISTED = 1000;
 /**
@@ -97,16 +96,16 @@ export class Rooms {
     return count;
   }
 
-  /** Whether the service stops, so that viewers must reconnect. */
-  get isStopping(): boolean {
-    return this.#stopped.signal.aborted;
+  /** Aborts when the service stops, so that viewers must reconnect. */
+  get stopped(): AbortSignal {
+    return this.#stopped.signal;
   }
 
   /**
    * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, or if the service stops.
    */
   assertPlaces(count: number): void {
-    if (this.isStopping) throw stopping();
+    if (this.stopped.aborted) throw stopping();
     if (this.viewerCount + count > this.#parts.settings.maxViewers)
       throw atCapacity("Too many viewers are connected.");
   }
@@ -124,7 +123,7 @@ export class Rooms {
       return await this.#entry(request.videoId).enter(request, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (this.#stopped.signal.aborted) throw stopping();
+      if (this.stopped.aborted) throw stopping();
       return refuseUnavailable(error);
     }
   }
@@ -146,7 +145,7 @@ export class Rooms {
   /** The reasons why this instance should get no new viewers; empty if it should. */
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
-    if (this.#isDraining || this.#stopped.signal.aborted) reasons.push("the service is stopping");
+    if (this.#isDraining || this.stopped.aborted) reasons.push("the service is stopping");
     if (!(await this.#parts.store.isReady())) reasons.push("the store does not work");
     return reasons;
   }
@@ -317,7 +316,7 @@ export class Rooms {
   async #tick(): Promise<void> {
     const { clock, settings } = this.#parts;
     const periodMs = Math.min(TICK_MS, settings.keepaliveMs, settings.stallMs);
-    while (!this.#stopped.signal.aborted) {
+    while (!this.stopped.aborted) {
       await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
       for (const entry of this.#entries.values()) {
         await entry.tick();
@@ -346,16 +345,4 @@ export class Rooms {
     for (const { end } of this.#retired) if (end) counts[end.state] += 1;
     return counts;
   }
-}
-
-function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayError {
-  return new RelayError("CAPACITY", message, { retryAfterMs });
-}
-
-function refuseUnavailable(error: unknown): never {
-  throw error instanceof StoreError ? storeUnavailable(error) : error;
-}
-
-function stopping(): RelayError {
-  return atCapacity("The service is stopping; connect again.", 1000);
 }

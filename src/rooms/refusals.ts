@@ -1,0 +1,18 @@
+/** The refusals of a service that is full or stops. */
+import { RelayError } from "../protocol/errors.ts";
+import { StoreError, storeUnavailable } from "../store/port.ts";
+
+/** The `Retry-After` when the maximum number of rooms or viewers is reached. */
+const CAPACITY_RETRY_MS = 30_000;
+
+export function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): RelayError {
+  return new RelayError("CAPACITY", message, { retryAfterMs });
+}
+
+export function refuseUnavailable(error: unknown): never {
+  throw error instanceof StoreError ? storeUnavailable(error) : error;
+}
+
+export function stopping(): RelayError {
+  return atCapacity("The service is stopping; connect again.", 1000);
+}
