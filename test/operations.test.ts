@@ -190,7 +190,7 @@ async function wholeRun(folder: string): Promise<Run> {
   const path = join(folder, "relay.db");
   const settings = {
     RELAY_STORE: `sqlite:${path}`,
-    RELAY_COOLDOWN_MS: "300",
+    RELAY_COOLDOWN_MS: "1500",
     RELAY_MAX_FAILURES: "3",
     ...{ RELAY_TRUST_PROXY: "1", RELAY_RECORD: "@somebody" },
   };

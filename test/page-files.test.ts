@@ -86,6 +86,6 @@ describe("the pages' files", () => {
     const source = await (await fetch(`${relay.url}/client.js`)).text();
     assert.doesNotMatch(source, /^import |^\s*\/[*/]/m); // nor comments
     const sdk = await import(`data:text/javascript,${encodeURIComponent(source)}`);
-    assert.deepEqual(Object.keys(sdk).sort(), ["ChatError", "GROUPS", "chat", "poll", "probe"]);
+    assert.deepEqual(Object.keys(sdk).sort(), ["ChatError", "GROUPS", "chat", "history", "poll", "probe"]);
   });
 });
