@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import type { Rooms } from "../rooms/rooms.ts";
+import { Semaphore } from "../semaphore.ts";
 import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
 import { clientGone } from "./client-gone.ts";
@@ -25,6 +26,8 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 /** Higher levels take much longer to save little. */
 const GZIP = { level: 3 };
 const zip = promisify(gzip);
+/** One page at a time is compressed, so that the cores stay free for the live streams. */
+const zips = new Semaphore(1);
 
 interface MessagesParts {
   rooms: Rooms;
@@ -62,7 +65,9 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       const isGzip = parts.compresses && acceptsGzip(headers["accept-encoding"]);
       if (isGzip) reply.header("content-encoding", "gzip");
       const { body } = answer;
-      if (Buffer.isBuffer(body)) return reply.send(isGzip ? await zip(body, GZIP) : body);
+      if (Buffer.isBuffer(body)) {
+        return reply.send(isGzip ? await zips.run(() => zip(body, GZIP), gone) : body);
+      }
       const pieces = Readable.from(body);
       return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
     },
