@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import { type ChatError, isFinal } from "./error.ts";
 import type { RetryOptions } from "./types.ts";
 
-/** The last of so many failures in a row is final where the caller waits for a single answer. */
+/** This many failures in a row are final where the caller waits for a single answer. */
 export const MAX_FAILURES = 5;
 const DEFAULT_BASE_MS = 3000;
 const DEFAULT_MAX_MS = 30_000;

@@ -14,7 +14,7 @@ export function suggest(
   return nearest ? `; did you mean ${nearest.name}?` : "";
 }
 
-/** The end of a sentence about an unknown word: the known word near it, or else all of them, if there are any. */
+/** The end of a sentence about an unknown word: the known word near it, or else all of them. */
 export function suggestOrList(unknown: string, known: readonly string[]): string {
   if (known.length === 0) return ".";
   return suggest(unknown, known) || `; use one of ${known.join(", ")}.`;

@@ -1,4 +1,4 @@
-/** A channel's connection in virtual time: the chats of its streams, one after the other, each of them whole. */
+/** A channel's connection in virtual time: the chats of its streams, one after the other, each whole. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { VirtualRelayOptions } from "../harness/virtual-relay.ts";

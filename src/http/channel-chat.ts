@@ -24,7 +24,7 @@ export interface ChannelParts {
   rooms: Rooms;
   clock: Clock;
   form: Form;
-  /** What the client is told about an error. */
+  /** The error as the client gets it. */
   toRelayError(error: unknown): RelayError;
 }
 
@@ -130,7 +130,7 @@ export class ChannelChat {
     if (end) this.#isOver = this.#report(end);
   }
 
-  /** Tells the watch how the chat ended. Returns false if the viewer should enter the room again. */
+  /** Reports the end of the chat to the watch. Returns false if the viewer should enter the room again. */
   #report(end: StreamEnd): boolean {
     const { rooms, watch } = this.#parts;
     switch (end.state) {

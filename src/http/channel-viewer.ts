@@ -1,6 +1,6 @@
 /**
  * A viewer of a channel: one connection that carries the chats of the channel's streams, one after the other.
- * Its videos are those that the channel's watch chooses, and it tells the watch how each of them went.
+ * Its videos are those that the channel's watch chooses, and it reports the end of each to the watch.
  */
 import { isDeepStrictEqual } from "node:util";
 import { Deadline } from "../deadline.ts";
@@ -66,7 +66,7 @@ export class ChannelViewer {
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
   #chat: ChannelChat | undefined;
-  /** The channel's state, and what the client was told last. */
+  /** The channel's state, and the last one that the client got. */
   #state: ChannelState | undefined;
   #told: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
@@ -131,7 +131,7 @@ export class ChannelViewer {
     return true;
   }
 
-  /** `isBounded`: only what is stored now. */
+  /** `isBounded`: only the messages that are stored now. */
   async #read(videoId: string, isBounded = false): Promise<void> {
     const { backfill, filter, address } = this.#request;
     const request = {
@@ -158,7 +158,7 @@ export class ChannelViewer {
   }
 }
 
-/** What a viewer is told whom this service cannot serve now, although the channel has a stream. */
+/** The state for a viewer that this service cannot serve now, although the channel has a stream. */
 function waitingOf({ videoId: _, startsAt: __, ...names }: ChannelState, reason: string): ChannelState {
   return { ...names, state: "waiting", reason };
 }

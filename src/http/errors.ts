@@ -29,13 +29,13 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
   });
 }
 
-/** What a caller is told of an error. `codes`: its endpoint's errors for the upstream's faults. */
+/** The error as a caller gets it. `codes`: its endpoint's errors for the upstream's faults. */
 function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
   if (error instanceof UpstreamError && codes) return ofFault(error, codes);
   return toRelayError(error instanceof Error ? error : new Error(String(error)));
 }
 
-/** Tells an open stream of an endpoint what its client is told of an error. Logs a failure of the service. */
+/** Turns errors into those that clients of an open stream get. Logs failures of the service. */
 export function errorTeller(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
   return (error: unknown): RelayError => {
     const known = knownError(error, FAULT_CODES[path]);

@@ -30,9 +30,9 @@ export interface MergedChatParts {
   form: Form;
   rooms: Rooms;
   clock: Clock;
-  /** The id from which the connection resumes after what is written now. */
+  /** The id from which the connection resumes after the next frame. */
   id(): string;
-  /** What the client is told about an error. */
+  /** The error as the client gets it. */
   toRelayError(error: unknown): RelayError;
 }
 

@@ -212,7 +212,7 @@ export class Poller {
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
     if (!page) return batch; // a part is better than nothing
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
-    // The answer has everything in the upstream's window before some moment of its call. This cut-off is inside
+    // The answer has everything in the upstream's window before some moment of its call. This cut-off is in
     // that window, whichever moment it was; by the upstream's clock, like the messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();

@@ -63,7 +63,7 @@ export class Transcript {
 
   /**
    * The row of a message that was read from the store; undefined if there is one already, or if it is none.
-   * `apply` tells the row what became of its message later.
+   * `apply` changes the row as later messages ask for it.
    */
   restore(message: ShownMessage, apply: (row: Row) => void): Row | undefined {
     if (message.type === "banner" || this.#rows.has(message.id)) return undefined;

@@ -8,7 +8,7 @@ import { AFTER_ALL, readStored } from "./stored.ts";
 
 export class Aftermath {
   readonly #deleted = new Set<string>();
-  /** The cursor of an author's last deletion. What the author said after it stands. */
+  /** The cursor of an author's last deletion. Later messages of the author are not deleted. */
   readonly #authors = new Map<string, number>();
   readonly #replaced = new Map<string, ShownMessage>();
   /** All that was decided after this cursor is known. */

@@ -1,7 +1,7 @@
 /** The links that download the stored messages of the video, as `GET /v1/messages` writes them. */
 import { find, make } from "../chat/element.ts";
 
-/** What is offered, each with its query. */
+/** The offered files, each with its query. */
 const FILES = [
   ["CSV, for spreadsheets", { format: "csv" }],
   ["JSON lines, with all details", { format: "ndjson", details: "true" }],

@@ -175,7 +175,7 @@ export class Log {
   filter(isNarrower: boolean): void {
     if (!isNarrower) {
       for (const [row, number] of this.#rows) if (number < this.#dropped) this.#drop(row);
-      this.#torn = false; // what was before the missing rows is gone
+      this.#torn = false; // the rows before the missing ones are gone
     }
     const { content, look, isShown } = this.#options;
     const lastDrawn = [...this.#drawn].at(-1);

@@ -207,7 +207,7 @@ class Page {
     this.#showNews();
   }
 
-  /** Opens the log at the message of this cursor. The words of the filter would hide what is around it. */
+  /** Opens the log at the message of this cursor. The words of the filter would hide its neighbours. */
   async #openAt(cursor: number): Promise<void> {
     this.#write({ q: "" });
     this.#follower.follow();

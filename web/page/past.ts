@@ -1,6 +1,6 @@
 /**
  * The older messages of the chat: read from the store when the reader reaches the top, and again the newer
- * ones that made place for them when the reader comes down. `#beginning` stands where nothing older is kept.
+ * ones that made place for them when the reader comes down. `#beginning` marks the oldest kept one.
  */
 import { find } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
@@ -34,7 +34,7 @@ export class Past {
   readonly #beginning = find("#beginning", HTMLElement);
   #videoId = "";
   aftermath = new Aftermath();
-  /** Aborts what is being loaded. */
+  /** Aborts the current load. */
   #loads = new AbortController();
   #isLoading = false;
   /** Nothing that the filters show is stored before this cursor. */

@@ -51,7 +51,7 @@ export class Search {
     this.#place.hidden = true;
   }
 
-  /** Takes away what was taken down since it was found. */
+  /** Removes results that were deleted after they were found. */
   check(): void {
     for (const [row, element] of this.#found) {
       this.#options.apply(row);

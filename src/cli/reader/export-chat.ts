@@ -33,7 +33,7 @@ export function modeOf({ append, follow }: ExportInput["values"]): FileMode {
   return append ? "append" : follow ? "growing" : "whole";
 }
 
-/** Rejects with `CommandError`, `UsageError`, `ChatError`, or the reason for which the session was stopped. */
+/** Rejects with `CommandError`, `UsageError`, `ChatError`, or the reason of the stop. */
 export async function exportChat(
   { notice: tell, ...session }: Session,
   { videoId, path, format, label }: ChatTarget,

@@ -13,7 +13,7 @@ export class ChatWriter {
   /** Whether the client was sent an `init` of this chat. */
   #isBegun = false;
 
-  /** `id`: the id from which the connection resumes after what is written now. */
+  /** `id`: the id from which the connection resumes after the next frame. */
   constructor(videoId: string, cursor: number | undefined, line: Multiplex, id: () => string) {
     this.videoId = videoId;
     this.cursor = cursor;

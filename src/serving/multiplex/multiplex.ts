@@ -51,7 +51,7 @@ export class Multiplex implements SinkOwner {
     if (!this.#gone.signal.aborted) this.#isFull = !this.sink.write(this.sink.form.pack(bytes, true));
   }
 
-  /** Sends a keepalive in each interval until the connection is over. A client with unread bytes gets none. */
+  /** Sends keepalives until the connection is over. A client with unread bytes gets none. */
   async keepOpen(clock: Clock, keepaliveMs: number): Promise<void> {
     while (!this.#gone.signal.aborted) {
       await clock.sleep(keepaliveMs, this.#gone.signal).catch(() => {});

@@ -1,8 +1,8 @@
 /**
- * Ensures that only one process uses a store, or another file. The lock is an exclusive transaction on an empty database
- * next to the file. The system frees it when the process dies in any way, and other tools can read and back
- * up the data file meanwhile. The lock's file is never deleted: otherwise two processes could lock two files
- * of the same name.
+ * Ensures that only one process uses a store, or another file. The lock is an exclusive transaction on an
+ * empty database next to the file. The system frees it when the process dies in any way, and other tools can
+ * read and back up the data file meanwhile. The lock's file is never deleted: otherwise two processes could
+ * lock two files of the same name.
  */
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";

@@ -269,7 +269,7 @@ export class Tables {
     return this.#sql.removeRecording.run(name).changes === 1;
   }
 
-  /** Writes only what has changed, so that a call without news costs no fsync. */
+  /** Writes only changed reports, so that a call without news costs no fsync. */
   runRecordings(reports: readonly RecordingReport[]): string[] {
     for (const { name, state, videoId, error } of reports) {
       this.#sql.reportRecording.run({ name, state, videoId, error });
