@@ -69,8 +69,9 @@ export const TALLY_STEP = `
       )
       select count(*), max(cursor) into deleted, last from oldest;
       if not exists (select from message where video_id = gone.video_id) then
-        delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
+        -- In the order in which a count writes them, so that the two never wait for each other.
         delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+        delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
         delete from room where video_id = gone.video_id;
       elsif deleted = 0 then
         return query select most - places, gone.video_id;
