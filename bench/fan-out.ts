@@ -7,14 +7,10 @@
  *     npm run bench:fan-out [-- --viewers 2000 --batches 40]
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Chat } from "../src/simulator/chat.ts";
-import { type Readers, startReaders } from "./readers.ts";
+import { startReaders } from "./readers.ts";
 import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
-import { nchanVersion, type RelayServed, serveBare, serveNchan, serveRelay } from "./servers.ts";
-
-const VIDEO = "bench-video";
-/** The interval of the room's polls, and of the other servers' batches. */
-const EVERY_MS = 100;
+import { nchanVersion, serveBare, serveNchan, serveRelay } from "./servers.ts";
+import { batchesOf, EVERY_MS, watched } from "./watched.ts";
 
 const { viewers, batches } = settings({ viewers: 2000, batches: 40 });
 
@@ -24,7 +20,7 @@ await using quiet = await serveRelay({ RELAY_POLL_MIN_MS: String(EVERY_MS) });
 await using bare = await serveBare();
 await using nchan = await serveNchan();
 using crowded = await watched(relay, viewers);
-using zipped = await watched(zipping, viewers, "Accept-Encoding: gzip\r\n");
+using zipped = await watched(zipping, viewers, { headers: "Accept-Encoding: gzip\r\n" });
 using lonely = await watched(quiet, 1);
 using bareReaders = await startReaders(bare.port, "/", viewers);
 await nchan?.publish("first");
@@ -34,44 +30,18 @@ using nchanReaders = nchan && (await startReaders(nchan.port, "/sub", viewers));
 let bytesPerBatch = 0;
 let zippedPerBatch = 0;
 
-interface Room extends Disposable {
-  chat: Chat;
-  relay: RelayServed;
-  readers: Readers;
-}
-
-async function watched(relay: RelayServed, count: number, headers = ""): Promise<Room> {
-  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: EVERY_MS });
-  chat.say(1);
-  const readers = await startReaders(relay.port, `/v1/stream?videoId=${VIDEO}&backfill=0`, count, {
-    headers,
-  });
-  return { chat, relay, readers, [Symbol.dispose]: () => readers[Symbol.dispose]() };
-}
-
 async function relayRound(size: number): Promise<number> {
   const before = await crowded.readers.bytes();
-  const spentMs = await batchesOf(size, crowded);
+  const spentMs = await batchesOf(size, batches, crowded);
   bytesPerBatch = Math.round(((await crowded.readers.bytes()) - before) / viewers / batches);
   return spentMs;
 }
 
 async function zippedRound(size: number): Promise<number> {
   const before = await zipped.readers.bytes();
-  const spentMs = await batchesOf(size, zipped);
+  const spentMs = await batchesOf(size, batches, zipped);
   zippedPerBatch = Math.round(((await zipped.readers.bytes()) - before) / viewers / batches);
   return spentMs;
-}
-
-async function batchesOf(size: number, { chat, relay, readers }: Room): Promise<number> {
-  const cpu = cpuMs(relay.pid);
-  for (let batch = 0; batch < batches; batch++) {
-    const polled = relay.upstream.requested("get_live_chat", { finished: true });
-    chat.say(size);
-    await polled;
-  }
-  await readers.settled(0);
-  return cpuMs(relay.pid) - cpu;
 }
 
 async function bareRound(): Promise<number> {
@@ -106,7 +76,7 @@ for (const size of [1, 10]) {
   const measured = await inRounds({
     relay: () => relayRound(size),
     zipped: () => zippedRound(size),
-    quiet: () => batchesOf(size, lonely),
+    quiet: () => batchesOf(size, batches, lonely),
     bare: bareRound,
     nchan: () => nchanRound(size),
   });

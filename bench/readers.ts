@@ -17,8 +17,11 @@ const MESSAGE = "\nid: ";
 
 interface Reading {
   port: number;
-  /** Each `#` stands for the number of the connection's room, as `roomNumber` writes it. */
-  path: string;
+  /**
+   * The connections take these in turns. Each `#` stands for the number of the connection's room, as
+   * `roomNumber` writes it.
+   */
+  paths: readonly string[];
   count: number;
   /** The number of rooms over which to spread the connections. */
   rooms: number;
@@ -56,11 +59,11 @@ export function roomNumber(room: number): string {
 /** Resolves once each connection has received something. */
 export async function startReaders(
   port: number,
-  path: string,
+  path: string | readonly string[],
   count: number,
   options: Partial<Reading> = {},
 ): Promise<Readers> {
-  const reading: Reading = { port, path, count, rooms: 1, headers: "", ...options };
+  const reading: Reading = { port, paths: [path].flat(), count, rooms: 1, headers: "", ...options };
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(reading)]);
   const died = once(child, "exit").then(() => Promise.reject(new Error("the readers lost a connection")));
   died.catch(() => {});
@@ -85,14 +88,15 @@ export async function startReaders(
   };
 }
 
-async function read({ port, path, count, rooms, headers }: Reading): Promise<void> {
+async function read({ port, paths, count, rooms, headers }: Reading): Promise<void> {
   const received: Received = { bytes: 0, messages: 0, arrivals: [] };
   const ends = `HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n${headers}\r\n`;
   const begun: Promise<void>[] = [];
   for (let i = 0; i < count; i++) {
     const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
     const socket = connect({ port, host: "127.0.0.1", localAddress });
-    socket.write(`GET ${path.replaceAll("#", roomNumber(i % rooms))} ${ends}`);
+    const path = paths[i % paths.length]?.replaceAll("#", roomNumber(i % rooms));
+    socket.write(`GET ${path} ${ends}`);
     const { promise, resolve } = Promise.withResolvers<void>();
     begun.push(promise);
     socket.once("close", () => {

@@ -1,0 +1,44 @@
+/** A room of the service with its readers, and the cost of sending batches to them. */
+import type { Chat } from "../src/simulator/chat.ts";
+import { type Readers, startReaders } from "./readers.ts";
+import { cpuMs } from "./rounds.ts";
+import type { RelayServed } from "./servers.ts";
+
+const VIDEO = "bench-video";
+/** The interval of the room's polls. */
+export const EVERY_MS = 100;
+
+export interface WatchedRoom extends Disposable {
+  chat: Chat;
+  relay: RelayServed;
+  readers: Readers;
+}
+
+/** `queries`: further parameters of the stream, which the readers take in turns. */
+export async function watched(
+  relay: RelayServed,
+  count: number,
+  { headers = "", queries = [""] }: { headers?: string; queries?: readonly string[] } = {},
+): Promise<WatchedRoom> {
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: EVERY_MS });
+  chat.say(1);
+  const paths = queries.map((query) => `/v1/stream?videoId=${VIDEO}&backfill=0${query}`);
+  const readers = await startReaders(relay.port, paths, count, { headers });
+  return { chat, relay, readers, [Symbol.dispose]: () => readers[Symbol.dispose]() };
+}
+
+/** The CPU time of the service for these batches of `size` messages, in milliseconds. */
+export async function batchesOf(
+  size: number,
+  batches: number,
+  { chat, relay, readers }: WatchedRoom,
+): Promise<number> {
+  const cpu = cpuMs(relay.pid);
+  for (let batch = 0; batch < batches; batch++) {
+    const polled = relay.upstream.requested("get_live_chat", { finished: true });
+    chat.say(size);
+    await polled;
+  }
+  await readers.settled(0);
+  return cpuMs(relay.pid) - cpu;
+}
