@@ -148,6 +148,7 @@ export class RoomJudge {
 
   /** Each stored message must count once in the totals, up to their cursor. */
   async judgeTotals(peek: Peek): Promise<void> {
+    await this.look(peek);
     const account = await peek.account(this.videoId);
     if (!account || this.base === undefined) return;
     const counted = this.rows.slice(0, this.rows.length - account.uncounted);
