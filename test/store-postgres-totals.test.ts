@@ -11,7 +11,7 @@ import { paid, said } from "./support/totals-judge.ts";
 const { skip, server } = await testPostgres();
 
 /** As an instance of schema 3 has left the database; it counts nothing. */
-const SCHEMA_3 = `drop table tally, tally_item; drop function relay_prune_3;
+const SCHEMA_3 = `drop table tally, tally_item, recording; drop function relay_prune_3;
   alter table store drop column counting_until; update store set schema_version = 3`;
 /** All messages of finished rooms, as an instance of an earlier version prunes. */
 const OLD_PRUNE = "select relay_prune_2(clock_timestamp(), 100) as entries";
