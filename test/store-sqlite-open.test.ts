@@ -165,7 +165,10 @@ const CLAIMED = `alter table room add column claimed_at integer;
 for (const [schema, asItWas] of Object.entries({ 1: "", 2: CLAIMED, 3: "" })) {
   test(`a file of schema ${schema} is brought up, and its rooms go on`, async (t) => {
     const path = await filledFile(t);
-    execute(path, `drop table tally; drop table tally_item; drop table recording; ${asItWas}; pragma user_version = ${schema}`);
+    execute(
+      path,
+      `drop table tally; drop table tally_item; drop table recording; ${asItWas}; pragma user_version = ${schema}`,
+    );
     const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
     for await (const videoIds of store.ownership.orphans(0, new AbortController().signal))
       assert.deepEqual(videoIds, [ROOM]);
