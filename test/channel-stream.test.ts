@@ -104,6 +104,19 @@ describe("a channel's stream", () => {
     });
   }
 
+  it("begins each video at a time, which wins over a backfill", async () => {
+    await using relay = await startRelay();
+    const { chat } = relay.upstream.channel(HANDLE).broadcast(VIDEO, TEXT);
+    chat.say(3);
+    await using all = await Reading.open(relay, `${channel(HANDLE)}&from=0&backfill=1`);
+    await all.until(/(id: .*\n.*\n.*\n\n){3}$/);
+    await using none = await Reading.open(relay, `${channel(HANDLE)}&from=${Date.now() + 60_000}`);
+    await none.until("event: init");
+    chat.say(1);
+    await none.until(/(id: .*\n.*\n.*\n\n){1}$/);
+    assert.equal(none.raw.match(/event: message/g)?.length, 1);
+  });
+
   it("comes as NDJSON with the cursor, the id, and the message's own id", async () => {
     await using relay = await startRelay({ settings: { RELAY_KEEPALIVE_MS: "100" } });
     const { chat } = relay.upstream.channel(HANDLE).broadcast(VIDEO, TEXT);

@@ -185,6 +185,30 @@ describe("several chats on one connection", () => {
     assert.equal(line.events.filter(({ event }) => event === "message").length, 0);
   });
 
+  it("begin at a time, and end with what is stored of each", async () => {
+    await using relay = await startRelay();
+    const [one, two, never] = VIDEOS;
+    const chats = [one, two].map((video) => relay.upstream.chat(video, TEXT));
+    for (const chat of chats) chat.say(3);
+    await using open = await Merged.open(relay, { videoIds: `${one},${two}` });
+    await eventually(6, () => open.events.filter(({ event }) => event === "message").length);
+    for (const [from, count] of [
+      [0, 3],
+      [Date.now() + 60_000, 0],
+    ] as const) {
+      await using line = await Merged.open(relay, { from: `${from}`, until: "now", backfill: "1" });
+      await line.over;
+      assert.deepEqual(
+        [one, two].map((video) => [line.of(video).length, line.of(video, "end")[0]?.data.reason]),
+        [one, two].map(() => [count, "until"]),
+      );
+      assert.deepEqual(
+        line.of(never, "error").map(({ data }) => data.code),
+        ["NOT_STORED"],
+      );
+    }
+  });
+
   it("come as NDJSON with the chat's own cursor, the vector as id, and the message's id", async () => {
     await using relay = await startRelay();
     const chats = VIDEOS.map((video) => relay.upstream.chat(video, TEXT));

@@ -22,8 +22,9 @@ export interface ChannelPlace {
 }
 
 export interface ChannelRequest {
-  /** Undefined if the client named none. Each video begins with it. */
+  /** Undefined if the client named none. Each video begins with it, or else at the time `from`. */
   backfill: number | undefined;
+  from?: number | undefined;
   filter: Filter;
   resume: ChannelPlace | undefined;
   /** The viewer's address, or its network. */
@@ -133,11 +134,11 @@ export class ChannelViewer {
 
   /** `isBounded`: only the messages that are stored now. */
   async #read(videoId: string, isBounded = false): Promise<void> {
-    const { backfill, filter, address } = this.#request;
+    const { backfill, from, filter, address } = this.#request;
     const request = {
       ...{ videoId, filter, isBounded },
       lastEventId: this.#cursors.get(videoId),
-      backfill: isBounded ? 0 : backfill,
+      ...(isBounded ? { backfill: 0 } : { backfill, from }),
       address: () => address,
     };
     const chat = new ChannelChat(request, this.#line, this.#parts, {

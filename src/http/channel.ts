@@ -24,9 +24,9 @@ export async function openChannel(
   const channel = parseChannel(query.channel ?? "");
   const details = query.details === "true";
   const format = formatFor(headers.accept);
-  const { backfill, filter } = partAsked(query);
+  const { backfill, from, filter } = partAsked(query);
   const request = {
-    ...{ backfill, filter },
+    ...{ backfill, from, filter },
     resume: parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId),
     address: networkOf(ip),
   };

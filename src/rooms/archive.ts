@@ -5,7 +5,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
 import { resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
-import type { RoomRecord } from "../store/port.ts";
+import { notStored, type RoomRecord } from "../store/port.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
@@ -20,11 +20,16 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
   return room;
 }
 
-/** The stored part of a room at this moment, for viewers whose streams end with it. */
-export function excerpt(record: RoomRecord, parts: RoomParts): Room {
+/**
+ * The stored part of a room at this moment, for viewers whose streams end with it. Rejects with `RelayError`
+ * NOT_STORED and with `StoreError`.
+ */
+export async function excerptOf(videoId: string, parts: RoomParts): Promise<Room> {
+  const record = await parts.store.getRoom(videoId);
+  if (!record || record.floor === record.head) throw notStored(videoId);
   // The messages are there even if the checkpoint cannot be read.
   const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
-  const room = new Room(record.videoId, chatType, record.head, parts);
+  const room = new Room(videoId, chatType, record.head, parts);
   room.bound();
   return room;
 }

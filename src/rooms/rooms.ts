@@ -3,10 +3,9 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life of each one.
  */
 import { Deadline, unlessAborted } from "../deadline.ts";
-import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
-import { excerpt } from "./archive.ts";
+import { excerptOf } from "./archive.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, HAND_ON, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import {
@@ -130,16 +129,10 @@ export class Rooms {
 
   /** Serves a viewer the messages that are stored now, from the store alone. */
   async #enterExcerpt(request: StreamRequest): Promise<void> {
-    const { videoId, backfill } = request;
-    const record = await this.#parts.store.getRoom(videoId);
-    if (!record || record.floor === record.head) {
-      const advice = "leave out `until` to read its chat";
-      throw new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}: ${advice}.`);
-    }
-    const room = excerpt(record, this.#parts);
+    const room = await excerptOf(request.videoId, this.#parts);
     this.#retired.add(room);
     // Everything is new to a viewer that names no backfill.
-    await room.enter(request, backfill === undefined ? 0 : record.head);
+    await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
   }
 
   /** The reasons why this instance should get no new viewers; empty if it should. */

@@ -190,7 +190,8 @@ export function storeUnavailable(cause?: StoreError): RelayError {
 
 /** The error that callers of the service get if nothing is stored of a video. */
 export function notStored(videoId: string): RelayError {
-  return new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}; /v1/stream reads its chat.`);
+  const advice = "/v1/stream without `until` reads its chat";
+  return new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}; ${advice}.`);
 }
 
 /** Refuses a store that a migration has not filled completely. */
