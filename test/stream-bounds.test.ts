@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { longActions } from "../chaos/long-messages.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import { VIDEO, virtualRoom } from "./support/virtual-room.ts";
@@ -71,7 +70,7 @@ describe("until=now", () => {
 
   it("ends at the newest message of the moment, however slowly it is read while the chat goes on", async () => {
     const { relay, chat, viewer, open } = await virtualRoom(40);
-    chat.say(longActions(chat.ledger.length, 650));
+    chat.say(650);
     await viewer.untilMessages(690);
     const slow = relay.visit({ videoId: VIDEO, until: "now" });
     slow.sink.stall();
@@ -94,7 +93,7 @@ describe("until=now", () => {
 
   it("ends there even if everything up to it is deleted meanwhile", async () => {
     const { relay, chat, viewer } = await virtualRoom(20);
-    chat.say(longActions(chat.ledger.length, 300));
+    chat.say(300);
     await viewer.untilMessages(320);
     const slow = relay.visit({ videoId: VIDEO, until: "now" });
     slow.sink.stall();
@@ -109,7 +108,7 @@ describe("until=now", () => {
 
   it("does not keep a room open, and is cut if nobody reads it", async () => {
     const { relay, chat, viewer } = await virtualRoom(20, { RELAY_GRACE_MS: "5000" });
-    chat.say(longActions(chat.ledger.length, 100));
+    chat.say(100);
     await viewer.untilMessages(120);
     const slow = relay.visit({ videoId: VIDEO, until: "now" });
     slow.sink.stall();
