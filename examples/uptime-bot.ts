@@ -3,7 +3,7 @@
  *
  *     npx node examples/uptime-bot.ts http://127.0.0.1:8080 demo-stream
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay-client"
 
 const [url = "http://127.0.0.1:8080", videoId = "demo-stream", file = "uptime-bot.cursor"] =
@@ -13,7 +13,10 @@ const began = Date.now();
 
 const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"] });
 room.on("gap", ({ after }) => console.error(`Messages may be missing after ${after}.`));
-const keep = () => writeFileSync(file, String(room.cursor));
+const keep = () => {
+  writeFileSync(`${file}.new`, String(room.cursor));
+  renameSync(`${file}.new`, file); // whole or not at all, whenever the bot is killed
+};
 room.on("init", keep); // a restart before the first message resumes here
 for await (const { author, message } of room) {
   if (/^!uptime\b/.test(message)) {

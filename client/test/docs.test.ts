@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
 import { portOf } from "../../chaos/line.ts";
@@ -16,7 +16,7 @@ import { ChatError, GROUPS } from "../index.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const VIDEO = "dQw4w9WgXcQ";
-const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const read = (file: string): string => readFileSync(resolve(ROOT, file), "utf8");
 
 /** The names that the module exports, and the members of its interfaces. */
 function namesIn(): { exported: string[]; members: string[] } {
@@ -85,10 +85,11 @@ describe("the examples", () => {
     const file = await temporaryFile(t);
     chat.say([says("hello")]);
     const bot = new Script("examples/uptime-bot.ts", relay.url, VIDEO, file);
-    await relay.upstream.requested("get_live_chat", { count: 3 });
+    while (!existsSync(file)) await new Promise(setImmediate);
+    const before = read(file);
     chat.say([says("!uptime 1")]);
     await bot.printed(/up for 0 min/);
-    while (!existsSync(file)) await new Promise(setImmediate);
+    while (read(file) === before) await new Promise(setImmediate);
     bot.child.kill("SIGKILL");
     await bot.ended();
     chat.say([says("!uptime 2"), says("!uptimes"), says("!uptime 3")]);
