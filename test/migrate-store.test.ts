@@ -44,6 +44,9 @@ async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
   }
   await store.finish(over, OVER);
   await own(store, "over-and-out"); // whoever took it died
+  for (const name of ["@handle", ROOM]) await store.recordings.addRecording(name);
+  const failure = { state: "failed", videoId: ROOM, error: "no network:\0 '\\" } as const;
+  await store.recordings.runRecordings([{ name: "@handle", ...failure }], 60_000);
   assert.deepEqual((await store.getAccount(OTHER))?.totals.types, { superchat: 1 });
   const keptMs = wall.nowMs - (bornMs + 500);
   assert.equal(await store.prune(keptMs, 5), 5); // all of `over`, and some of `ROOM`
@@ -66,7 +69,8 @@ function contents(path: string) {
       `select video_id, tally_item.key, author, first, payment from tally_item join room on room.key = room
        order by video_id, tally_item.key`,
     );
-    return { rooms: rooms.all(), messages: kept.all(), items: items.all() };
+    const recordings = database.prepare("select * from recording order by since, name").all();
+    return { rooms: rooms.all(), messages: kept.all(), items: items.all(), recordings };
   } finally {
     database.close();
   }
@@ -81,6 +85,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     const before = contents(path);
     assert.equal(before.rooms.length, 3);
     assert.equal(before.items.length, 2);
+    assert.equal(before.recordings.length, 2);
     await (await openFor(t, url)).close(); // there, and empty
     // What stands in the way of the second batch holds it up.
     await using held = new AsyncDisposableStack();
@@ -123,6 +128,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     const after = contents(back);
     assert.deepEqual(after.messages, before.messages);
     assert.deepEqual(after.items, before.items);
+    assert.deepEqual(after.recordings, before.recordings);
     // Taken there, and given back with the close.
     const epochOf = (epoch: unknown, videoId: unknown) => (videoId === ROOM ? Number(epoch) - 2 : epoch);
     assert.deepEqual(
@@ -150,8 +156,15 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
       };
       return await copyStore(from, to, systemClock, () => {});
     };
-    const write = () => foreign.exec("update room set checkpoint = checkpoint || '.'");
-    await assert.rejects(attempt(write), /changed during the run: stop all services on both stores/);
+    for (const write of [
+      "update room set checkpoint = checkpoint || '.'",
+      "update recording set state = 'ended'",
+    ]) {
+      await assert.rejects(
+        attempt(() => foreign.exec(write)),
+        /changed during the run.* stop all services on both stores/,
+      );
+    }
     await assert.rejects(openFor(t, `sqlite:${copy}`), /is incomplete/);
     await attempt(() => {});
     assert.deepEqual(contents(copy), contents(path));

@@ -1,12 +1,13 @@
 /**
- * Copies all rooms and messages of one store into another one, with their cursors. A marker keeps services
- * off the new store until the copy is complete; a run that was killed continues where it stopped. The copy is
- * complete only if both stores are equal at its end, so a service that changes one of them meanwhile makes it
- * fail.
+ * Copies all rooms, messages and recordings of one store into another one, with their cursors. A marker
+ * keeps services off the new store until the copy is complete; a run that was killed continues where it
+ * stopped. The copy is complete only if both stores are equal at its end, so a service that changes one of
+ * them meanwhile makes it fail.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../clock.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
+import type { Recording } from "./recordings.ts";
 import type { StoredMessage } from "./stored-message.ts";
 import type { TallyItem } from "./totals.ts";
 
@@ -48,6 +49,8 @@ export interface MigrationEnd {
   /** At most `limit` messages after `seq`, in the order of their commits. */
   messages(seq: number, limit: number): Promise<MovedMessage[]>;
   countMessages(): Promise<number>;
+  /** The list of recordings, the oldest first. */
+  recordings(): Promise<Recording[]>;
   /** The `seq` of the other end up to which this one was filled; undefined if no migration was begun. */
   filledTo(): Promise<number | undefined>;
   /** Sets the marker of an incomplete copy. Rejects if the store has rooms already. */
@@ -58,6 +61,8 @@ export interface MigrationEnd {
   putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void>;
   /** Adds the messages in this order, and records the last `seq` in the same commit. */
   putMessages(messages: readonly MovedMessage[]): Promise<void>;
+  /** Writes these recordings, which nobody runs, and overwrites those with the same name. */
+  putRecordings(recordings: readonly Recording[]): Promise<void>;
   /** A room that lacks messages between its floor and its head. */
   incompleteRoom(): Promise<string | undefined>;
   /** Removes the marker, so that a service may use the store. */
@@ -96,6 +101,7 @@ export async function copyStore(
     for (const { videoId, totals } of page) if (totals !== null) await copyTallyItems(videoId, from, to);
     rooms += page.length;
   }
+  await to.putRecordings(await from.recordings());
   const total = await from.countMessages();
   let messages = seq === undefined ? 0 : await to.countMessages();
   let reportedAt = clock.monotonic();
@@ -116,6 +122,10 @@ export async function copyStore(
   if (changed)
     throw refused(
       `room ${changed} changed during the run: stop all services on both stores, and run the command again`,
+    );
+  if (!isDeepStrictEqual(await from.recordings(), await to.recordings()))
+    throw refused(
+      "the list of recordings changed during the run, or the new store had one: empty the new store, stop all services on both stores, and run the command again",
     );
   const incomplete = await to.incompleteRoom();
   if (incomplete)

@@ -2,11 +2,13 @@
 import { Client } from "pg";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
+import type { Recording } from "../recordings.ts";
 import { withEnd } from "../stored-message.ts";
 import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
 import { APPLICATION, clientConfig, placeOf } from "./pools.ts";
+import { RECORDINGS, toRecording } from "./recordings.ts";
 import { MIGRATION_TABLE, migrateSchema } from "./schema.ts";
 import { ms, toMessage } from "./tables.ts";
 import { TALLIED, TALLY_ITEM } from "./tallies.ts";
@@ -61,6 +63,11 @@ const SQL = {
     select v, c, i, b, d, to_timestamp(a / 1000)
     from unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::float8[]) with ordinality
       as moved (v, c, i, b, d, a, place) order by place`,
+  putRecordings: `insert into recording (name, since, state, video_id, error)
+    select n, to_timestamp(s / 1000), t, v, e
+    from unnest($1::text[], $2::float8[], $3::text[], $4::text[], $5::text[]) as put (n, s, t, v, e)
+    on conflict (name) do update set since = excluded.since, state = excluded.state,
+      video_id = excluded.video_id, error = excluded.error`,
   incomplete: `select r.video_id from room r left join (
       select video_id, count(*) as kept, min(cursor) as first, max(cursor) as last from message group by video_id
     ) m on m.video_id = r.video_id
@@ -122,6 +129,10 @@ export class PostgresMigrationEnd implements MigrationEnd {
     return row?.messages ?? 0;
   }
 
+  async recordings(): Promise<Recording[]> {
+    return (await this.#query<Recording>(RECORDINGS)).map(toRecording);
+  }
+
   async filledTo(): Promise<number | undefined> {
     const [found] = await this.#query<{ is_half: boolean }>(SQL.isHalf);
     if (!found?.is_half) return undefined;
@@ -160,6 +171,11 @@ export class PostgresMigrationEnd implements MigrationEnd {
   async putMessages(messages: readonly MovedMessage[]): Promise<void> {
     const keys = ["videoId", "cursor", "id", "body", "details", "at"] as const;
     await this.#query(SQL.putMessages, [messages.at(-1)?.seq, ...columns(messages, keys)]);
+  }
+
+  async putRecordings(recordings: readonly Recording[]): Promise<void> {
+    const keys = ["name", "since", "state", "videoId", "error"] as const;
+    await this.#query(SQL.putRecordings, columns(recordings, keys));
   }
 
   async incompleteRoom(): Promise<string | undefined> {

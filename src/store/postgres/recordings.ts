@@ -4,9 +4,11 @@ import type { Database } from "./pools.ts";
 import { ms } from "./tables.ts";
 import { columns, fromColumn } from "./text.ts";
 
+/** All recordings, the oldest first. */
+export const RECORDINGS = `select name, ${ms("since")} as since, state, video_id as "videoId", error
+  from recording order by recording.since, name`;
+
 const SQL = {
-  list: `select name, ${ms("since")} as since, state, video_id as "videoId", error
-    from recording order by recording.since, name`,
   add: `with present as (select from recording where name = $1), added as (
       insert into recording (name, since, state) select $1, clock_timestamp(), 'waiting'
       where (select count(*) from recording) < ${MAX_RECORDINGS} on conflict do nothing returning name
@@ -26,6 +28,10 @@ const SQL = {
   leave: "update recording set run_until = '-infinity' where instance = $1",
 } as const;
 
+export function toRecording(row: Recording): Recording {
+  return { ...row, error: row.error === null ? null : fromColumn(row.error) };
+}
+
 const REPORT = ["name", "state", "videoId", "error"] as const;
 
 export class PostgresRecordings implements RecordingList {
@@ -39,8 +45,7 @@ export class PostgresRecordings implements RecordingList {
   }
 
   async listRecordings(): Promise<Recording[]> {
-    const rows = await this.#connections.query<Recording>("reads", SQL.list, []);
-    return rows.map((row) => ({ ...row, error: row.error === null ? null : fromColumn(row.error) }));
+    return (await this.#connections.query<Recording>("reads", RECORDINGS, [])).map(toRecording);
   }
 
   async addRecording(name: string): Promise<"added" | "present" | "full"> {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
+import type { Recording } from "../recordings.ts";
 import { withEnd } from "../stored-message.ts";
 import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
@@ -30,6 +31,9 @@ const SQL = {
     on conflict do update set cursor = :countedTo, totals = :totals`,
   putTallyItem: `insert or replace into tally_item (room, key, author, first, payment)
     values ((select key from room where video_id = :videoId), :key, :author, :first, :payment)`,
+  recordings: "select name, since, state, video_id as videoId, error from recording order by since, name",
+  putRecording: `insert or replace into recording (name, since, state, video_id, error)
+    values (:name, :since, :state, :videoId, :error)`,
   incomplete: `select video_id as videoId from room where head > floor and (head - floor, floor + 1, head)
     is not (select count(*), min(cursor), max(cursor) from message where room = key) limit 1`,
 } as const;
@@ -79,6 +83,12 @@ export class SqliteMigrationEnd implements MigrationEnd {
     return this.#do(() => Number(this.#sql.count.get()?.messages));
   }
 
+  recordings(): Promise<Recording[]> {
+    return this.#do(() =>
+      (this.#sql.recordings.all() as unknown as Recording[]).map((recording) => ({ ...recording })),
+    );
+  }
+
   filledTo(): Promise<number | undefined> {
     return this.#do(() => {
       if (!isHalf(this.#database)) return undefined;
@@ -114,6 +124,12 @@ export class SqliteMigrationEnd implements MigrationEnd {
     return this.#commit(() => {
       for (const { seq: _, ...message } of messages) this.#sql.putMessage.run(message);
       this.#database.prepare(`update ${MIGRATION_TABLE} set seq = ?`).run(messages.at(-1)?.seq ?? 0);
+    });
+  }
+
+  putRecordings(recordings: readonly Recording[]): Promise<void> {
+    return this.#commit(() => {
+      for (const recording of recordings) this.#sql.putRecording.run({ ...recording });
     });
   }
 
