@@ -24,6 +24,26 @@ describe("the demo", () => {
     assert.equal(demo.out.match(/^\{.*/gm)?.length, 1, "it logs more than where it listens");
   });
 
+  it("has a channel, and a second chat", async () => {
+    const demo = new Run(["demo", "--port", "0"]);
+    const channel = await demo.printed(/Channel +curl -N '(\S+)'/);
+    const several = await demo.printed(/Several +curl -N '(\S+)'/);
+    const sent = async (url: string, expected: RegExp) => {
+      let text = "";
+      for await (const part of (await fetch(url)).body ?? []) {
+        text += Buffer.from(part);
+        if (expected.test(text)) return;
+      }
+      assert.fail(`ended after ${text}`);
+    };
+    await Promise.all([
+      sent(channel, /"state":"live","videoId":"demo-stream".*^event: message$/ms),
+      sent(several, /"videoId":"demo-stream","type".*"videoId":"demo-second","type"/s),
+    ]);
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+
   it("says which settings it does not use", async () => {
     const demo = new Run(["demo", "--port", "0"], {
       env: { RELAY_STORE: "sqlite:/no/such/folder/relay.db" },

@@ -1,6 +1,6 @@
 /** `demo`: the relay and a simulated upstream in one process, without internet access. */
 import { systemClock } from "../clock.ts";
-import { type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
+import { type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
@@ -12,6 +12,10 @@ import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 const VIDEO_ID = "demo-stream";
+/** The channel whose live stream it is. */
+const CHANNEL = "@demo";
+/** The stream of another channel, with fewer messages. */
+const SECOND_VIDEO_ID = "demo-second";
 /** How long the simulated upstream keeps its messages. */
 const HOLDS_MS = 60_000;
 /** The page of the chat shows the messages of that time, in these bounds. */
@@ -68,25 +72,33 @@ async function assertOwnStore(url: string): Promise<void> {
     store.close(),
   );
   const rooms = await store.listRooms(MAX_ROOMS);
-  const foreign = rooms.find(({ videoId, end }) => end === null && videoId !== VIDEO_ID);
+  const foreign = rooms.find(
+    ({ videoId, end }) => end === null && videoId !== VIDEO_ID && videoId !== SECOND_VIDEO_ID,
+  );
   if (foreign)
     throw new UsageError(
       `--store: ${url} belongs to a real service (room ${foreign.videoId} is open): choose another file`,
     );
 }
 
-/** A chat that goes on while the demo does not run, as a real one does. */
+/** The live streams of the demo. */
 function speak(upstream: Simulator, perSecond: number): void {
+  speakOn(upstream.channel(CHANNEL, { title: "Demo" }), VIDEO_ID, perSecond);
+  speakOn(upstream.channel("@demo-second", { title: "Second demo" }), SECOND_VIDEO_ID, perSecond / 5);
+}
+
+/** A chat that goes on while the demo does not run, as a real one does. */
+function speakOn(channel: Channel, videoId: string, perSecond: number): void {
   const held = Math.round((perSecond * HOLDS_MS) / 1000);
   const shown = Math.min(Math.max(held, MIN_SHOWN), MAX_SHOWN);
-  const chat = upstream.chat(VIDEO_ID, {
+  const scenario = {
     tokens: "reusable",
     forget: true,
     holdsMs: HOLDS_MS,
     page: shown,
     kinds: SPECIES.filter((kind) => kind !== "unknown"), // their warnings would look like a defect
-  });
-  chat.speakEndlessly(perSecond, shown);
+  } as const;
+  channel.broadcast(videoId, { chat: scenario }).chat.speakEndlessly(perSecond, shown);
 }
 
 async function playRecording(upstream: Simulator, path: string): Promise<void> {
@@ -113,6 +125,8 @@ The relay runs against a simulated upstream, and keeps everything in ${isDurable
   Page     ${url}/?videoId=${VIDEO_ID}
   Overlay  ${url}/overlay?videoId=${VIDEO_ID}
   Stream   curl -N '${stream}'
+  Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
+  Several  curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'
   Resume   curl -N -H 'Last-Event-ID: <the last id you saw>' '${stream}'
   Stop     Ctrl-C
 ${isDurable ? `  Kill     kill -9 ${process.pid}; start it again within a minute, and no message is missing\n` : ""}
