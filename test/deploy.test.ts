@@ -7,11 +7,13 @@ import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_proces
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { connect } from "node:http2";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { collectDefaultMetrics } from "prom-client";
+import { Agent, fetch as undiciFetch } from "undici";
 import { freePorts } from "../chaos/service.ts";
 import { chat } from "../client/index.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -28,21 +30,24 @@ const DEPLOY = join(ROOT, "deploy");
 const skipWithout = (program: string) =>
   spawnSync(program, ["--version"]).error ? `${program} is not installed` : false;
 
+/** How a test reaches a service: by plain HTTP, or by TLS with a certificate of its own. */
+interface Way {
+  url: string;
+  fetch: typeof globalThis.fetch;
+}
+
+interface Proxy {
+  child: ChildProcess;
+  way: Way;
+  /** Where it answers without TLS, if that is another place. */
+  plainUrl?: string;
+}
+
 /**
  * How each proxy is started on a port, from the example in deploy/, in front of the service at `upstream`.
  */
-const PROXIES: Record<string, (folder: string, port: number, upstream: string) => Promise<ChildProcess>> = {
-  nginx: async (folder, port, upstream) => {
-    const example = await readFile(join(DEPLOY, "nginx.conf"), "utf8");
-    const site = example
-      .replace("listen 80;", `listen 127.0.0.1:${port};`)
-      .replace("127.0.0.1:8080", upstream);
-    const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    const temp = paths.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
-    const main = `daemon off; pid ${folder}/pid; error_log stderr error; events {} http { access_log off; ${temp} ${site} }`;
-    await writeFile(join(folder, "nginx.conf"), main);
-    return spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
-  },
+const PROXIES: Record<string, (folder: string, port: number, upstream: string) => Promise<Proxy>> = {
+  nginx: (folder, port, upstream) => startNginx(folder, port, upstream),
   caddy: (folder, port, upstream) => startCaddy("Caddyfile", folder, port, { RELAY_UPSTREAM: upstream }),
   // The other instances are down.
   "caddy --cluster": (folder, port, upstream) =>
@@ -51,17 +56,47 @@ const PROXIES: Record<string, (folder: string, port: number, upstream: string) =
     }),
 };
 
+async function startNginx(folder: string, port: number, upstream: string, locations = ""): Promise<Proxy> {
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  if (!existsSync(key)) {
+    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+    const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
+    await run("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", certificate]);
+  }
+  const [plain = 0] = await freePorts(1);
+  const example = await readFile(join(DEPLOY, "nginx.conf"), "utf8");
+  const site = example
+    .replaceAll(/listen \[::\].*;/g, "")
+    .replace("listen 80;", `listen 127.0.0.1:${plain};`)
+    .replace("listen 443 ssl http2;", `listen 127.0.0.1:${port} ssl http2;`)
+    .replace(/(?<=ssl_certificate ).*(?=;)/, certificate)
+    .replace(/(?<=ssl_certificate_key ).*(?=;)/, key)
+    .replace("127.0.0.1:8080", upstream)
+    .replace("    location / {", `${locations}    location / {`);
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const temp = paths.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
+  const main = `daemon off; pid ${folder}/pid; error_log stderr error; events {} http { access_log off; ${temp} ${site} }`;
+  await writeFile(join(folder, "nginx.conf"), main);
+  const child = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
+  const dispatcher = new Agent({ allowH2: true, connect: { ca: await readFile(certificate) } });
+  const overTls = (input: unknown, init?: object) => undiciFetch(input as string, { ...init, dispatcher });
+  const way = { url: `https://127.0.0.1:${port}`, fetch: overTls as unknown as typeof fetch };
+  return { child, way, plainUrl: `http://127.0.0.1:${plain}` };
+}
+
 async function startCaddy(file: string, folder: string, port: number, upstreams: NodeJS.ProcessEnv) {
   const example = await readFile(join(DEPLOY, file), "utf8");
   const lean = example.replace("{\n", "{\n\tadmin off\n").replace("grace_period 5s", "grace_period 200ms");
   await writeFile(join(folder, file), lean);
-  return spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, file)], {
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, file)], {
     stdio: "ignore",
-    env: { PATH: process.env.PATH, HOME: folder, RELAY_SITE: `http://127.0.0.1:${port}`, ...upstreams },
+    env: { PATH: process.env.PATH, HOME: folder, RELAY_SITE: url, ...upstreams },
   });
+  return { child, way: { url, fetch } };
 }
 
-async function listens(url: string): Promise<void> {
+async function listens({ url, fetch }: Way): Promise<void> {
   for (const limit = AbortSignal.timeout(10_000); ; await delay(20)) {
     if (
       await fetch(`${url}/healthz`).then(
@@ -91,13 +126,14 @@ describe("a viewer behind", () => {
       await using relay = await startRelay({ settings });
       const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 });
       said.say(1);
-      const url = `http://127.0.0.1:${port}`;
       let proxy = await start(folder, port, new URL(relay.url).host);
-      t.after(() => proxy.kill("SIGKILL"));
-      await listens(url);
+      t.after(() => proxy.child.kill("SIGKILL"));
+      const { way } = proxy;
+      await listens(way);
       const changes = new Changes();
       const cursors: number[] = [];
-      const room = chat(url, { videoId: VIDEO, backoff: { baseMs: 100, maxMs: 100 }, retry: () => 100 });
+      const backoff = { baseMs: 100, maxMs: 100 };
+      const room = chat(way.url, { videoId: VIDEO, backoff, retry: () => 100, fetch: way.fetch });
       room.on("message", ({ cursor }) => {
         cursors.push(cursor);
         changes.announce();
@@ -106,7 +142,7 @@ describe("a viewer behind", () => {
         await changes.until(() => cursors.length === count, `message ${count}`); // nothing follows that could push it
         said.say(1);
       }
-      await stop(proxy);
+      await stop(proxy.child);
       said.say(5);
       proxy = await start(folder, port, new URL(relay.url).host);
       await changes.until(() => cursors.length === 9, "what was said meanwhile");
@@ -116,10 +152,71 @@ describe("a viewer behind", () => {
         cursors.map((_, index) => (cursors[0] ?? 0) + index),
       );
       for (const path of ["/metrics", "/readyz", "/v1/rooms"])
-        assert.equal((await fetch(url + path)).status, 404, path);
-      await stop(proxy);
+        assert.equal((await way.fetch(way.url + path)).status, 404, path);
+      await stop(proxy.child);
     });
   }
+});
+
+describe("nginx", { skip: skipWithout("nginx") }, () => {
+  it("carries many streams on one connection of a browser, and leads from http to https", async (t) => {
+    const folder = await temporaryFolder(t);
+    const [port = 0] = await freePorts(1);
+    await using relay = await startRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+    const { child, way, plainUrl } = await startNginx(folder, port, new URL(relay.url).host);
+    t.after(() => child.kill("SIGKILL"));
+    await listens(way);
+    const session = connect(way.url, { ca: await readFile(join(folder, "certificate.pem")) });
+    t.after(() => session.destroy());
+    const opened = Array.from({ length: 20 }, async () => {
+      const stream = session.request({ ":path": `/v1/stream?videoId=${VIDEO}` });
+      let text = "";
+      for await (const chunk of stream.setEncoding("utf8")) {
+        text += chunk;
+        if (/^id: \d+$/m.test(text)) return true;
+      }
+      return false;
+    });
+    assert.deepEqual(
+      await Promise.all(opened),
+      opened.map(() => true),
+    );
+    const plain = await fetch(`${plainUrl}/overlay?videoId=x`, { redirect: "manual" });
+    assert.deepEqual(
+      [plain.status, plain.headers.get("location")],
+      [301, "https://127.0.0.1/overlay?videoId=x"],
+    );
+  });
+
+  it("serves everything below a path, as docs/deployment.md shows", async (t) => {
+    const page = await readFile(join(ROOT, "docs/deployment.md"), "utf8");
+    const [, locations = assert.fail("no example")] = /^```nginx\n(.*?)^```$/ms.exec(page) ?? [];
+    const folder = await temporaryFolder(t);
+    const [port = 0] = await freePorts(1);
+    await using relay = await startRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+    const { child, way } = await startNginx(folder, port, new URL(relay.url).host, locations);
+    t.after(() => child.kill("SIGKILL"));
+    await listens(way);
+    const base = `${way.url}/chat`;
+    const ids: string[] = [];
+    for await (const { id } of chat(base, { videoId: VIDEO, fetch: way.fetch }))
+      if (ids.push(id) === 3) break;
+    for (const path of ["/metrics", "/readyz", "/v1/rooms"])
+      assert.equal((await way.fetch(base + path)).status, 404, path);
+    // Whatever a page loads is relative to it.
+    for (const path of ["/", "/overlay"]) {
+      const html = await (await way.fetch(base + path)).text();
+      const files = [...html.matchAll(/(?:src|href)="([^"#?]+)"/g)].map(([, file = ""]) => file);
+      assert.ok(files.length >= 2, html);
+      for (const file of files) {
+        const url = new URL(file, base + path);
+        assert.ok(url.pathname.startsWith("/chat/"), file);
+        assert.equal((await way.fetch(url)).status, 200, file);
+      }
+    }
+  });
 });
 
 describe("deploy/alerts.yml", () => {
@@ -151,9 +248,8 @@ describe("deploy/alerts.yml", () => {
   });
 });
 
-const noSystemd = existsSync("/usr/bin/node") ? skipWithout("systemd-analyze") : "there is no /usr/bin/node";
 for (const unit of ["livechat-relay.service", "livechat-relay@.service"])
-  it(`deploy/${unit} is sound for systemd`, { skip: noSystemd }, async () => {
+  it(`deploy/${unit} is sound for systemd`, { skip: skipWithout("systemd-analyze") }, async () => {
     const { stderr } = await run("systemd-analyze", ["verify", join(DEPLOY, unit.replace("@", "@8081"))]);
     assert.equal(stderr, "");
   });

@@ -1,11 +1,13 @@
 /**
- * The README as a new user follows it: its commands in their order, in a fresh clone of the last commit, with
- * the Node.js and the npm of the machine. Part of `npm run docs:commands`.
+ * The README as a new user follows it, and docs/deployment.md as an operator does: their commands in order,
+ * in a fresh clone of the last commit, with the Node.js and the npm of the machine. Part of
+ * `npm run docs:commands`.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
 import { promisify } from "node:util";
@@ -16,11 +18,23 @@ import { temporaryFolder } from "./support/store-subject.ts";
 const run = promisify(execFile);
 const LIMIT_MS = 240_000;
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const DEPLOYMENT = readFileSync(join(ROOT, "docs/deployment.md"), "utf8");
 const MAX_LINES = 120;
-/** The commands, in their order. */
-const LINES = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) =>
-  block.trim().split("\n"),
-);
+const LINES = linesOf(README);
+
+/** The commands of a page, in their order. */
+function linesOf(page: string): string[] {
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)];
+  return blocks.flatMap(([, block = ""]) => block.trim().split("\n"));
+}
+
+/** The environment of a user of this machine who has not installed anything of the project. */
+function userEnvironment(port: number): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|RELAY_|NODE_TEST_|NODE$)/.test(name));
+  const { PATH = "", ...env } = Object.fromEntries(own);
+  const outside = PATH.split(":").filter((path) => !path.includes("node_modules"));
+  return { ...env, PATH: outside.join(":"), RELAY_PORT: `${port}`, RELAY_URL: `http://127.0.0.1:${port}` };
+}
 
 /** A command in a shell, in a process group of its own. */
 class Running {
@@ -80,9 +94,7 @@ it(`README.md has at most ${MAX_LINES} lines, and names no command that is not t
 it("README.md works from its first line to its last, in a fresh clone", async (t) => {
   const folder = await temporaryFolder(t);
   const [port = 0] = await freePorts(1);
-  const { HOME, PATH = "" } = process.env;
-  const outside = PATH.split(":").filter((path) => !path.includes("node_modules")); // as in the user's shell
-  const env = { HOME, PATH: outside.join(":"), RELAY_PORT: `${port}`, RELAY_URL: `http://127.0.0.1:${port}` };
+  const env = userEnvironment(port);
   const start = (line: string) => {
     const running = new Running(line, cwd, env);
     t.after(() => running.stop());
@@ -131,4 +143,42 @@ it("README.md works from its first line to its last, in a fresh clone", async (t
     done.add(printed);
   }
   assert.ok(done.size >= 9, `${done.size}`);
+});
+
+it("docs/deployment.md installs what it describes, from its first line to the unit", async (t) => {
+  const folder = await temporaryFolder(t);
+  const [port = 0] = await freePorts(1);
+  let cwd = join(folder, "livechat-relay");
+  await run("git", ["clone", "-q", ROOT, cwd]);
+  const [prefix, units] = [join(folder, "prefix"), join(folder, "units/")];
+  await mkdir(units);
+  const user = userEnvironment(port);
+  const env = { ...user, PATH: `${prefix}/bin:${user.PATH}` };
+  const sections = DEPLOYMENT.slice(DEPLOYMENT.indexOf("## Install"), DEPLOYMENT.indexOf("## Docker"));
+  let service: Running | undefined;
+  for (const printed of linesOf(sections)) {
+    t.diagnostic(printed);
+    const line = printed
+      .replace("/etc/systemd/system/", units)
+      .replace("/usr/local", prefix)
+      .replace("127.0.0.1:8080", `127.0.0.1:${port}`);
+    assert.doesNotMatch(line, /(?<![\w/])\/(usr|etc|var)\//); // what it does stays in the folder
+    if (line.startsWith("cd ")) cwd = join(cwd, line.slice(3));
+    else if (line.startsWith("systemctl enable")) {
+      // As systemd would, but for the user and the confinement.
+      const unit = readFileSync(join(units, "livechat-relay.service"), "utf8");
+      const set = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value = ""]) => {
+        return [name, value.replace("/var/lib/livechat-relay", folder)];
+      });
+      const command = /(?<=^ExecStart=).*/m.exec(unit)?.[0] ?? assert.fail("no command");
+      service = new Running(command, "/", { ...env, ...Object.fromEntries(set) });
+      t.after(() => service?.stop());
+      await service.printed(/listening on/);
+    } else if (!/^(systemctl|journalctl) /.test(line)) {
+      const { stdout } = await run("sh", ["-c", line], { cwd, env, timeout: LIMIT_MS });
+      if (line === "livechat-relay --version") assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+      if (line.startsWith("curl ")) assert.match(stdout, /"status":"ok"|ready/);
+    }
+  }
+  assert.ok(service);
 });
