@@ -4,19 +4,23 @@
  * why.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { run as query } from "../chaos/cluster/postgres.ts";
 import { AnsweringServer, refuses } from "./support/answering-server.ts";
 import { ROOT } from "./support/command.ts";
 import { opened } from "./support/opening.ts";
+import { noOwnPostgres, ownPostgres } from "./support/postgres-server.ts";
 import { startRelay, type TestRelay, testEnvironment } from "./support/relay.ts";
 import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
 
+const run = promisify(execFile);
 const DEMO = "http://127.0.0.1:8080";
 const VIDEO = "demo-stream";
 
@@ -27,8 +31,11 @@ const MESSAGE_LINE = JSON.stringify({
 
 const ELSEWHERE: [RegExp, string][] = [
   [/^npm (ci|run)\b/, "is what .ci/run runs"],
-  [/^npm install |^docker |docker compose /, "changes the machine"],
+  [/npm install -g|systemctl (enable|restart)/, "is what clone-commands.ts runs"],
+  [/^(tar .*\n)?docker |docker compose /, "needs a Docker daemon"],
+  [/^npm install /, "changes the machine"],
   [/^RELAY_STORE=postgres:/, "names a server of the reader's own"],
+  [/^(systemctl stop|pg_)/, "is run below"],
   [/^promtool /, "is run by deploy.test.ts"],
 ];
 
@@ -80,16 +87,86 @@ describe("the commands of the documents", () => {
         .replaceAll(DEMO, relay.url)
         .replaceAll("http://127.0.0.1:9000", hook.url)
         .replaceAll("npx livechat-relay", "bin/livechat-relay")
+        .replaceAll("/var/lib/livechat-relay", join(folder, "data"))
+        .replaceAll("/var/backups", folder)
         .replaceAll("<the last id you saw>", "0")
         .replaceAll("<URL or id of the video>", VIDEO);
-      // A backup needs a store, and its restoration a backup.
-      if (/backup/.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
-      const given = script.startsWith("cp backup.db") ? "livechat-relay backup backup.db\n" : "";
+      // A backup needs a store.
+      if (/ backup /.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
       if (/ import /.test(script)) await writeRecordings(folder);
       const path = `${folder}/bin:${process.env.PATH}`;
-      await play(`${given}${ready}`, folder, { ...env, PATH: path }, () => hook.calls.length > 0);
+      await play(ready, folder, { ...env, PATH: path }, () => hook.calls.length > 0);
     });
   }
+});
+
+/** The blocks of a page that match, as they stand. */
+function blocksOf(page: string, pattern: RegExp): string[] {
+  return blocks
+    .filter((block) => block.page === page && pattern.test(block.script))
+    .map(({ script }) => script);
+}
+
+it("docs/operations.md: a backup comes back as it describes, and belongs to the service's user", async (t) => {
+  const folder = await temporaryFolder(t);
+  const data = join(folder, "data");
+  await mkdir(data);
+  await writeFile(join(folder, "systemctl"), '#!/bin/sh\necho "$@" >> "$HOME/systemctl.log"\n', {
+    mode: 0o755,
+  });
+  const launcher = `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' "$@"\n`;
+  await writeFile(join(folder, "livechat-relay"), launcher, { mode: 0o755 });
+  const settings = { RELAY_STORE: `sqlite:${join(data, "relay.db")}` };
+  await (await startRelay({ settings }))[Symbol.asyncDispose]();
+  const user = { uid: 61_234, gid: 61_234 };
+  await chown(data, user.uid, user.gid);
+  const env = { HOME: folder, PATH: `${folder}:${process.env.PATH}` };
+  const page = "docs/operations.md";
+  const [make = "", restore = ""] = [
+    ...blocksOf(page, /^livechat-relay backup .*\n$/),
+    ...blocksOf(page, /^systemctl stop/),
+  ];
+  for (const script of [make, restore]) {
+    const here = script.replaceAll("/var/lib/livechat-relay", data).replaceAll("/var/backups", folder);
+    await run("sh", ["-e", "-c", here], { env });
+  }
+  const { uid, gid } = await stat(join(data, "relay.db"));
+  assert.deepEqual({ uid, gid }, user);
+  await using _restored = await startRelay({ settings: { ...settings, RELAY_RESTORED: "on" } });
+  assert.deepEqual((await readFile(join(folder, "systemctl.log"), "utf8")).trim().split("\n"), [
+    "stop livechat-relay",
+    "set-environment RELAY_RESTORED=on",
+    "start livechat-relay",
+    "unset-environment RELAY_RESTORED",
+  ]);
+});
+
+it("docs/cluster.md: a dump comes back as it describes, under new cursors", {
+  skip: noOwnPostgres(),
+}, async (t) => {
+  const { url } = await ownPostgres(t);
+  const settings = { RELAY_STORE: url };
+  const folder = await temporaryFolder(t);
+  const page = "docs/cluster.md";
+  const shell = (script: string) =>
+    run("sh", ["-e", "-c", script], { cwd: folder, env: { ...process.env, RELAY_STORE: url } });
+  const videoId = "dQw4w9WgXcQ";
+  const before = await startRelay({ settings });
+  before.upstream.chat(videoId, { kinds: ["text"] }).say(5);
+  await opened(before, videoId);
+  for (const script of blocksOf(page, /^pg_dump/)) await shell(script);
+  const head = async () => {
+    const [row] = await query<{ head: string }>(url, "select head + shift as head from room");
+    return Number(row?.head);
+  };
+  const headBefore = await head();
+  await before[Symbol.asyncDispose]();
+  const [restore = assert.fail("no pg_restore")] = blocksOf(page, /^pg_restore/);
+  const [first = "", ...rest] = restore.trim().split("\n");
+  await shell(first);
+  assert.deepEqual(rest, ["RELAY_RESTORED=on npx livechat-relay serve"]);
+  await using _after = await startRelay({ settings: { ...settings, RELAY_RESTORED: "on" } });
+  assert.ok((await head()) > headBefore);
 });
 
 it("docs/operations.md: its query reads a store", async (t) => {
