@@ -89,6 +89,7 @@ describe("the commands of the documents", () => {
         .replaceAll("npx livechat-relay", "bin/livechat-relay")
         .replaceAll("/var/lib/livechat-relay", join(folder, "data"))
         .replaceAll("/var/backups", folder)
+        .replaceAll(" examples/", ` ${ROOT}/examples/`)
         .replaceAll("<the last id you saw>", "0")
         .replaceAll("<URL or id of the video>", VIDEO);
       // A backup needs a store.
@@ -196,7 +197,8 @@ async function writeRecordings(folder: string): Promise<void> {
 }
 
 /** What runs on and on: it is stopped once it has shown something. */
-const ENDLESS = /^(RELAY_\w+=\S+ )?(bin\/)?livechat-relay (watch|serve|demo)\b|^curl -N/;
+const ENDLESS =
+  /^(RELAY_\w+=\S+ )?(bin\/)?livechat-relay (watch|serve|demo)\b|^curl -N|^(python3|sh) \S*examples/;
 
 /** Runs the lines one after another; each must succeed. */
 async function play(
