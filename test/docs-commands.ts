@@ -216,10 +216,14 @@ async function play(
       stdio: ["ignore", "pipe", "pipe"],
       timeout: 20_000,
       killSignal: "SIGKILL",
+      detached: true, // a signal is for all that it starts, as from a terminal
     });
     let [out, error] = ["", ""];
     const isEnough = () => /\n.*\n|listening/.test(out) || (line.includes("--post") && isSent());
-    const look = () => isEndless && isEnough() && child.kill("SIGINT");
+    const look = () => {
+      const isOver = child.exitCode !== null || child.signalCode !== null;
+      if (isEndless && isEnough() && !isOver) process.kill(-(child.pid ?? Number.NaN), "SIGINT");
+    };
     child.stdout.on("data", (text) => {
       out += text;
       look();
