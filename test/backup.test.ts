@@ -3,7 +3,7 @@
  * moment. `BACKUPS=60` takes so many, one a second.
  */
 import assert from "node:assert/strict";
-import { copyFile, readdir, readFile } from "node:fs/promises";
+import { chmod, copyFile, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
@@ -78,15 +78,50 @@ describe("livechat-relay backup", () => {
     });
   }
 
-  it("refuses the store itself, and a place that cannot be written", async (t) => {
+  it("refuses the store's own files, whatever their name, and places that no file can take", async (t) => {
+    const path = await temporaryFile(t);
+    await using _relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
+    const folder = dirname(path);
+    await symlink(folder, join(folder, "link"));
+    await symlink(path, join(folder, "linked.db"));
+    const own = [
+      "relay.db",
+      "linked.db",
+      "relay.db-wal",
+      "relay.db-shm",
+      "relay.db-lock",
+      "link/relay.db-wal",
+    ];
+    const refusals: [string, RegExp][] = [
+      ...own.map((name): [string, RegExp] => [join(folder, name), /belongs to the store: name another file/]),
+      [folder, /is a directory: name a file in it, such as \/\S+\/relay\.db$/],
+      ["/dev/null", /^livechat-relay: \/dev\/null is not a file: name another place/],
+      ["/proc/backup.db", /the backup \/proc\/backup\.db cannot be made: /],
+    ];
+    for (const [target, line] of refusals) {
+      const before = await readFile(`${path}-wal`);
+      const { code, error } = await outcome(["backup", target, "--store", `sqlite:${path}`]);
+      assert.equal(code, 1, target);
+      assert.match(error, /^livechat-relay: [^\n]+\n$/);
+      assert.match(error.trimEnd(), line);
+      assert.deepEqual(await readFile(`${path}-wal`), before);
+    }
+  });
+
+  it("gives a copy the permissions of the store, and leaves those of an older one and its link", async (t) => {
     const path = await temporaryFile(t);
     const relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
     await relay[Symbol.asyncDispose]();
-    const itself = await outcome(["backup", path, "--store", `sqlite:${path}`]);
-    assert.deepEqual([itself.code, /is the store itself/.test(itself.error)], [1, true]);
-    const nowhere = await outcome(["backup", "/proc/backup.db", "--store", `sqlite:${path}`]);
-    assert.equal(nowhere.code, 1);
-    assert.match(nowhere.error, /^livechat-relay: the backup \/proc\/backup\.db cannot be made: [^\n]+\n$/);
+    await chmod(path, 0o600);
+    const [copy, link] = [join(dirname(path), "copy.db"), join(dirname(path), "link.db")];
+    const args = ["--store", `sqlite:${path}`];
+    assert.equal((await outcome(["backup", copy, ...args])).code, 0);
+    assert.equal((await stat(copy)).mode & 0o777, 0o600);
+    await chmod(copy, 0o640);
+    await symlink(copy, link);
+    assert.equal((await outcome(["backup", link, ...args])).code, 0);
+    assert.equal((await stat(copy)).mode & 0o777, 0o640);
+    assert.equal(await readlink(link), copy);
   });
 });
 

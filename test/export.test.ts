@@ -2,8 +2,8 @@
  * `export`: complete up to its moment, or not there at all; files that are gone on with; pipes that are left.
  */
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { CSV_HEADER } from "../src/formats/csv.ts";
@@ -135,14 +135,18 @@ describe("the file of an export", () => {
     cut.signal("SIGTERM");
     assert.equal(await cut.exited, 143);
     assert.deepEqual(await readdir(dirname(path)), []);
-    await writeFile(path, "mine");
+    await writeFile(path, "mine", { mode: 0o600 });
+    const link = join(dirname(path), "link.jsonl");
+    await symlink(path, link);
     const refused = await outcome(args);
     assert.equal(refused.code, 2);
     assert.match(refused.error, /already exists: .*--force/);
     assert.equal(await readFile(path, "utf8"), "mine");
-    assert.equal((await outcome([...args, "--force"])).code, 0);
+    assert.equal((await outcome([...args.with(-1, link), "--force"])).code, 0);
     assert.equal(records(await readFile(path, "utf8")).length, 9);
-    assert.equal((await readdir(dirname(path))).length, 1);
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+    assert.equal(await readlink(link), path);
+    assert.equal((await readdir(dirname(path))).length, 2);
   });
 
   for (const [format, rest] of [

@@ -71,6 +71,11 @@ describe("a line of watch", () => {
     ["a poll", { type: "poll", author: "", details: { poll } }, "[poll]: Which? | A 40 % | B (open)"],
     ["no words", { type: "gift", message: "" }, "@ines [gift]"],
     ["a message that is stored blank", { author: "", message: "" }, "(deleted)"],
+    [
+      "a foreign badge",
+      { details: { badges: [{ kind: "\x1b[2Jconstructor" as "member", label: "" }] } },
+      "@ines ([2Jconstructor): hello",
+    ],
     ["a foreign type", { type: "n\x1bew" as "chat" }, "@ines [new]: hello"],
     [
       "an unknown deletion",

@@ -23,12 +23,12 @@ export function usesColor(
 /** The number of messages and authors whose name is remembered, so that a deletion can name the author. */
 const KNOWN_NAMES = 5000;
 
-const AUTHOR_STYLES: Record<string, Style> = {
-  owner: "yellow",
-  moderator: "blueBright",
-  member: "green",
-  verified: "cyan",
-};
+const AUTHOR_STYLES: ReadonlyMap<string, Style> = new Map<string, Style>([
+  ["owner", "yellow"],
+  ["moderator", "blueBright"],
+  ["member", "green"],
+  ["verified", "cyan"],
+]);
 const PAID_STYLE: Style = ["bold", "yellow"];
 const REMOVED_STYLE: Style = "red";
 
@@ -54,9 +54,9 @@ export class LinePrinter {
 
   #author({ author }: ReceivedMessage, { badges = [] }: Details): string {
     const name = cleanText(author);
-    const style = badges.map(({ kind }) => AUTHOR_STYLES[kind]).find((found) => found !== undefined);
+    const style = badges.map(({ kind }) => AUTHOR_STYLES.get(kind)).find((found) => found !== undefined);
     const shown = style && name !== "" ? this.#paint(style, name) : name;
-    const kinds = badges.map(({ kind }) => kind).join(", ");
+    const kinds = badges.map(({ kind }) => cleanText(kind)).join(", ");
     return kinds === "" ? shown : `${shown} (${kinds})`;
   }
 

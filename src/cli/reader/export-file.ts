@@ -1,8 +1,9 @@
 /** The file of an export: either it appears when complete, or it grows and a later export can continue it. */
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
-import { rename, rm, truncate } from "node:fs/promises";
+import { truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
+import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
 import { BOM, type Format } from "./formats.ts";
 import { Output } from "./output.ts";
@@ -43,15 +44,14 @@ export function assertFree(path: string): void {
 }
 
 async function whole(path: string, format: Format): Promise<ExportFile> {
-  const part = `${path}.${process.pid}.part`;
-  const output = await create(part, format, "wx");
+  const file = await beginFile(path).catch((error) => {
+    throw cannotBeWritten(path, error);
+  });
+  const output = await create(file.part, format, "w");
   const close = async (isComplete: boolean) => {
-    try {
-      await output.finish();
-      if (isComplete) await rename(part, path);
-    } finally {
-      await rm(part, { force: true });
-    }
+    await using _file = file;
+    await output.finish();
+    if (isComplete) await file.finish();
   };
   return { output, cursor: undefined, close };
 }
@@ -90,15 +90,19 @@ async function append(path: string, format: Format, records: Records): Promise<E
   return growing(path, { ...format, header: "" }, "a", cursor);
 }
 
-async function create(path: string, { header }: Format, flags: "w" | "wx" | "a"): Promise<Output> {
+async function create(path: string, { header }: Format, flags: "w" | "a"): Promise<Output> {
   const stream = createWriteStream(path, { flags, flush: true });
   await new Promise<void>((resolve, reject) => {
     stream.once("open", () => resolve());
-    stream.once("error", (error) => reject(new UsageError(`${path} cannot be written: ${error.message}`)));
+    stream.once("error", (error) => reject(cannotBeWritten(path, error)));
   });
   const output = new Output(stream, path);
   if (header !== "") await output.add(header);
   return output;
+}
+
+function cannotBeWritten(path: string, error: unknown): UsageError {
+  return new UsageError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`);
 }
 
 const QUOTE = 0x22;

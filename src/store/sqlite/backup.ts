@@ -1,7 +1,9 @@
 /** Copies a store file while a service writes to it. */
-import { existsSync, realpathSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
+import { beginFile } from "../../whole-file.ts";
 import { StoreError } from "../port.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
@@ -12,27 +14,42 @@ const ALL_PAGES = 2 ** 31 - 1;
 /** The maximum wait for another program that has locked the file. */
 const BUSY_TIMEOUT_MS = 10_000;
 
+/** The files that SQLite and the service keep beside the store's. */
+const COMPANIONS = ["", "-wal", "-shm", "-journal", "-lock"];
+
 /**
  * Copies the store file `path` to `target`, complete up to the moment of the copy, and checks the copy before
- * it replaces an older `target`. Rejects with `StoreError`, whose message is one line; `target` is then
- * unchanged.
+ * it replaces an older `target`, whose permissions it keeps; a new one gets those of the store. Rejects with
+ * `StoreError`, whose message is one line; `target` is then unchanged.
  */
 export async function backupFile(path: string, target: string): Promise<void> {
   if (!existsSync(path)) throw refused(path, "does not exist: set RELAY_STORE or --store");
-  if (existsSync(target) && realpathSync(target) === realpathSync(path))
-    throw refused(path, "is the store itself: choose another file for the backup");
-  const part = `${target}.${process.pid}.part`;
+  const found = statSync(target, { throwIfNoEntry: false });
+  if (found && !found.isFile()) {
+    const what = found.isDirectory()
+      ? `is a directory: name a file in it, such as ${join(target, "relay.db")}`
+      : "is not a file: name another place for the backup";
+    throw new StoreError("unavailable", `${target} ${what}`);
+  }
+  if (COMPANIONS.some((ending) => realPath(target) === `${realpathSync(path)}${ending}`))
+    throw new StoreError("unavailable", `${target} belongs to the store: name another file for the backup`);
   try {
-    await copy(path, part);
-    await makeDurable(part);
-    await rename(part, target);
+    await using file = await beginFile(target, statSync(path).mode);
+    await copy(path, file.part);
+    await makeDurable(file.part);
+    await file.finish();
   } catch (error) {
     if (error instanceof StoreError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError("unavailable", `the backup ${target} cannot be made: ${reason}`, error);
-  } finally {
-    await rm(part, { force: true });
   }
+}
+
+/** The file's place without links, whether it exists or not. */
+function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const folder = dirname(path);
+  return existsSync(folder) ? join(realpathSync(folder), basename(path)) : path;
 }
 
 async function copy(path: string, part: string): Promise<void> {

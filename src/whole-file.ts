@@ -1,0 +1,34 @@
+/** A file that appears whole: it is written under another name beside its place, and then renamed. */
+import { chmod, open, realpath, rename, rm, stat } from "node:fs/promises";
+
+/** The permissions in a file's mode. */
+const PERMISSIONS = 0o777;
+
+export interface WholeFile {
+  /** The file to write; it exists and is empty. */
+  part: string;
+  /** Puts it into its place. */
+  finish(): Promise<void>;
+  /** Removes it, unless it is in its place. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Begins a file at `path`. If one is there, links to it are followed and its permissions are kept; `mode`:
+ * those of a new one, 0666 minus the umask by default. Rejects like `open`.
+ */
+export async function beginFile(path: string, mode?: number): Promise<WholeFile> {
+  const found = await stat(path).catch(() => undefined);
+  const target = found ? await realpath(path) : path;
+  const kept = found?.mode ?? mode;
+  const permissions = kept === undefined ? undefined : kept & PERMISSIONS;
+  const part = `${target}.${process.pid}.part`;
+  const file = await open(part, "wx", permissions);
+  await file.close();
+  if (permissions !== undefined) await chmod(part, permissions); // whatever the umask
+  return {
+    part,
+    finish: () => rename(part, target),
+    [Symbol.asyncDispose]: () => rm(part, { force: true }),
+  };
+}
