@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "csv-parse/sync";
+import { counted } from "../src/cli/counted.ts";
 import { outcome } from "./support/command.ts";
 import { B, several, withRoom } from "./support/history.ts";
 import { own } from "./support/store-reading.ts";
@@ -49,7 +50,8 @@ describe("an export of a part", () => {
       assert.equal(code, 0, error);
       assert.deepEqual(placesIn(out), places, options.join(" "));
       const end = places.at(-1);
-      const told = end === undefined ? "0 messages" : `${places.length} messages, up to cursor ${B + end}`;
+      const many = counted(places.length, "message");
+      const told = end === undefined ? many : `${many}, up to cursor ${B + end}`;
       assert.equal(error, `livechat-relay: ${told}\n`);
     }
   });

@@ -204,7 +204,7 @@ describe("the file of an export", () => {
       await writeFile(path, text);
       const { code, error } = await outcome(["export", VIDEO, "--output", path, "--append"]);
       assert.equal(code, 2);
-      assert.match(error, /does not end with a message of this format/);
+      assert.match(error, /is not an export in this format/);
       assert.equal(await readFile(path, "utf8"), text);
     });
   }
@@ -311,5 +311,5 @@ it("shows its progress on a terminal, where the data goes to a file", async (t) 
   const args = ["export", VIDEO, "--server", server.url, "--output", path];
   const { code, error } = await outcome(args, { isTerminal: true });
   assert.equal(code, 0);
-  assert.match(error, /\[2K1 messages, \d+ a second, 1:02:03 into the video/);
+  assert.match(error, /\[2K1 message, \d+ a second, 1:02:03 into the video/);
 });

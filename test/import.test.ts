@@ -136,7 +136,10 @@ describe("import", () => {
       { ...body, type: "chat", id: "4", author: 1 },
     ].map((line) => JSON.stringify(line));
     const { error } = await importing(store, await recorded(t, `${VIDEO}.jsonl`, lines.join("\n")));
-    assert.match(error, /: room dQw4w9WgXcQ: 1 new message; 5 lines of unknown kinds or damaged\n$/);
+    assert.match(
+      error,
+      /: room dQw4w9WgXcQ: 1 new message; left out: 5 lines, damaged or of unknown kinds\n$/,
+    );
   });
 
   it("continues where it was interrupted, or where a recording that grew had ended", async (t) => {

@@ -87,7 +87,7 @@ export const COMMANDS = [
   }),
   command({
     name: "rooms",
-    usage: "list a service's rooms, stored and currently read",
+    usage: "list the rooms that a service stores or reads",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ANSWER_FLAGS,
     run: async (input, surroundings) => (await import("./reader/rooms.ts")).listRooms(input, surroundings),
@@ -125,7 +125,7 @@ export const COMMANDS = [
   command({
     name: "backup",
     usage: "copy the store to a file, while the service runs",
-    arguments: [{ name: "file", meaning: "path of the copy; an existing file is replaced" }],
+    arguments: [{ name: "file", meaning: "path of the copy, which replaces an existing file" }],
     examples: [
       "livechat-relay backup backup.db",
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
@@ -138,7 +138,7 @@ export const COMMANDS = [
     usage: "copy one store into another, while no service uses either",
     arguments: [
       { name: "from", meaning: "the store to read: sqlite:<path> or postgres://…" },
-      { name: "to", meaning: "an empty store, or the incomplete one of an interrupted run" },
+      { name: "to", meaning: "an empty store, or the incomplete copy of an interrupted run" },
     ],
     examples: [
       "livechat-relay migrate-store sqlite:./data/relay.db postgres://relay@db.example/relay",

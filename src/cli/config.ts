@@ -132,7 +132,7 @@ const STREAMS = {
   ),
   RELAY_FAILING_MS: flag(
     "120000",
-    "failed polls do not stop a room before its last good answer is this old",
+    "minimum age of a room's last good answer before failed polls stop the room",
     ms(0),
   ),
 };
@@ -178,7 +178,7 @@ const UPSTREAM = {
 const INSTANCES = {
   RELAY_RESTORED: flag(
     "off",
-    "`on` for the first start after the store was restored from a backup, and for no later one: moves all cursors past those already given out",
+    "`on` for the first start after a backup was restored; remove it afterwards. Moves all cursors past those already given out",
     onOff,
   ),
   RELAY_LEASE_MS: flag(

@@ -3,14 +3,14 @@ import { COMMANDS, type Command } from "./commands.ts";
 import { SETTING_GROUPS } from "./config.ts";
 import { type Argument, type FlagTable, flagOf, isVariable } from "./flags.ts";
 
-const FLAGS_TITLE = "Flags; those with an environment variable override it:";
+const FLAGS_TITLE = "Flags. A flag overrides the environment variable before it:";
 
 /** Lists all commands, and the flags of the default one. */
 export function help(): string {
   const [serve] = COMMANDS;
   const rows = [
     ...COMMANDS.map(({ name, usage }) => [name, usage]),
-    ["help", "show a command and its flags, as `livechat-relay help demo`"],
+    ["help", "show a command and its flags, for example `livechat-relay help demo`"],
     ["--version", "print the version"],
   ];
   const commands = rows.map(([name = "", usage]) => `  ${name.padEnd(15)}${usage}\n`).join("");

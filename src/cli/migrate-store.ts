@@ -1,6 +1,7 @@
 /** `migrate-store`: copies one store into another while no service uses either. */
 import { systemClock } from "../clock.ts";
 import { migrateStore } from "../store/open.ts";
+import { counted } from "./counted.ts";
 import type { Input } from "./flags.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -13,6 +14,6 @@ export async function migrate(
   const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>
     say(`${messages} of ${total} messages`),
   );
-  say(`${rooms} rooms, ${messages} messages: done`);
+  say(`${counted(rooms, "room")}, ${counted(messages, "message")}: done`);
   return 0;
 }

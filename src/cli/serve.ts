@@ -38,7 +38,7 @@ export async function startConfigured(
     const level = given.has("RELAY_MAX_VIEWERS") ? "warn" : "debug";
     log[level](
       { wanted, maxViewers },
-      "RELAY_MAX_VIEWERS is lowered to what the limit of open files (ulimit -n) allows",
+      "RELAY_MAX_VIEWERS is lowered: the limit of open files (ulimit -n) allows no more",
     );
   }
   if (config.recordings.length > 0 && config.retentionDays > 0)

@@ -98,7 +98,7 @@ async function listen(app: FastifyInstance, { host, port, reusePort }: Config): 
     if (code === undefined) throw error;
     const why = code === "EADDRINUSE" ? "another program uses it; " : "";
     throw new Error(
-      `cannot listen on ${host} port ${port} (${code}): ${why}choose another by RELAY_HOST and RELAY_PORT, or --host and --port`,
+      `cannot listen on ${host} port ${port} (${code}): ${why}choose another with RELAY_HOST and RELAY_PORT, or --host and --port`,
     );
   }
 }

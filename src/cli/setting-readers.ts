@@ -57,7 +57,7 @@ export function frameAncestors(value: string): string | undefined {
 }
 
 export function hostName(value: string): string {
-  if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host's name");
+  if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host name");
   return value;
 }
 

@@ -14,6 +14,7 @@ import type { Hold } from "../../store/ownership.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import { timeOfDay } from "../../upstream/readers/timestamp.ts";
+import { counted } from "../counted.ts";
 import { type Input, UsageError } from "../flags.ts";
 import { openNamedStore } from "../open-store.ts";
 import { showProgress } from "../reader/progress.ts";
@@ -88,7 +89,7 @@ async function importFile(
   const { room } = hold;
   const appender = new Appender(parts, hold, memoryOf(room, true, parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
-  const hideProgress = showProgress(surroundings, () => `${path}: ${imported.added} messages`);
+  const hideProgress = showProgress(surroundings, () => `${path}: ${counted(imported.added, "message")}`);
   try {
     const start = room && { lines: recordingOf(room)?.lines ?? 0, panels: positionOf(room).panels };
     for await (const { items, panels, progress, unread } of recordedBatches(path, reading, start)) {
@@ -132,10 +133,6 @@ async function takeRoom(
 }
 
 function summary({ videoId, added, unread }: Imported): string {
-  const left = unread > 0 ? `; ${counted(unread, "line")} of unknown kinds or damaged` : "";
+  const left = unread > 0 ? `; left out: ${counted(unread, "line")}, damaged or of unknown kinds` : "";
   return `room ${videoId}: ${counted(added, "new message")}${left}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

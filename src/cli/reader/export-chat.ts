@@ -3,6 +3,7 @@ import type { Writable } from "node:stream";
 import { type Chat, ChatError, history } from "../../../client/index.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
+import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
 import type { EXPORT_FLAGS } from "./flags.ts";
@@ -62,7 +63,7 @@ export async function exportChat(
     }
     isComplete = true;
     await file.close(true);
-    notice(`${messages} messages${reached() ? `, up to cursor ${reached()}` : ""}`);
+    notice(`${counted(messages, "message")}${reached() ? `, up to cursor ${reached()}` : ""}`);
     return { messages, cursor: reached() };
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
@@ -109,7 +110,7 @@ async function copy(
   const progressText = () => {
     const rate = Math.round((written / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
-    return `${label}${written} messages, ${rate} a second${place}`;
+    return `${label}${counted(written, "message")}, ${rate} a second${place}`;
   };
   room.on("gap", ({ after, cursor }) =>
     notice(`messages may be missing between cursors ${after} and ${cursor}`),

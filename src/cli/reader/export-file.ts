@@ -126,7 +126,7 @@ async function lastRecord(
   { isBeginning, isQuoted, cursorOf }: Records,
 ): Promise<LastRecord> {
   const foreign = new UsageError(
-    `${path} does not end with a message of this format: name another file, or its --format`,
+    `${path} is not an export in this format: name another file, or set --format`,
   );
   if (!isBeginning(withoutBom(await read(path, 0, MAX_BEGINNING_BYTES)))) throw foreign;
   let [offset, start, end] = [0, 0, 0];

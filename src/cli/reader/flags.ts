@@ -2,7 +2,7 @@
 import { GROUPS, type MessageType, TYPE_NAMES, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
 import { suggest } from "../../suggest.ts";
-import type { Argument, Flag, FlagTable } from "../flags.ts";
+import { type Argument, EntryError, type Flag, type FlagTable } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
 
 export const VIDEO: Argument = {
@@ -29,7 +29,7 @@ const SERVER = {
 
 const since = optional(
   "",
-  "resume after this cursor; 0: all stored messages",
+  "resume after this cursor; 0 starts with the oldest stored message",
   whole("a cursor: a whole number"),
 );
 const types = optional(
@@ -39,7 +39,7 @@ const types = optional(
 );
 const color = {
   default: "auto",
-  meaning: "auto, always or never; auto: on a terminal, unless NO_COLOR is set",
+  meaning: "auto, always or never; auto means on a terminal, unless NO_COLOR is set",
   read: oneOf(["auto", "always", "never"]),
 };
 
@@ -52,19 +52,19 @@ export const WATCH_FLAGS = {
     whole("a whole number"),
   ),
   types,
-  json: toggle("JSON lines: the cursor, the eight fields, with --details the details"),
-  details: toggle("with --json: the lines include the details"),
-  wait: toggle("wait for the chat to begin, and for the service to run"),
+  json: toggle("print JSON lines: the cursor and the eight fields of each message"),
+  details: toggle("with --json: add the details of each message"),
+  wait: toggle("wait until the service runs and the chat begins"),
   color,
   post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
   "cursor-file": optional(
     "",
-    "with --post: file for the cursor from which a restart resumes; by default <video id>.cursor",
+    "with --post: file that keeps the cursor for a restart; by default <video id>.cursor",
     (path) => path,
   ),
   RELAY_POST_SECRET: optional(
     "",
-    "with --post: secret that signs each message (Standard Webhooks); prefer the variable to the flag",
+    "with --post: secret that signs each message (Standard Webhooks); the variable is safer than the flag",
     (secret) => secret,
   ),
 } satisfies FlagTable;
@@ -83,16 +83,16 @@ export const EXPORT_FLAGS = {
     "file to write, which appears once it is complete; by default standard output; of several videos a folder",
     (path) => path,
   ),
-  force: toggle("overwrite the file"),
-  all: toggle("all rooms of the service instead of named videos"),
-  append: toggle("continue the file after its last message"),
-  follow: toggle("continue until the chat is over"),
+  force: toggle("replace an existing file"),
+  all: toggle("export all rooms of the service, instead of named videos"),
+  append: toggle("continue an existing file after its last message"),
+  follow: toggle("keep writing until the chat is over"),
   since,
   from: optional("", `only messages stored at this time or later: ${TIME}`, time),
   to: optional("", `only messages stored before this time: ${TIME}`, time),
   types,
   bom: toggle("CSV: begin with a byte order mark, which some spreadsheets need"),
-  raw: toggle("CSV: do not escape texts that a spreadsheet would run as formulas"),
+  raw: toggle("CSV: leave texts unchanged that a spreadsheet would run as formulas"),
 } satisfies FlagTable;
 
 /** The flags of a command that prints one answer. */
@@ -138,7 +138,8 @@ function time(text: string): number {
 function oneOf<const T extends string>(allowed: readonly T[]) {
   return (text: string): T => {
     const found = allowed.find((item) => item === text);
-    if (found === undefined) throw new Error(`one of ${allowed.join(", ")}${suggest(text, allowed)}`);
+    if (found === undefined)
+      throw new EntryError(text, `none of ${allowed.join(", ")}${suggest(text, allowed)}`);
     return found;
   };
 }
@@ -149,7 +150,7 @@ function typesNamed(text: string): MessageType[] {
     const name = part.trim();
     const types = typesOf(name);
     if (types.length > 0) return types;
-    throw new Error(`types or groups of messages${suggest(name, TYPE_NAMES)}`);
+    throw new EntryError(name, `neither a type nor a group of messages${suggest(name, TYPE_NAMES)}`);
   });
 }
 

@@ -1,6 +1,7 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 import { jsonLine } from "../../formats/text.ts";
 import type { ListedRoom } from "../../rooms/listing.ts";
+import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ask } from "./ask.ts";
@@ -39,7 +40,7 @@ export function listRooms(
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms));
     await output.finish();
     if (answer.retentionDays > 0)
-      notice(`messages are deleted after ${answer.retentionDays} days (RELAY_RETENTION_DAYS)`);
+      notice(`messages are deleted after ${counted(answer.retentionDays, "day")} (RELAY_RETENTION_DAYS)`);
     return 0;
   });
 }
