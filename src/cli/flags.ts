@@ -60,7 +60,10 @@ const AFTER_SCHEME = /(?<=:\/\/).*/s;
 const USER_INFO = /(?<=:\/\/)[^/]*@/;
 const MAX_QUOTED_CHARS = 100;
 
-/** A text, or one entry of a list, is invalid: the error shows it alone. `is`: the rest of the sentence after "is". */
+/**
+ * A text, or one entry of a list, is invalid: the error shows it alone. `is`: the rest of the sentence after
+ * "is".
+ */
 export class EntryError extends Error {
   constructor(entry: string, is: string) {
     super(`${JSON.stringify(entry.replace(USER_INFO, "…@").slice(0, MAX_QUOTED_CHARS))} is ${is}`);

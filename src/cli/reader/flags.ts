@@ -80,7 +80,7 @@ export const EXPORT_FLAGS = {
   ),
   output: optional(
     "",
-    "file to write, which appears once it is complete; by default standard output; of several videos a folder",
+    "file to write, which appears once it is complete, or a folder for several videos; by default standard output",
     (path) => path,
   ),
   force: toggle("replace an existing file"),
