@@ -1,7 +1,7 @@
 /**
  * The streams of a channel in the order of interest: live ones, the newest first, then the scheduled one that
- * begins next. A stream scheduled for a far time is often none at all: rooms for free chat are scheduled for
- * next year, and some streams never begin. Such streams come last.
+ * begins next. A stream that is scheduled far ahead is often a placeholder that never begins: many
+ * channels schedule one for next year just for its open chat. Such streams come last.
  */
 import type { ChannelSight, ScheduledStream } from "../upstream/page/channel-page.ts";
 

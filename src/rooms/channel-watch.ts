@@ -23,7 +23,7 @@ const NO_CHAT_MS = 600_000;
 const MAX_OVER = 100;
 /** Videos to remember as the channel's. A page shows 30. */
 const MAX_VIDEOS = 500;
-/** Whole looks in a row in which a scheduled stream must be missing to count as cancelled. */
+/** Complete looks in a row in which a scheduled stream must be missing to count as cancelled. */
 const MAX_MISSED = 2;
 
 export interface ChannelWatchParts {
@@ -140,8 +140,9 @@ export class ChannelWatch implements Disposable {
   }
 
   /**
-   * The room of a stream failed, or the stream has no chat. Others are chosen before one without a chat; any
-   * other one is tried again after the next look. Not for errors of one viewer alone, such as CAPACITY.
+   * The room of a stream failed, or the stream has no chat. A stream without a chat rests for `NO_CHAT_MS`,
+   * during which others are preferred; one whose room failed is tried again after the next look. Errors that
+   * concern one viewer alone, such as CAPACITY, must not be reported here.
    */
   failed(videoId: string, error: Error): void {
     const why = error.message.replace(/\.$/, "");
@@ -248,7 +249,7 @@ export class ChannelWatch implements Disposable {
     this.#notify();
   }
 
-  /** The first stream that has a chat. One without is tried again after its rest, before far ones. */
+  /** The first stream that has a chat. A stream whose rest is over comes before streams that are far. */
   #pick(streams: readonly ChannelStream[]): ChannelStream | undefined {
     const now = this.#parts.clock.monotonic();
     const rest = ({ videoId }: ChannelStream) => this.#troubles.get(videoId)?.restsUntil;

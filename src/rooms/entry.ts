@@ -259,7 +259,7 @@ export class VideoEntry {
     this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
   }
 
-  /** Keeps a room that this instance reads until its end; without viewers, the room lingers. */
+  /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
   #watch(owned: OwnedRoom): void {
     this.#state = { name: "polling", owned };
     owned.room.onIdle = () => this.#lingerIfIdle();

@@ -10,11 +10,11 @@ import type { EntryHost } from "./entry-host.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 
 /**
- * Instances that follow the same room try to take it over one after the other. The order is random, except
- * that...
+ * Instances that follow the same room try to take it over one after the other, each after a random delay of
+ * up to this.
  */
 const SPREAD_MS = 100;
-/** ... an instance that reads fewer rooms tries earlier. */
+/** The further delay for each room that the instance reads, so that the least loaded one tries first. */
 const SPREAD_PER_ROOM_MS = 10;
 /** The wait between two tries while the store fails. */
 const RETRY_MS = 500;

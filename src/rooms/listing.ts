@@ -18,7 +18,7 @@ export interface ListedRoom {
   viewers: number;
   /** Milliseconds since the last good answer of the upstream; null if the room is not read. */
   lateMs: number | null;
-  /** The number of `gap` messages among them. */
+  /** The number of `gap` messages among the stored ones. */
   gaps: number;
   /** The name of the egress by which this instance reads the room; null if it does not. */
   egress: string | null;

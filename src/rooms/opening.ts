@@ -17,7 +17,7 @@ const RETRY_AFTER_MS = 1000;
 /** The interval of checks while another instance opens the room. */
 const LOOK_MS = 200;
 
-/** An opened room. `historyEnd`: as in `OpenedAnew`; if absent, as in any open room. */
+/** An opened room. `historyEnd`: as in `OpenedAnew`; if absent, the room's head. */
 export interface OpenedRoom {
   room: Room;
   historyEnd?: number | undefined;
@@ -81,5 +81,7 @@ async function bootstrapRoom(
 }
 
 function ownedElsewhere(): RelayError {
-  return new RelayError("CAPACITY", "Another instance reads this chat.", { retryAfterMs: RETRY_AFTER_MS });
+  return new RelayError("CAPACITY", "Another instance is still opening this chat.", {
+    retryAfterMs: RETRY_AFTER_MS,
+  });
 }

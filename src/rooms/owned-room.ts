@@ -41,8 +41,9 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
 }
 
 /**
- * A room that was just opened. `historyEnd`: the cursor up to which messages are history for the viewers that
- * waited for it; 0 if none is.
+ * A room that was just opened. `historyEnd`: for the viewers that waited for it, messages up to this cursor
+ * count as history, of which a viewer gets only its backfill; later ones are sent in full. 0: there is no
+ * history.
  */
 export interface OpenedAnew {
   owned: OwnedRoom;
@@ -125,7 +126,7 @@ export class OwnedRoom {
   ): Promise<OpenedAnew> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
-    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // now: the age is that at the take
+    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // computed now: the age was measured at the take
     const options: CallOptions = {
       lane: "opening",
       dueAt: clock.monotonic(), // openings run one after the other, and a poll must follow its page soon
@@ -168,7 +169,10 @@ export class OwnedRoom {
     };
   }
 
-  /** `asked`: before the room was taken. The age of its record is that of a later moment. */
+  /**
+   * `asked`: a time just before the room was taken. The age of its record was measured later, so `asked`
+   * minus the age is never after the time of the last read.
+   */
   static #fromCheckpoint(
     hold: Hold,
     record: RoomRecord,

@@ -1,6 +1,6 @@
 /**
  * The recordings of this service: the fixed ones of its settings, and those that callers have put into the
- * store's list, of which each instance runs its part.
+ * store's list, of which each instance runs its share.
  */
 
 import { isChannel } from "../protocol/channel.ts";
@@ -26,7 +26,7 @@ export interface ListedRecording {
   state: RecordingReport["state"];
   videoId?: string;
   error?: string;
-  /** Whether it is one of the settings, which only a restart changes. */
+  /** Whether `RELAY_RECORD` names it, so that only a restart can remove it. */
   fixed: boolean;
 }
 

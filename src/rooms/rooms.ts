@@ -36,8 +36,8 @@ const END_SPREAD_MS = 1500;
 const HAND_ON_MS = 1000;
 const ADOPT_RETRY_MS = 1000;
 /**
- * A room that was handed on because of the load counts as taken after this time. If it comes back within it,
- * no other room is handed on because of the load for `IN_VAIN_MS`.
+ * If this instance must take back a room within this time after it handed the room on because of the load,
+ * the hand-on had no effect: no room is handed on for that reason during the next `IN_VAIN_MS`.
  */
 const TAKEN_MS = 10_000;
 const IN_VAIN_MS = 30_000;
@@ -131,7 +131,7 @@ export class Rooms {
   async #enterExcerpt(request: StreamRequest): Promise<void> {
     const room = await excerptOf(request.videoId, this.#parts);
     this.#retired.add(room);
-    // Everything is new to a viewer that names no backfill.
+    // Without a backfill, nothing counts as history: everything stored is sent.
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
   }
 
@@ -174,7 +174,7 @@ export class Rooms {
     return stateOf(end, this.#entries.get(videoId)?.roomState);
   }
 
-  /** Whether this instance opens or follows the chat of a video that has not ended. */
+  /** Whether the chat has not ended, and this instance opens, reads or follows it. */
   isRead(videoId: string): boolean {
     const { room, roomState } = this.#entries.get(videoId) ?? {};
     return room ? room.end === undefined : roomState === "bootstrapping";

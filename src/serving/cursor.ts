@@ -1,7 +1,7 @@
 /**
- * Where a connection starts in its room: after `Last-Event-ID` if possible, else some messages back. A start
- * other than after its `Last-Event-ID` shows a client that the messages it missed are no longer kept, or that
- * its cursor is not of this room.
+ * Where a connection starts in its room: after `Last-Event-ID` if possible, else some messages back. If
+ * `init.cursor` differs from its `Last-Event-ID`, the client knows that the messages it missed were deleted,
+ * or that its cursor is from another room.
  */
 import type { ChatType } from "../protocol/chat.ts";
 

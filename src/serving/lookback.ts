@@ -15,7 +15,10 @@ type Read = (after: number, limit: number) => Promise<readonly StoredMessage[]>;
 
 export class Lookback {
   readonly #read: Read;
-  /** The place of each type's bit, counted from the highest one, by the cursor modulo the length. */
+  /**
+   * A ring: at the cursor modulo the length, the position of the message's type bit, counted from the highest
+   * bit.
+   */
   readonly #bits = new Uint8Array(MAX_MESSAGES);
   /** It knows the types of the messages after `low` up to `head`. */
   #low: number;
@@ -57,7 +60,7 @@ export class Lookback {
     return start;
   }
 
-  /** The cursor up to which, from `after` on, the filter is known to leave everything out; at most `upTo`. */
+  /** The cursor, at most `upTo`, up to which the filter leaves out every message after `after`. */
   skip(after: number, upTo: number, filter: Filter): number {
     let cursor = after;
     const end = Math.min(upTo, this.#head);

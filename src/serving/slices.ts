@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
 const SLICE_MS = 10;
 const ITEMS = 8;
 
-/** Pauses that several pieces of work share: between two of them, all the work together takes one slice. */
+/** A time budget that several pieces of work share: between two pauses, they take one slice together. */
 export class Slices {
   readonly #clock: Clock;
   /** The time that the work has taken since the last pause. */

@@ -10,8 +10,8 @@ export const STALL_MS = 30_000;
 const STALL_BYTES = 120_000;
 /**
  * A proxy takes its client's bytes in bursts, because its own send buffer is also reported free by thirds. So
- * bytes taken count for the time in which 4 KB/s would have taken them, but at most for this multiple of the
- * limit: of 4 MiB, the usual maximum of a send buffer, 5 KB/s take a third in 280 s.
+ * a burst buys the time that its bytes would take at 4 KB/s, up to this multiple of the limit (300 s). That
+ * is enough: a client that reads 5 KB/s empties a third of a send buffer of 4 MiB, the usual size, in 280 s.
  */
 const MAX_STALLS = 10;
 

@@ -11,7 +11,7 @@ import type { Sink, SinkOwner } from "./sink.ts";
 import { Stall } from "./stall.ts";
 import type { Chunk, Tail } from "./tail.ts";
 
-/** The parts of a room that a viewer needs. */
+/** What a viewer needs of its room. */
 export interface ViewerHost {
   readonly tail: Tail;
   /** Set if nothing follows the tail: viewers that have all of it get the terminal frame and are closed. */
@@ -97,7 +97,10 @@ export class Viewer implements SinkOwner {
     this.#reported = this.#cursor;
   }
 
-  /** Its cursor, if it has moved since its client received one. Without a filter, each message has it. */
+  /**
+   * The cursor to send on its own: set if the filter has skipped messages since the client last received a
+   * cursor. Without a filter, every message carries its cursor.
+   */
   get #unreported(): number | undefined {
     return this.feed.isFiltered && this.#reported !== this.#cursor ? this.#cursor : undefined;
   }
@@ -162,7 +165,10 @@ export class Viewer implements SinkOwner {
   }
 
   #send({ packet, last = this.#reported, next }: Chunk): void {
-    if (next <= this.#cursor) throw new Error(`a chunk after ${this.#cursor} that leads to ${next}`);
+    if (next <= this.#cursor)
+      throw new Error(
+        `the chunk after cursor ${this.#cursor} ends at ${next}, so the viewer would not advance`,
+      );
     this.#cursor = next;
     this.#reported = last;
     if (packet) this.#write(packet);

@@ -303,7 +303,7 @@ export class Telemetry {
 
   /** Another instance reads the room now, or will. */
   roomGivenWay(videoId: string): void {
-    this.log.info({ videoId }, "room left to another instance, and followed from now on");
+    this.log.info({ videoId }, "another instance reads this room now; following it");
   }
 
   storeLost(why: string): void {

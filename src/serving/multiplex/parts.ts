@@ -40,7 +40,7 @@ function packetOf(part: Part, size = 0): PartPacket {
 /** By format, the rest of a message's frame after the video and the cursors. */
 const RESTS: Record<Format, (message: StoredMessage, details: boolean) => string> = {
   sse: (message, details) => `${fieldsOf(messageJson(message, details))}\n\n`,
-  // A line has no place for ids but its fields, and `id` is the connection's.
+  // The line's `id` is the id to resume from, so the message's own id becomes `messageId`.
   ndjson: (message, details) => {
     const { id: messageId, ...others } = JSON.parse(messageJson(message, details));
     return `${fieldsOf(JSON.stringify({ messageId, ...others }))}\n`;
