@@ -100,6 +100,40 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["z"]);
   });
 
+  it("says in the moderation log whom a deletion was about, and what where words are struck out", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      textAction("a", { author: "@ann", text: "spam of ann" }),
+      textAction("b", { author: "@bob", channel: "UCbob" }),
+      ...[deletionOf("a"), authorDeletionOf("UCbob"), authorDeletionOf("UCgone"), textAction("z")],
+    ]);
+    await visit("&types=chat,moderation");
+    await shows("z");
+    const log = () => page.locator("[data-type=deleted], [data-type=author_deleted]").allInnerTexts();
+    const told = async () => (await log()).map((row) => row.replace(/^.*?[AP]M/, "").trim());
+    assert.deepEqual(await told(), [
+      "A message of @ann was deleted. [deleted]",
+      "All messages of @bob were deleted. [deleted]",
+      "All messages of UCgone were deleted. [deleted]",
+    ]);
+    assert.doesNotMatch(await page.content(), /spam of ann/);
+    await page.locator("#looks summary").click();
+    await page.locator("select[name=deleted]").selectOption("strike");
+    await page.keyboard.press("Escape");
+    assert.equal((await told())[0], "A message of @ann was deleted. spam of ann [deleted]");
+    assert.equal(await page.locator("[data-type=deleted] del").innerText(), "spam of ann");
+    assert.equal(await page.locator(`${rowOf("a")} del`).innerText(), "spam of ann");
+  });
+
+  it("marks what was edited", async () => {
+    pages.chat.say([textAction("a"), replacementOf("a", "new words"), textAction("z")]);
+    await visit();
+    await shows("z");
+    const after = (id: string) =>
+      evaluate(`getComputedStyle(document.querySelector('${rowOf(id)} .said'), '::after').content`);
+    assert.deepEqual([await after("a"), await after("z")], ['"edited"', "none"]);
+  });
+
   it("shows as taken down what the service holds blank", async () => {
     const { page, chat } = pages;
     const blank = { addChatItemAction: { item: { liveChatTextMessageRenderer: { id: "a" } } } };

@@ -149,6 +149,9 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
       ["author", undefined],
     ]);
     assert.doesNotMatch(await page.content(), /words of [abd]\b/);
+    await page.locator("input[name=types][value=moderation]").check();
+    for (const type of ["deleted", "author_deleted"])
+      assert.match(await page.locator(`[data-type=${type}]`).innerText(), /messages? of @somebody w/);
     await visit("&backfill=50&types=paid");
     await loadOlder();
     await has("paid-1");

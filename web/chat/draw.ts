@@ -14,12 +14,18 @@ import { drawPoll } from "./poll.ts";
 /** Replaces the text of a deleted message. */
 const TAKEN_DOWN = { message: "Message deleted", author: "Author’s messages deleted" } as const;
 
-/** Text of a row in the moderation log, for messages that change other messages. */
-export const EVENT_WORDS: Readonly<Record<string, string>> = {
-  deleted: "A message was deleted.",
-  author_deleted: "An author’s messages were deleted.",
-  replaced: "A message was replaced.",
-  banner_removed: "What was pinned was taken down.",
+/**
+ * Text of a row in the moderation log, for messages that change other messages. `named`: around the name of
+ * the author whom it is about, if that is known.
+ */
+export const EVENT_WORDS: Readonly<Record<string, { text: string; named?: [string, string] }>> = {
+  deleted: { text: "A message was deleted.", named: ["A message of ", " was deleted."] },
+  author_deleted: {
+    text: "An author’s messages were deleted.",
+    named: ["All messages of ", " were deleted."],
+  },
+  replaced: { text: "A message was replaced." },
+  banner_removed: { text: "What was pinned was taken down." },
 };
 
 /** Headings of the notices that do not say by themselves what they are about. */
@@ -70,8 +76,10 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   const isStruck = fate.deleted !== undefined && look.deleted === "strike";
   const kept = (node: Node | undefined) => (node && isStruck ? make("del", {}, node) : node);
   const face = drawFace(message, look);
-  const head = drawHead(message, look, isHidden, kept);
+  const head = drawHead(message, look, isHidden, kept, drawEvent(message, fate));
   const said = isHidden ? [takenDown(fate.deleted)] : drawSaid(message, look).map(kept);
+  if (type === "deleted" && fate.about && look.deleted === "strike")
+    said.unshift(make("del", {}, field("target", wordsOf(fate.about))), document.createTextNode(" "));
   const body = make("div", { class: "said" }, head, " ", ...said);
   element.replaceChildren(...(face ? [face, body] : [body]));
 }
@@ -107,23 +115,38 @@ function hueOf(text: string): number {
 
 /** Author, time, badges and amount: one line above or before the text. */
 function drawHead(
-  { type, timestamp, author, amount, details }: ShownMessage,
+  { timestamp, author, amount, details }: ShownMessage,
   look: Look,
   isHidden: boolean,
   kept: (node: Node | undefined) => Node | undefined,
+  event: Node | undefined,
 ): HTMLElement {
   const header = [details.header, details.level].filter(Boolean).join(" · ");
   const badges = look.badges ? (details.badges ?? []) : [];
   const drawn = [
     drawPinnedBy(details.banner?.header),
     look.timestamps ? drawTime(timestamp, details, look) : undefined,
-    Object.hasOwn(EVENT_WORDS, type) ? make("span", {}, EVENT_WORDS[type]) : undefined,
+    event,
     field("author", author),
     ...badges.map((badge) => drawBadge(badge, look.images)),
     isHidden ? undefined : kept(field("amount", amount)),
     isHidden ? undefined : kept(field("header", header)),
   ].filter((node) => node !== undefined);
   return make("span", { class: "head" }, ...drawn.flatMap((node, at) => (at === 0 ? [node] : [" ", node])));
+}
+
+/** The text of a row of the moderation log, with the name of whom it is about. */
+function drawEvent({ type, details }: ShownMessage, { about }: Fate): Node | undefined {
+  if (!Object.hasOwn(EVENT_WORDS, type)) return undefined;
+  const { text = "", named } = EVENT_WORDS[type] ?? {};
+  const name = about?.author || details.target?.authorId;
+  if (!named || !name) return make("span", {}, text);
+  return make("span", {}, named[0], make("bdi", { class: "whom" }, name), named[1]);
+}
+
+/** The amount and the words, in one line. */
+function wordsOf({ amount, message, details }: ShownMessage): string {
+  return [amount, message || details.sticker?.label].filter(Boolean).join(" ");
 }
 
 function drawPinnedBy(header: string | undefined): HTMLElement | undefined {

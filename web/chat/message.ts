@@ -38,6 +38,8 @@ export function completed(message: { type: string; cursor: number } & object): S
 export interface Fate {
   deleted?: "message" | "author";
   replaced?: true;
+  /** The message that a deletion is about, as it was. */
+  about?: ShownMessage;
 }
 
 /** Display settings of messages. */

@@ -50,8 +50,11 @@ export class Transcript {
     if (this.#seen.has(message.id)) return undefined;
     this.#remember(message.id);
     this.#announce(message);
+    const fate: Fate = isBlank(message) ? { deleted: "message" } : {};
+    const about = this.#targetOf(message);
+    if (about) fate.about = about;
     this.#apply(message);
-    const row: Row = { message, fate: isBlank(message) ? { deleted: "message" } : {} };
+    const row: Row = { message, fate };
     if (row.fate.deleted && (this.#look.deleted === "remove" || message.type === "banner")) return undefined;
     if (message.type === "banner") {
       this.#pin(message.id, row);
@@ -74,7 +77,25 @@ export class Transcript {
     }
     const row: Row = { message, fate: isBlank(message) ? { deleted: "message" } : {} };
     apply(row);
+    this.#nameIn(message);
     return row.fate.deleted && this.#look.deleted === "remove" ? undefined : this.#keep(message, row);
+  }
+
+  /** The last message that the deletion is about, if it is here. */
+  #targetOf(event: ShownMessage): ShownMessage | undefined {
+    if (event.type === "deleted") return this.#rows.get(targetOf(event).messageId)?.message;
+    if (event.type !== "author_deleted") return undefined;
+    const rows = [...this.#rows.values()].reverse();
+    return rows.find(({ message }) => message && isAbout(event, message))?.message;
+  }
+
+  /** Names in the rows of deletions that came before it the author. */
+  #nameIn(said: ShownMessage): void {
+    for (const row of this.#rows.values()) {
+      if (!row.message || row.fate.about || !isAbout(row.message, said)) continue;
+      row.fate.about = said;
+      this.#changes.changed(row);
+    }
   }
 
   #keep(message: ShownMessage, row: Row): Row {
@@ -176,6 +197,12 @@ function restOf(id: string): string {
 export function targetOf({ id, details }: ShownMessage): { messageId: string; authorId: string } {
   const { messageId = restOf(id), authorId = restOf(id) } = details.target ?? {};
   return { messageId, authorId };
+}
+
+/** Whether the event is a deletion of the message. */
+function isAbout(event: ShownMessage, { id, details }: ShownMessage): boolean {
+  if (event.type === "deleted") return targetOf(event).messageId === id;
+  return event.type === "author_deleted" && targetOf(event).authorId === details.authorId;
 }
 
 /** Gives the row the content of the message that replaces its own. It keeps its id, cursor and place. */

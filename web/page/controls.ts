@@ -14,10 +14,7 @@ export function startControls(
   const video = find("#open input[name=videoId]", HTMLInputElement);
   const words = find("input[name=q]", HTMLInputElement);
   const images = find("input[name=images]", HTMLInputElement);
-  const selects = (["theme", "timestamps"] as const).map((name) => ({
-    name,
-    select: find(`select[name=${name}]`, HTMLSelectElement),
-  }));
+  const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
   const boxes = new TypeBoxes(find("#types", HTMLElement));
   const tabs = [...document.querySelectorAll<HTMLButtonElement>("[role=tab]")];
 
@@ -26,13 +23,15 @@ export function startControls(
     if (document.activeElement !== words) words.value = settings.q;
     video.value = settings.videoId;
     images.checked = settings.images;
-    for (const { name, select } of selects) select.value = settings[name];
+    const { theme, timestamps, deleted, looks, size = "" } = settings;
+    const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
+    for (const select of selects) select.value = shown[select.name] ?? "";
     // Without any checked box, everything is shown.
     if (settings.types || boxes.areAnyChecked) boxes.show(settings.types);
     for (const tab of tabs) showTab(tab, tab.value === settings.tab);
     const { dataset, style } = document.documentElement;
-    Object.assign(dataset, { theme: settings.theme, ...settings.looks });
-    style.fontSize = settings.size === undefined ? "" : `${settings.size}px`;
+    Object.assign(dataset, { theme, ...looks });
+    style.fontSize = size === "" ? "" : `${size}px`;
     changed(settings);
   };
   const write = (changes: Record<string, string>, how: "push" | "replace" = "push"): void => {
@@ -46,8 +45,9 @@ export function startControls(
   });
   find("#types", HTMLElement).addEventListener("change", () => write({ types: boxes.list() }));
   images.addEventListener("change", () => write({ images: images.checked ? "on" : "off" }));
-  for (const { name, select } of selects)
-    select.addEventListener("change", () => write({ [name]: select.value }));
+  for (const select of selects)
+    select.addEventListener("change", () => write({ [select.name]: select.value }));
+  closeMenus();
   let typed = false;
   words.addEventListener("input", () => {
     write({ q: words.value }, typed ? "replace" : "push");
@@ -66,6 +66,21 @@ export function startControls(
   addEventListener("popstate", show);
   show();
   return write;
+}
+
+/** One menu is open at a time; Escape and a click beside it close it. */
+function closeMenus(): void {
+  const menus = [...document.querySelectorAll<HTMLDetailsElement>("details.menu")];
+  const closeAllBut = (kept: EventTarget | null): void => {
+    for (const menu of menus) if (!(kept instanceof Node && menu.contains(kept))) menu.open = false;
+  };
+  addEventListener("click", ({ target }) => closeAllBut(target));
+  for (const menu of menus)
+    menu.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape") return;
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+    });
 }
 
 function showTab(tab: HTMLButtonElement, isChosen: boolean): void {

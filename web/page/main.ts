@@ -100,13 +100,13 @@ class Page {
   #apply(settings: Settings): void {
     const before = this.#settings;
     this.#settings = settings;
-    this.#look.deleted = settings.deleted;
     document.title = settings.videoId === "" ? "Live chat" : `Live chat · ${settings.videoId}`;
     if (settings.tab === "stats") this.#stats.draw();
     const look = {
       images: settings.images,
       timestamps: settings.timestamps !== "off",
       localTimes: settings.timestamps === "local",
+      deleted: settings.deleted,
     };
     const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
     Object.assign(this.#look, look);
@@ -118,7 +118,9 @@ class Page {
       this.#showNews();
     }
     if (before?.videoId !== settings.videoId) offerDownloads(settings.videoId);
-    if (before?.videoId !== settings.videoId || before.backfill !== settings.backfill) this.#open();
+    const opened = ({ videoId, backfill, deleted }: Settings) =>
+      [videoId, backfill, deleted === "remove"].join();
+    if (!before || opened(before) !== opened(settings)) this.#open();
   }
 
   /** Shows another chat, beginning with its backfill. */
