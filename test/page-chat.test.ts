@@ -349,26 +349,6 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     page.removeAllListeners("request");
   });
 
-  it("counts messages and what was paid by currency, exactly", async () => {
-    const { page, chat } = pages;
-    chat.say([
-      paidAction("p1", "$0.10"),
-      paidAction("p2", "$0.20"),
-      paidAction("p3", "€5.00"),
-      textAction("a"),
-    ]);
-    await visit("&tab=stats");
-    await until(page, "document.querySelector('[data-stat=messages]').dataset.count === '4'");
-    const figures = await evaluate(
-      "[...document.querySelectorAll('#stats [data-currency]')].map(({ dataset }) => [dataset.currency, dataset.sum, dataset.count])",
-    );
-    assert.deepEqual(figures, [
-      ["USD", "0.3", "2"],
-      ["EUR", "5", "1"],
-    ]);
-    assert.match((await page.locator("#stats [role=img]").getAttribute("aria-label")) ?? "", /4 in all/);
-  });
-
   it("probes, with 24 rows that wait for the one answer", async () => {
     const { page, chat } = pages;
     chat.change({ tokens: "reusable" });

@@ -1,27 +1,85 @@
-/** Messages per minute as bars, in an SVG whose accessible name states the figures, with a labelled scale. */
-import { make } from "../chat/element.ts";
+/**
+ * Messages per minute as columns, in an SVG whose accessible name states the figures, with a labelled scale.
+ * The pointer and the arrow keys show the figure of each column, and a table has all of them.
+ */
+import { find, make } from "../chat/element.ts";
+import type { Column } from "./minutes.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
 const HEIGHT = 120;
-/** Minimum bars, so that a chat that has just begun is not one broad bar. */
-const MIN_BARS = 20;
+/** Minimum columns, so that a chat that has just begun is not one broad column. */
+const MIN_COLUMNS = 20;
+const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 };
 
-/** `counts`: oldest minute first; the last minute is still running. */
-export function drawChart(counts: readonly number[]): Element[] {
-  const most = Math.max(1, ...counts);
-  const bars = Math.max(MIN_BARS, counts.length);
-  const step = WIDTH / bars;
-  const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
-  chart.setAttribute("aria-label", describe(counts));
-  chart.append(
-    ...counts.map((count, at) => {
-      const height = (count / most) * HEIGHT;
-      const x = (bars - counts.length + at) * step;
-      return svg("rect", { x: x + step * 0.1, y: HEIGHT - height, width: step * 0.8, height, rx: 1.5 });
-    }),
-  );
-  return [axis(`${most} a minute`), chart, axis(`${bars} minutes ago`, "now")];
+export class Chart {
+  readonly #place = find("#chart", HTMLElement);
+  readonly #value = find("#chart-value", HTMLElement);
+  readonly #table = find("#minutes", HTMLDetailsElement);
+  #columns: readonly Column[] = [];
+  /** The label of the column whose figure is shown. */
+  #chosen: string | undefined;
+
+  constructor() {
+    this.#place.addEventListener("pointermove", ({ clientX }) => this.#choose(this.#under(clientX)));
+    this.#place.addEventListener("pointerleave", () => this.#choose(undefined));
+    this.#place.addEventListener("keydown", (event) => {
+      const step = STEPS[event.key];
+      if (step === undefined) return;
+      event.preventDefault();
+      const last = this.#columns.length - 1;
+      const at = this.#columns.findIndex(({ label }) => label === this.#chosen);
+      const next = (at < 0 ? last : at) + step;
+      this.#choose(this.#columns[Math.min(Math.max(next, 0), last)]);
+    });
+    this.#table.addEventListener("toggle", () => this.#drawTable());
+  }
+
+  /** `ends`: what is written below its ends. */
+  draw(columns: readonly Column[], ends: readonly [string, string]): void {
+    this.#columns = columns;
+    const most = Math.max(1, ...columns.map(({ count }) => count));
+    const places = Math.max(MIN_COLUMNS, columns.length);
+    const step = WIDTH / places;
+    const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
+    chart.setAttribute("aria-label", describe(columns));
+    chart.append(
+      ...columns.map(({ count, label }, at) => {
+        const height = (count / most) * HEIGHT;
+        const x = (places - columns.length + at) * step;
+        const place = { x: x + step * 0.1, y: HEIGHT - height, width: step * 0.8, height, rx: 1.5 };
+        return svg("rect", { ...place, "data-label": label, "data-count": count });
+      }),
+    );
+    this.#place.replaceChildren(axis(`${most.toLocaleString("en")} a minute`), chart, axis(...ends));
+    this.#choose(columns.find(({ label }) => label === this.#chosen));
+    this.#drawTable();
+  }
+
+  #under(clientX: number): Column | undefined {
+    const { left, width } = this.#place.getBoundingClientRect();
+    const places = Math.max(MIN_COLUMNS, this.#columns.length);
+    const at = Math.floor(((clientX - left) / width) * places) - (places - this.#columns.length);
+    return this.#columns[at];
+  }
+
+  #choose(column: Column | undefined): void {
+    this.#chosen = column?.label;
+    const words = column ? `${column.label}: ${column.count.toLocaleString("en")} a minute` : "";
+    if (this.#value.textContent !== words) this.#value.textContent = words;
+    for (const bar of this.#place.querySelectorAll("rect"))
+      bar.toggleAttribute("data-chosen", bar.dataset.label === this.#chosen);
+  }
+
+  #drawTable(): void {
+    if (!this.#table.open) return;
+    const rows = [...this.#columns]
+      .reverse()
+      .map(({ label, count }) =>
+        make("tr", {}, make("th", { scope: "row" }, label), make("td", {}, count.toLocaleString("en"))),
+      );
+    find("#minutes tbody", HTMLElement).replaceChildren(...rows);
+  }
 }
 
 /** Labels at both ends of one side of the chart. Screen readers use the chart's name instead. */
@@ -29,11 +87,12 @@ function axis(...words: string[]): HTMLElement {
   return make("p", { class: "axis", "aria-hidden": "true" }, ...words.map((word) => make("span", {}, word)));
 }
 
-function describe(counts: readonly number[]): string {
+function describe(columns: readonly Column[]): string {
+  const counts = columns.map(({ count }) => count);
   const total = counts.reduce((sum, count) => sum + count, 0);
   const average = Math.round((total / Math.max(1, counts.length)) * 10) / 10;
-  const minutes = counts.length === 1 ? "the last minute" : `the last ${counts.length} minutes`;
-  return `Messages a minute in ${minutes}: ${counts.at(-1) ?? 0} in this minute, ${Math.max(0, ...counts)} at most, ${average} on average, ${total} in all.`;
+  const from = columns[0] ? ` from ${columns[0].label} to ${columns.at(-1)?.label}` : "";
+  return `Messages a minute${from}: ${counts.at(-1) ?? 0} in the last one, ${Math.max(0, ...counts)} at most, ${average} on average, ${total} in all.`;
 }
 
 function svg(name: string, attributes: Record<string, string | number>): SVGElement {

@@ -101,7 +101,7 @@ class Page {
     const before = this.#settings;
     this.#settings = settings;
     document.title = settings.videoId === "" ? "Live chat" : `Live chat · ${settings.videoId}`;
-    if (settings.tab === "stats") this.#stats.draw();
+    this.#stats.show(settings.tab === "stats");
     const look = {
       images: settings.images,
       timestamps: settings.timestamps !== "off",
@@ -131,8 +131,9 @@ class Page {
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
     this.#pinned.replaceChildren();
-    this.#stats.clear();
-    this.#past.begin(this.#settings?.videoId ?? "");
+    const { videoId = "" } = this.#settings ?? {};
+    this.#stats.begin(videoId);
+    this.#past.begin(videoId);
     this.#search.close();
     this.#follower.follow();
     this.#goOn();

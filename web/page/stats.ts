@@ -1,30 +1,30 @@
 /**
- * Figures of the stream since the chat was opened: messages per minute, amounts by currency, members and
- * gifts, the most active authors. Drawn at most once a second, and only while visible.
+ * Figures of the chat: those of the whole room from the service's totals; the messages per minute and the
+ * most active authors of what this page has received. Drawn at most once a second, and only while visible,
+ * but for the figures, which scripts may read at any time.
  */
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import { EVENTS } from "../chat/transcript.ts";
-import { drawChart } from "./chart.ts";
+import { Chart } from "./chart.ts";
+import { Minutes } from "./minutes.ts";
+import { readTotals, type Totals } from "./room-totals.ts";
 
 const DRAW_MS = 1000;
-const MINUTE_MS = 60_000;
-/** Minutes in the chart. */
-const MINUTES = 60;
+/** The pause between two looks at the totals, which are taken only while messages come. */
+const TOTALS_MS = 5000;
 /** Maximum authors counted; beyond it those with the fewest messages are forgotten. */
 const MAX_AUTHORS = 5000;
 const TOP_AUTHORS = 10;
-/** Amounts are summed as integers in the smallest unit: no currency has more decimals. */
-const UNITS = 1000;
-const PAID: ReadonlySet<string> = new Set(["superchat", "supersticker"]);
-
-/** Further counts, by the message type that they count. */
-const COUNTS = {
-  membership: "New members",
-  milestone: "Milestones",
-  gift: "Memberships given",
-  jewels: "Gifts in jewels",
-} as const;
+const NONE: Totals = {
+  types: {},
+  paid: [],
+  unreadable: 0,
+  deletedPaid: 0,
+  memberships: 0,
+  authors: 0,
+  uncounted: 0,
+};
 
 interface Author {
   name: string;
@@ -32,44 +32,98 @@ interface Author {
 }
 
 export class Stats {
-  #messages = 0;
-  #perMinute = new Map<number, number>();
-  #sums = new Map<string, { units: number; count: number }>();
-  #counts = new Map<string, number>();
+  readonly #minutes = new Minutes();
+  readonly #chart = new Chart();
+  #videoId = "";
+  #isVisible = false;
+  #totals = NONE;
+  /** Messages that came after the totals. */
+  #newer = 0;
+  /** When the totals may be asked for again. */
+  #readAt = 0;
+  #reads = new AbortController();
+  #isReading = false;
   #authors = new Map<string, Author>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  clear(): void {
-    this.#messages = 0;
-    for (const counted of [this.#perMinute, this.#sums, this.#counts, this.#authors]) counted.clear();
-    this.draw();
+  /** Another chat is shown; `videoId` may be empty. */
+  begin(videoId: string): void {
+    this.#videoId = videoId;
+    this.#reads.abort();
+    this.#reads = new AbortController();
+    this.#totals = NONE;
+    this.#newer = this.#readAt = 0;
+    this.#isReading = false;
+    this.#minutes.clear();
+    this.#authors.clear();
+    this.#look();
+  }
+
+  /** Whether the figures are in view. */
+  show(isVisible: boolean): void {
+    if (isVisible && !this.#isVisible) this.#readAt = 0;
+    this.#isVisible = isVisible;
+    this.#look();
   }
 
   count(message: ShownMessage): void {
-    const { type, details } = message;
+    const { type, author, details } = message;
     if (EVENTS.has(type) || type === "gap") return;
-    this.#messages += 1;
-    const said = Date.parse(details.publishedAt ?? "") || Date.now();
-    add(this.#perMinute, Math.floor(said / MINUTE_MS), 1);
-    add(this.#counts, type, type === "gift" ? (details.gift?.count ?? 1) : 1);
-    const { value, currency } = details.amount ?? {};
-    if (PAID.has(type) && typeof value === "number" && currency) this.#pay(currency, value);
-    if (message.author !== "") this.#hear(details.authorId ?? message.author, message.author);
-    this.#timer ??= setTimeout(() => this.draw(), DRAW_MS);
+    this.#newer += 1;
+    this.#minutes.count(message);
+    if (author !== "") this.#hear(details.authorId ?? author, author);
+    this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);
   }
 
-  draw(): void {
+  #look(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    find("#figures", HTMLElement).replaceChildren(...this.#figures());
-    find("#chart", HTMLElement).replaceChildren(...drawChart(this.#lastMinutes()));
-    find("#currencies", HTMLElement).replaceChildren(...this.#currencies());
-    find("#authors", HTMLElement).replaceChildren(...this.#topAuthors());
+    this.#drawFigures();
+    if (!this.#isVisible) return;
+    void this.#read();
+    this.#draw();
   }
 
-  #pay(currency: string, value: number): void {
-    const paid = this.#sums.get(currency) ?? { units: 0, count: 0 };
-    this.#sums.set(currency, { units: paid.units + Math.round(value * UNITS), count: paid.count + 1 });
+  async #read(): Promise<void> {
+    const { signal } = this.#reads;
+    const waitMs = this.#readAt - performance.now();
+    if (this.#videoId === "" || this.#isReading) return;
+    if (waitMs > 0) {
+      if (this.#newer > 0) this.#timer ??= setTimeout(() => this.#look(), waitMs);
+      return;
+    }
+    this.#isReading = true;
+    try {
+      const totals = await readTotals(this.#videoId, signal);
+      signal.throwIfAborted();
+      if (totals) {
+        this.#totals = totals;
+        this.#newer = 0;
+      }
+      this.#readAt = performance.now() + (totals ? TOTALS_MS : DRAW_MS);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#readAt = performance.now() + TOTALS_MS;
+      console.error("the room's totals cannot be read:", error);
+    }
+    this.#isReading = false;
+    this.#drawFigures();
+    this.#draw();
+  }
+
+  #drawFigures(): void {
+    find("#figures", HTMLElement).replaceChildren(...this.#figures());
+  }
+
+  #draw(): void {
+    const { columns, isReplay } = this.#minutes;
+    const [first, last] = [columns[0]?.label ?? "", columns.at(-1)?.label ?? ""];
+    this.#chart.draw(columns, [first, isReplay ? last : "now"]);
+    find("#currencies", HTMLElement).replaceChildren(...this.#paid());
+    find("#authors", HTMLElement).replaceChildren(...this.#topAuthors());
+    const { uncounted } = this.#totals;
+    find("#uncounted", HTMLElement).textContent =
+      uncounted === 0 ? "" : `${uncounted.toLocaleString("en")} older messages are still being counted.`;
   }
 
   #hear(id: string, name: string): void {
@@ -80,56 +134,65 @@ export class Stats {
   }
 
   #figures(): HTMLElement[] {
-    const figure = (name: string, label: string, count: number) =>
+    const { types, authors, memberships } = this.#totals;
+    const said = Object.entries(types).filter(([type]) => !EVENTS.has(type) && type !== "gap");
+    const messages = said.reduce((sum, [, count]) => sum + count, this.#newer);
+    const rate: [string, string, number][] = this.#minutes.isReplay
+      ? []
+      : [["rate", "In the last minute", this.#minutes.now]];
+    const figures: [string, string, number][] = [
+      ["messages", "Messages", messages],
+      ...rate,
+      ["authors", "Authors", authors],
+      ["membership", "New members", types.membership ?? 0],
+      ["milestone", "Milestones", types.milestone ?? 0],
+      ["gift", "Memberships given", memberships],
+      ["jewels", "Gifts in jewels", types.jewels ?? 0],
+    ];
+    return figures.map(([name, label, count]) =>
       make(
         "div",
         { class: "figure", "data-stat": name, "data-count": count },
         make("dt", {}, label),
         make("dd", {}, count.toLocaleString("en")),
-      );
-    const counts = Object.entries(COUNTS).map(([type, label]) =>
-      figure(type, label, this.#counts.get(type) ?? 0),
-    );
-    return [figure("messages", "Messages", this.#messages), ...counts];
-  }
-
-  #currencies(): HTMLElement[] {
-    if (this.#sums.size === 0) return [make("li", { class: "none" }, "No Super Chats yet.")];
-    const byCount = [...this.#sums].sort(([, a], [, b]) => b.count - a.count);
-    return byCount.map(([currency, { units, count }]) =>
-      make(
-        "li",
-        { "data-currency": currency, "data-sum": units / UNITS, "data-count": count },
-        make("span", {}, currency),
-        make(
-          "strong",
-          {},
-          (units / UNITS).toLocaleString("en", { minimumFractionDigits: units % UNITS === 0 ? 0 : 2 }),
-        ),
-        make("span", { class: "quiet" }, count === 1 ? "1 paid message" : `${count} paid messages`),
       ),
     );
   }
 
+  #paid(): HTMLElement[] {
+    const { paid, unreadable, deletedPaid } = this.#totals;
+    const others = [
+      ["unreadable", unreadable, "without a readable amount"],
+      ["deleted-paid", deletedPaid, "deleted, not in the sums"],
+    ] as const;
+    const rows = [...paid]
+      .sort((a, b) => b.count - a.count)
+      .map(({ currency, count, sum }) =>
+        make(
+          "li",
+          { "data-currency": currency, "data-sum": sum, "data-count": count },
+          make("span", {}, currency),
+          make(
+            "strong",
+            {},
+            sum.toLocaleString("en", { minimumFractionDigits: Number.isInteger(sum) ? 0 : 2 }),
+          ),
+          make("span", { class: "quiet" }, count === 1 ? "1 paid message" : `${count} paid messages`),
+        ),
+      );
+    for (const [name, count, words] of others)
+      if (count > 0)
+        rows.push(
+          make("li", { "data-stat": name, "data-count": count, class: "quiet" }, `${count} ${words}`),
+        );
+    return rows.length > 0 ? rows : [make("li", { class: "none" }, "Nothing was paid yet.")];
+  }
+
   #topAuthors(): HTMLElement[] {
-    const top = [...this.#authors.values()].sort((a, b) => b.count - a.count).slice(0, TOP_AUTHORS);
+    const top = [...this.#authors].sort(([, a], [, b]) => b.count - a.count).slice(0, TOP_AUTHORS);
     if (top.length === 0) return [make("li", { class: "none" }, "Nobody yet.")];
-    return top.map(({ name, count }) =>
+    return top.map(([, { name, count }]) =>
       make("li", {}, make("bdi", {}, name), make("span", { class: "quiet" }, String(count))),
     );
   }
-
-  /** Messages of each of the last minutes, from the first minute that has any. */
-  #lastMinutes(): number[] {
-    const newest = Math.max(...this.#perMinute.keys(), Math.floor(Date.now() / MINUTE_MS));
-    for (const minute of this.#perMinute.keys()) {
-      if (minute <= newest - MINUTES) this.#perMinute.delete(minute);
-    }
-    const oldest = Math.min(newest, ...this.#perMinute.keys());
-    return Array.from({ length: newest - oldest + 1 }, (_, at) => this.#perMinute.get(oldest + at) ?? 0);
-  }
-}
-
-function add<K>(counts: Map<K, number>, key: K, by: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + by);
 }
