@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { NO_CHROMIUM, rowOf } from "./support/browser.ts";
-import { textAction, texts } from "./support/chat-actions.ts";
+import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
@@ -27,9 +27,10 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
   });
 
   it("keeps 85 % of a dock for the log", async () => {
-    pages.chat.say([bannered(TEXT, { actionId: "banner-1" }), ...texts("a", 3)]);
+    pages.chat.say([bannered(TEXT, { actionId: "banner-1" }), paidAction("p", "$50.00"), ...texts("a", 3)]);
     await visit("&layout=dock");
     await has("a-2");
+    await pages.page.locator("#ticker .paid").waitFor();
     await pages.page.locator("#pinned .row").waitFor();
     assert.ok((await height("#chat")) >= 0.85 * 600, `${await height("#chat")} px`);
   });

@@ -1,10 +1,17 @@
 /** How long a paid message stays above the chat: as long as on the platform, by its tier. */
+import { GROUPS } from "../../client/index.ts";
 import type { ShownMessage } from "./message.ts";
 
 /** Seconds by tier, from 1 (blue) to 7 (red): the platform's times. The lowest two do not stay there. */
 const BY_TIER_S = [0, 0, 120, 300, 600, 1800, 3600];
 /** For a membership, in seconds. */
 const MEMBERSHIP_S = 300;
+/** Types that can stay there. A gift is there; a receiver's share of it is not. */
+export const IN_TICKER: ReadonlySet<string> = new Set(
+  [...GROUPS.paid, ...GROUPS.members].filter((type) => type !== "gift_received"),
+);
+/** The longest time. */
+export const LONGEST_MS = Math.max(...BY_TIER_S) * 1000;
 /** The time that a message may be on its way: the longest interval at which a chat is read. */
 const ON_ITS_WAY_MS = 15_000;
 const MEMBERSHIPS: ReadonlySet<string> = new Set(["membership", "milestone", "gift"]);

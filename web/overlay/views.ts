@@ -1,7 +1,7 @@
 /** The overlay's views: which messages each shows, how many at once, and for how long. */
 import { GROUPS } from "../../client/index.ts";
 import type { ShownMessage } from "../chat/message.ts";
-import { standsInTickerMs } from "../chat/ticker-times.ts";
+import { IN_TICKER, standsInTickerMs } from "../chat/ticker-times.ts";
 import type { Options } from "./options.ts";
 
 export interface View {
@@ -25,8 +25,6 @@ const FADING_MS = 1000;
 const CHANGING_MS = 300;
 
 const OF_SUPPORT: ReadonlySet<string> = new Set([...GROUPS.paid, ...GROUPS.members]);
-/** The gift itself is there; a receiver's share of it is not. */
-const IN_TICKER: ReadonlySet<string> = new Set([...OF_SUPPORT].filter((type) => type !== "gift_received"));
 
 /** The view that the options ask for. `types` narrows what it shows. */
 export function viewOf({ view, types, max, fadeMs, holdMs, backfill }: Options): View {

@@ -35,7 +35,7 @@ export class Chart {
     this.#table.addEventListener("toggle", () => this.#drawTable());
   }
 
-  /** `ends`: what is written below its ends. */
+  /** `ends`: the labels below its two ends. */
   draw(columns: readonly Column[], ends: readonly [string, string]): void {
     this.#columns = columns;
     const most = Math.max(1, ...columns.map(({ count }) => count));

@@ -13,6 +13,7 @@ import { Past } from "./past.ts";
 import { startProbe } from "./probe.ts";
 import { Search } from "./search.ts";
 import type { Settings } from "./settings.ts";
+import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
 import { Status } from "./status.ts";
 
@@ -25,7 +26,6 @@ class Page {
   readonly #status = new Status();
   readonly #stats = new Stats();
   readonly #chat = find("#chat", HTMLElement);
-  readonly #pinned = find("#pinned", HTMLElement);
   readonly #latest = find("#latest", HTMLButtonElement);
   readonly #live = new LiveRegion(this.#chat);
   /** Rows of the current batch. */
@@ -34,6 +34,7 @@ class Page {
   readonly #log: Log;
   readonly #past: Past;
   readonly #search: Search;
+  readonly #standing: Standing;
   /** Changes the URL's parameters, and so the settings. */
   readonly #write: ReturnType<typeof startControls>;
   #transcript: Transcript;
@@ -77,6 +78,12 @@ class Page {
       isTakenDown: ({ fate }) => fate.deleted !== undefined && this.#look.deleted !== "strike",
       open: (cursor) => this.#openAt(cursor),
     });
+    this.#standing = new Standing({
+      isShown: (row) => this.#isShown(row),
+      apply: (row) => this.#past.aftermath.apply(row),
+      read: (query, signal) => this.#past.read(query, signal),
+      open: (cursor) => void this.#openAt(cursor),
+    });
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
     this.#latest.addEventListener("click", () => {
@@ -114,7 +121,7 @@ class Page {
     if (before && (before.types !== settings.types || before.q !== settings.q)) {
       this.#follower.keep(() => this.#log.filter(isNarrower(settings, before)));
       this.#past.filtered();
-      this.#showPinned();
+      this.#showStanding();
       this.#showNews();
     }
     if (before?.videoId !== settings.videoId) offerDownloads(settings.videoId);
@@ -130,7 +137,7 @@ class Page {
     this.#log.clear();
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
-    this.#pinned.replaceChildren();
+    this.#standing.begin();
     const { videoId = "" } = this.#settings ?? {};
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
@@ -160,6 +167,7 @@ class Page {
       if (this.#room === room && state !== "closed" && state !== this.#status.state) this.#status.show(state);
     });
     room.on("init", ({ chatType, cursor }) => {
+      if (chatType === "liveChatRenderer") this.#standing.fill();
       this.#past.connected(cursor);
       this.#status.show("open", chatType);
       this.#live.opened();
@@ -185,7 +193,10 @@ class Page {
 
   #newTranscript(): Transcript {
     return new Transcript(this.#look, {
-      taken: (message) => this.#stats.count(message),
+      taken: (message) => {
+        this.#stats.count(message);
+        this.#standing.take(message);
+      },
       changed: (row) => this.#redraw(row),
       removed: (row) => {
         this.#fresh.delete(row);
@@ -206,7 +217,7 @@ class Page {
     this.#fresh.clear();
     this.#past.show();
     this.#search.check();
-    this.#showPinned();
+    this.#showStanding();
     this.#showNews();
   }
 
@@ -231,13 +242,11 @@ class Page {
     return sought === "" || `${message.author}\n${words}`.toLowerCase().includes(sought);
   }
 
-  #showPinned(): void {
+  #showStanding(): void {
     const { types } = this.#settings ?? {};
     const rows = !types || types.has("banner") ? [...this.#transcript.pinned.values()] : [];
-    const elements = rows.map((row) => elementOf(row, this.#look));
-    if (elements.length === this.#pinned.children.length && elements.every((each) => each.isConnected))
-      return;
-    this.#pinned.replaceChildren(...elements);
+    this.#standing.pin(rows.map((row) => elementOf(row, this.#look)));
+    this.#standing.show();
   }
 
   #showNews(): void {

@@ -11,7 +11,7 @@ export interface StoredPage {
 }
 
 export type StoredQuery = Partial<
-  Record<"after" | "before" | "limit" | "types" | "q" | "author", string | number>
+  Record<"after" | "before" | "from" | "limit" | "types" | "q" | "author", string | number>
 >;
 
 /** The `before` of the newest page. */

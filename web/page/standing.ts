@@ -1,0 +1,150 @@
+/**
+ * What stays above the chat: paid messages and memberships for as long as on the platform, the pinned
+ * messages, and the open poll. Bounded.
+ */
+import { pollIdOf } from "../chat/draw.ts";
+import { find, make } from "../chat/element.ts";
+import type { ShownMessage } from "../chat/message.ts";
+import { paint } from "../chat/paint.ts";
+import { drawPoll } from "../chat/poll.ts";
+import { IN_TICKER, LONGEST_MS, standsInTickerMs } from "../chat/ticker-times.ts";
+import type { Row } from "../chat/transcript.ts";
+import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
+
+const CHECK_MS = 1000;
+/** Maximum paid messages; beyond it the oldest leave. */
+const MAX_PAID = 50;
+/** Older paid messages are looked for once the chat itself is there. */
+const FILL_AFTER_MS = 1500;
+
+interface StandingOptions {
+  /** Whether the filters show the row. */
+  isShown(row: Row): boolean;
+  /** Applies to the row the deletions and replacements of its message. */
+  apply(row: Row): void;
+  read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
+  /** Opens the log at the message of this cursor. */
+  open(cursor: number): void;
+}
+
+/** A paid message above the chat. Its row is its own, so that it outlives the row in the log. */
+interface Paid {
+  row: Row;
+  button: HTMLElement;
+  /** When it leaves. */
+  until: number;
+}
+
+export class Standing {
+  readonly #options: StandingOptions;
+  readonly #ticker = find("#ticker", HTMLElement);
+  readonly #pinned = find("#pinned", HTMLElement);
+  readonly #paid = new Map<string, Paid>();
+  #fills = new AbortController();
+  #isFilled = false;
+  #poll: { id: string; message: ShownMessage; element: HTMLElement } | undefined;
+
+  constructor(options: StandingOptions) {
+    this.#options = options;
+    setInterval(() => this.#paid.size > 0 && this.show(), CHECK_MS);
+  }
+
+  /** Another chat is shown. */
+  begin(): void {
+    this.#fills.abort();
+    this.#fills = new AbortController();
+    this.#isFilled = false;
+    this.#paid.clear();
+    this.#poll = undefined;
+    this.#pinned.replaceChildren();
+    this.show();
+  }
+
+  /** Looks once for the paid messages that were said before the page was opened and still stay. */
+  fill(): void {
+    if (this.#isFilled) return;
+    this.#isFilled = true;
+    const { signal } = this.#fills;
+    const timer = setTimeout(async () => {
+      const from = Date.now() - LONGEST_MS;
+      const query = { types: [...IN_TICKER].join(), before: AFTER_ALL, from, limit: MAX_PAID };
+      try {
+        for (const message of (await this.#options.read(query, signal)).messages) this.take(message);
+        this.show();
+      } catch (error) {
+        if (!signal.aborted) console.error("earlier paid messages cannot be loaded:", error);
+      }
+    }, FILL_AFTER_MS);
+    signal.addEventListener("abort", () => clearTimeout(timer));
+  }
+
+  /** Each message once, in any order. */
+  take(message: ShownMessage): void {
+    if (message.details.poll) this.#takePoll(message);
+    if (!IN_TICKER.has(message.type) || this.#paid.has(message.id)) return;
+    const staysMs = standsInTickerMs(message, Date.now(), 0);
+    if (staysMs === 0) return;
+    const button = make("button", { type: "button", class: "paid", "data-type": message.type });
+    button.addEventListener("click", () => this.#options.open(message.cursor));
+    this.#paid.set(message.id, { row: { message, fate: {} }, button, until: Date.now() + staysMs });
+  }
+
+  /** Shows the paid messages that still stay, the newest first. */
+  show(): void {
+    const newestFirst = [...this.#paid].sort(([, a], [, b]) => cursorOf(b) - cursorOf(a));
+    for (const [at, [id, paid]] of newestFirst.entries()) {
+      this.#options.apply(paid.row);
+      const { row, until } = paid;
+      if (row.fate.deleted || until <= Date.now() || at >= MAX_PAID) this.#paid.delete(id);
+      else drawPaid(paid);
+    }
+    const shown = newestFirst.filter(([id, { row }]) => this.#paid.has(id) && this.#options.isShown(row));
+    replaceChanged(
+      this.#ticker,
+      shown.map(([, { button }]) => button),
+    );
+  }
+
+  /** Shows the pinned messages, and below them the open poll. */
+  pin(elements: readonly HTMLElement[]): void {
+    const poll = this.#poll;
+    const isShown = poll && this.#options.isShown({ message: poll.message, fate: {} });
+    replaceChanged(this.#pinned, [...elements, ...(isShown ? [poll.element] : [])]);
+  }
+
+  #takePoll(message: ShownMessage): void {
+    const { poll } = message.details;
+    const id = pollIdOf(message.id);
+    if (poll?.state === "closed") {
+      if (id === this.#poll?.id) this.#poll = undefined;
+    } else if (poll && !(id !== this.#poll?.id && (this.#poll?.message.cursor ?? 0) > message.cursor)) {
+      const element = this.#poll?.id === id ? this.#poll.element : make("div", { class: "row poll-row" });
+      element.replaceChildren(drawPoll(poll));
+      this.#poll = { id, message, element };
+    }
+  }
+}
+
+function drawPaid({ row, button }: Paid): void {
+  const { message } = row;
+  if (!message) return;
+  const { author, amount, details } = message;
+  const said = amount || details.header || message.message;
+  const text = `${author} ${said}`.trim();
+  if (button.textContent === text && button.title === message.message) return;
+  paint(button, message);
+  button.title = message.message;
+  button.replaceChildren(make("bdi", {}, author), " ", make("strong", {}, said));
+}
+
+function cursorOf({ row }: Paid): number {
+  return row.message?.cursor ?? 0;
+}
+
+/** Replaces the children only if they differ, so that none loses the focus. */
+function replaceChanged(place: HTMLElement, elements: readonly HTMLElement[]): void {
+  const { children } = place;
+  const isSame =
+    children.length === elements.length && elements.every((element, at) => element === children[at]);
+  if (!isSame) place.replaceChildren(...elements);
+}
