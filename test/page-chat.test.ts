@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import {
-  authorDeletionOf,
   deletionOf,
   paidAction,
   replacementOf,
@@ -59,102 +58,6 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
       cursors.toSorted((a, b) => a - b),
     );
     assert.deepEqual(faults, []);
-  });
-
-  it("applies deletions and replacements, and shows what an author says after one", async () => {
-    const { page, chat } = pages;
-    chat.say([
-      textAction("a"),
-      textAction("b", { channel: "UCb" }),
-      textAction("c", { channel: "UCb" }),
-      textAction("d"),
-    ]);
-    await visit();
-    chat.say([
-      deletionOf("a"),
-      authorDeletionOf("UCb"),
-      replacementOf("d", "new words"),
-      textAction("e", { channel: "UCb" }),
-    ]);
-    await shows("e");
-    const fates = await evaluate(
-      "[...document.querySelectorAll('#chat [data-message-id]')].map((row) => row.dataset.deleted ?? '')",
-    );
-    assert.deepEqual(fates, ["message", "author", "author", "", ""]);
-    assert.doesNotMatch(await page.content(), /words of [abcd]\b/);
-    assert.equal(
-      await page.locator(`${rowOf("d")}[data-replaced] [data-field=message]`).innerText(),
-      "new words",
-    );
-    assert.deepEqual(await idsOf(page), ["a", "b", "c", "d", "e"]);
-  });
-
-  it("strikes out or removes what was deleted, where the address says so", async () => {
-    const { page, chat } = pages;
-    chat.say([textAction("a"), deletionOf("a"), textAction("z")]);
-    await visit("&deleted=strike");
-    await shows("z");
-    assert.equal(await page.locator(`${rowOf("a")} del`).innerText(), "words of a");
-    await visit("&deleted=remove");
-    await shows("z");
-    assert.deepEqual(await idsOf(page), ["z"]);
-  });
-
-  it("says in the moderation log whom a deletion was about, and what where words are struck out", async () => {
-    const { page, chat } = pages;
-    chat.say([
-      textAction("a", { author: "@ann", text: "spam of ann" }),
-      textAction("b", { author: "@bob", channel: "UCbob" }),
-      ...[deletionOf("a"), authorDeletionOf("UCbob"), authorDeletionOf("UCgone"), textAction("z")],
-    ]);
-    await visit("&types=chat,moderation");
-    await shows("z");
-    const log = () => page.locator("[data-type=deleted], [data-type=author_deleted]").allInnerTexts();
-    const told = async () => (await log()).map((row) => row.replace(/^.*?[AP]M/, "").trim());
-    assert.deepEqual(await told(), [
-      "A message of @ann was deleted. [deleted]",
-      "All messages of @bob were deleted. [deleted]",
-      "All messages of UCgone were deleted. [deleted]",
-    ]);
-    assert.doesNotMatch(await page.content(), /spam of ann/);
-    await page.locator("#looks summary").click();
-    await page.locator("select[name=deleted]").selectOption("strike");
-    await page.keyboard.press("Escape");
-    assert.equal((await told())[0], "A message of @ann was deleted. spam of ann [deleted]");
-    assert.equal(await page.locator("[data-type=deleted] del").innerText(), "spam of ann");
-    assert.equal(await page.locator(`${rowOf("a")} del`).innerText(), "spam of ann");
-  });
-
-  it("marks what was edited", async () => {
-    pages.chat.say([textAction("a"), replacementOf("a", "new words"), textAction("z")]);
-    await visit();
-    await shows("z");
-    const after = (id: string) =>
-      evaluate(`getComputedStyle(document.querySelector('${rowOf(id)} .said'), '::after').content`);
-    assert.deepEqual([await after("a"), await after("z")], ['"edited"', "none"]);
-  });
-
-  it("shows as taken down what the service holds blank", async () => {
-    const { page, chat } = pages;
-    const blank = { addChatItemAction: { item: { liveChatTextMessageRenderer: { id: "a" } } } };
-    chat.say([blank, textAction("z")]);
-    await visit();
-    await shows("z");
-    assert.match(await page.locator(`${rowOf("a")}[data-deleted=message]`).innerText(), /deleted/);
-    await visit("&deleted=remove");
-    await shows("z");
-    assert.deepEqual(await idsOf(page), ["z"]);
-  });
-
-  it("has moderation as rows once asked for", async () => {
-    const { page, chat } = pages;
-    chat.say([textAction("a"), deletionOf("a"), textAction("z")]);
-    await visit();
-    await shows("z");
-    assert.deepEqual(await idsOf(page), ["a", "z"]);
-    await page.locator("input[name=types][value=moderation]").check();
-    assert.deepEqual(await idsOf(page), ["a", "deleted:a", "z"]);
-    assert.equal(await evaluate("document.querySelector('[data-message-id=a]').dataset.deleted"), "message");
   });
 
   it("shows one element for a poll, whatever becomes of it", async () => {
