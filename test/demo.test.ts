@@ -27,7 +27,7 @@ describe("the demo", () => {
   it("has a channel, and a second chat", async () => {
     const demo = new Run(["demo", "--port", "0"]);
     const channel = await demo.printed(/Channel +curl -N '(\S+)'/);
-    const several = await demo.printed(/Several +curl -N '(\S+)'/);
+    const several = await demo.printed(/Merged +curl -N '(\S+)'/);
     const sent = async (url: string, expected: RegExp) => {
       let text = "";
       for await (const part of (await fetch(url)).body ?? []) {

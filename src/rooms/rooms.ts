@@ -72,7 +72,7 @@ export class Rooms {
   readonly #host: EntryHost = {
     assertCapacity: (videoId) => this.#assertCapacity(videoId),
     retire: (room) => this.#retired.add(room),
-    roomsRead: () => this.#read().length,
+    roomsRead: () => this.#ownedEntries().length,
     stopped: this.#stopped.signal,
   };
 
@@ -244,7 +244,7 @@ export class Rooms {
       await clock.sleep(HAND_ON_MS, signal).catch(() => {});
       if (signal.aborted || this.#isDraining) continue;
       try {
-        const out = this.#read().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
+        const out = this.#ownedEntries().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
         const wanted = await this.#wantedElsewhere(out);
         if (wanted.length > 0) egresses.cutOff();
         const tooMany = await this.#oneTooMany();
@@ -287,7 +287,7 @@ export class Rooms {
   }
 
   /** The rooms that this instance reads. */
-  #read(): VideoEntry[] {
+  #ownedEntries(): VideoEntry[] {
     return [...this.#entries.values().filter(({ owned }) => owned !== undefined)];
   }
 
