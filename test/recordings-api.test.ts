@@ -22,8 +22,8 @@ interface Listed {
 
 const settings = (t: object = {}) => ({ RELAY_ADMIN_TOKEN: TOKEN, ...t });
 
-async function call({ url }: TestRelay, method: string, name = "", token: string | null = TOKEN) {
-  const path = `/v1/recordings${name && `/${encodeURIComponent(name)}`}`;
+async function call({ url }: TestRelay, method: string, name = "", token: string | null = TOKEN, query = "") {
+  const path = `/v1/recordings${name && `/${encodeURIComponent(name)}`}${query}`;
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
   const response = await fetch(`${url}${path}`, { method, headers });
   const text = await response.text();
@@ -138,6 +138,22 @@ describe("recordings while the service runs", () => {
     await using relay = await startRelay({ settings: settings() });
     const { status, body } = await call(relay, "PUT", "no such thing");
     assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"]);
+  });
+
+  it("refuse query parameters, and change nothing then", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    await call(relay, "PUT", VIDEO);
+    for (const [method, name] of [
+      ["GET", ""],
+      ["PUT", "recorded-no"],
+      ["DELETE", VIDEO],
+    ] as const) {
+      const { status, body } = await call(relay, method, name, TOKEN, "?force=true");
+      assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"], method);
+      assert.equal(body.message, "force: is not a parameter of this endpoint.");
+    }
+    assert.partialDeepStrictEqual(await list(relay), [{ name: VIDEO }]);
+    assert.equal((await list(relay)).length, 1);
   });
 
   it("are changed from a terminal, too", async () => {

@@ -9,6 +9,7 @@ import { RECORDING_STATES, type Recordings } from "../rooms/recordings.ts";
 import { Type } from "./json-schema.ts";
 import { bodiless, json, schemaOf } from "./responses.ts";
 import { VideoId } from "./schemas.ts";
+import { knownParametersOnly } from "./strict-query.ts";
 
 const RecordingHeaders = Type.Object({
   authorization: Type.Optional(Type.String({ description: "`Bearer` and the RELAY_ADMIN_TOKEN." })),
@@ -54,15 +55,16 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, t
     reply.header("www-authenticate", "Bearer");
     throw new RelayError("UNAUTHORIZED", "Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.");
   };
+  const checks = { onRequest, preValidation: knownParametersOnly({ properties: {} }) };
   const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
   app.get(
     "/v1/recordings",
-    { schema: schemaOf("/v1/recordings", LIST, listed), exposeHeadRoute: false, onRequest },
+    { ...checks, schema: schemaOf("/v1/recordings", LIST, listed), exposeHeadRoute: false },
     async () => ({ recordings: await recordings.list() }),
   );
   app.put<Named>(
     PATH,
-    { onRequest, schema: bodiless(PATH, PUT, { 201: "Added.", 200: "It was there." }) },
+    { ...checks, schema: bodiless(PATH, PUT, { 201: "Added.", 200: "It was there." }) },
     async ({ params }, reply) => {
       const isNew = await recordings.put(parseVideoOrChannel(params.name));
       return reply.code(isNew ? 201 : 200).send();
@@ -70,7 +72,7 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, t
   );
   app.delete<Named>(
     PATH,
-    { onRequest, schema: bodiless(PATH, DELETE, { 204: "Deleted." }) },
+    { ...checks, schema: bodiless(PATH, DELETE, { 204: "Deleted." }) },
     async ({ params }, reply) => {
       await recordings.delete(parseVideoOrChannel(params.name));
       return reply.code(204).send();
