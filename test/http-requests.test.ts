@@ -211,7 +211,10 @@ describe("heads", () => {
 });
 
 describe("preflights", () => {
-  for (const path of ["/v1/stream", "/v1/merged", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/nothing"]) {
+  for (const path of [
+    ...["/v1/stream", "/v1/merged", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/recordings/@name"],
+    "/v1/nothing",
+  ]) {
     it(`${path}: 204 with what is allowed from any origin`, async () => {
       const headers = {
         origin: "https://overlay.example",
@@ -223,7 +226,13 @@ describe("preflights", () => {
       assert.equal(response.headers.get("access-control-allow-origin"), "*");
       const allowed = (name: string) => response.headers.get(`access-control-allow-${name}`)?.split(", ");
       assert.ok(allowed("methods")?.includes("POST"));
-      const headerNames = ["Content-Type", "Last-Event-ID", "Cache-Control", "If-None-Match"];
+      const headerNames = [
+        "Content-Type",
+        "Last-Event-ID",
+        "Cache-Control",
+        "If-None-Match",
+        "Authorization",
+      ];
       assert.deepEqual(allowed("headers"), headerNames);
     });
   }

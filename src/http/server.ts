@@ -145,7 +145,8 @@ function allowEveryOrigin(app: FastifyInstance): void {
     if (method !== "OPTIONS") return;
     const preflight = {
       "access-control-allow-methods": METHODS.join(", "),
-      "access-control-allow-headers": "Content-Type, Last-Event-ID, Cache-Control, If-None-Match",
+      "access-control-allow-headers":
+        "Content-Type, Last-Event-ID, Cache-Control, If-None-Match, Authorization",
       "content-length": "0",
     };
     return reply.code(204).headers(preflight).send();
