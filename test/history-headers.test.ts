@@ -60,6 +60,24 @@ describe("the headers of a page", () => {
     assert.equal((await known(etag)).status, 200);
   });
 
+  it("have a tag for each format and neighbour, though the lines are the same", async (t) => {
+    const { url, text, store, claim } = await withRoom(t);
+    const tagOf = async (query: Record<string, string | number>) => {
+      const asked = Object.entries({ videoId: ROOM, ...query }).map(([name, value]) => [name, `${value}`]);
+      const { headers } = await fetch(`${url}/v1/messages?${new URLSearchParams(asked)}`);
+      return headers.get("etag");
+    };
+    const formats = ["json", "ndjson", "csv", "text"];
+    const none = await Promise.all(formats.map((format) => tagOf({ format, q: "never said" })));
+    assert.equal(new Set(none).size, formats.length);
+    const last = { videoId: ROOM, format: "ndjson", after: B + 7, limit: 3 };
+    const lines = await text(last);
+    const atHead = await tagOf(last);
+    await store.append(claim, B + 10, several(1, 10), "");
+    assert.equal(await text(last), lines);
+    assert.notEqual(await tagOf(last), atHead);
+  });
+
   it("vary, and are readable for pages of other origins", async (t) => {
     const { get } = await withRoom(t);
     const { headers } = await get({ videoId: ROOM });

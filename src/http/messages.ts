@@ -40,7 +40,7 @@ interface MessagesParts {
 
 interface Answer {
   headers: Record<string, string>;
-  /** Changes with the body. */
+  /** Changes with the answer. */
   hash: string;
   body: Buffer | AsyncIterable<string>;
 }

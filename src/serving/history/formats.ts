@@ -70,17 +70,20 @@ function received(message: StoredMessage): ReceivedMessage {
   return { ...decodeMessage(message), cursor: message.cursor };
 }
 
-/** The body of a page, and a hash of it. `state`: the room's, which only JSON shows. */
+/**
+ * The body of a page, and a hash of the whole answer: lines do not show their format, nor whether there is a
+ * next page. `state`: the room's, which only JSON shows.
+ */
 export async function pageBody(
   { room, messages, next, prev }: HistoryPage,
   state: string,
-  { file, writer }: Format,
+  { mediaType, file, writer }: Format,
   options: WritingOptions,
   slices: Slices,
 ): Promise<{ body: Buffer; hash: string }> {
   const { videoId, base, floor, head } = room;
   const opening = `${wireJson({ videoId, state, base, floor, head }).slice(0, -1)},"messages":[`;
-  const hash = createHash("sha256");
+  const hash = createHash("sha256").update(`${mediaType} ${next} ${prev}`);
   const pieces: Buffer[] = [];
   const add = (text: string) => {
     const piece = Buffer.from(text);
