@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import type { ChannelScenario } from "../src/simulator/channel.ts";
-import { ChannelVisitor } from "./support/channel-visitor.ts";
+import { ChannelVisitor, KEEPALIVE_MS } from "./support/channel-visitor.ts";
 import { HOUR, MINUTE, watched } from "./support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
@@ -214,6 +214,23 @@ describe("a viewer of a channel", () => {
     const written = viewer.text;
     assert.ok(written.includes(`id: live-first1.${(init?.data.cursor ?? 0) + 5}\n\n`), written);
     assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "channel waiting"]);
+  });
+
+  it("has its cursor with each keepalive of its connection, which come between those of the room", async () => {
+    const { relay, visit, live } = visited();
+    const { chat } = live("live-first1");
+    chat.change({ timeoutMs: 1000 });
+    visit();
+    await relay.advance(5000);
+    const viewer = visit(undefined, { types: "paid" });
+    await relay.advance(KEEPALIVE_MS + 12_500);
+    const start = viewer.events.find(({ event }) => event === "init")?.data.cursor ?? 0;
+    for (let said = 1; said < 4; said++) {
+      chat.say(1);
+      await relay.advance(5000);
+      assert.ok(viewer.text.endsWith(`id: live-first1.${start + said}\n\n: keepalive\n\n`), viewer.text);
+      await relay.advance(KEEPALIVE_MS - 5000);
+    }
   });
 
   it("of a channel that does not exist is refused, or told so where that comes out later", async () => {

@@ -11,6 +11,9 @@ import { Multiplex } from "../../src/serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../src/serving/multiplex/parts.ts";
 import { HANDLE } from "./watched-channel.ts";
 
+/** The interval of the relay's keepalives. */
+export const KEEPALIVE_MS = 15_000;
+
 export interface ChannelEvent {
   event: string;
   id: string | undefined;
@@ -49,6 +52,7 @@ export class ChannelVisitor {
     await firstLook({ watch, rooms, clock }, this.#gone.signal);
     this.beganAt = clock.monotonic();
     const line = new Multiplex(this.sink, "sse");
+    void line.keepOpen(clock, KEEPALIVE_MS);
     const resume = parsePlace(lastEventId);
     const request = {
       backfill: query.backfill,

@@ -51,11 +51,16 @@ export class Multiplex implements SinkOwner {
     if (!this.#gone.signal.aborted) this.#isFull = !this.sink.write(this.sink.form.pack(bytes, true));
   }
 
-  /** Sends keepalives until the connection is over. A client with unread bytes gets none. */
+  /**
+   * Sends keepalives until the connection is over, each after the cursors that the client does not have. A
+   * client with unread bytes gets none.
+   */
   async keepOpen(clock: Clock, keepaliveMs: number): Promise<void> {
     while (!this.#gone.signal.aborted) {
       await clock.sleep(keepaliveMs, this.#gone.signal).catch(() => {});
-      if (!this.#isFull) this.write(this.events.keepalive);
+      if (this.#isFull) continue;
+      for (const branch of this.#branches) branch.keepalive();
+      this.write(this.events.keepalive);
     }
   }
 
@@ -76,6 +81,12 @@ export class Multiplex implements SinkOwner {
   }
 }
 
+/** The viewer of one chat. */
+interface BranchOwner extends SinkOwner {
+  /** Writes its cursor, if its client does not have it. */
+  keepalive(): void;
+}
+
 /** The sink of the viewer of one chat. */
 export class Branch implements Sink {
   readonly form: Form;
@@ -85,7 +96,7 @@ export class Branch implements Sink {
   readonly #receive: (part: Part) => void;
   readonly #leave: (how: { isOver: boolean }) => void;
   #isOver = false;
-  #owner: SinkOwner | undefined;
+  #owner: BranchOwner | undefined;
 
   constructor(line: Multiplex, form: Form, receive: (part: Part) => void) {
     const { promise, resolve } = Promise.withResolvers<{ isOver: boolean }>();
@@ -121,12 +132,16 @@ export class Branch implements Sink {
     this.#line.sink.reset();
   }
 
-  attach(owner: SinkOwner): void {
+  attach(owner: BranchOwner): void {
     this.#owner = owner;
   }
 
   drained(): void {
     this.#owner?.drained();
+  }
+
+  keepalive(): void {
+    this.#owner?.keepalive();
   }
 
   closed(): void {
