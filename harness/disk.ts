@@ -3,6 +3,7 @@
  * rounds in virtual time. It can fail before or after the n-th commit, be absent for a while, or be slow.
  * Commits survive the processes that use the disk.
  */
+import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
 import type { Random } from "../src/simulator/random.ts";
 import { StoreError } from "../src/store/port.ts";
@@ -36,7 +37,9 @@ export class Disk {
   /** The time of the last failed write. */
   failedAt = Number.NEGATIVE_INFINITY;
   readonly #database: DatabaseSync = openDatabase(":memory:");
-  readonly tables = new Tables(this.#database);
+  readonly tables = new Tables(this.#database, (videoId) =>
+    assert.fail(`the totals of ${videoId} cannot be read`),
+  );
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #journal: Journal;

@@ -3,7 +3,7 @@
 import type { RoomAccount } from "../src/store/port.ts";
 import { TALLY_SQL } from "../src/store/postgres/tallies.ts";
 import type { TallyItem } from "../src/store/totals.ts";
-import { totalsOf } from "../src/store/totals.ts";
+import { withTotals } from "../src/store/totals.ts";
 import type { SharedRoom } from "./shared-room.ts";
 
 interface Tally {
@@ -34,12 +34,12 @@ export class SharedTallies {
     const room = this.#roomAt(videoId);
     if (!room || room.checkpoint === null) return [];
     const { cursor = room.base, totals = null } = this.#tallies.get(videoId) ?? {};
-    return [{ born: room.base, cursor, totals, uncounted: room.head - cursor }];
+    return [{ born: room.base, cursor, totals, uncounted: room.head - cursor, kept: room.head - room.base }];
   }
 
   account(videoId: string): Pick<RoomAccount, "totals" | "uncounted"> | undefined {
     const [room] = this.#tally(videoId);
-    return room && { totals: totalsOf(room.totals), uncounted: room.uncounted };
+    return room && withTotals(room);
   }
 
   readonly #uncounted = (videoId: string, after: number, limit: number): object[] => {

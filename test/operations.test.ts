@@ -20,8 +20,8 @@ import type { DroppedActions } from "../src/telemetry/dropped-actions.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "./support/api.ts";
-import { metric, startRelay, type TestRelay } from "./support/relay.ts";
-import { own } from "./support/store-reading.ts";
+import { startRelay, type TestRelay } from "./support/relay.ts";
+import { messages, own } from "./support/store-reading.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "a-whole-run";
@@ -156,21 +156,36 @@ async function failingStore(run: Run, path: string): Promise<void> {
   assert.deepEqual(answer.body, { ready: true, reasons: [] });
 }
 
+/** Resolves when the metric is above zero, with whatever labels. */
+async function moved({ telemetry }: TestRelay, name: string): Promise<void> {
+  const isAbove = new RegExp(`^${name}(\\{.*\\})? [1-9]`, "m");
+  for (
+    const limit = AbortSignal.timeout(10_000);
+    !isAbove.test(await telemetry.registry.metrics());
+    await delay(10)
+  )
+    assert.ok(!limit.aborted, `${name} has not moved`);
+}
+
 /**
- * An open room whose checkpoint no version of the service wrote, of a relay that is gone when the run begins.
+ * An open room whose checkpoint and totals no version of the service wrote, of a relay that is gone when the
+ * run begins.
  */
-async function unreadableRoom(telemetry: Telemetry, url: string): Promise<void> {
+async function unreadableRoom(telemetry: Telemetry, path: string): Promise<void> {
+  const url = `sqlite:${path}`;
   const store = await openStore(url, systemClock, new Telemetry(silentLog));
   const claim = await own(store, UNREADABLE_VIDEO);
-  await store.append(claim, claim.head, [], "nonsense");
+  await store.append(claim, claim.head, messages(["a"]), "nonsense");
   await store.close();
+  const file = new DatabaseSync(path);
+  file.exec("insert or replace into tally (room, cursor, totals) select key, head, 'nonsense' from room");
+  file.close();
   await using upstream = await startSimulator();
   upstream.chat(UNREADABLE_VIDEO, { timeoutMs: 5 });
   await using relay = await startRelay({ upstream, telemetry, settings: { RELAY_STORE: url } });
-  for (const limit = AbortSignal.timeout(10_000); ; await delay(10)) {
-    if (await metric(relay, "relay_unreadable_checkpoints_total")) return;
-    assert.ok(!limit.aborted, "nobody has looked at what was stored");
-  }
+  await moved(relay, "relay_unreadable_checkpoints_total");
+  await ask(relay.url, `/v1/rooms/${UNREADABLE_VIDEO}`);
+  await moved(relay, "relay_unreadable_totals_total");
 }
 
 /** A room that leaves a throttled way out for another, of a relay that is gone when the run begins. */
@@ -181,7 +196,7 @@ async function movedRoom(telemetry: Telemetry): Promise<void> {
   await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
   await viewer.untilMessages(5); // its page shows them again: no gap is told
   relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-  await viewer.untilMessages(20);
+  await moved(relay, "relay_egress_moves_total");
 }
 
 async function wholeRun(folder: string): Promise<Run> {
@@ -194,7 +209,7 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_MAX_FAILURES: "3",
     ...{ RELAY_TRUST_PROXY: "1", RELAY_RECORD: "@somebody" },
   };
-  const unreadable = unreadableRoom(telemetry, `sqlite:${join(folder, "unreadable.db")}`);
+  const unreadable = unreadableRoom(telemetry, join(folder, "unreadable.db"));
   await Promise.all([unreadable, movedRoom(telemetry)]);
   await using upstream = await startSimulator();
   upstream.channel("@somebody");
@@ -243,6 +258,7 @@ describe("over a run in which everything happens", () => {
       [/^room re-bootstrapped$/, VIDEO],
       [/^room ended$/, VIDEO],
       [/^checkpoint unreadable/, UNREADABLE_VIDEO],
+      [/^totals unreadable/, UNREADABLE_VIDEO],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],

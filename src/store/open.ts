@@ -67,7 +67,7 @@ export async function openStore(
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
   const isNew = !existsSync(path);
   const real = realPath(path);
-  const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry.log, file));
+  const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry, file));
   try {
     await engine.probeWrite();
     if (isNew) telemetry.storeMade(real);

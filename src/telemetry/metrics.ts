@@ -251,6 +251,10 @@ export function createMetrics(sources: MetricSources) {
       "relay_unreadable_checkpoints_total",
       "Stored checkpoints that could not be read; their rooms are bootstrapped again",
     ),
+    unreadableTotals: counter(
+      "relay_unreadable_totals_total",
+      "Stored totals of a room that could not be read; they are counted anew from the oldest stored message",
+    ),
     failedPolls: counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
     fullAnswers: counter(
       "relay_full_answers_total",

@@ -173,6 +173,11 @@ export class Telemetry {
     this.log.warn({ videoId }, "checkpoint unreadable: messages may be missing, a gap will mark the place");
   }
 
+  totalsUnreadable(videoId: string): void {
+    this.#metrics.unreadableTotals.inc();
+    this.log.warn({ videoId }, "totals unreadable: counted anew from the oldest stored message");
+  }
+
   roomReopened(videoId: string, why: string): void {
     this.log.info({ videoId, why }, "room re-bootstrapped");
   }

@@ -83,7 +83,7 @@ export class PostgresStore implements StoreEngine {
     const instance = this.#instance;
     this.#leaseMs = leaseMs;
     this.#connections = connections;
-    this.#tallies = new Tallies(connections);
+    this.#tallies = new Tallies(connections, (videoId) => telemetry.totalsUnreadable(videoId));
     this.#clock = clock;
     this.followers = new Followers(clock);
     this.recordings = new PostgresRecordings(instance, connections);

@@ -4,7 +4,14 @@
  */
 import type { RoomAccount } from "../port.ts";
 import { withEnd } from "../stored-message.ts";
-import { fold, readBatch, type TallyBatch, type TallyItem, type TallyMessage, totalsOf } from "../totals.ts";
+import {
+  foldStored,
+  readBatch,
+  type TallyBatch,
+  type TallyItem,
+  type TallyMessage,
+  withTotals,
+} from "../totals.ts";
 import type { Database } from "./pools.ts";
 import { ms, SUMMARY, type SummaryRow } from "./tables.ts";
 import { columns } from "./text.ts";
@@ -15,13 +22,15 @@ export const TALLIED = "room r left join tally t on t.video_id = r.video_id and 
 /** The number of stored messages that the totals do not count yet. */
 const UNCOUNTED = "r.head - greatest(r.floor, coalesce(t.cursor + r.shift, r.floor)) as uncounted";
 
+const KEPT = "r.head - r.floor as kept";
+
 /** For this long after the beginning of a round, instances of earlier versions spare uncounted messages. */
 const COUNTING = "interval '1 hour'";
 
 export const TALLY_SQL = {
-  account: `select ${SUMMARY}, t.totals, ${UNCOUNTED} from ${TALLIED}
+  account: `select ${SUMMARY}, t.totals, ${UNCOUNTED}, ${KEPT} from ${TALLIED}
     where r.video_id = $1 and checkpoint is not null`,
-  tally: `select r.base - r.shift as born, coalesce(t.cursor, r.floor - r.shift) as cursor, t.totals, ${UNCOUNTED}
+  tally: `select r.base - r.shift as born, coalesce(t.cursor, r.floor - r.shift) as cursor, t.totals, ${UNCOUNTED}, ${KEPT}
     from ${TALLIED} where r.video_id = $1 and checkpoint is not null`,
   uncounted: `select cursor, body, details, ${ms("at")} as at from message
     where video_id = $1 and cursor > $2 order by cursor limit $3`,
@@ -39,6 +48,9 @@ export const TALLY_SQL = {
         set author = excluded.author, first = excluded.first, payment = excluded.payment
     )
     select from mine`,
+  // Another instance may have counted meanwhile.
+  forget: `with gone as (delete from tally where video_id = $1 and born = $2 and cursor = $3 returning video_id, born)
+    delete from tally_item i using gone where i.video_id = gone.video_id and i.born = gone.born`,
   rooms: `select r.video_id as "videoId", ${UNCOUNTED} from ${TALLIED}
     where r.video_id > $1 and checkpoint is not null order by r.video_id limit $2`,
   announce: `update store set counting_until = clock_timestamp() + ${COUNTING}`,
@@ -49,34 +61,48 @@ interface TallyRow {
   cursor: number;
   totals: string | null;
   uncounted: number;
+  /** The number of stored messages. */
+  kept: number;
 }
 
 export class Tallies {
   readonly #connections: Database;
+  readonly #onUnreadable: (videoId: string) => void;
   #isClosed = false;
 
-  constructor(connections: Database) {
+  /** `onUnreadable`: called with the video id of a room whose totals cannot be read. */
+  constructor(connections: Database, onUnreadable: (videoId: string) => void) {
     this.#connections = connections;
+    this.#onUnreadable = onUnreadable;
   }
 
   /** See `Store.getAccount`. */
   async account(videoId: string): Promise<RoomAccount | undefined> {
-    type Row = SummaryRow & Pick<TallyRow, "totals" | "uncounted">;
+    type Row = SummaryRow & Pick<TallyRow, "totals" | "uncounted" | "kept">;
     const [row] = await this.#connections.query<Row>("reads", TALLY_SQL.account, [videoId]);
-    return row && { ...withEnd(row), totals: totalsOf(row.totals) };
+    return row && withTotals(withEnd(row));
   }
 
-  /** See `Tallying.tally`. If another instance counted meanwhile, nothing is stored, and all is left. */
+  /**
+   * See `Tallying.tally`. If another instance counted meanwhile, nothing is stored, and all is left. Totals
+   * that cannot be read are deleted: the next step begins at the oldest stored message.
+   */
   async tally(videoId: string, limit: number): Promise<number> {
     const [room] = await this.#connections.query<TallyRow>("reads", TALLY_SQL.tally, [videoId]);
-    if (!room || room.uncounted === 0 || this.#isClosed) return 0;
-    const { born, cursor, uncounted } = room;
+    if (!room || this.#isClosed) return 0;
+    const { born, cursor, uncounted, kept } = room;
     const asked = [videoId, cursor, limit];
     const messages = await this.#connections.query<TallyMessage>("reads", TALLY_SQL.uncounted, asked);
+    const batch = readBatch(messages);
+    const after = foldStored(room.totals, batch, await this.#items(videoId, born, batch));
+    if (!after) {
+      this.#onUnreadable(videoId);
+      await this.#connections.query("writes", TALLY_SQL.forget, [videoId, born, cursor]);
+      return kept;
+    }
     const last = messages.at(-1);
     if (!last) return 0;
-    const batch = readBatch(messages);
-    const { totals, items } = fold(totalsOf(room.totals), batch, await this.#items(videoId, born, batch));
+    const { totals, items } = after;
     const saved = await this.#connections.query("writes", TALLY_SQL.save, [
       ...[videoId, born, cursor, last.cursor, JSON.stringify(totals)],
       ...columns(items, TALLY_ITEM),

@@ -10,7 +10,7 @@ import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
 import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
 import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
-import { totalsOf } from "../totals.ts";
+import { withTotals } from "../totals.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 import { Tallies } from "./tallies.ts";
 
@@ -25,7 +25,11 @@ interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
 }
 
 type TallyRow = Record<"key" | "head" | "uncounted", number>;
-type AccountRow = Omit<RoomAccount, "end" | "totals"> & { end: string | null; totals: string | null };
+type AccountRow = Omit<RoomAccount, "end" | "totals"> & {
+  end: string | null;
+  totals: string | null;
+  kept: number;
+};
 
 const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
   ending as end, ended_at as endedAt`;
@@ -46,7 +50,8 @@ const SQL = {
   room: `select ${ROOM} from room where video_id = ?`,
   unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
-  account: `select ${SUMMARY}, totals, ${UNCOUNTED} from ${TALLIED} where video_id = :videoId`,
+  account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
+    from ${TALLIED} where video_id = :videoId`,
   tally: `select key, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
   tallies: `select key, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
     where video_id > ? order by video_id limit ?`,
@@ -94,9 +99,10 @@ export class Tables {
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
   readonly #tallies: Tallies;
 
-  constructor(database: DatabaseSync) {
+  /** `onUnreadable`: called with the video id of a room whose totals cannot be read. */
+  constructor(database: DatabaseSync, onUnreadable: (videoId: string) => void) {
     this.#sql = prepared(database, SQL);
-    this.#tallies = new Tallies(database);
+    this.#tallies = new Tallies(database, onUnreadable);
   }
 
   /**
@@ -179,13 +185,15 @@ export class Tables {
 
   getAccount(videoId: string, now: number): RoomAccount | undefined {
     const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
-    return row && { ...withEnd(row), totals: totalsOf(row.totals) };
+    return row && withTotals(withEnd(row));
   }
 
   /** See `Tallying.tally`. */
   tally(videoId: string, limit: number): number {
-    const room = this.#sql.tally.get(videoId) as TallyRow | undefined;
-    return room ? room.uncounted - this.#tallies.count(room.key, room.head, limit) : 0;
+    const look = () => this.#sql.tally.get(videoId) as TallyRow | undefined;
+    const room = look();
+    if (room) this.#tallies.count(room.key, room.head, limit);
+    return look()?.uncounted ?? 0;
   }
 
   /** See `Tallying.tallyRooms`. */

@@ -3,7 +3,7 @@
  * transaction, so that both change together.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { fold, readBatch, type TallyBatch, type TallyItem, type TallyMessage, totalsOf } from "../totals.ts";
+import { foldStored, readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import { prepared } from "./schema.ts";
 
 const SQL = {
@@ -19,6 +19,7 @@ const SQL = {
   putTally: `insert into tally (room, cursor, totals) values (:room, :cursor, :totals)
     on conflict do update set cursor = :cursor, totals = :totals`,
   moveTally: "update tally set cursor = cursor + :by where room = :room",
+  videoId: "select video_id as videoId from room where key = ?",
   deleteTally: "delete from tally where room = ?",
   deleteItems: "delete from tally_item where room = ?",
 } as const;
@@ -26,19 +27,30 @@ const SQL = {
 export class Tallies {
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
 
-  constructor(database: DatabaseSync) {
+  readonly #onUnreadable: (videoId: string) => void;
+
+  constructor(database: DatabaseSync, onUnreadable: (videoId: string) => void) {
     this.#sql = prepared(database, SQL);
+    this.#onUnreadable = onUnreadable;
   }
 
-  /** Counts the room's next messages up to cursor `upTo`, at most `limit`. Returns their number. */
+  /**
+   * Counts the room's next messages up to cursor `upTo`, at most `limit`. Returns their number. Totals that
+   * cannot be read are counted anew, from the oldest kept message.
+   */
   count(room: number, upTo: number, limit: number): number {
     const tally = this.#sql.tally.get(room) as { cursor: number; totals: string } | undefined;
     const { cursor, totals } = tally ?? { cursor: 0, totals: null };
     const messages = this.#sql.uncounted.all(room, cursor, upTo, limit) as unknown as TallyMessage[];
     const last = messages.at(-1);
-    if (!last) return 0;
     const batch = readBatch(messages);
-    const after = fold(totalsOf(totals), batch, this.#held(room, batch));
+    const after = foldStored(totals, batch, this.#held(room, batch));
+    if (!after) {
+      this.#onUnreadable(String(this.#sql.videoId.get(room)?.videoId));
+      this.delete(room);
+      return this.count(room, upTo, limit);
+    }
+    if (!last) return 0;
     for (const item of after.items) this.#sql.putItem.run({ room, ...item });
     this.#sql.putTally.run({ room, cursor: last.cursor, totals: JSON.stringify(after.totals) });
     return messages.length;

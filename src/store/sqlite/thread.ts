@@ -4,7 +4,7 @@
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Logger } from "../../telemetry/log.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import type { Operation, OperationReply, OperationRequest } from "./rounds.ts";
 import type { StoreOptions } from "./schema.ts";
@@ -28,7 +28,7 @@ export class SqliteThread {
   readonly lost: Promise<StoreError>;
   readonly #options: StoreOptions;
   readonly #path: string;
-  readonly #log: Logger;
+  readonly #telemetry: Telemetry;
   #worker: Worker | undefined;
   #lastId = 0;
   /** The calls of this turn, not posted yet. */
@@ -38,13 +38,13 @@ export class SqliteThread {
   #fileId: string | undefined;
   readonly #reportLost: (error: StoreError) => void;
 
-  constructor(path: string, log: Logger, options: StoreOptions) {
+  constructor(path: string, telemetry: Telemetry, options: StoreOptions) {
     const { promise, resolve } = Promise.withResolvers<StoreError>();
     this.lost = promise;
     this.#reportLost = resolve;
     this.#path = path;
     this.#options = options;
-    this.#log = log;
+    this.#telemetry = telemetry;
   }
 
   /** Rejects with `StoreError`: the error of the operation, or "unavailable". */
@@ -96,6 +96,7 @@ export class SqliteThread {
     let reason: unknown;
     worker.on("message", (posted: FromThread) => {
       if ("opened" in posted) this.#fileId = posted.opened;
+      else if ("unreadableTotals" in posted) this.#telemetry.totalsUnreadable(posted.unreadableTotals);
       else if ("lost" in posted) this.#reportLost(new StoreError("unavailable", posted.lost));
       else for (const answer of posted) this.#complete(answer);
     });
@@ -121,7 +122,7 @@ export class SqliteThread {
   #exited(reason: unknown): void {
     this.#worker = undefined;
     if (this.#closed !== undefined && this.#posted.size === 0) return;
-    this.#log.error({ err: reason, store: this.#path }, "the store's thread died");
+    this.#telemetry.log.error({ err: reason, store: this.#path }, "the store's thread died");
     const error = new StoreError("unavailable", `the thread of store ${this.#path} died`, reason);
     for (const { reject } of this.#posted.values()) reject(error);
     this.#posted.clear();

@@ -16,9 +16,14 @@ import { Tables } from "./tables.ts";
 export type ToThread = readonly OperationRequest[] | "close";
 
 /**
- * A message from the thread: answers; the id of the opened file; or that this file is gone, with what to do.
+ * A message from the thread: answers; the id of the opened file; that this file is gone, with what to do; or
+ * the video id of a room whose totals cannot be read.
  */
-export type FromThread = readonly OperationReply[] | { opened: string } | { lost: string };
+export type FromThread =
+  | readonly OperationReply[]
+  | { opened: string }
+  | { lost: string }
+  | { unreadableTotals: string };
 
 export interface ThreadStart {
   path: string;
@@ -78,7 +83,9 @@ class SqliteWorker implements StoreFile {
     this.#lock ??= this.#takeLock();
     if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.path));
     this.#database ??= openDatabase(this.path, this.#options);
-    this.#tables ??= new Tables(this.#database);
+    this.#tables ??= new Tables(this.#database, (videoId) =>
+      this.#port.postMessage({ unreadableTotals: videoId } satisfies FromThread),
+    );
     if (this.#fileId === undefined) {
       this.#fileId = fileIdOf(this.path);
       if (this.#fileId) this.#port.postMessage({ opened: this.#fileId } satisfies FromThread);
