@@ -1,5 +1,7 @@
 /** Time and randomness for the SDK, passed in so that a test can control both. */
 
+import { unlessAborted } from "./abortable.ts";
+
 export interface Clock {
   /** Wall time in milliseconds since 1970, to compare with dates in answers. */
   now(): number;
@@ -19,24 +21,16 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      let timer: ReturnType<typeof setTimeout>;
-      const abort = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
+  sleep: (ms, signal) => {
+    let timer: ReturnType<typeof setTimeout>;
+    const over = new Promise<void>((resolve) => {
       const wait = (leftMs: number) => {
         const nextMs = Math.min(leftMs, MAX_TIMER_MS);
-        timer = setTimeout(() => {
-          if (nextMs < leftMs) return wait(leftMs - nextMs);
-          signal?.removeEventListener("abort", abort);
-          resolve();
-        }, nextMs);
+        timer = setTimeout(() => (nextMs < leftMs ? wait(leftMs - nextMs) : resolve()), nextMs);
       };
-      if (signal?.aborted) return reject(signal.reason);
-      signal?.addEventListener("abort", abort, { once: true });
       wait(ms);
-    }),
+    });
+    return unlessAborted(over, signal).finally(() => clearTimeout(timer));
+  },
   random: () => Math.random(),
 };

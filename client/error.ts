@@ -8,8 +8,9 @@ import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
 export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 export interface ChatErrorOptions {
-  status?: number | undefined;
-  retryAfterMs?: number | undefined;
+  status?: number;
+  retryAfterMs?: number;
+  videoId?: string;
   cause?: unknown;
 }
 
@@ -20,7 +21,7 @@ export class ChatError extends Error {
    * The service's own code; `NETWORK` if no complete answer came, or an unreadable frame; `HTTP` if something
    * in front of the service answered.
    */
-  readonly code: ErrorCode;
+  declare readonly code: ErrorCode;
   /**
    * The status of the HTTP answer. Absent if there was none, and if the chat failed after its stream had
    * opened.
@@ -28,12 +29,12 @@ export class ChatError extends Error {
   declare readonly status?: number;
   /** The wait that the service asks for, in milliseconds. */
   declare readonly retryAfterMs?: number;
+  /** The video whose chat failed or was refused; present only if the others on its connection continue. */
+  declare readonly videoId?: string;
 
-  constructor(code: ErrorCode, message: string, options: ChatErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.code = code;
-    if (options.status !== undefined) this.status = options.status;
-    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+  constructor(code: ErrorCode, message: string, { cause, ...fields }: ChatErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    Object.assign(this, { code, ...fields });
   }
 }
 

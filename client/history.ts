@@ -1,7 +1,6 @@
 /** The stored messages of a chat, from `/v1/messages`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { ChatError } from "./error.ts";
 import { Service, withQuery } from "./service.ts";
 import type { HistoryOptions, Message, MessageOf, TypeOrGroup, TypesIn } from "./types.ts";
 import { MAX_FAILURES, Retries } from "./waiting.ts";
@@ -42,18 +41,17 @@ async function* pages(
   clock: Clock,
 ): AsyncGenerator<Message, void, void> {
   const { before, from, to, types, q, author, details, signal } = options;
-  const { videoId } = service;
-  const query = { videoId, before, from, to, types, q, author, details, limit: PAGE_LENGTH };
+  const [videoId] = service.names;
+  const limit = PAGE_LENGTH;
   const retries = new Retries(options, clock, MAX_FAILURES);
   // Without `after`, `before` would ask for the last page before it.
   let after: number | null | undefined = options.after ?? (before === undefined ? undefined : 0);
   while (after !== null) {
-    const path = withQuery("v1/messages", { ...query, after });
-    const page = await service.ask<Page>(path, "messages").catch((error) => {
-      const waitMs = error instanceof ChatError ? retries.fail(error) : undefined;
-      if (waitMs === undefined) throw error;
-      return clock.sleep(waitMs, signal);
-    });
+    const query = { videoId, before, from, to, types, q, author, details, limit, after };
+    const path = withQuery("v1/messages", query);
+    const page = await service
+      .ask<Page>(path, "messages")
+      .catch((error) => clock.sleep(retries.fail(error), signal));
     if (!page) continue;
     retries.succeed();
     yield* page.messages;

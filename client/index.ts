@@ -3,13 +3,17 @@
  * it has no side effects. docs/sdk.md documents its guarantees.
  */
 export { GROUPS } from "../src/protocol/kinds.ts";
+export { chat, merged } from "./chats.ts";
 export type { ErrorCode } from "./error.ts";
 export { ChatError } from "./error.ts";
 export { history } from "./history.ts";
 export { probe } from "./probe.ts";
-export { chat } from "./room.ts";
 export { poll } from "./self-polling.ts";
 export type {
+  ChannelChat,
+  ChannelEvents,
+  ChannelOptions,
+  ChannelState,
   Chat,
   ChatEvents,
   ChatOptions,
@@ -18,9 +22,13 @@ export type {
   Gap,
   HistoryOptions,
   Init,
+  MergedChats,
+  MergedEvents,
+  MergedOptions,
   Message,
   MessageOf,
   MessageType,
+  OfVideo,
   Part,
   PollOptions,
   ProbeOptions,

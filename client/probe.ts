@@ -9,5 +9,5 @@ import type { ProbeOptions, ProbeResult } from "./types.ts";
  */
 export function probe(url: string | URL, options: ProbeOptions): Promise<ProbeResult> {
   const service = new Service(url, options, systemClock);
-  return service.ask("v1/probe", "rows", { videoId: service.videoId });
+  return service.ask("v1/probe", "rows", { videoId: service.names[0] });
 }

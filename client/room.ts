@@ -1,104 +1,91 @@
 /**
- * One chat across all its connections. Its events wait in one queue of about a thousand entries at most, and
- * leave it in the order of the stream: to the loop when it asks, or to listeners at once if there is no loop.
+ * One stream across all its connections, of one chat or several. Its events wait in one queue of about a
+ * thousand entries at most, and leave it in the order of the stream: to the loop when it asks, or to
+ * listeners at once if there is no loop.
  */
-import type { MessageType } from "../src/protocol/kinds.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 import { ChatError } from "./error.ts";
 import { selectTypes } from "./selection.ts";
-import { chunksOf, orNetworkError, Service, withQuery } from "./service.ts";
+import { orNetworkError, parseJson, Service, withQuery } from "./service.ts";
 import { type Frame, FrameReader } from "./sse.ts";
-import type {
-  BareMessageOf,
-  Chat,
-  ChatEvents,
-  ChatOptions,
-  End,
-  Gap,
-  Init,
-  Message,
-  MessageOf,
-  State,
-  TypeOrGroup,
-  TypesIn,
-} from "./types.ts";
+import { CHANNEL, type Cursors, moveTo, type Place, type Stream, VIDEO } from "./streams.ts";
+import type { AnyEvents, AnyMessage, AnyOptions, Chat, Gap, Init, Message, State } from "./types.ts";
 import { Retries } from "./waiting.ts";
 
 const READ_AHEAD = 1000;
 const DEFAULT_IDLE_MS = 45_000;
 /** A stream that was open for this long does not count as a failure, even if it brought nothing. */
 const STABLE_MS = 5000;
+/** A field that the data of each event have. */
+const FIELDS: Record<string, string> = {
+  init: "cursor",
+  message: "type",
+  channel: "state",
+  end: "reason",
+  error: "code",
+};
 
+type Emission = { [E in keyof AnyEvents]: [event: E, value: AnyEvents[E]] }[keyof AnyEvents];
 /**
- * The chat of a video, not connected yet. Throws `TypeError` for an unusable URL or a missing `videoId`. The
- * loop throws `ChatError` if the service refuses the chat or the chat fails, and the signal's reason.
+ * When its turn comes, an entry moves the room's cursor to its place. `passed`: all messages up to it are
+ * unwanted. `over`: the last chat is.
  */
-export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
-  url: string | URL,
-  options: ChatOptions<D, T>,
-): Chat<MessageOf<TypesIn<T> | "gap", D>> {
-  return chatBy(systemClock, url, options) as Chat<never>;
-}
+type Entry = [...Emission, place?: Place] | ["passed", value: undefined, place: Place] | ["over"];
 
-/** `chat` with an injected clock. */
-export function chatBy(clock: Clock, url: string | URL, options: ChatOptions): Chat {
-  return new Room(new Service(url, options, clock), options, clock);
-}
-
-type Listeners = { [E in keyof ChatEvents]: Set<(value: ChatEvents[E]) => void> };
-type Emission = { [E in keyof ChatEvents]: [event: E, value: ChatEvents[E]] }[keyof ChatEvents];
-/** `passed`: all messages up to this cursor are unwanted; when its turn comes, it moves the room's cursor. */
-type Entry = Emission | ["passed", cursor: number];
-
-class Room implements Chat {
-  cursor: number | undefined;
+export class Room implements Chat<Message, number | string, AnyEvents> {
   state: State = "connecting";
-  end: End | undefined;
-  readonly #service: Service;
-  readonly #options: ChatOptions;
+  end: AnyEvents["end"] | undefined;
+  readonly #stream: Stream;
   readonly #clock: Clock;
+  readonly #service: Service;
+  readonly #options: AnyOptions;
   readonly #retries: Retries;
   readonly #isWanted: (type: string) => boolean;
-  readonly #listeners: Listeners = {
-    message: new Set(),
-    init: new Set(),
-    gap: new Set(),
-    state: new Set(),
-    end: new Set(),
-    error: new Set(),
-  };
+  readonly #listeners = new Set<[event: keyof AnyEvents, listener: (value: never) => void]>();
   /** Events that have arrived and were not yet handed out. */
   readonly #queue: Entry[] = [];
   /** Callers that wait for the queue to change or for the end. */
   #waiting: (() => void)[] = [];
   /** Aborts the current connection, or the wait before the next one. */
-  #connection = new AbortController();
-  #isStarted = false;
+  #connection: AbortController | undefined;
+  #running: Promise<void> | undefined;
   /** A loop has asked for messages, so the loop sets the pace. */
   #isPulled = false;
   #wasOpen = false;
-  /** The cursor up to which everything has arrived. */
-  #received: number | undefined;
+  /** The cursors up to which everything has arrived, and up to which everything was handed out. */
+  readonly #received: Cursors;
+  readonly #handed: Cursors;
+  /** The chats that are over, and those that have begun on this connection. */
+  readonly #over = new Set<Place[0]>();
+  readonly #begun = new Set<Place[0]>();
   /** The wait before a reconnect that the stream asks for (SSE `retry`), in milliseconds. */
   #retryMs: number | undefined;
   /** The error that loops throw at the end. */
   #failure: { error: unknown } | undefined;
 
-  constructor(service: Service, options: ChatOptions, clock: Clock) {
-    this.#service = service;
-    this.#options = options;
+  /** Throws `TypeError` for an unusable URL, or if the stream's option lacks a usable name. */
+  constructor(stream: Stream, clock: Clock, url: string | URL, options: AnyOptions) {
+    this.#stream = stream;
     this.#clock = clock;
+    this.#service = new Service(url, options, clock, stream);
+    this.#options = options;
     this.#retries = new Retries(options, clock);
     this.#isWanted = selectTypes(options.types);
-    if (Number.isSafeInteger(options.cursor)) this.cursor = this.#received = options.cursor;
+    const places = stream.parse(`${options.cursor ?? ""}`, this.#service.names);
+    this.#received = new Map(places.filter(([, cursor]) => cursor >= 0));
+    this.#handed = new Map(this.#received);
   }
 
-  on<E extends keyof ChatEvents>(event: E, listener: (value: ChatEvents[E]) => void): () => void {
-    const added = (value: ChatEvents[E]) => listener(value); // the same listener may be added twice
-    this.#listeners[event].add(added);
+  get cursor(): number | string | undefined {
+    return this.#stream.format(this.#handed, this.#service.names);
+  }
+
+  on<E extends keyof AnyEvents>(event: E, listener: (value: AnyEvents[E]) => void): () => void {
+    const added: [E, typeof listener] = [event, listener]; // the same listener may be added twice
+    this.#listeners.add(added);
     if (event === "message") this.#start();
     return () => {
-      this.#listeners[event].delete(added);
+      this.#listeners.delete(added);
     };
   }
 
@@ -137,9 +124,7 @@ class Room implements Chat {
   #start(): void {
     queueMicrotask(() => {
       this.#push();
-      if (this.#isStarted) return;
-      this.#isStarted = true;
-      this.#run().catch((error) => this.#enqueue("error", error));
+      this.#running ??= this.#run().catch((error) => this.#enqueue("error", error));
     });
   }
 
@@ -150,31 +135,34 @@ class Room implements Chat {
     if (signal?.aborted) this.#abort();
     else this.#emit("state", this.state);
     while (!this.#isClosed()) {
-      const connection = new AbortController();
-      this.#connection = connection;
-      const failure = await this.#follow(connection).catch((error: unknown) => ({ error }));
-      if (!failure || this.#isClosed()) return;
-      const { error } = failure;
-      const waitMs = error instanceof ChatError ? this.#retries.fail(error, this.#retryMs) : undefined;
-      if (waitMs === undefined) throw error;
-      if (this.#isClosed()) return;
-      this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
-      this.#connection = new AbortController();
-      await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // the chat was closed during the wait
+      try {
+        return await this.#follow();
+      } catch (error) {
+        if (this.#isClosed()) return;
+        const waitMs = this.#retries.fail(error, this.#retryMs);
+        if (this.#isClosed()) return;
+        this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
+        this.#connection = new AbortController();
+        await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // the chat was closed during the wait
+      }
     }
   }
 
-  /** One connection: resolves at the end of the chat, and rejects with any other reason for which it ends. */
-  async #follow(connection: AbortController): Promise<void> {
+  /** One connection: resolves at the end of the last chat, and rejects if it ends for any other reason. */
+  async #follow(): Promise<void> {
+    const connection = new AbortController();
+    this.#connection = connection;
     const { backfill, details, types, until, idleMs = DEFAULT_IDLE_MS } = this.#options;
     const { signal } = connection;
-    const asked = this.#received;
-    const { videoId } = this.#service;
-    const path = withQuery("v1/stream", { videoId, backfill, details, types, until });
+    const { path, option, format } = this.#stream;
+    const names = this.#service.names.filter((name) => !this.#over.has(name));
+    const id = format(this.#received, names);
+    const query = { [option]: names, backfill, details, types, until };
     const headers = {
       accept: "text/event-stream",
-      ...(asked !== undefined && { "last-event-id": `${asked}` }),
+      ...(id !== undefined && { "last-event-id": `${id}` }),
     };
+    this.#begun.clear();
     const idle = new ChatError("NETWORK", `No byte has come for ${idleMs} ms.`);
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
       const read = new AbortController();
@@ -185,67 +173,84 @@ class Room implements Chat {
       return orNetworkError(() => work, signal, "The connection was cut.").finally(() => read.abort("done"));
     };
 
-    const response = await whileNotIdle(this.#service.request(path, { headers }, signal));
+    const response = await whileNotIdle(this.#service.request(withQuery(path, query), signal, { headers }));
     const openedAt = this.#clock.monotonic();
     const frames = new FrameReader();
+    const body = response.body?.getReader();
     try {
-      if (!/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? ""))
-        throw new ChatError("HTTP", "The answer is not an event stream.", { status: response.status });
+      if (!/^text\/event-stream\b/i.test(`${response.headers.get("content-type")}`))
+        throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
       this.#wasOpen = true;
       this.#setState("open");
-      for await (const bytes of chunksOf(response, whileNotIdle)) {
-        for (const frame of frames.read(bytes)) {
-          if (this.#take(frame, asked)) return;
+      while (body) {
+        const { done, value } = await whileNotIdle(body.read());
+        if (done) break;
+        for (const frame of frames.read(value)) {
+          if (this.#take(frame, names, `${id}`)) return;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();
         }
       }
     } finally {
       connection.abort();
+      body?.cancel().catch(() => {}); // it may have failed already
       this.#retryMs = frames.retryMs ?? this.#retryMs;
-      if (this.#wasOpen && this.#clock.monotonic() - openedAt >= STABLE_MS) this.#retries.succeed();
+      if (this.#clock.monotonic() - openedAt >= STABLE_MS) this.#retries.succeed();
     }
     throw new ChatError("NETWORK", "The connection was cut.");
   }
 
-  /** Queues the events of a frame. Returns true if it is the last frame. */
-  #take({ event, data, id }: Frame, asked: number | undefined): boolean {
-    if (event === "init") {
-      const init: Init = parse(data, "cursor", "number");
-      this.#received = init.cursor;
-      this.#enqueue("init", init);
-      if (asked && asked !== init.cursor) this.#enqueue("gap", { after: asked, cursor: init.cursor });
-    } else if (event === "message") {
-      this.#receive(Number(id), parse(data, "type", "string"));
-    } else if (event === "") {
-      this.#receive(Number(id));
-    } else if (event === "end") {
-      this.#enqueue("end", parse(data, "reason", "string"));
-      return true;
-    } else if (event === "error") {
-      const { code, message } = parse(data, "code", "string");
-      throw new ChatError(code, message);
+  /** Queues the events of a frame. Returns true if no chat is left. `asked`: the id that was sent. */
+  #take({ event, data, id }: Frame, names: readonly string[], asked: string): boolean {
+    const value = readData(event, data);
+    const { videoId, code } = value;
+    if (event === "init") this.#begin(value, asked);
+    if (event === "channel" || event === "end") this.#enqueue(event, value);
+    if (event === "end") this.#over.add(videoId);
+    if (event === "error") {
+      const error = new ChatError(code, value.message, videoId && { videoId });
+      if (!videoId) throw error;
+      // The service tries again to open any other chat.
+      const isFinal = this.#begun.has(videoId) || /^NO_LIVE_CHAT|^NOT_STORED/.test(code);
+      if (isFinal) this.#over.add(videoId);
+      if (isFinal && !this.#listenersOf(event)[0]) reportUncaught(error);
+      this.#enqueue(event, error);
     }
-    return false;
+    if (event === "message" || event === "") {
+      for (const place of this.#stream.parse(id, names))
+        this.#receive(place, event && place[0] === videoId ? value : undefined);
+    }
+    if (this.#over.size < this.#service.names.length) return false;
+    this.#enqueue("over");
+    return true;
+  }
+
+  #begin(init: Init, asked: string): void {
+    const videoId = this.#stream === VIDEO ? undefined : init.videoId;
+    const known = this.#received.get(videoId);
+    const isAsked = this.#stream !== CHANNEL || asked.startsWith(init.videoId);
+    // Another video of a channel may begin with messages that have arrived already.
+    const cursor = isAsked ? init.cursor : Math.max(init.cursor, known ?? 0);
+    this.#over.delete(videoId);
+    this.#begun.add(videoId);
+    moveTo(this.#received, [videoId, cursor], true);
+    this.#enqueue("init", init, [videoId, cursor]);
+    if (known && known !== cursor) this.#reportGap(videoId, known, cursor);
   }
 
   /** `message` is absent if the service sent the cursor alone: it has left out unwanted messages up to it. */
-  #receive(cursor: number, message?: BareMessageOf<MessageType> & { details?: Gap["details"] }): void {
-    if (!(cursor > (this.#received ?? 0))) return;
-    this.#received = cursor;
+  #receive(place: Place, message?: AnyMessage): void {
+    const [videoId, cursor] = place;
+    if (!(cursor > (this.#received.get(videoId) ?? 0))) return;
+    moveTo(this.#received, place);
     this.#retries.succeed();
-    if (message?.type === "gap") {
-      const { details } = message;
-      this.#enqueue("gap", { after: cursor - 1, cursor, ...(details && { details }) });
-    }
-    if (message && this.#isWanted(message.type)) this.#enqueue("message", { cursor, ...message });
-    else this.#pass(cursor);
+    if (message?.type === "gap") this.#reportGap(videoId, cursor - 1, cursor, message.details);
+    if (message && this.#isWanted(message.type)) this.#enqueue("message", { cursor, ...message }, place);
+    else this.#enqueue("passed", undefined, place);
   }
 
-  #pass(cursor: number): void {
-    const last = this.#queue.at(-1);
-    if (last?.[0] === "passed") last[1] = cursor;
-    else this.#enqueue("passed", cursor);
+  #reportGap(videoId: Place[0], after: number, cursor: number, details?: Gap["details"]): void {
+    this.#enqueue("gap", { ...(videoId && { videoId }), after, cursor, ...(details && { details }) });
   }
 
   #enqueue(...entry: Entry): void {
@@ -259,38 +264,36 @@ class Room implements Chat {
   #push(): void {
     while (!this.#isPulled) {
       const [waiting] = this.#queue;
-      if (!waiting || (waiting[0] === "message" && this.#listeners.message.size === 0)) return;
+      if (!waiting || (waiting[0] === "message" && !this.#listenersOf("message")[0])) return;
       this.#queue.shift();
       this.#handOut(waiting);
     }
   }
 
-  #handOut(entry: Entry): void {
-    if (entry[0] === "passed") this.cursor = entry[1];
-    else this.#tell(entry);
+  #handOut([event, value, place]: Entry): void {
+    if (place) moveTo(this.#handed, place, event === "init");
+    if (event === "end") this.end = value;
+    if (event === "over") this.#finish();
+    else if (event !== "passed") this.#emit(event, value as never);
+    if (event === "error" && !value.videoId) {
+      if (!this.#isPulled && !this.#listenersOf(event)[0]) reportUncaught(value);
+      this.#finish({ error: value });
+    }
     this.#wake();
   }
 
-  #tell(emission: Emission): void {
-    const [event, value] = emission;
-    if (event === "message" || event === "init") this.cursor = value.cursor;
-    if (event === "end") this.end = value;
-    this.#emit(...emission);
-    if (event === "error") {
-      if (!this.#isPulled && this.#listeners.error.size === 0) reportUncaught(value);
-      this.#finish({ error: value });
-    }
-    if (event === "end") this.#finish();
-  }
-
-  #emit(...[event, value]: Emission): void {
-    for (const listener of [...this.#listeners[event]] as ((value: unknown) => void)[]) {
+  #emit<E extends keyof AnyEvents>(event: E, value: AnyEvents[E]): void {
+    for (const [, listener] of this.#listenersOf(event)) {
       try {
-        listener(value);
+        listener(value as never);
       } catch (error) {
         reportUncaught(error);
       }
     }
+  }
+
+  #listenersOf(event: keyof AnyEvents) {
+    return [...this.#listeners].filter(([name]) => name === event);
   }
 
   #setState(state: State): void {
@@ -312,7 +315,7 @@ class Room implements Chat {
     this.#queue.length = 0;
     this.#options.signal?.removeEventListener("abort", this.#abort);
     this.#setState("closed");
-    this.#connection.abort();
+    this.#connection?.abort();
     this.#wake();
   }
 
@@ -326,16 +329,12 @@ class Room implements Chat {
   }
 }
 
-/** The frame's data: an object with a field `name` of this type. Anything else is not the service's. */
-function parse(data: string, name: string, type: "number" | "string") {
-  let cause: unknown;
-  try {
-    const value = JSON.parse(data);
-    if (typeof value?.[name] === type) return value;
-  } catch (error) {
-    cause = error;
-  }
-  throw new ChatError("NETWORK", "A frame could not be read.", { cause });
+/** The data of a frame, which must be an object with this field. Anything else is not the service's. */
+function readData(event: string, data: string) {
+  const field = FIELDS[event];
+  const value = field ? parseJson(data) : {};
+  if (field && value?.[field] === undefined) throw new ChatError("NETWORK", "A frame cannot be read.");
+  return value;
 }
 
 /** Throws the error where nobody can catch it. */

@@ -1,17 +1,12 @@
 /** A chat that the caller polls itself, through `/v1/sessions` and `/v1/poll`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
+import { keepNewest } from "./bounded.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { ChatError } from "./error.ts";
+import type { ChatError } from "./error.ts";
 import { selectTypes } from "./selection.ts";
 import { Service } from "./service.ts";
 import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
 import { MAX_FAILURES, Retries } from "./waiting.ts";
-
-/**
- * The number of message ids to remember: a new session repeats the messages still in the chat, a few hundred
- * at most.
- */
-const KEPT_IDS = 1000;
 
 type BareMessage = BareMessageOf<MessageType>;
 
@@ -51,7 +46,7 @@ async function* messages(
   clock: Clock,
 ): AsyncGenerator<BareMessage, void, void> {
   const { includeInitial = true, details = false, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
-  const { videoId } = service;
+  const [videoId] = service.names;
   const isWanted = selectTypes(options.types);
   const retries = new Retries(options, clock, MAX_FAILURES);
   const known = new Set<string>();
@@ -74,12 +69,10 @@ async function* messages(
         batch = session = await service.ask<Session>("v1/sessions", "messages", body);
       }
     } catch (error) {
-      if (!(error instanceof ChatError)) throw error;
-      const isExpired = error.code === "TOKEN_EXPIRED" && ++expiries < MAX_FAILURES;
-      const waitMs = isExpired ? 0 : retries.fail(error);
-      if (waitMs === undefined) throw error;
+      const { code } = error as Partial<ChatError>;
+      const isExpired = code === "TOKEN_EXPIRED" && ++expiries < MAX_FAILURES;
+      delayMs = isExpired ? 0 : retries.fail(error);
       if (isExpired) session = undefined;
-      delayMs = waitMs;
       continue;
     }
     token = batch.token;
@@ -91,14 +84,9 @@ async function* messages(
     isFirst = false;
     for (const message of from < 0 ? [] : batch.messages.slice(from)) {
       if (known.has(message.id)) continue;
-      remember(message.id, known);
+      known.add(message.id);
+      keepNewest(known);
       if (isWanted(message.type)) yield message;
     }
   }
-}
-
-function remember(id: string, known: Set<string>): void {
-  known.add(id);
-  const [oldest = id] = known;
-  if (known.size > KEPT_IDS) known.delete(oldest);
 }

@@ -1,52 +1,63 @@
 /**
  * The service at a URL: calls its endpoints by path, and turns every failure of a call into a `ChatError`.
  */
+
+import { unlessAborted } from "./abortable.ts";
 import type { Clock } from "./clock.ts";
 import { ChatError } from "./error.ts";
-import type { ProbeOptions } from "./types.ts";
-import { unlessAborted } from "./waiting.ts";
-
-/** The maximum length of an error body to read: a proxy in front of the service may send anything. */
-const MAX_ERROR_LENGTH = 65_536;
+import { type Stream, VIDEO } from "./streams.ts";
+import type { NamedOptions, RequestOptions } from "./types.ts";
 
 export class Service {
-  readonly videoId: string;
+  /** What the caller wants to read, as it named it. */
+  readonly names: readonly string[];
   readonly #base: URL;
-  readonly #options: ProbeOptions;
+  readonly #options: RequestOptions;
   readonly #clock: Clock;
 
-  /** Throws `TypeError` if the URL is unusable or there is no `videoId`. */
-  constructor(url: string | URL, options: ProbeOptions, clock: Clock) {
+  /** Throws `TypeError` if the URL is unusable, or if the option has not the names that the stream needs. */
+  constructor(
+    url: string | URL,
+    options: NamedOptions,
+    clock: Clock,
+    { option, form }: Pick<Stream, "option" | "form"> = VIDEO,
+  ) {
     this.#base = new URL(url);
     this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
-    const { protocol, username, password, search, hash } = this.#base;
-    if (!/^https?:$/.test(protocol) || username || password || search || hash)
-      throw new TypeError(
-        "url: must begin with http: or https:, and hold no password, query or fragment; use the option headers for keys.",
-      );
-    this.videoId = options?.videoId;
-    if (typeof this.videoId !== "string" || !this.videoId.trim())
-      throw new TypeError("videoId: is required.");
+    if (!/^https?:..[^/@]+\/[^?#]*$/.test(this.#base.href))
+      throw new TypeError("url: must be http or https, without a password, query or fragment.");
+    this.names = [options?.[option] ?? []].flat();
+    if (!form.test(this.names.join())) throw new TypeError(`${option}: is missing or invalid.`);
     this.#options = options;
     this.#clock = clock;
   }
 
   /** Resolves to an answer with status 200. Rejects with `ChatError`, or with the signal's reason. */
-  async request(path: string, init: RequestInit, signal: AbortSignal | undefined): Promise<Response> {
+  async request(
+    path: string,
+    signal: AbortSignal | undefined,
+    init: RequestInit & { headers: Record<string, string> } = { headers: {} },
+  ): Promise<Response> {
     const { fetch = globalThis.fetch } = this.#options;
-    const headers = new Headers(this.#options.headers);
-    new Headers(init.headers).forEach((value, name) => {
-      headers.set(name, value);
-    });
+    const sent = new Headers(this.#options.headers);
+    for (const [name, value] of Object.entries(init.headers)) sent.set(name, value);
     const url = new URL(path, this.#base).href;
     const response = await orNetworkError(
-      async () => fetch(url, { ...init, headers, ...(signal && { signal }) }),
+      async () => fetch(url, { ...init, headers: sent, ...(signal && { signal }) }),
       signal,
       `${this.#base.host} cannot be reached.`,
     );
-    if (response.status === 200) return response;
-    const words = await orNetworkError(() => beginningOf(response, signal), signal, "The answer broke off.");
-    throw refusal(response, words, this.#clock.now());
+    const { status, statusText, headers } = response;
+    if (status === 200) return response;
+    // A proxy in front of the service may answer anything, without an end.
+    const isJson = /json/.test(`${headers.get("content-type")}`);
+    let { code, message } = (isJson && (await jsonOf(response, signal))) || {};
+    response.body?.cancel().catch(() => {}); // it may be read
+    if (typeof code !== "string" || typeof message !== "string") {
+      code = "HTTP";
+      message = `The answer is ${status} ${statusText}`.trim();
+    }
+    throw new ChatError(code, message, { status, ...retryAfterIn(headers, this.#clock.now()) });
   }
 
   /** Resolves to the JSON of the answer, which must have the array `list`. A `body` is posted as JSON. */
@@ -57,47 +68,28 @@ export class Service {
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     };
-    const response = await this.request(path, init ?? {}, signal);
-    const text = await orNetworkError(() => response.text(), signal, "The answer broke off.");
-    let cause: unknown;
-    try {
-      const answer = JSON.parse(text);
-      if (Array.isArray(answer?.[list])) return answer;
-    } catch (error) {
-      cause = error;
-    }
-    throw new ChatError("HTTP", "The answer is not the service's.", { status: 200, cause });
+    const response = await this.request(path, signal, init);
+    const answer = await jsonOf(response, signal);
+    if (Array.isArray(answer?.[list])) return answer;
+    throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
   }
+}
+
+async function jsonOf(response: Response, signal: AbortSignal | undefined) {
+  return parseJson(await orNetworkError(() => response.text(), signal, "The connection was cut."));
+}
+
+/** The value of a JSON text; undefined if it is none. */
+export function parseJson(text: string) {
+  try {
+    return JSON.parse(text);
+  } catch {} // the caller knows what it means
 }
 
 /** The path with a query of these values; those that are undefined or empty are left out. */
 export function withQuery(path: string, values: Record<string, unknown>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    const text = `${value ?? ""}`;
-    if (text) query.set(name, text);
-  }
-  return `${path}?${query}`;
-}
-
-/**
- * Yields the chunks of the body as they arrive; leaving the loop closes the connection. `wait` wraps each
- * read.
- */
-export async function* chunksOf(
-  { body }: Response,
-  wait: <T>(work: Promise<T>) => Promise<T>,
-): AsyncGenerator<Uint8Array> {
-  const reader = body?.getReader();
-  try {
-    while (reader) {
-      const { done, value } = await wait(reader.read());
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader?.cancel().catch(() => {}); // it may have failed already
-  }
+  const given = Object.entries(values).filter(([, value]) => `${value ?? ""}`);
+  return `${path}?${new URLSearchParams(given as [string, string][])}`;
 }
 
 /** Turns any failure into a `ChatError` with this message, and an abort into its reason. */
@@ -112,30 +104,9 @@ export function orNetworkError<T>(
   });
 }
 
-async function beginningOf(response: Response, signal: AbortSignal | undefined): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of chunksOf(response, (read) => unlessAborted(read, signal))) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > MAX_ERROR_LENGTH) break;
-  }
-  return text;
-}
-
-function refusal({ status, statusText, headers }: Response, text: string, now: number): ChatError {
-  const options = { status, retryAfterMs: parseRetryAfter(headers.get("retry-after"), now) };
-  try {
-    const { code, message } = JSON.parse(text);
-    if (typeof code === "string" && typeof message === "string")
-      return new ChatError(code as "HTTP", message, options);
-  } catch {
-    // a proxy in front of the service answers in its own format
-  }
-  return new ChatError("HTTP", `The answer is ${status} ${statusText}`.trim(), options);
-}
-
-/** The wait in milliseconds, from seconds or a date; undefined if the value is neither, or in the past. */
-function parseRetryAfter(value: string | null, now: number): number | undefined {
-  const ms = /^\d+$/.test(value ?? "") ? Number(value) * 1000 : Date.parse(value ?? "") - now;
-  return ms >= 0 ? ms : undefined;
+/** The wait that `Retry-After` asks for by seconds or a date; empty if it is neither, or in the past. */
+function retryAfterIn(headers: Headers, now: number): { retryAfterMs?: number } {
+  const value = headers.get("retry-after") ?? "";
+  const retryAfterMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return retryAfterMs >= 0 ? { retryAfterMs } : {};
 }

@@ -24,13 +24,10 @@ export class FrameReader {
   #rest = "";
   /** The last line ended with CR: an LF at the start of the next chunk belongs to it. */
   #afterCr = false;
-  #event = "";
-  #data: string[] = [];
-  /** The characters in `#data`. */
-  #length = 0;
+  /** The fields of the event so far. */
+  #event: Partial<Frame> = {};
+  /** The last id so far. */
   #id = "";
-  /** The event has an id of its own. */
-  #hasId = false;
 
   /**
    * Yields the frames that these bytes complete, and parses each only when the caller asks for it. Throws
@@ -45,34 +42,24 @@ export class FrameReader {
     lines[0] = this.#rest + lines[0];
     this.#rest = lines.pop() ?? "";
     for (const line of lines) {
-      if (line !== "") {
-        this.#field(line);
-        continue;
+      const event = this.#event;
+      const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+      if (line === "") {
+        this.#event = {};
+        if (event.data !== undefined)
+          yield { event: event.event || "message", data: event.data, id: this.#id };
+        else if (event.id !== undefined) yield { event: "", data: "", id: event.id };
+      } else if (name === "data") {
+        event.data = event.data === undefined ? value : `${event.data}\n${value}`;
+      } else if (name === "event") {
+        event.event = value;
+      } else if (name === "id" && !value.includes("\0")) {
+        this.#id = event.id = value;
+      } else if (name === "retry" && /^\d+$/.test(value)) {
+        this.retryMs = Number(value);
       }
-      if (this.#data.length > 0 || this.#hasId) yield this.#frame();
-      this.#event = "";
-      this.#data = [];
-      this.#length = 0;
-      this.#hasId = false;
     }
-    if (this.#length + this.#rest.length > MAX_LENGTH)
-      throw new ChatError("NETWORK", "The stream has an event of more than 16 MB.");
-  }
-
-  #frame(): Frame {
-    const event = this.#data.length > 0 ? this.#event || "message" : "";
-    return { event, data: this.#data.join("\n"), id: this.#id };
-  }
-
-  #field(line: string): void {
-    const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-    if (name === "data") {
-      this.#data.push(value);
-      this.#length += value.length;
-    } else if (name === "event") this.#event = value;
-    else if (name === "id" && !value.includes("\0")) {
-      this.#id = value;
-      this.#hasId = true;
-    } else if (name === "retry" && /^\d+$/.test(value)) this.retryMs = Number(value);
+    if ((this.#event.data ?? "").length + this.#rest.length > MAX_LENGTH)
+      throw new ChatError("NETWORK", "A frame is longer than 16 MB.");
   }
 }

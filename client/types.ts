@@ -1,9 +1,12 @@
 /** The types of the SDK. Messages and their details follow from the protocol's table of kinds. */
+
+import type { ChannelState } from "../src/protocol/channel.ts";
 import type { Init } from "../src/protocol/chat.ts";
 import type { GROUPS, Group, MessageType } from "../src/protocol/kinds.ts";
 import type * as protocol from "../src/protocol/message.ts";
 import type { ChatError } from "./error.ts";
 
+export type { ChannelState } from "../src/protocol/channel.ts";
 export type { Init } from "../src/protocol/chat.ts";
 export type { Details, MessageType } from "../src/protocol/kinds.ts";
 export type { Part } from "../src/protocol/message.ts";
@@ -69,10 +72,42 @@ export interface ChatEvents<M = Message> {
   error: ChatError;
 }
 
+/**
+ * A message, gap or end of one of several chats: of the chats of a channel, or of several on one connection.
+ */
+export type OfVideo<V> = V & { videoId: string };
+
+/** The events of the chats of a channel. There is no `end`: the next video follows. */
+export interface ChannelEvents<M = Message> extends Omit<ChatEvents<OfVideo<M>>, "end"> {
+  gap: OfVideo<Gap>;
+  /** The channel's news: first of all, and at each change. */
+  channel: ChannelState;
+}
+
+/** The events of several chats on one connection. */
+export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
+  gap: OfVideo<Gap>;
+  /** One of the chats is over. */
+  end: OfVideo<End>;
+  /**
+   * With a `videoId`, of one chat: it cannot be read, or the service tries again to open it. Without one: no
+   * chat can be read any longer.
+   */
+  error: ChatError;
+}
+
+/** The events of any of these, for the code that all of them share. */
+export type AnyEvents = Omit<ChannelEvents & MergedEvents, "gap" | "end" | "message"> & {
+  message: Message & { videoId?: string };
+  gap: Gap & { videoId?: string };
+  end: End & { videoId?: string };
+};
+
+/** A message without its cursor. */
+export type AnyMessage = BareMessageOf<MessageType> & { videoId?: string; details?: Gap["details"] };
+
 /** Options of every request to the service. */
-interface RequestOptions {
-  /** The id of the video, or any usual URL of it. */
-  videoId: string;
+export interface RequestOptions {
   /** Aborts everything; pending promises reject with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Sent with every request. */
@@ -96,6 +131,11 @@ export interface RetryOptions {
   retry?: ((error: ChatError, attempt: number) => number | false | undefined) | undefined;
 }
 
+interface VideoOption {
+  /** The id of the video, or any usual URL of it. */
+  videoId: string;
+}
+
 interface MessageOptions<D extends boolean, T extends TypeOrGroup> extends RequestOptions, RetryOptions {
   /** Whether messages carry `details`; false by default. */
   details?: D | undefined;
@@ -103,28 +143,69 @@ interface MessageOptions<D extends boolean, T extends TypeOrGroup> extends Reque
   types?: readonly T[] | undefined;
 }
 
-/** Options of `chat`. */
-export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
-  extends MessageOptions<D, T> {
-  /** Continue after this cursor; 0 asks for all stored messages. */
-  cursor?: number | undefined;
+/** Options of every stream. */
+interface StreamOptions<D extends boolean, T extends TypeOrGroup> extends MessageOptions<D, T> {
   /**
-   * The number of recent messages to begin with if there is no cursor; counts only those of `types`. Default:
-   * 50, or all for a replay.
+   * The number of recent messages that each chat begins with if there is no cursor; counts only those of
+   * `types`. Default: 50, or all for a replay.
    */
   backfill?: number | undefined;
+  /** A connection without a byte for this many milliseconds is closed and retried; 45,000 by default. */
+  idleMs?: number | undefined;
+}
+
+interface UntilOption {
   /**
    * "now": ends with the newest message that is stored when the connection opens, and begins with the oldest
    * one unless there is a `cursor` or `backfill`. The chat itself is not read.
    */
   until?: "now" | undefined;
-  /** A connection without a byte for this many milliseconds is closed and retried; 45,000 by default. */
-  idleMs?: number | undefined;
+}
+
+/** Options of `chat` for a video. */
+export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
+  extends StreamOptions<D, T>,
+    UntilOption,
+    VideoOption {
+  /** Continue after this cursor; 0 asks for all stored messages. */
+  cursor?: number | undefined;
+}
+
+/** Options of `chat` for a channel. */
+export interface ChannelOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
+  extends StreamOptions<D, T> {
+  /** The channel's handle (`@name`) or id (`UC…`), or the URL of any of its pages. */
+  channel: string;
+  /** Continue after this place: the `cursor` of an earlier room, `<videoId>.<cursor>`. */
+  cursor?: string | undefined;
+}
+
+/** Options of `merged`. */
+export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
+  extends StreamOptions<D, T>,
+    UntilOption {
+  /** The ids of the videos, 20 at most. */
+  videoIds: readonly string[];
+  /** Continue each chat after this: the `cursor` of an earlier room with the same `videoIds`. */
+  cursor?: string | undefined;
+}
+
+/** Options of any of these, for the code that all of them share. */
+export interface AnyOptions extends StreamOptions<boolean, TypeOrGroup>, UntilOption, NamedOptions {
+  cursor?: number | string | undefined;
+}
+
+/** The options that name what to read, one of them for each request. */
+export interface NamedOptions extends RequestOptions {
+  videoId?: string | undefined;
+  channel?: string | undefined;
+  videoIds?: readonly string[] | undefined;
 }
 
 /** Options of `poll`. */
 export interface PollOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
-  extends MessageOptions<D, T> {
+  extends MessageOptions<D, T>,
+    VideoOption {
   /** Whether to begin with the messages that are already in the chat; true by default. */
   includeInitial?: boolean | undefined;
   /** The minimum and the maximum wait between polls in milliseconds; 500 and 15,000 by default. */
@@ -134,7 +215,8 @@ export interface PollOptions<D extends boolean = boolean, T extends TypeOrGroup 
 
 /** Options of `history`. Bounds and filters that are empty count as absent. */
 export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
-  extends MessageOptions<D, T> {
+  extends MessageOptions<D, T>,
+    VideoOption {
   /** Cursors: only messages after and before them. */
   after?: number | undefined;
   before?: number | undefined;
@@ -151,7 +233,7 @@ export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGro
 }
 
 /** Options of `probe`. */
-export interface ProbeOptions extends RequestOptions {}
+export interface ProbeOptions extends RequestOptions, VideoOption {}
 
 /** One attempt: a client and an endpoint. */
 export interface ProbeRow {
@@ -170,19 +252,26 @@ export interface ProbeResult {
 
 /**
  * A chat that connects when it is first iterated or gets its first `message` listener, and reconnects until
- * it is over. Leaving the loop closes it.
+ * it is over. Leaving the loop closes it. `C` is the type of its cursor, `E` has its events.
  */
-export interface Chat<M = Message> extends AsyncIterable<M> {
+export interface Chat<M = Message, C extends number | string = number, E = ChatEvents<M>>
+  extends AsyncIterable<M> {
   /**
    * All messages up to here were handed out or are of an unwanted type: store it, and pass it as `cursor`
    * after a restart. Undefined before the first `init`, unless the option `cursor` was set.
    */
-  readonly cursor: number | undefined;
+  readonly cursor: C | undefined;
   readonly state: State;
-  /** Set once the chat is over. */
+  /** Set once the chat is over; of several chats, by the last one that has ended. */
   readonly end: End | undefined;
   /** Adds a listener. Returns the function that removes it. */
-  on<E extends keyof ChatEvents>(event: E, listener: (value: ChatEvents<M>[E]) => void): () => void;
+  on<N extends keyof E>(event: N, listener: (value: E[N]) => void): () => void;
   /** Ends the loop without an error and closes the connection. */
   close(): void;
 }
+
+/** The chats of a channel's streams, one after the other. Its cursor is `<videoId>.<cursor>`. */
+export type ChannelChat<M = Message> = Chat<OfVideo<M>, string, ChannelEvents<M>>;
+
+/** Several chats on one connection. Its cursor holds those of all of them. */
+export type MergedChats<M = Message> = Chat<OfVideo<M>, string, MergedEvents<M>>;

@@ -141,7 +141,7 @@ describe("the packed SDK", () => {
 
   for (const node of NODES) {
     it(`is what import and require() load in ${node.name}`, { skip: node.skip }, async () => {
-      const exported = ["ChatError", "GROUPS", "chat", "history", "poll", "probe"].join();
+      const exported = ["ChatError", "GROUPS", "chat", "history", "merged", "poll", "probe"].join();
       const loads = NAMES.flatMap((name) => [`require("${name}")`, `await import("${name}")`]);
       const lines = loads.map((load) => `console.log(Object.keys(${load}).sort().join());`);
       await writeFile(join(folder, "script.cjs"), `(async () => {${lines.join("")}})()`);

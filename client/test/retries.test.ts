@@ -20,9 +20,9 @@ import {
   streams,
 } from "../../test/support/answering-server.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { chatBy } from "../chats.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { type ChatError, type ChatOptions, chat } from "../index.ts";
-import { chatBy } from "../room.ts";
+import { ChatError, type ChatOptions, chat } from "../index.ts";
 import { Retries } from "../waiting.ts";
 
 const FAST = { videoId: "v", backoff: { baseMs: 1 } };
@@ -248,9 +248,9 @@ describe("a chat of the SDK, in time", () => {
 });
 
 describe("the waits between tries", () => {
-  const failure = { code: "NETWORK" } as ChatError;
+  const failure = new ChatError("NETWORK", "m");
   const waitsOf = (retries: Retries, count: number) =>
-    Array.from({ length: count }, () => retries.fail(failure) ?? assert.fail("gave up"));
+    Array.from({ length: count }, () => retries.fail(failure));
 
   it("lie between half and all of base × 2^n, at most maxMs, and start anew after a success", () => {
     for (const [backoff, baseMs, maxMs] of [

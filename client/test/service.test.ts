@@ -12,8 +12,8 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { startRelay } from "../../test/support/relay.ts";
 import { startProcess } from "../../test/support/relay-process.ts";
 import { temporaryFile } from "../../test/support/store-subject.ts";
+import { chatBy } from "../chats.ts";
 import { chat } from "../index.ts";
-import { chatBy } from "../room.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: VIDEO, backfill: 500, backoff: { baseMs: 20 } };

@@ -1,5 +1,8 @@
 /** Uses of the SDK that must compile, and uses that must not. The compiler is the test. */
 import {
+  type ChannelChat,
+  type ChannelOptions,
+  type ChannelState,
   type Chat,
   ChatError,
   type ChatOptions,
@@ -12,9 +15,12 @@ import {
   type HistoryOptions,
   history,
   type Init,
+  type MergedChats,
   type Message,
   type MessageOf,
   type MessageType,
+  merged,
+  type OfVideo,
   type Part,
   type PollOptions,
   type ProbeResult,
@@ -87,6 +93,65 @@ export async function readHistory(): Promise<void> {
   }
   // @ts-expect-error: not a moment
   chat(URL, { videoId, until: "then" });
+}
+
+export async function readChannel(saved: string | undefined): Promise<void> {
+  const options: ChannelOptions = { channel: "@somebody", cursor: saved };
+  const any: ChannelChat = chat(URL, options);
+  const room = chat(URL, { channel: "@somebody", cursor: any.cursor, types: ["polls"], details: true });
+  room.on("channel", ({ state, startsAt, videoId, reason }: ChannelState) => {
+    same<typeof state, "live" | "upcoming" | "waiting">(true);
+    console.log(startsAt, videoId, reason);
+  });
+  room.on("gap", (gap: OfVideo<Gap>) => console.log(gap.videoId, gap.after));
+  // @ts-expect-error: one video's end is not the end
+  room.on("end", () => {});
+  for await (const m of room) {
+    same<typeof m.videoId, string>(true);
+    same<typeof m.cursor, number>(true);
+    if (m.type === "poll") console.log(m.details.poll.question);
+    // @ts-expect-error: not among the types
+    if (m.type === "superchat") console.log(m);
+  }
+  same<typeof room.cursor, string | undefined>(true);
+  // @ts-expect-error: a number names no video
+  chat(URL, { channel: "@somebody", cursor: 5 });
+  // @ts-expect-error: a channel has no end
+  chat(URL, { channel: "@somebody", until: "now" });
+  // @ts-expect-error: one or the other
+  chat(URL, { channel: "@somebody", videoId });
+  // @ts-expect-error: only of a channel
+  chat(URL, { videoId }).on("channel", () => {});
+}
+
+export async function readSeveral(saved: string | undefined): Promise<void> {
+  const room = merged(URL, {
+    videoIds: [videoId],
+    cursor: saved,
+    until: "now",
+    backfill: 5,
+    types: ["paid"],
+  });
+  room.on("init", (init: Init) => console.log(init.videoId));
+  room.on("end", ({ videoId, reason }) =>
+    same<[typeof videoId, typeof reason], [string, End["reason"]]>(true),
+  );
+  room.on("error", ({ videoId, code }) =>
+    same<[typeof videoId, typeof code], [string | undefined, ErrorCode]>(true),
+  );
+  room.on("gap", (gap: OfVideo<Gap>) => console.log(gap.videoId, gap.after));
+  for await (const m of room) {
+    same<typeof m.videoId, string>(true);
+    same<typeof m.type, "superchat" | "supersticker" | "jewels" | "donation" | "gap">(true);
+    // @ts-expect-error: details were not asked for
+    console.log(m.details);
+  }
+  same<typeof room.cursor, string | undefined>(true);
+  const any: MergedChats = merged(URL, { videoIds: [videoId] });
+  // @ts-expect-error: several
+  merged(URL, { videoId });
+  // @ts-expect-error: only of a channel
+  any.on("channel", () => {});
 }
 
 export function listen(room: Chat): () => void {

@@ -1,6 +1,6 @@
 /** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
 import { RelayError } from "../protocol/errors.ts";
-import { type MessageType, TYPE_NAMES, typesOf } from "../protocol/kinds.ts";
+import { type MessageType, typeNames, typesOf } from "../protocol/kinds.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
@@ -71,7 +71,7 @@ function typesIn({ types }: MessagesQuery): ReadonlySet<MessageType> | undefined
     const found = typesOf(name);
     if (found.length > 0) return found;
     const shown = name.slice(0, MAX_NAME_LENGTH);
-    throw invalid(`types: "${shown}" is not a type or group of messages${suggestOrList(shown, TYPE_NAMES)}`);
+    throw invalid(`types: "${shown}" is not a type or group of messages${suggestOrList(shown, typeNames())}`);
   });
   return new Set(named);
 }

@@ -139,7 +139,7 @@ export const MESSAGE_TYPES: readonly MessageType[] = [
 ];
 
 /** The names that choose types: the groups, and the types themselves. */
-export const TYPE_NAMES: readonly string[] = [...new Set([...Object.keys(GROUPS), ...MESSAGE_TYPES])];
+export const typeNames = (): string[] => [...new Set([...Object.keys(GROUPS), ...MESSAGE_TYPES])];
 
 /** The types of a group, or the type itself; none if the name is neither. */
 export function typesOf(name: string): readonly MessageType[] {

@@ -90,9 +90,13 @@ export function cuts(...frames: string[]): Answer {
   };
 }
 
+/** With a text for the page of a proxy, or with an object for JSON of the service. */
 export function refuses(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
-  return (response) =>
-    response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body));
+  const [type, text] =
+    typeof body === "string"
+      ? ["text/html", body]
+      : ["application/json; charset=utf-8", JSON.stringify(body)];
+  return (response) => response.writeHead(status, { "content-type": type, ...headers }).end(text);
 }
 
 export const init = (cursor: number): string =>

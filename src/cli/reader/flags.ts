@@ -1,5 +1,5 @@
 /** The flags of the commands that talk to a service, and their parsers. */
-import { GROUPS, type MessageType, TYPE_NAMES, typesOf } from "../../protocol/kinds.ts";
+import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
 import { suggest } from "../../suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable } from "../flags.ts";
@@ -150,7 +150,7 @@ function typesNamed(text: string): MessageType[] {
     const name = part.trim();
     const types = typesOf(name);
     if (types.length > 0) return types;
-    throw new EntryError(name, `neither a type nor a group of messages${suggest(name, TYPE_NAMES)}`);
+    throw new EntryError(name, `neither a type nor a group of messages${suggest(name, typeNames())}`);
   });
 }
 

@@ -1,0 +1,53 @@
+/** The chats that the SDK reads from the service: of a video, of a channel, and several on one connection. */
+import type { MessageType } from "../src/protocol/kinds.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { Room } from "./room.ts";
+import { CHANNEL, MERGED, VIDEO } from "./streams.ts";
+import type {
+  AnyOptions,
+  ChannelChat,
+  ChannelOptions,
+  Chat,
+  ChatOptions,
+  MergedChats,
+  MergedOptions,
+  MessageOf,
+  TypeOrGroup,
+  TypesIn,
+} from "./types.ts";
+
+type MessagesOf<D extends boolean, T extends TypeOrGroup> = MessageOf<TypesIn<T> | "gap", D>;
+
+/**
+ * The chat of a video or of a channel, not connected yet. Throws `TypeError` for an unusable URL, or without
+ * a `videoId` or `channel`. The loop throws `ChatError` if the service refuses the chat or the chat fails,
+ * and the signal's reason. The chat of a channel does not end.
+ */
+export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
+  url: string | URL,
+  options: ChatOptions<D, T>,
+): Chat<MessagesOf<D, T>>;
+export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
+  url: string | URL,
+  options: ChannelOptions<D, T>,
+): ChannelChat<MessagesOf<D, T>>;
+export function chat(url: string | URL, options: AnyOptions): unknown {
+  return chatBy(systemClock, url, options);
+}
+
+/** `chat` with an injected clock. */
+export function chatBy(clock: Clock, url: string | URL, options: AnyOptions): Chat {
+  return new Room(options?.channel === undefined ? VIDEO : CHANNEL, clock, url, options) as Chat<never>;
+}
+
+/**
+ * Up to twenty chats on one connection, not connected yet. A chat that ends or fails leaves the others alone.
+ * Throws `TypeError` for an unusable URL, and if `videoIds` has no ids of videos. The loop ends with the last
+ * chat, and throws `ChatError` if the service refuses the connection, and the signal's reason.
+ */
+export function merged<D extends boolean = false, T extends TypeOrGroup = MessageType>(
+  url: string | URL,
+  options: MergedOptions<D, T>,
+): MergedChats<MessagesOf<D, T>> {
+  return new Room(MERGED, systemClock, url, options) as MergedChats<never>;
+}
