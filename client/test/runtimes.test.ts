@@ -16,12 +16,14 @@ import { type Act, CASES } from "./suite.ts";
 const SUITE = toBrowserModule(new URL("suite.ts", import.meta.url), (path) => path);
 
 type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
+type Channel = ReturnType<TestRelay["upstream"]["channel"]>;
 
 let relay: TestRelay;
 /** The way to the service. */
 let line: Line;
 let stage: string;
 const chats = new Map<string, Chat>();
+const channels = new Map<string, Channel>();
 
 const ACTS: Record<Act, (chat: Chat, count: number) => unknown> = {
   say: (chat, count) => chat.say(count),
@@ -29,6 +31,12 @@ const ACTS: Record<Act, (chat: Chat, count: number) => unknown> = {
   expire: (chat) => chat.expireTokens(),
   end: (chat) => chat.end("seek-only"),
 };
+
+function channelOf(handle: string): Channel {
+  const channel = channels.get(handle) ?? relay.upstream.channel(handle);
+  channels.set(handle, channel);
+  return channel;
+}
 
 /** Opens a chat of its own for each case, does what the case asks of it, and serves the suite to browsers. */
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -39,8 +47,10 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     response.setHeader("content-type", type).end(body);
   } else if (act === "open") {
     const videoId = `stage-${String(chats.size).padStart(5, "0")}`;
-    chats.set(videoId, relay.upstream.chat(videoId, { kinds: ["paid", "membership"], timeoutMs: 5 }));
-    response.end(JSON.stringify({ service: line.url, videoId }));
+    const channel = searchParams.get("channel") ?? `@${videoId}`;
+    const chat = { kinds: ["paid", "membership"], timeoutMs: 5 } as const;
+    chats.set(videoId, channelOf(channel).broadcast(videoId, { chat }).chat);
+    response.end(JSON.stringify({ service: line.url, videoId, channel }));
   } else {
     const chat = chats.get(searchParams.get("videoId") ?? "") ?? assert.fail("no chat");
     const said = ACTS[act as Act](chat, Number(searchParams.get("count")));
@@ -50,7 +60,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 
 const site = createServer(answer);
 before(async () => {
-  relay = await startRelay();
+  relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
   line = await Line.to(Number(new URL(relay.url).port));
   site.listen(0, "127.0.0.1");
   await once(site, "listening");

@@ -9,10 +9,16 @@ interface Stage {
   sdk: typeof Sdk;
   /** The base URL of the service. */
   service: string;
-  /** The video of a live chat that is this case's alone. */
+  /** The video of a live chat that is this case's alone, and its channel. */
   videoId: string;
-  /** Lets the chat's other side do something; resolves to the ids of the messages that it said. */
-  act(what: Act, count?: number): Promise<string[]>;
+  channel: string;
+  /**
+   * Lets the other side of a chat do something, by default of the case's own; resolves to the ids of the
+   * messages that it said.
+   */
+  act(what: Act, count?: number, videoId?: string): Promise<string[]>;
+  /** Starts another chat, a newer stream of the same channel. Resolves to its video. */
+  another(): Promise<string>;
 }
 
 /** `cut` breaks all connections to the service. `expire` makes the upstream refuse all tokens. */
@@ -116,6 +122,59 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     );
   },
 
+  "follows a channel from one stream to the next, over cuts and in a later room": async (stage) => {
+    const { sdk, service, channel, videoId } = stage;
+    const said = await stage.act("say", 10);
+    let room = sdk.chat(service, { ...FAST, channel });
+    const [ids, news]: [string[], string[]] = [[], []];
+    room.on("channel", ({ state, videoId }) => news.push(`${state} ${videoId}`));
+    for await (const { id } of room) {
+      if (ids.push(id) < 10) continue;
+      await stage.act("cut");
+      said.push(...(await stage.act("say", 5)));
+      if (ids.length === 15) break;
+    }
+    const next = await stage.another();
+    said.push(...(await stage.act("say", 10, next)));
+    same([room.cursor?.slice(0, 12), news[0]], [`${videoId}.`, `live ${videoId}`]);
+    room = sdk.chat(service, { ...FAST, channel, cursor: room.cursor });
+    const videos = new Set<string>();
+    for await (const m of room) {
+      videos.add(m.videoId);
+      if (ids.push(m.id) === said.length) break;
+    }
+    same([ids, [...videos], room.cursor?.slice(0, 12)], [said, [videoId, next], `${next}.`]);
+  },
+
+  "reads several chats on one connection, each once and in order over cuts, to the end of the last": async (
+    stage,
+  ) => {
+    const { sdk, service } = stage;
+    const videoIds = [stage.videoId, await stage.another(), await stage.another()];
+    const said = new Map<string, string[]>();
+    const say = async (videoId: string) => {
+      said.set(videoId, [...(said.get(videoId) ?? []), ...(await stage.act("say", 10, videoId))]);
+    };
+    for (const videoId of videoIds) await say(videoId);
+    const room = sdk.merged(service, { ...FAST, videoIds: [...videoIds, "no-chat-her"] });
+    const [ends, errors]: [string[], unknown[]] = [[], []];
+    room.on("gap", (gap) => errors.push(gap));
+    room.on("end", ({ videoId }) => ends.push(videoId));
+    room.on("error", ({ videoId, code }) => errors.push([videoId, code]));
+    const got = new Map<string, string[]>();
+    let count = 0;
+    for await (const { videoId, id } of room) {
+      got.set(videoId, [...(got.get(videoId) ?? []), id]);
+      count += 1;
+      if (count === 30) await stage.act("end", 0, videoIds[0]);
+      if (count === 30 || count === 50) for (const later of videoIds.slice(1)) await say(later);
+      if (count === 30 || count === 50) await stage.act("cut");
+      if (count === 70) for (const later of videoIds.slice(1)) await stage.act("end", 0, later);
+    }
+    for (const videoId of videoIds) same(got.get(videoId), said.get(videoId));
+    same([ends.sort(), errors], [videoIds, [["no-chat-her", "NO_LIVE_CHAT"]]]);
+  },
+
   "gives listeners the whole chat": async (stage) => {
     const { sdk, service, videoId } = stage;
     const said = await stage.act("say", 10);
@@ -186,14 +245,15 @@ export async function* suite(
 ): AsyncGenerator<[name: string, failure: string]> {
   const ask = async (path: string) => (await fetch(`${stage}/${path}`, { method: "POST" })).json();
   for (const [name, play] of Object.entries(CASES)) {
-    const { service, videoId } = (await ask("open")) as Stage;
-    const act = (what: Act, count = 0) =>
-      ask(`${what}?videoId=${videoId}&count=${count}`) as Promise<string[]>;
+    const { service, videoId, channel } = (await ask("open")) as Stage;
+    const act = (what: Act, count = 0, of = videoId) =>
+      ask(`${what}?videoId=${of}&count=${count}`) as Promise<string[]>;
+    const another = async () => ((await ask(`open?channel=${channel}`)) as Stage).videoId;
     let limit: ReturnType<typeof setTimeout> | undefined;
     const isOver = new Promise<string>((resolve) => {
       limit = setTimeout(resolve, LIMIT_MS, `not over after ${LIMIT_MS} ms`);
     });
-    const result = play({ sdk, service, videoId, act }).then(
+    const result = play({ sdk, service, videoId, channel, act, another }).then(
       () => "",
       (error) => `${error} ${error?.stack}`,
     );
