@@ -140,6 +140,21 @@ describe("recordings while the service runs", () => {
     assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"]);
   });
 
+  it("have no body, so that one of any kind is ignored", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    const url = `${relay.url}/v1/recordings/${VIDEO}`;
+    for (const [type, body] of [
+      ["application/json", ""],
+      ["application/json", "{"],
+      ["application/x-www-form-urlencoded", ""],
+      ["text/plain", "record this"],
+    ] as const) {
+      const headers = { authorization: `Bearer ${TOKEN}`, "content-type": type };
+      assert.equal((await fetch(url, { method: "PUT", headers, body })).status, 201, type);
+      assert.equal((await fetch(url, { method: "DELETE", headers, body })).status, 204, type);
+    }
+  });
+
   it("refuse query parameters, and change nothing then", async () => {
     await using relay = await startRelay({ settings: settings() });
     await call(relay, "PUT", VIDEO);

@@ -49,7 +49,13 @@ interface Named {
   Params: RecordingPath;
 }
 
+/** `app`: an instance of their own, whose bodies are ignored: these endpoints have none. */
 export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, token: string): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, body, done) => {
+    body.resume(); // an unread one would hold back the next request of the connection
+    done(null);
+  });
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isAuthorized(request, token)) return;
     reply.header("www-authenticate", "Bearer");

@@ -125,7 +125,13 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   mergedRoute(app, streamParts);
   if (settings.callerPolling) callerPollingRoutes(app, egresses);
   if (settings.probe) probeRoute(app, egresses);
-  if (settings.adminToken) recordingsRoutes(app, recordings, settings.adminToken);
+  const { adminToken } = settings;
+  if (adminToken) {
+    app.register((own, _options, done) => {
+      recordingsRoutes(own, recordings, adminToken);
+      done();
+    });
+  }
   if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
   roomRoute(app, rooms, settings.rooms);
   const { compression: compresses, isBlanking } = settings;
