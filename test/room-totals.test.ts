@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
+import { RoomResponse } from "../src/http/room-schemas.ts";
 import type { ListedRoom, ShownRoom } from "../src/rooms/listing.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { ask, assertRefused, post } from "./support/api.ts";
@@ -38,6 +39,7 @@ describe("one room", () => {
     const { authors, firstAt, lastAt, ...counts } = totals;
     assert.deepEqual([firstAt, lastAt], [room.firstAt, room.lastAt]);
     assert.ok(authors > 0);
+    assert.deepEqual(Object.keys(totals), Object.keys(RoomResponse.properties.totals.properties));
     const none = { deletedPaid: 0, memberships: 0, uncounted: 0 };
     const paid = [{ currency: "EUR", count: 2, sum: 0.3 }];
     assert.deepEqual(counts, { types: { chat: 1, superchat: 3 }, paid, unreadable: 1, ...none });

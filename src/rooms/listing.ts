@@ -79,15 +79,16 @@ export function shownRoom(
   { totals, uncounted, ...summary }: RoomAccount,
   local: LocalRoom | undefined,
 ): ShownRoom {
-  const { paid, firstAt, lastAt, ...counts } = totals;
+  const { types, paid, firstAt, lastAt, ...counts } = totals;
   const byCurrency = Object.entries(paid).sort(([one], [other]) => (one < other ? -1 : 1));
   return {
     ...listedRoom(summary, local),
     totals: {
-      ...counts,
+      types,
       paid: byCurrency.map(([currency, { count, thousandths }]) => {
         return { currency, count, sum: sumOf(thousandths) };
       }),
+      ...counts,
       firstAt: iso(firstAt),
       lastAt: iso(lastAt),
       uncounted,
