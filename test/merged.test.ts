@@ -230,6 +230,21 @@ describe("several chats on one connection", () => {
     }
   });
 
+  it("are up to twenty, named by URLs as a browser shows them", async () => {
+    await using relay = await startRelay();
+    const videos = Array.from({ length: 20 }, (_, n) => `video-of-${n + 10}`);
+    const urls = videos.map(
+      (video) =>
+        `https://www.youtube.com/watch?v=${video}&list=PL${"x".repeat(32)}&index=10&pp=iAQB0gcJCcEJAYcqIYzv`,
+    );
+    await using line = await Merged.open(relay, { videoIds: urls.join(), until: "now" });
+    await line.over;
+    assert.deepEqual(
+      line.events.map(({ data }) => `${data.code} ${data.videoId}`).sort(),
+      videos.map((video) => `NOT_STORED ${video}`),
+    );
+  });
+
   it("refuse what cannot be read", async () => {
     await using relay = await startRelay({ settings: { RELAY_MAX_VIEWERS: "2" } });
     const ask = async (query: string) => {

@@ -217,7 +217,7 @@ const { videoId: _, channel: __, ...StreamOptions } = StreamQuery.properties;
 
 export const MergedQuery = Type.Object({
   videoIds: Type.String({
-    maxLength: MAX_INPUT_LENGTH,
+    maxLength: 4 * MAX_INPUT_LENGTH, // no URL of the service can be longer
     description: "1 to 20 videos, comma-separated: ids or URLs.",
     examples: ["dQw4w9WgXcQ,jNQXAC9IVRw"],
   }),
