@@ -165,6 +165,14 @@ describe("lastEventId in the query", () => {
       assert.equal((await stream.untilMessages(1))[0]?.cursor, cursor + start + 1);
     });
   }
+
+  it("that is no cursor counts as absent, however long it is", async () => {
+    await using room = await roomWith(8);
+    const options = { videoId: VIDEO, backfill: 3, inQuery: "1".repeat(2000) };
+    await using stream = await Stream.open(room.relay.url, options);
+    await stream.untilMessages(3);
+    assert.deepEqual(stream.ids, room.ids().slice(-3));
+  });
 });
 
 describe("rule 2: a Last-Event-ID that is treated as absent", () => {

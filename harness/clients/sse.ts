@@ -68,7 +68,7 @@ export interface StreamQuery {
   details?: boolean;
   types?: string | undefined;
   /** `lastEventId` in the query; the header takes precedence. */
-  inQuery?: number;
+  inQuery?: number | string;
 }
 
 export function streamUrl(base: string, { videoId, backfill, details, types, inQuery }: StreamQuery): string {

@@ -205,9 +205,8 @@ export const StreamQuery = Type.Object({
   ),
   lastEventId: Type.Optional(
     Type.String({
-      maxLength: 400,
       description:
-        "The same as `Last-Event-ID`, for clients that cannot send it with their first request. The header wins.",
+        "The same as `Last-Event-ID`, for clients that cannot send it with their first request. The header wins, and anything that is no such id counts as absent.",
     }),
   ),
 });
