@@ -127,12 +127,19 @@ function drawHead(
     drawPinnedBy(details.banner?.header),
     look.timestamps ? drawTime(timestamp, details, look) : undefined,
     event,
-    field("author", author),
+    drawAuthor(author, look),
     ...badges.map((badge) => drawBadge(badge, look.images)),
     isHidden ? undefined : kept(field("amount", amount)),
     isHidden ? undefined : kept(field("header", header)),
   ].filter((node) => node !== undefined);
   return make("span", { class: "head" }, ...drawn.flatMap((node, at) => (at === 0 ? [node] : [" ", node])));
+}
+
+/** Only one of the names can be reached by Tab: the page decides which one. */
+function drawAuthor(author: string, { opensAuthors }: Look): HTMLElement | undefined {
+  const name = field("author", author);
+  if (name && opensAuthors) setAttributes(name, { role: "button", tabindex: -1 });
+  return name;
 }
 
 /** The text of a row of the moderation log, with the name of whom it is about. */

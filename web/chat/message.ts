@@ -51,6 +51,8 @@ export interface Look {
   /** Times of a live chat are in the reader's zone, not in the service's. */
   localTimes?: boolean;
   deleted: "hide" | "strike" | "remove";
+  /** Names of authors are buttons. */
+  opensAuthors?: boolean;
   /** Which messages get `data-marked`. */
   isMarked?: (message: ShownMessage) => boolean;
 }

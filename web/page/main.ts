@@ -4,11 +4,13 @@ import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/element.ts";
 import { completed, type Look, type ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
+import { AuthorCard } from "./author-card.ts";
 import { startControls } from "./controls.ts";
 import { offerDownloads } from "./download.ts";
 import { Follower } from "./follower.ts";
 import { LiveRegion } from "./live-region.ts";
 import { Log } from "./log.ts";
+import { type MarkKind, Marks } from "./marks.ts";
 import { Past } from "./past.ts";
 import { startProbe } from "./probe.ts";
 import { Search } from "./search.ts";
@@ -16,15 +18,20 @@ import type { Settings } from "./settings.ts";
 import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
 import { Status } from "./status.ts";
+import type { StoredQuery } from "./stored.ts";
 
 /** The pause before another look for a chat that has not begun, or at a service without a better time. */
 const NO_CHAT_MS = 30_000;
 const SERVICE = new URL(".", location.href).href;
 
 class Page {
-  readonly #look: Look = { images: true, avatars: true, badges: true, timestamps: true, deleted: "hide" };
+  readonly #marks = new Marks((kind, isNarrower) => this.#markAnew(kind, isNarrower));
+  readonly #look: Look = {
+    ...{ images: true, avatars: true, badges: true, timestamps: true, deleted: "hide", opensAuthors: true },
+    isMarked: (message) => this.#marks.applies("mark", message),
+  };
   readonly #status = new Status();
-  readonly #stats = new Stats();
+  readonly #stats: Stats;
   readonly #chat = find("#chat", HTMLElement);
   readonly #latest = find("#latest", HTMLButtonElement);
   readonly #live = new LiveRegion(this.#chat);
@@ -70,20 +77,17 @@ class Page {
         this.#follower.keep(change);
       },
     });
-    this.#search = new Search({
-      filter: () => storedBy(this.#settings),
-      read: (query, signal) => this.#past.read(query, signal),
-      apply: (row) => this.#past.aftermath.apply(row),
-      isShown: (row) => this.#isShown(row),
-      isTakenDown: ({ fate }) => fate.deleted !== undefined && this.#look.deleted !== "strike",
-      open: (cursor) => this.#openAt(cursor),
-    });
-    this.#standing = new Standing({
-      isShown: (row) => this.#isShown(row),
-      apply: (row) => this.#past.aftermath.apply(row),
-      read: (query, signal) => this.#past.read(query, signal),
-      open: (cursor) => void this.#openAt(cursor),
-    });
+    const stored = {
+      read: (query: StoredQuery, signal: AbortSignal) => this.#past.read(query, signal),
+      apply: (row: Row) => this.#past.aftermath.apply(row),
+      isShown: (row: Row) => this.#isShown(row),
+      isTakenDown: ({ fate }: Row) => fate.deleted !== undefined && this.#look.deleted !== "strike",
+      open: (cursor: number) => this.#openAt(cursor),
+    };
+    this.#search = new Search({ ...stored, filter: () => storedBy(this.#settings) });
+    this.#standing = new Standing(stored);
+    const card = new AuthorCard({ ...stored, marks: this.#marks });
+    this.#stats = new Stats((id, name) => card.show(id, name));
     this.#transcript = this.#newTranscript();
     this.#batch = this.#newBatch();
     this.#latest.addEventListener("click", () => {
@@ -118,16 +122,27 @@ class Page {
     const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
     Object.assign(this.#look, look);
     if (isNew) this.#redrawAll();
+    if (this.#marks.read()) this.#markAnew("hide", false);
     if (before && (before.types !== settings.types || before.q !== settings.q)) {
-      this.#follower.keep(() => this.#log.filter(isNarrower(settings, before)));
-      this.#past.filtered();
-      this.#showStanding();
-      this.#showNews();
+      this.#filterAnew(isNarrower(settings, before));
     }
     if (before?.videoId !== settings.videoId) offerDownloads(settings.videoId);
     const opened = ({ videoId, backfill, deleted }: Settings) =>
       [videoId, backfill, deleted === "remove"].join();
     if (!before || opened(before) !== opened(settings)) this.#open();
+  }
+
+  #filterAnew(isNarrower: boolean): void {
+    this.#follower.keep(() => this.#log.filter(isNarrower));
+    this.#past.filtered();
+    this.#showStanding();
+    this.#showNews();
+  }
+
+  /** Other authors are highlighted or muted. */
+  #markAnew(kind: MarkKind, isNarrower: boolean): void {
+    this.#redrawAll();
+    if (kind === "hide") this.#filterAnew(isNarrower);
   }
 
   /** Shows another chat, beginning with its backfill. */
@@ -236,7 +251,7 @@ class Page {
   #isShown({ message, fate }: Row): boolean {
     if (!message || message.type === "gap") return true;
     const { types, q = "" } = this.#settings ?? {};
-    if (!letsThrough(types, message.type)) return false;
+    if (!letsThrough(types, message.type) || this.#marks.applies("hide", message)) return false;
     const sought = q.trim().toLowerCase();
     const words = fate.deleted && this.#look.deleted === "hide" ? "" : message.message;
     return sought === "" || `${message.author}\n${words}`.toLowerCase().includes(sought);

@@ -96,11 +96,19 @@ export class Past {
     this.#older.hidden = isAll || this.#videoId === "";
     this.#older.textContent = this.#words;
     this.#beginning.hidden = !isAll;
+    this.#giveTabStop();
+  }
+
+  /** Tab would scroll to the button, so it leads there only where the button is in view. */
+  #giveTabStop(): void {
+    const { scrollTop, clientHeight } = this.#options.chat;
+    this.#older.tabIndex = scrollTop < clientHeight / 2 ? 0 : -1;
   }
 
   #scrolled(): void {
     const { chat, log } = this.#options;
     const { scrollTop, scrollHeight, clientHeight } = chat;
+    this.#giveTabStop();
     const isAtTop = chat.dataset.following === "false" && scrollTop < clientHeight / 2;
     if (isAtTop && !this.#older.hidden && this.#words !== WORDS.failed) void this.#loadOlder();
     if (log.isAway && scrollHeight - scrollTop < 2 * clientHeight) void this.#loadNewer();

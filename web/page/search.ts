@@ -2,9 +2,10 @@
  * The search in all stored messages of the chat, the newest first: by the words and the types of the filters,
  * and by an author. A result opens the log at its place.
  */
-import { find, make } from "../chat/element.ts";
+import { find } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
+import { drawResult, timeOf } from "./result.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const PER_PAGE = 100;
@@ -108,27 +109,12 @@ export class Search {
     const { isShown, isTakenDown } = this.#options;
     if (!isShown(row) || isTakenDown(row) || this.#found.size >= MAX_FOUND) return;
     if (!message.author.toLowerCase().includes(name)) return;
-    const said = row.message ?? message;
-    const button = make(
-      "button",
-      { type: "button", "data-cursor": message.cursor },
-      make("time", { datetime: said.details.publishedAt }, timeOf(said)),
-      make("bdi", { class: "found-author" }, said.author),
-      make("bdi", {}, [said.amount, said.message].filter(Boolean).join(" ")),
-    );
-    button.addEventListener("click", async () => {
+    const open = async (): Promise<void> => {
       this.close();
       await this.#options.open(message.cursor);
-    });
-    const element = make("li", {}, button);
+    };
+    const element = drawResult({ ...row, message: row.message ?? message }, { hasAuthor: true, open });
     this.#found.set(row, element);
     this.#list.append(element);
   }
-}
-
-/** A live chat's moment with its date, in the reader's zone; a replay's time of the video. */
-function timeOf({ timestamp, details }: ShownMessage): string {
-  const moment = new Date(details.publishedAt ?? "");
-  if (details.offsetMs !== undefined || Number.isNaN(moment.getTime())) return timestamp;
-  return moment.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
 }

@@ -39,8 +39,8 @@ export function readSettings(search: string): Settings {
     videoId: parameters.text("videoId").trim(),
     types: parameters.types(),
     q: parameters.text("q"),
-    theme: parameters.oneOf("theme", THEMES, remembered("theme", THEMES)),
-    images: parameters.oneOf("images", SWITCH, remembered("images", SWITCH)) === "on",
+    theme: parameters.oneOf("theme", THEMES, rememberedOf("theme", THEMES)),
+    images: parameters.oneOf("images", SWITCH, rememberedOf("images", SWITCH)) === "on",
     timestamps: parameters.oneOf("timestamps", TIMES),
     looks: {
       density: parameters.oneOf("density", LOOKS.density),
@@ -54,13 +54,17 @@ export function readSettings(search: string): Settings {
   };
 }
 
-function remembered<T extends string>(name: string, allowed: readonly T[]): T | undefined {
-  const value = storage()?.getItem(name);
+function rememberedOf<T extends string>(name: string, allowed: readonly T[]): T | undefined {
+  const value = remembered(name);
   return allowed.find((each) => each === value);
 }
 
+export function remembered(name: string): string | undefined {
+  return storage()?.getItem(name) ?? undefined;
+}
+
 /** Undefined if the browser forbids storage. */
-function storage(): Storage | undefined {
+export function storage(): Storage | undefined {
   try {
     return localStorage;
   } catch {

@@ -34,6 +34,7 @@ interface Author {
 export class Stats {
   readonly #minutes = new Minutes();
   readonly #chart = new Chart();
+  readonly #openAuthor: (id: string, name: string) => void;
   #videoId = "";
   #isVisible = false;
   #totals = NONE;
@@ -45,6 +46,10 @@ export class Stats {
   #isReading = false;
   #authors = new Map<string, Author>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(openAuthor: (id: string, name: string) => void) {
+    this.#openAuthor = openAuthor;
+  }
 
   /** Another chat is shown; `videoId` may be empty. */
   begin(videoId: string): void {
@@ -120,7 +125,8 @@ export class Stats {
     const [first, last] = [columns[0]?.label ?? "", columns.at(-1)?.label ?? ""];
     this.#chart.draw(columns, [first, isReplay ? last : "now"]);
     find("#currencies", HTMLElement).replaceChildren(...this.#paid());
-    find("#authors", HTMLElement).replaceChildren(...this.#topAuthors());
+    const authors = find("#authors", HTMLElement);
+    if (!authors.contains(document.activeElement)) authors.replaceChildren(...this.#topAuthors());
     const { uncounted } = this.#totals;
     find("#uncounted", HTMLElement).textContent =
       uncounted === 0 ? "" : `${uncounted.toLocaleString("en")} older messages are still being counted.`;
@@ -191,8 +197,10 @@ export class Stats {
   #topAuthors(): HTMLElement[] {
     const top = [...this.#authors].sort(([, a], [, b]) => b.count - a.count).slice(0, TOP_AUTHORS);
     if (top.length === 0) return [make("li", { class: "none" }, "Nobody yet.")];
-    return top.map(([, { name, count }]) =>
-      make("li", {}, make("bdi", {}, name), make("span", { class: "quiet" }, String(count))),
-    );
+    return top.map(([id, { name, count }]) => {
+      const button = make("button", { type: "button", class: "plain" }, make("bdi", {}, name));
+      button.addEventListener("click", () => this.#openAuthor(id, name));
+      return make("li", {}, button, make("span", { class: "quiet" }, String(count)));
+    });
   }
 }

@@ -1,0 +1,111 @@
+/** The card of an author on the viewer page, and authors who are highlighted or muted. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { deletionOf, textAction, texts } from "./support/chat-actions.ts";
+import { usePages } from "./support/pages.ts";
+
+const ANN = { author: "@ann", channel: "UCannannannannannannanna" };
+const BOB = { author: "@bob", channel: "UCbob" };
+
+describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 700 }, { page: 1000, kinds: ["text"] });
+  const { evaluate, has, visit } = pages;
+  afterEach(() => evaluate("localStorage.clear()"));
+  const nameIn = (id: string) => pages.page.locator(`${rowOf(id)} [data-field=author]`);
+  const said = () => pages.page.locator("#author ol li bdi").allInnerTexts();
+  const words = (text: string) => pages.page.locator("#author-words").getByText(text).waitFor();
+
+  it("have a card with all that they said here, which opens the chat at a message", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("old", ANN), textAction("gone", ANN), textAction("b", BOB), deletionOf("gone")]);
+    chat.say([...texts("x", 120), textAction("new", ANN)]);
+    await visit("&backfill=20");
+    await has("new");
+    await nameIn("new").click();
+    await words("2 messages in all that is kept.");
+    assert.deepEqual(await said(), ["words of new", "words of old"]);
+    assert.equal(await page.locator("#author h2").innerText(), "@ann");
+    const link = page.locator("#author-channel");
+    assert.equal(await link.getAttribute("href"), `https://www.youtube.com/channel/${ANN.channel}`);
+    await page.locator("#author li button").last().click();
+    await has("old");
+    assert.equal(await page.locator("#author").isVisible(), false);
+    assert.equal(await evaluate("document.activeElement.dataset.messageId"), "old");
+    await page.locator("#tab-stats").click();
+    await page.locator("#authors button", { hasText: "@ann" }).click();
+    await words("2 messages");
+  });
+
+  it("show their messages page by page", async () => {
+    const { page, chat } = pages;
+    chat.say(Array.from({ length: 150 }, (_, at) => textAction(`a-${at}`, ANN)));
+    await visit("&backfill=1");
+    await has("a-149");
+    await nameIn("a-149").click();
+    await words("The last 100 messages.");
+    await page.locator("#author-more").click();
+    await words("150 messages in all that is kept.");
+    assert.equal((await said()).at(-1), "words of a-0");
+  });
+
+  it("are opened by the keyboard, from the last name in view", async () => {
+    const { page, chat } = pages;
+    chat.say([...texts("x", 40), textAction("a", ANN), textAction("b", BOB)]);
+    await visit();
+    await has("b");
+    await page.locator("#chat").focus();
+    await page.keyboard.press("Tab");
+    const focused = () => evaluate("document.activeElement.closest('.row')?.dataset.messageId");
+    assert.equal(await focused(), "b");
+    await page.keyboard.press("ArrowUp");
+    assert.equal(await focused(), "a");
+    await page.keyboard.press("Enter");
+    await words("1 message in all");
+    await page.keyboard.press("Escape");
+    assert.deepEqual([await page.locator("#author").isVisible(), await focused()], [false, "a"]);
+  });
+
+  it("can be highlighted and muted, and this browser remembers it", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a", ANN), textAction("b", BOB), textAction("c", ANN)]);
+    await visit();
+    await has("c");
+    await nameIn("b").click();
+    await page.getByRole("button", { name: "Highlight" }).click();
+    await page.keyboard.press("Escape");
+    await nameIn("a").click();
+    await page.getByRole("button", { name: "Mute" }).click();
+    assert.equal(await page.locator("#author [value=hide]").getAttribute("aria-pressed"), "true");
+    await page.keyboard.press("Escape");
+    const shown = async () => [await idsOf(page), await page.locator("#chat [data-marked]").count()];
+    assert.deepEqual(await shown(), [["b"], 1]);
+    await page.reload();
+    chat.say([textAction("d", ANN), textAction("e", BOB)]);
+    await has("e");
+    assert.deepEqual(await shown(), [["b", "e"], 2]);
+    await page.locator("#people summary").click();
+    await page.getByRole("button", { name: "Muted: @ann. Remove" }).click();
+    await until(page, "document.querySelectorAll('#chat [data-message-id]').length === 5");
+    assert.equal(await page.locator("#people li").count(), 1);
+  });
+
+  it("are named by the parameters, by name, channel id or pattern", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a", ANN), textAction("b", BOB), textAction("c", { text: "free followers" })]);
+    await visit("&hide=@ANN,/free f/&mark=UCbob");
+    await has("b");
+    assert.deepEqual(await idsOf(page), ["b"]);
+    assert.equal(await page.locator(rowOf("b")).getAttribute("data-marked"), "");
+  });
+
+  it("are shown where this browser remembers nonsense", async () => {
+    await evaluate(
+      "localStorage.setItem('hide', '[null, 3, [\"UCbob\"]]'); localStorage.setItem('mark', '{')",
+    );
+    pages.chat.say([textAction("a", ANN), textAction("b", BOB)]);
+    await visit();
+    await has("a");
+    assert.deepEqual(await idsOf(pages.page), ["a"]);
+  });
+});
