@@ -66,7 +66,7 @@ const MORE: Record<string, Picture> = {
   ended: { path: "/?videoId=is-all-over", size: DESKTOP, theme: "light", ready: "[data-state=ended]" },
   stats: { path: `${OPENED}&tab=stats`, size: DESKTOP, ready: "#currencies [data-currency]" },
   probe: {
-    path: `${OPENED}&tab=probe`,
+    path: "/probe?videoId=the-evening",
     size: [1100, 900],
     theme: "light",
     ready: "#probe",

@@ -251,17 +251,4 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     await evaluate("localStorage.clear()");
     page.removeAllListeners("request");
   });
-
-  it("probes, with 24 rows that wait for the one answer", async () => {
-    const { page, chat } = pages;
-    chat.change({ tokens: "reusable" });
-    chat.say(3);
-    await visit("&tab=probe");
-    const rows = page.locator("#probe tr[data-label][data-endpoint]");
-    assert.equal(await rows.count(), 24);
-    await page.locator("#probe button").first().click();
-    await page.locator("#probe tr[data-ok]").first().waitFor();
-    assert.equal(await rows.count(), 24);
-    assert.equal(await page.locator("#probe tr[data-ok=true]").count(), 12);
-  });
 });

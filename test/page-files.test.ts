@@ -15,6 +15,7 @@ const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
 const OWN_FRAMES = "frame-ancestors 'self'";
 const OWN: Record<string, string[]> = {
   "/": [...STRICT, OWN_FRAMES],
+  "/probe": [...STRICT, OWN_FRAMES],
   "/overlay/setup": [...STRICT, "frame-src 'self'", OWN_FRAMES],
   "/overlay": ["style-src 'self' 'unsafe-inline'"],
 };
@@ -22,6 +23,7 @@ const FILES = [
   "/",
   "/overlay",
   "/overlay/setup",
+  "/probe",
   "/client.js",
   "/web/page/main.js",
   "/web/page/page.css",

@@ -1,6 +1,7 @@
 /**
- * Turns the project's TypeScript into browser modules without a build: strips the types, and joins the SDK's
- * files and its protocol imports into one module.
+ * Turns the project's TypeScript and stylesheets into what a browser loads without a build: strips the types,
+ * joins the SDK's files and its protocol imports into one module, and a page's files into one script and one
+ * stylesheet.
  */
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
@@ -10,6 +11,9 @@ const REEXPORT = /^export \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
 /** Lines that consist of a comment. */
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm;
 const EXPORT = /^export (?=(?:async |abstract )?(?:const|let|function|class)\b)/gm;
+const EXPORTED = /^export (?:async |abstract )?(?:const|let|function\*?|class) ([\w$]+)/gm;
+const IMPORTED = /^import \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
+const STYLE_IMPORT = /^@import "([^"]+)";\n/gm;
 
 /** The file as one module, with each import renamed to the path at which it is served. */
 export function toBrowserModule(file: URL, rename: (path: string) => string): string {
@@ -23,6 +27,44 @@ export function toBrowserModule(file: URL, rename: (path: string) => string): st
 export function joinModules(entry: URL): string {
   const exported = [...read(entry).matchAll(REEXPORT)].map(([, names = ""]) => names);
   return `${inOrder(entry, new Set()).join("\n")}\nexport {${exported.join()}};\n`;
+}
+
+/**
+ * The file and all its imports as one script, so that a page needs one request for them. Each file is a
+ * function that returns its exports: names of different files do not clash. Imports must not form a circle.
+ */
+export function bundleScript(entry: URL): string {
+  const names = new Map<string, string>();
+  const parts: string[] = [];
+  const add = (file: URL): string => {
+    const known = names.get(file.href);
+    if (known) return known;
+    const source = read(file);
+    const exported = [...source.matchAll(EXPORTED)].map(([, name = ""]) => name);
+    const nameOf = (path: string): string => add(new URL(path, file));
+    const asConst = (list: string, path: string): string =>
+      `const {${list.replaceAll(" as ", ": ")}} = ${nameOf(path)};\n`;
+    for (const [, list = "", path = ""] of source.matchAll(REEXPORT)) {
+      const reexported = list.split(",").map((name) => name.trim());
+      exported.push(...reexported.map((name) => `...(({ ${name} }) => ({ ${name} }))(${nameOf(path)})`));
+    }
+    const body = source
+      .replaceAll(REEXPORT, "")
+      .replaceAll(IMPORTED, (_, list: string, path: string) => asConst(list, path))
+      .replaceAll(EXPORT, "");
+    const name = `file${names.size}`;
+    names.set(file.href, name);
+    parts.push(`const ${name} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`);
+    return name;
+  };
+  add(entry);
+  return `${parts.join("\n")}\n`;
+}
+
+/** The stylesheet with those that it imports in place of its imports. */
+export function bundleStyle(entry: URL): string {
+  const css = readFileSync(entry, "utf8");
+  return css.replaceAll(STYLE_IMPORT, (_, path: string) => bundleStyle(new URL(path, entry)));
 }
 
 /**

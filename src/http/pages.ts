@@ -1,7 +1,7 @@
 /**
- * The pages for people, `/`, `/overlay` and `/overlay/setup`, and the files that they load. A file is read
- * and compressed at its first request and then served from memory. TypeScript is served with its types
- * stripped, so a checkout needs no build.
+ * The pages for people, `/`, `/probe`, `/overlay` and `/overlay/setup`, and the files that they load. A file
+ * is read and compressed at its first request and then served from memory. TypeScript is served with its
+ * types stripped, so a checkout needs no build.
  */
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PACKAGE_ROOT } from "../package-root.ts";
-import { joinModules, toBrowserModule } from "./browser-modules.ts";
+import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
 import { isKnown } from "./negotiation.ts";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -44,6 +44,7 @@ const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
  */
 const PAGES = {
   "/": { file: "web/page/index.html", policy: STRICT, frameAncestors: "'self'" },
+  "/probe": { file: "web/page/probe.html", policy: STRICT, frameAncestors: "'self'" },
   // Its preview is the overlay in a frame.
   "/overlay/setup": {
     file: "web/overlay/setup/index.html",
@@ -59,6 +60,14 @@ const PAGES = {
 } as const;
 
 const SDK = "/client.js";
+/** The scripts of the pages; each contains all that it imports. */
+const SCRIPTS: ReadonlySet<string> = new Set([
+  "web/page/first-paint.ts",
+  "web/page/main.ts",
+  "web/page/probe.ts",
+  "web/overlay/main.ts",
+  "web/overlay/setup/main.ts",
+]);
 
 interface StaticFile {
   type: string;
@@ -92,10 +101,13 @@ export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
 const assets = once(() => {
   const files = globSync("web/**/*.{ts,css,svg}", { cwd: PACKAGE_ROOT }).map(
     (name): [string, () => StaticFile] => {
-      const path = `/${name.replaceAll("\\", "/")}`;
-      if (extname(name) !== ".ts") return [path, once(() => toStatic(extname(name), readSource(name)))];
-      const module = () => toBrowserModule(new URL(name, PACKAGE_ROOT), servedAs);
-      return [path.replace(/ts$/, "js"), once(() => toStatic(".js", module()))];
+      const path = name.replaceAll("\\", "/");
+      const file = new URL(path, PACKAGE_ROOT);
+      const type = extname(path);
+      if (type === ".css") return [`/${path}`, once(() => toStatic(type, bundleStyle(file)))];
+      if (type !== ".ts") return [`/${path}`, once(() => toStatic(type, readSource(path)))];
+      const script = SCRIPTS.has(path) ? () => bundleScript(file) : () => toBrowserModule(file, servedAs);
+      return [`/${path.replace(/ts$/, "js")}`, once(() => toStatic(".js", script()))];
     },
   );
   const sdk = once(() => toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT))));

@@ -41,7 +41,7 @@ export class Pages {
 
 /** For all tests of a suite. */
 export function usePages(
-  path: "/" | "/overlay" | "/overlay/setup",
+  path: "/" | "/probe" | "/overlay" | "/overlay/setup",
   viewport: ViewportSize,
   scenario: Scenario = {},
 ): Pages {

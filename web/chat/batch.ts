@@ -4,7 +4,7 @@
  * no animation frames.
  */
 
-/** Looks immediate to a reader. */
+/** The pause between two batches: looks immediate to a reader. */
 const WAIT_MS = 100;
 /** Maximum messages per batch: a few milliseconds of work. */
 const MAX_AT_ONCE = 40;
@@ -15,6 +15,7 @@ export class Batch<Item> {
   readonly #handle: (items: Item[]) => void;
   readonly #waiting: Item[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #handedOnAt = Number.NEGATIVE_INFINITY;
 
   constructor(handle: (items: Item[]) => void) {
     this.#handle = handle;
@@ -23,7 +24,10 @@ export class Batch<Item> {
   add(item: Item): void {
     this.#waiting.push(item);
     if (this.#waiting.length >= MAX_WAITING) this.#handOn(MAX_AT_ONCE);
-    else this.#timer ??= setTimeout(() => this.#handOn(MAX_AT_ONCE), WAIT_MS);
+    else if (this.#timer === undefined) {
+      const waitMs = Math.max(0, this.#handedOnAt + WAIT_MS - performance.now());
+      this.#timer = setTimeout(() => this.#handOn(MAX_AT_ONCE), waitMs);
+    }
   }
 
   /** Delivers everything that waits. */
@@ -34,6 +38,7 @@ export class Batch<Item> {
   #handOn(most: number): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#handedOnAt = performance.now();
     const items = this.#waiting.splice(0, most);
     if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#handOn(MAX_AT_ONCE));
     if (items.length > 0) this.#handle(items);

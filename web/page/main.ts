@@ -12,7 +12,6 @@ import { LiveRegion } from "./live-region.ts";
 import { Log } from "./log.ts";
 import { type MarkKind, Marks } from "./marks.ts";
 import { Past } from "./past.ts";
-import { startProbe } from "./probe.ts";
 import { Search } from "./search.ts";
 import type { Settings } from "./settings.ts";
 import { Standing } from "./standing.ts";
@@ -104,7 +103,6 @@ class Page {
     const { content: demoVideo } = find("meta[name=demo-video]", HTMLMetaElement);
     find("#demo", HTMLElement).hidden = demoVideo === "";
     find("#demo a", HTMLAnchorElement).href = `?videoId=${demoVideo}`;
-    startProbe(SERVICE, () => this.#settings?.videoId ?? "");
     this.#write = startControls((settings) => this.#apply(settings));
   }
 
@@ -311,4 +309,7 @@ function isNarrower(now: Settings, before: Settings): boolean {
   return [...types].every((type) => letsThrough(before.types, type)) && now.q.includes(before.q);
 }
 
-new Page();
+// The probe has a page of its own, and had a tab here.
+const address = new URL(location.href);
+if (address.searchParams.get("tab") === "probe") location.replace(`probe${address.search}`);
+else new Page();

@@ -5,7 +5,7 @@
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
-import { remembered, storage } from "./settings.ts";
+import { remembered, storage } from "./remembered.ts";
 
 const KINDS = { mark: "Highlighted", hide: "Muted" } as const;
 export type MarkKind = keyof typeof KINDS;

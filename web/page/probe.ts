@@ -1,6 +1,6 @@
 /**
- * The probe tab: asks the service which upstream clients work for the video, and shows each attempt's
- * outcome.
+ * The page for operators at `/probe`: asks the service which upstream clients work for the video that its URL
+ * names, and shows each attempt's outcome.
  */
 import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
 import { find, make, setAttributes } from "../chat/element.ts";
@@ -22,47 +22,48 @@ const LABELS = [
 ] as const;
 const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
 
-export function startProbe(service: string, videoId: () => string): void {
-  const start = find("#probe button", HTMLButtonElement);
-  const body = find("#probe tbody", HTMLElement);
-  const words = find("#probe-words", HTMLElement);
-  const progress = find("#probe [role=progressbar]", HTMLElement);
-  const rows = new Map<string, HTMLTableRowElement>();
-  const rowOf = (label: string, endpoint: string): HTMLTableRowElement => {
-    const key = `${label} ${endpoint}`;
-    const row = rows.get(key) ?? make("tr", { "data-label": label, "data-endpoint": endpoint });
-    if (!rows.has(key)) body.append(row);
-    rows.set(key, row);
-    return row;
-  };
-  const pending = (result: string): void => {
-    for (const label of LABELS) {
-      for (const endpoint of ENDPOINTS) showRow(rowOf(label, endpoint), label, endpoint, result);
-    }
-  };
+const SERVICE = new URL(".", location.href).href;
+const videoId = new URLSearchParams(location.search).get("videoId")?.trim() ?? "";
+const start = find("#probe button", HTMLButtonElement);
+const body = find("#probe tbody", HTMLElement);
+const words = find("#probe-words", HTMLElement);
+const progress = find("#probe [role=progressbar]", HTMLElement);
+const rows = new Map<string, HTMLTableRowElement>();
 
-  start.addEventListener("click", async () => {
-    if (videoId() === "") {
-      words.textContent = "Open a video first: a probe asks for one.";
-      return;
-    }
-    start.disabled = true;
-    progress.hidden = false;
-    words.textContent = "Trying 12 clients with both endpoints, one after the other. This takes a while.";
-    pending("pending");
-    try {
-      const { rows: results } = await probe(service, { videoId: videoId() });
-      for (const result of results) showResult(rowOf(result.label, result.endpoint), result);
-      const working = results.filter(({ ok }) => ok).length;
-      words.textContent = `${working} of ${results.length} attempts brought a chat.`;
-    } catch (error) {
-      pending("not tried");
-      words.textContent = wordsOf(error as ChatError);
-    }
-    start.disabled = false;
-    progress.hidden = true;
-  });
-  pending("not tried");
+function rowOf(label: string, endpoint: string): HTMLTableRowElement {
+  const key = `${label} ${endpoint}`;
+  const row = rows.get(key) ?? make("tr", { "data-label": label, "data-endpoint": endpoint });
+  if (!rows.has(key)) body.append(row);
+  rows.set(key, row);
+  return row;
+}
+
+function showAll(result: string): void {
+  for (const label of LABELS) {
+    for (const endpoint of ENDPOINTS) showRow(rowOf(label, endpoint), label, endpoint, result);
+  }
+}
+
+async function run(): Promise<void> {
+  if (videoId === "") {
+    words.textContent = "Open a video first: a probe asks for one.";
+    return;
+  }
+  start.disabled = true;
+  progress.hidden = false;
+  words.textContent = "Trying 12 clients with both endpoints, one after the other. This takes a while.";
+  showAll("pending");
+  try {
+    const { videoId: probed, rows: results } = await probe(SERVICE, { videoId });
+    for (const result of results) showResult(rowOf(result.label, result.endpoint), result);
+    const working = results.filter(({ ok }) => ok).length;
+    words.textContent = `${working} of ${results.length} attempts brought a chat of ${probed}.`;
+  } catch (error) {
+    showAll("not tried");
+    words.textContent = wordsOf(error as ChatError);
+  }
+  start.disabled = false;
+  progress.hidden = true;
 }
 
 function showRow(row: HTMLTableRowElement, label: string, endpoint: string, ...cells: string[]): void {
@@ -86,3 +87,8 @@ function wordsOf({ code, message }: ChatError): string {
   if (code === "NOT_FOUND") return "This service does not offer probes (RELAY_PROBE=off).";
   return `${message} Try again later.`;
 }
+
+find("#open input[name=videoId]", HTMLInputElement).value = videoId;
+find("#chat-link", HTMLAnchorElement).href = `./?${new URLSearchParams({ videoId })}`;
+start.addEventListener("click", () => void run());
+showAll("not tried");

@@ -1,7 +1,7 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
 import { Parameters } from "../chat/parameters.ts";
+import { remembered, storage, THEMES } from "./remembered.ts";
 
-const THEMES = ["auto", "light", "dark"] as const;
 const SWITCH = ["on", "off"] as const;
 const TIMES = ["local", "service", "off"] as const;
 /** Looks of the whole page, by parameter; the first value is the default. They are attributes of `<html>`. */
@@ -10,7 +10,7 @@ const LOOKS = {
   colors: ["off", "on"],
   layout: ["full", "dock"],
 } as const;
-const TABS = ["chat", "stats", "probe"] as const;
+const TABS = ["chat", "stats"] as const;
 type Tab = (typeof TABS)[number];
 
 export interface Settings {
@@ -57,19 +57,6 @@ export function readSettings(search: string): Settings {
 function rememberedOf<T extends string>(name: string, allowed: readonly T[]): T | undefined {
   const value = remembered(name);
   return allowed.find((each) => each === value);
-}
-
-export function remembered(name: string): string | undefined {
-  return storage()?.getItem(name) ?? undefined;
-}
-
-/** Undefined if the browser forbids storage. */
-export function storage(): Storage | undefined {
-  try {
-    return localStorage;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Writes parameters into the URL; an empty value removes one. */

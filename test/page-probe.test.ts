@@ -1,0 +1,36 @@
+/** The page of the probe, for operators. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { NO_CHROMIUM } from "./support/browser.ts";
+import { usePages } from "./support/pages.ts";
+
+describe("the probe's page", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/probe", { width: 1000, height: 800 }, { tokens: "reusable" });
+
+  it("has 24 rows that wait for the one answer, and names the video of the result", async () => {
+    const { page, chat, relay, videoId } = pages;
+    chat.say(3);
+    await page.goto(`${relay.url}/?videoId=${videoId}&tab=probe`); // its place in earlier versions
+    await page.waitForURL(/\/probe\?/);
+    const rows = page.locator("#probe tr[data-label][data-endpoint]");
+    assert.equal(await rows.count(), 24);
+    await page.locator("#probe button").first().click();
+    await page.locator("#probe tr[data-ok]").first().waitFor();
+    assert.equal(await rows.count(), 24);
+    assert.equal(await page.locator("#probe tr[data-ok=true]").count(), 12);
+    const words = () => page.locator("#probe-words").innerText();
+    assert.match(await words(), new RegExp(`^12 of 24 .* ${videoId}\\.$`));
+    await page.locator("#open input").fill("another-one");
+    await page.locator("#open button").click();
+    await page.waitForURL(/another-one/);
+    assert.equal(await page.locator("#probe tr[data-ok]").count(), 0);
+    assert.doesNotMatch(await words(), /of 24/);
+  });
+
+  it("asks for a video", async () => {
+    const { page, relay } = pages;
+    await page.goto(`${relay.url}/probe`);
+    await page.locator("#probe button").click();
+    assert.match(await page.locator("#probe-words").innerText(), /Open a video first/);
+  });
+});
