@@ -163,6 +163,48 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 60);
   });
 
+  it("keeps the newest decisions only, and reads older ones again for older messages", async () => {
+    const { page, chat, videoId } = pages;
+    chat.say([textAction("a"), textAction("b"), deletionOf("a"), ...texts("z", 3)]);
+    await visit();
+    await has("z-2");
+    const devtools = await page.context().newCDPSession(page);
+    const heapMb = async () => {
+      await devtools.send("HeapProfiler.collectGarbage");
+      return (await devtools.send("Runtime.getHeapUsage")).usedSize / 2 ** 20;
+    };
+    const before = await heapMb();
+    const fates = await evaluate(`(async () => {
+      const { Aftermath } = await import("/web/page/aftermath.js");
+      const signal = new AbortController().signal;
+      const { messages } = await (await fetch("v1/messages?details=true&videoId=${videoId}")).json();
+      const aftermath = window.aftermath = new Aftermath();
+      aftermath.begin(messages[0].cursor - 1);
+      for (const message of messages) aftermath.note(message);
+      const fates = async () => messages.slice(0, 2).map((message) => {
+        const row = { message, fate: {} };
+        aftermath.apply(row);
+        return row.fate.deleted;
+      });
+      const known = await fates();
+      // As many as leave no room for others.
+      for (let at = 0; at < 199_999; at += 1) {
+        const details = { target: { messageId: "gone-" + at } };
+        aftermath.note({ type: "deleted", id: "deleted:gone-" + at, cursor: messages[0].cursor + 100 + at, details });
+      }
+      const forgotten = await fates();
+      await aftermath.reach("${videoId}", messages.slice(0, 2), signal);
+      return [known, forgotten, await fates()];
+    })()`);
+    assert.deepEqual(fates, [
+      ["message", undefined],
+      [undefined, undefined],
+      ["message", undefined],
+    ]);
+    const grown = (await heapMb()) - before;
+    assert.ok(grown < 8, `${grown} MB`);
+  });
+
   it("says where older messages cannot be loaded, and tries again", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 60));

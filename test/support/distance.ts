@@ -1,4 +1,4 @@
-/** A server that is as far away as a round trip takes: what goes to it and comes from it is late by half of it. */
+/** A server at a distance: what goes to it and comes from it is late by half of a round trip. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 

@@ -1,17 +1,26 @@
 /**
  * What became of messages later: their deletions and replacements. An older message is read from the store as
- * it was said, so everything that was decided about it since must be known before it is shown.
+ * it was said, so everything that was decided about it since must be known before it is shown. Bounded: the
+ * newest decisions are kept, and older ones are read again for each page of older messages.
  */
 import type { ShownMessage } from "../chat/message.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
 import { AFTER_ALL, readStored } from "./stored.ts";
 
+const MAX_KEPT = 10_000;
+/** Maximum older decisions about messages that were read: more than one page of messages can have. */
+const MAX_FOUND = 5000;
+
+interface Decision {
+  cursor: number;
+  replacement?: ShownMessage;
+}
+
 export class Aftermath {
-  readonly #deleted = new Set<string>();
-  /** The cursor of an author's last deletion. Later messages of the author are not deleted. */
-  readonly #authors = new Map<string, number>();
-  readonly #replaced = new Map<string, ShownMessage>();
-  /** All that was decided after this cursor is known. */
+  /** All that was decided after `#knownAfter`, by what it is about; the newest decision of each kind. */
+  readonly #kept = new Map<string, Decision>();
+  /** Older decisions about messages that were read. */
+  readonly #found = new Map<string, Decision>();
   #knownAfter = AFTER_ALL - 1;
 
   /** The stream begins after this cursor. */
@@ -20,21 +29,30 @@ export class Aftermath {
   }
 
   note(message: ShownMessage): void {
-    const { messageId, authorId } = targetOf(message);
-    if (message.type === "deleted") this.#deleted.add(messageId);
-    else if (message.type === "author_deleted")
-      this.#authors.set(authorId, Math.max(message.cursor, this.#authors.get(authorId) ?? 0));
-    else if (message.type === "replaced" && !((this.#replaced.get(messageId)?.cursor ?? 0) > message.cursor))
-      this.#replaced.set(messageId, message);
+    keep(this.#kept, message);
+    if (this.#kept.size > MAX_KEPT) this.#forget();
   }
 
-  /** Learns everything that was decided after the cursor. */
-  async reach(videoId: string, cursor: number, signal: AbortSignal): Promise<void> {
-    while (this.#knownAfter > cursor) {
-      const query = { before: this.#knownAfter + 1, types: "moderation", limit: 1000 };
-      const { messages, prev } = await readStored(videoId, query, signal);
-      for (const message of messages) this.note(message);
-      this.#knownAfter = prev === null ? 0 : prev - 1;
+  /** Learns everything that was decided about these messages after the first of them. */
+  async reach(videoId: string, messages: readonly ShownMessage[], signal: AbortSignal): Promise<void> {
+    const [first] = messages;
+    if (!first) return;
+    const subjects = new Set(messages.flatMap(subjectsOf));
+    for (let after = this.#knownAfter; after > first.cursor; ) {
+      const query = { before: after + 1, types: "moderation", limit: 1000 };
+      const page = await readStored(videoId, query, signal);
+      const isNext = after === this.#knownAfter; // another read may have come first
+      const isRoom = isNext && this.#kept.size + page.messages.length <= MAX_KEPT;
+      for (const message of page.messages) {
+        if (isRoom) keep(this.#kept, message);
+        else if (subjects.has(keyOf(message) ?? "")) keep(this.#found, message);
+      }
+      after = page.prev === null ? 0 : page.prev - 1;
+      if (isRoom) this.#knownAfter = after;
+    }
+    for (const key of this.#found.keys()) {
+      if (this.#found.size <= MAX_FOUND) break;
+      this.#found.delete(key);
     }
   }
 
@@ -42,11 +60,44 @@ export class Aftermath {
   apply(row: Row): void {
     const { message } = row;
     if (!message) return;
-    const { id, cursor, details, type } = message;
-    const target = type === "replaced" ? targetOf(message).messageId : id;
-    const replacement = type === "replaced" ? undefined : this.#replaced.get(id);
-    if (replacement) replaceContent(row, replacement);
-    if (this.#deleted.has(target)) row.fate.deleted = "message";
-    if ((this.#authors.get(details.authorId ?? "") ?? 0) > cursor) row.fate.deleted = "author";
+    const [deleted, author, replaced] = subjectsOf(message).map((key) => this.#decisionOn(key));
+    if (replaced?.replacement && message.type !== "replaced") replaceContent(row, replaced.replacement);
+    if (deleted) row.fate.deleted = "message";
+    if ((author?.cursor ?? 0) > message.cursor) row.fate.deleted = "author";
   }
+
+  #decisionOn(key: string): Decision | undefined {
+    return this.#kept.get(key) ?? this.#found.get(key);
+  }
+
+  /** Forgets the older half. */
+  #forget(): void {
+    const oldestFirst = [...this.#kept].sort(([, a], [, b]) => a.cursor - b.cursor);
+    for (const [key, { cursor }] of oldestFirst.slice(0, MAX_KEPT / 2)) {
+      this.#kept.delete(key);
+      this.#knownAfter = Math.max(this.#knownAfter, cursor);
+    }
+  }
+}
+
+/** What a decision can be about that concerns the message: itself, its author, its content. */
+function subjectsOf(message: ShownMessage): [deleted: string, author: string, replaced: string] {
+  const id = message.type === "replaced" ? targetOf(message).messageId : message.id;
+  return [`deleted:${id}`, `author_deleted:${message.details.authorId ?? ""}`, `replaced:${message.id}`];
+}
+
+/** Undefined if the message decides nothing about others. */
+function keyOf(message: ShownMessage): string | undefined {
+  const { messageId, authorId } = targetOf(message);
+  if (message.type === "author_deleted") return `author_deleted:${authorId}`;
+  return message.type === "deleted" || message.type === "replaced"
+    ? `${message.type}:${messageId}`
+    : undefined;
+}
+
+function keep(decisions: Map<string, Decision>, message: ShownMessage): void {
+  const { cursor } = message;
+  const key = keyOf(message);
+  if (key === undefined || (decisions.get(key)?.cursor ?? 0) > cursor) return;
+  decisions.set(key, message.type === "replaced" ? { cursor, replacement: message } : { cursor });
 }

@@ -160,8 +160,7 @@ export class Past {
   /** A page of the store, and what became of its messages. */
   async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
     const page = await readStored(this.#videoId, { limit: PER_PAGE, ...query }, signal);
-    const [first] = page.messages;
-    if (first) await this.aftermath.reach(this.#videoId, first.cursor, signal);
+    await this.aftermath.reach(this.#videoId, page.messages, signal);
     signal.throwIfAborted();
     return page;
   }
