@@ -5,7 +5,9 @@
 
 import type { Config } from "../src/cli/config.ts";
 import { Channels } from "../src/rooms/channels.ts";
+import { RoomList } from "../src/rooms/listing.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
+import { StoredRooms } from "../src/rooms/stored-rooms.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { type ObservedStore, observed } from "../src/store/observed.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
@@ -31,6 +33,7 @@ interface LifeParts {
 
 export class Life {
   readonly rooms: Rooms;
+  readonly list: RoomList;
   readonly channels: Channels;
   readonly peek: Peek;
   readonly egresses: EgressPool;
@@ -58,8 +61,11 @@ export class Life {
     const { engine, peek } = storage({ clock, telemetry, health });
     const store = observed(engine, clock, telemetry, health);
     const parts = { store, egresses: this.egresses, clock, telemetry };
-    this.rooms = new Rooms({ ...parts, settings: config.rooms });
-    this.channels = new Channels({ ...parts, settings: config.rooms });
+    const settings = config.rooms;
+    const sources = new StoredRooms({ ...parts, settings });
+    this.rooms = new Rooms({ sources, clock, telemetry, settings });
+    this.list = new RoomList(store, this.rooms);
+    this.channels = new Channels({ ...parts, settings });
     this.peek = peek;
     this.clock = clock;
     this.store = store;

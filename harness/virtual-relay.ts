@@ -15,6 +15,7 @@ import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/co
 import { readFlags } from "../src/cli/flags.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import type { Channels } from "../src/rooms/channels.ts";
+import type { RoomList } from "../src/rooms/listing.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
@@ -96,6 +97,10 @@ export class VirtualRelay {
 
   get rooms(): Rooms {
     return this.#life.rooms;
+  }
+
+  get list(): RoomList {
+    return this.#life.list;
   }
 
   get channels(): Channels {

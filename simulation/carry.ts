@@ -98,12 +98,12 @@ export async function carry(options: CarryOptions): Promise<Carried> {
   void (async () => {
     if (!trouble) return;
     await clock.sleep(trouble.atMs);
-    for (const { videoId, egress } of await relay.rooms.list()) if (egress === FIRST) troubled.add(videoId);
+    for (const { videoId, egress } of await relay.list.all()) if (egress === FIRST) troubled.add(videoId);
     if (trouble.as === "dead") network.lost.add(FIRST);
     else upstream.fault({ on: "get_live_chat", from: FIRST, times: Number.POSITIVE_INFINITY, as: THROTTLES });
   })();
   await relay.advance(forMs);
-  const listed = await relay.rooms.list();
+  const listed = await relay.list.all();
 
   const found = await Promise.all(chats.map((chat) => missing(relay, chat)));
   const open = found.filter(({ stored }) => stored > 0);

@@ -40,7 +40,7 @@ function withEgresses(count: number, options = {}) {
     },
     /** By which each room is read. */
     egresses: async () => {
-      const listed = await relay.when(relay.rooms.list());
+      const listed = await relay.when(relay.list.all());
       return Object.fromEntries(listed.map(({ videoId, egress }) => [videoId.replace(/-+$/, ""), egress]));
     },
     throttle: (from: string, on: readonly RequestKind[] = ["get_live_chat"]) =>
@@ -168,7 +168,7 @@ it("after a restart a room is read by the egress of the same name, and where tha
       const viewer = await relay.enter({ videoId: chat.videoId, lastEventId: 0 });
       await viewer.untilMessages(chat.ledger.length);
     }
-    const listed = await relay.when(relay.rooms.list());
+    const listed = await relay.when(relay.list.all());
     assert.deepEqual(
       chats.map(({ videoId }) => listed.find((room) => room.videoId === videoId)?.egress),
       expected,

@@ -28,7 +28,7 @@ type Interruption = (scene: Scene) => Promise<() => void>;
 const released: Interruption = async ({ relay, viewer }) => {
   viewer.leave();
   await relay.advance(GRACE_MS + AWAY_MS);
-  const [room] = await relay.when(relay.rooms.list());
+  const [room] = await relay.when(relay.list.all());
   assert.equal(room?.state, "released");
   return () => {};
 };

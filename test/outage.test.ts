@@ -85,7 +85,7 @@ describe("ten minutes of outage fail no room, disconnect no viewer, and all room
         assert.equal(viewer.sink.closedBy, undefined);
         assertConsecutive(viewer.cursors, viewer.init.cursor);
       }
-      const states = (await relay.rooms.list()).map(({ state }) => state);
+      const states = (await relay.list.all()).map(({ state }) => state);
       assert.deepEqual(new Set(states), new Set(["polling"]));
     });
   }

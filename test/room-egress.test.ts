@@ -27,7 +27,7 @@ function twoEgresses() {
     return relay.visit({ videoId, address: name });
   };
   const read = async (egress: string) =>
-    (await relay.rooms.list()).filter((listed) => listed.egress === egress).length;
+    (await relay.list.all()).filter((listed) => listed.egress === egress).length;
   return { relay, fails, room, read };
 }
 

@@ -11,7 +11,7 @@ import { requestsOf, VIDEO, virtualRoom } from "./support/virtual-room.ts";
 
 /** As the list of rooms shows the room. */
 async function stateOf({ relay }: Pick<Awaited<ReturnType<typeof virtualRoom>>, "relay">) {
-  const listed = await relay.when(relay.rooms.list());
+  const listed = await relay.when(relay.list.all());
   return listed.find(({ videoId }) => videoId === VIDEO)?.state;
 }
 

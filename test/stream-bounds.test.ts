@@ -39,7 +39,7 @@ describe("until=now", () => {
     assert.equal(viewer.init.cursor, (all[0]?.cursor ?? 0) - 1);
     await relay.advance(GRACE_MS);
     assert.equal(upstream.requests.length, asked);
-    const [listed] = await relay.when(relay.rooms.list());
+    const [listed] = await relay.when(relay.list.all());
     assert.equal(listed?.state, "released");
   });
 

@@ -4,6 +4,7 @@ import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Channels } from "../rooms/channels.ts";
+import type { RoomList } from "../rooms/listing.ts";
 import type { Recordings } from "../rooms/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { History } from "../serving/history/history.ts";
@@ -64,6 +65,7 @@ export interface HttpSettings extends PageSettings {
 
 interface Served {
   rooms: Rooms;
+  list: RoomList;
   channels: Channels;
   history: History;
   recordings: Recordings;
@@ -73,7 +75,7 @@ interface Served {
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, channels, history, recordings, egresses, telemetry, clock } = served;
+  const { rooms, list, channels, history, recordings, egresses, telemetry, clock } = served;
   const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -132,8 +134,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
       done();
     });
   }
-  if (settings.rooms) roomsRoute(app, rooms, settings.retentionDays);
-  roomRoute(app, rooms, settings.rooms);
+  if (settings.rooms) roomsRoute(app, list, settings.retentionDays);
+  roomRoute(app, list, settings.rooms);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });
   healthRoutes(app, rooms, telemetry);

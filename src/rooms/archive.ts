@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
-import { resumeCursor } from "../serving/cursor.ts";
+import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord } from "../store/port.ts";
 
@@ -74,7 +74,7 @@ export interface Archive {
   /** Undefined if the store has nothing of this video. */
   room?: Room | undefined;
   /** The upstream has no chat. Every viewer without a cursor of the room gets this error. */
-  noChat?: { error: RelayError; record: RoomRecord | undefined };
+  noChat?: { error: RelayError; range: CursorRange | undefined };
 }
 
 /**
@@ -86,7 +86,7 @@ export async function enterArchive(
   request: StreamRequest,
   clock: Clock,
 ): Promise<void> {
-  const holdsCursor = noChat?.record && resumeCursor(noChat.record, request.lastEventId) !== undefined;
+  const holdsCursor = noChat?.range && resumeCursor(noChat.range, request.lastEventId) !== undefined;
   if (room && (!noChat || holdsCursor)) return room.enter(request);
   const retryAfterMs = until - clock.monotonic();
   const { code, message } = noChat?.error ?? new RelayError("NO_LIVE_CHAT", "The chat is over.");

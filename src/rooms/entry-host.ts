@@ -1,7 +1,9 @@
 /** The environment of an entry: its settings, and its interface to the other rooms. */
 
+import type { Clock } from "../clock.ts";
 import type { Room } from "../serving/room.ts";
-import type { OwnedRoomParts } from "./owned-room.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ReadingHost, RoomSources } from "./sources.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
 /** As in metrics and logs. `ended`, `released` and `failed` are final. */
@@ -13,22 +15,21 @@ export type RoomState = (typeof ROOM_STATES)[number];
  */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 
-interface EntrySettings {
-  /** How long the service remembers that a video has no chat, in milliseconds. */
-  noChatMs: number;
+export interface EntryParts {
+  sources: RoomSources;
+  clock: Clock;
+  telemetry: Telemetry;
+  settings: {
+    /** How long a room without viewers lingers, and how long an ended one is still served, in milliseconds. */
+    graceMs: number;
+    /** How long the service remembers that a video has no chat, in milliseconds. */
+    noChatMs: number;
+  };
 }
 
-export interface EntryParts extends OwnedRoomParts {
-  settings: OwnedRoomParts["settings"] & EntrySettings;
-}
-
-export interface EntryHost {
+export interface EntryHost extends ReadingHost {
   /** Throws `RelayError` CAPACITY if the other open rooms leave no capacity for one of this video. */
   assertCapacity(videoId: string): void;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
-  /** The number of rooms that this instance reads. */
-  roomsRead(): number;
-  /** Aborts when the service stops. */
-  stopped: AbortSignal;
 }

@@ -8,12 +8,11 @@ import type { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isFenced } from "../store/port.ts";
 import { isUpstreamTrouble } from "../upstream/errors.ts";
-import { type Archive, archivedRoom, enterArchive, isOver } from "./archive.ts";
+import { type Archive, enterArchive, isOver } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type RoomState } from "./entry-host.ts";
-import { FollowedRoom } from "./followed-room.ts";
 import { graceOver } from "./grace.ts";
-import { acquireRoom, type OpenedRoom, type RoomSource } from "./opening.ts";
 import type { OwnedRoom } from "./owned-room.ts";
+import type { Followed, OpenedRoom, RoomSource } from "./sources.ts";
 
 /** Options of a bootstrap. Both are absent if the room is adopted. */
 interface OpenOptions {
@@ -28,7 +27,7 @@ type State =
   | { name: "bootstrapping"; opening: Promise<OpenedRoom>; isFound: boolean }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
-  | { name: "followed"; followed: FollowedRoom }
+  | { name: "followed"; followed: Followed }
   | { name: "releasing"; done: Promise<void> }
   | Archive;
 
@@ -99,7 +98,7 @@ export class VideoEntry {
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
-    this.#parts.store.ownership.setViewers(this.videoId, this.viewerCount + 1);
+    this.#parts.sources.ownership.setViewers(this.videoId, this.viewerCount + 1);
     const state = this.#state;
     switch (state.name) {
       case "vacant":
@@ -126,7 +125,7 @@ export class VideoEntry {
   /** Sends due keepalives, disconnects stalled viewers, and forgets a finished room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
-    if (this.viewerCount > 0) this.#parts.store.ownership.setViewers(this.videoId, this.viewerCount);
+    if (this.viewerCount > 0) this.#parts.sources.ownership.setViewers(this.videoId, this.viewerCount);
     this.#expire();
   }
 
@@ -170,13 +169,13 @@ export class VideoEntry {
     return opening;
   }
 
-  /** Leaves the state "bootstrapping". Rejects as `acquireRoom` does, and with CAPACITY. */
+  /** Leaves the state "bootstrapping". Rejects as `RoomSources.open` does, and with CAPACITY. */
   async #open({ released, address = "" }: OpenOptions): Promise<OpenedRoom> {
     await released;
     try {
       this.#host.assertCapacity(this.videoId);
       const asked = { address, assertCapacity: () => this.#found() };
-      return this.#enterState(await acquireRoom(this.videoId, asked, this.#parts, this.#host.stopped));
+      return this.#enterState(await this.#parts.sources.open(this.videoId, asked, this.#host.stopped));
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
       else this.#vacate();
@@ -206,7 +205,7 @@ export class VideoEntry {
   }
 
   /** Follows a room that another instance reads, until the room ends or this instance takes it over. */
-  #follow(followed: FollowedRoom): void {
+  #follow(followed: Followed): void {
     const { room } = followed;
     this.#state = { name: "followed", followed };
     room.onIdle = () => this.#lingerIfIdle();
@@ -253,10 +252,9 @@ export class VideoEntry {
 
   /** The upstream has no chat for this video, but the store may have one that ended. */
   async #remember(error: RelayError): Promise<void> {
-    const { store, settings } = this.#parts;
-    const record = await store.getRoom(this.videoId).catch(() => undefined);
-    const room = record && archivedRoom(record, this.#parts);
-    this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, record } };
+    const { sources, settings } = this.#parts;
+    const { room, range } = (await sources.archived(this.videoId).catch(() => undefined)) ?? {};
+    this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, range } };
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
@@ -284,7 +282,7 @@ export class VideoEntry {
   #giveWay(owned: OwnedRoom, restMs = 0): void {
     this.#parts.telemetry.roomGivenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
-    this.#follow(new FollowedRoom(owned.room, this.#parts, restMs));
+    this.#follow(this.#parts.sources.follow(owned.room, restMs));
   }
 
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds
@@ -295,7 +293,7 @@ export class VideoEntry {
     const { owned } = this.#state;
     const cancel = new AbortController();
     this.#state = { name: "lingering", owned, cancel };
-    this.#parts.store.ownership.setViewers(this.videoId, 0);
+    this.#parts.sources.ownership.setViewers(this.videoId, 0);
     graceOver(this.videoId, this.#parts, cancel.signal).then(
       () => this.#release(owned),
       () => {}, // a viewer came, or the room is over
@@ -341,7 +339,7 @@ export class VideoEntry {
     if (this.#state.name === "lingering") this.#state.cancel.abort();
     if (this.#state.name === "followed") this.#state.followed.leave();
     this.#state = VACANT;
-    this.#parts.store.ownership.setViewers(this.videoId, 0);
+    this.#parts.sources.ownership.setViewers(this.videoId, 0);
   }
 
   #in(ms: number): number {

@@ -6,8 +6,8 @@
 import { positionOf } from "../reading/log/checkpoint.ts";
 import { Room } from "../serving/room.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
-import type { EntryHost } from "./entry-host.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import type { Followed, ReadingHost } from "./sources.ts";
 
 /**
  * Instances that follow the same room try to take it over one after the other, each after a random delay of
@@ -19,8 +19,10 @@ const SPREAD_PER_ROOM_MS = 10;
 /** The wait between two tries while the store fails. */
 const RETRY_MS = 500;
 
-export class FollowedRoom {
+export class FollowedRoom implements Followed {
   readonly room: Room;
+  /** Its owner decides when to release it. */
+  readonly lingers = false;
   readonly #parts: OwnedRoomParts;
   readonly #left = new AbortController();
 
@@ -39,16 +41,12 @@ export class FollowedRoom {
     return new FollowedRoom(new Room(record.videoId, chatType, record.head, parts), parts);
   }
 
-  /** Resolves when the room has ended or was closed here; rejects if it cannot be followed any further. */
   over(): Promise<void> {
     return this.room.follow();
   }
 
-  /**
-   * Resolves to the owned room once this instance has taken it over, or to undefined if `leave` or the stop
-   * came first. Rejects with `UnreadablePosition`.
-   */
-  async takenOver(host: Pick<EntryHost, "roomsRead" | "stopped">): Promise<OwnedRoom | undefined> {
+  /** Also rejects with `UnreadablePosition`. */
+  async takenOver(host: ReadingHost): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { videoId } = this.room;
     const over = AbortSignal.any([this.#left.signal, host.stopped]);
@@ -71,7 +69,6 @@ export class FollowedRoom {
     return undefined;
   }
 
-  /** Ends the attempts to take the room over. */
   leave(): void {
     this.#left.abort();
   }

@@ -1,12 +1,12 @@
 /** The end of lingering: nobody has watched the room for the grace time, on any instance. */
 import type { Clock } from "../clock.ts";
-import type { ObservedStore } from "../store/observed.ts";
+import type { RoomSources } from "./sources.ts";
 
 /** The wait before the next question if the store cannot answer. */
 const UNKNOWN_MS = 1000;
 
 interface GraceParts {
-  store: ObservedStore;
+  sources: Pick<RoomSources, "ownership">;
   clock: Clock;
   settings: { graceMs: number };
 }
@@ -17,12 +17,12 @@ interface GraceParts {
  */
 export async function graceOver(
   videoId: string,
-  { store, clock, settings: { graceMs } }: GraceParts,
+  { sources, clock, settings: { graceMs } }: GraceParts,
   signal: AbortSignal,
 ): Promise<void> {
   for (let leftMs = graceMs; ; ) {
     await clock.sleep(Math.min(leftMs, graceMs), signal);
-    leftMs = await store.ownership.watchedForMs(videoId).catch(() => UNKNOWN_MS);
+    leftMs = await sources.ownership.watchedForMs(videoId).catch(() => UNKNOWN_MS);
     signal.throwIfAborted();
     if (leftMs === 0) return;
   }

@@ -1,8 +1,13 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { RoomAccount, RoomSummary } from "../store/port.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
+import { refuseUnavailable } from "./refusals.ts";
+
+/** The maximum length of a list of rooms. */
+const MAX_LISTED = 1000;
 
 export interface ListedRoom {
   videoId: string;
@@ -50,12 +55,48 @@ export interface LocalRoom {
   reading: { egress: string; fullAnswers: number } | undefined;
 }
 
+interface OpenRooms {
+  /** The open room of a video on this instance. */
+  local(videoId: string): LocalRoom | undefined;
+}
+
+/** The stored rooms, for those who ask about them. */
+export class RoomList {
+  readonly #store: ObservedStore;
+  readonly #open: OpenRooms;
+
+  constructor(store: ObservedStore, open: OpenRooms) {
+    this.#store = store;
+    this.#open = open;
+  }
+
+  /**
+   * The stored rooms, those read most recently first, with their state on this instance. Rejects with
+   * `RelayError` STORE_UNAVAILABLE.
+   */
+  async all(): Promise<ListedRoom[]> {
+    const summaries = await this.#store.listRooms(MAX_LISTED).catch(refuseUnavailable);
+    return summaries.map((summary) => listedRoom(summary, this.#open.local(summary.videoId)));
+  }
+
+  /**
+   * One stored room with its totals, without opening it. `showsReading`: whether to show how this instance
+   * reads it. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE.
+   */
+  async show(videoId: string, showsReading: boolean): Promise<ShownRoom> {
+    const account = await this.#store.getAccount(videoId).catch(refuseUnavailable);
+    if (!account) throw notStored(videoId);
+    const local = this.#open.local(videoId);
+    return shownRoom(account, showsReading ? local : local && { ...local, reading: undefined });
+  }
+}
+
 /** A room's state: the one in which this instance has it open, else its last one. */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   return local ?? end?.state ?? "released";
 }
 
-export function listedRoom(
+function listedRoom(
   { videoId, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
   local: LocalRoom | undefined,
 ): ListedRoom {
@@ -75,10 +116,7 @@ export function listedRoom(
   };
 }
 
-export function shownRoom(
-  { totals, uncounted, ...summary }: RoomAccount,
-  local: LocalRoom | undefined,
-): ShownRoom {
+function shownRoom({ totals, uncounted, ...summary }: RoomAccount, local: LocalRoom | undefined): ShownRoom {
   const { types, paid, firstAt, lastAt, ...counts } = totals;
   const byCurrency = Object.entries(paid).sort(([one], [other]) => (one < other ? -1 : 1));
   return {

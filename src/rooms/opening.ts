@@ -4,35 +4,17 @@
  */
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable } from "../reading/log/checkpoint.ts";
-import type { Room } from "../serving/room.ts";
 import type { RoomRecord } from "../store/port.ts";
-import type { Applicant } from "../upstream/egress/openings.ts";
-import { type EndedRoom, recentlyEnded } from "./archive.ts";
+import { recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, type OpenedAnew, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import type { RoomApplicant, RoomSource } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room, and the `Retry-After` that they get then. */
 const LIMIT_MS = 20_000;
 const RETRY_AFTER_MS = 1000;
 /** The interval of checks while another instance opens the room. */
 const LOOK_MS = 200;
-
-/** An opened room. `historyEnd`: as in `OpenedAnew`; if absent, the room's head. */
-export interface OpenedRoom {
-  room: Room;
-  historyEnd?: number | undefined;
-}
-
-export type RoomSource = { ended: EndedRoom } | OpenedAnew | { followed: FollowedRoom };
-
-/** The request for a room that is not open. */
-interface RoomApplicant extends Omit<Applicant, "isFirst"> {
-  /**
-   * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be
-   * open.
-   */
-  assertCapacity(): void;
-}
 
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that

@@ -2,8 +2,10 @@
 import type { SettingName } from "../../src/cli/config.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Channels } from "../../src/rooms/channels.ts";
+import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
+import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
@@ -19,8 +21,11 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const clock = systemClock;
   const telemetry = new Telemetry(silentLog);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
-  const rooms = new Rooms({ store, egresses, clock, telemetry, settings: config.rooms });
-  const channels = new Channels({ egresses, clock, telemetry, settings: config.rooms });
+  const settings = config.rooms;
+  const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
+  const rooms = new Rooms({ sources, clock, telemetry, settings });
+  const list = new RoomList(store, rooms);
+  const channels = new Channels({ egresses, clock, telemetry, settings });
   const history = new History(store, clock);
   const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
   const recordings = new Recordings([], recording, new AbortController().signal);
@@ -30,7 +35,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {
-    ...{ config, upstream, egresses, telemetry, clock, rooms, channels, history, recordings, store },
+    ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, history, recordings, store },
     [Symbol.asyncDispose]: dispose,
   };
 }

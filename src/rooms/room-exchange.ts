@@ -1,0 +1,120 @@
+/**
+ * The exchange of rooms between instances on one store: this instance adopts rooms without an owner, and
+ * hands on those that another one should read.
+ */
+import { isUnavailable } from "../store/port.ts";
+import { HAND_ON } from "./entry-host.ts";
+import type { OwnedRoomParts } from "./owned-room.ts";
+import type { SharedEntry, SharedRooms } from "./sources.ts";
+
+/**
+ * The interval of checks for rooms that another instance should read, and the wait before adoption is tried
+ * again.
+ */
+const HAND_ON_MS = 1000;
+const ADOPT_RETRY_MS = 1000;
+/**
+ * If this instance must take back a room within this time after it handed the room on because of the load,
+ * the hand-on had no effect: no room is handed on for that reason during the next `IN_VAIN_MS`.
+ */
+const TAKEN_MS = 10_000;
+const IN_VAIN_MS = 30_000;
+/** An instance that cannot read a room for this long hands it on to an instance with viewers of it. */
+const OUT_MS = 10_000;
+
+export class RoomExchange {
+  readonly #rooms: SharedRooms;
+  readonly #parts: OwnedRoomParts;
+  readonly #stopped: AbortSignal;
+  /**
+   * When each room was handed on because of the load, on the monotonic clock; only rooms that may still come
+   * back.
+   */
+  readonly #handedOn = new Map<string, number>();
+  /** Until this time, on the monotonic clock, no room is handed on because of the load. */
+  #keepsUntil = 0;
+
+  constructor(rooms: SharedRooms, parts: OwnedRoomParts, stopped: AbortSignal) {
+    this.#rooms = rooms;
+    this.#parts = parts;
+    this.#stopped = stopped;
+  }
+
+  start(): void {
+    void this.#adopt();
+    void this.#handOn();
+  }
+
+  /** Adopts rooms without an owner, whose viewers may be between two connections. */
+  async #adopt(): Promise<void> {
+    const { clock, egresses, settings, store } = this.#parts;
+    const signal = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
+          await egresses.reachable(signal);
+          if (this.#rooms.isDraining) continue;
+          for (const videoId of videoIds) if (!this.#isLeftToOthers(videoId)) this.#rooms.adopt(videoId);
+        }
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isUnavailable(error)) throw error;
+        await clock.sleep(ADOPT_RETRY_MS, signal).catch(() => {});
+      }
+    }
+  }
+
+  /**
+   * Hands rooms on to other instances that have viewers of them: all that this instance cannot reach, and one
+   * at a time if it reads too many.
+   */
+  async #handOn(): Promise<void> {
+    const { clock, egresses } = this.#parts;
+    const signal = this.#stopped;
+    while (!signal.aborted) {
+      await clock.sleep(HAND_ON_MS, signal).catch(() => {});
+      if (signal.aborted || this.#rooms.isDraining) continue;
+      try {
+        const out = this.#rooms.ownedEntries().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
+        const wanted = await this.#wantedElsewhere(out);
+        if (wanted.length > 0) egresses.cutOff();
+        const tooMany = await this.#oneTooMany();
+        if (tooMany !== undefined) wanted.push(tooMany);
+        await Promise.all(wanted.map((videoId) => this.#rooms.entryOf(videoId)?.handOn()));
+      } catch (error) {
+        if (!isUnavailable(error)) throw error; // already reported; the next round tries again
+      }
+    }
+  }
+
+  /**
+   * A room to hand on because this instance reads too many. After one came back, none for a while: the
+   * instance that wanted it may be gone, or unable to reach the upstream.
+   */
+  async #oneTooMany(): Promise<string | undefined> {
+    const { clock, store } = this.#parts;
+    const now = clock.monotonic();
+    for (const [videoId, at] of this.#handedOn) {
+      const isBack = this.#rooms.entryOf(videoId)?.owned !== undefined;
+      if (isBack) this.#keepsUntil = now + IN_VAIN_MS;
+      if (isBack || now > at + TAKEN_MS) this.#handedOn.delete(videoId);
+    }
+    if (now < this.#keepsUntil) return undefined;
+    const tooMany = await store.ownership.oneTooMany();
+    if (tooMany !== undefined) this.#handedOn.set(tooMany, now);
+    return tooMany;
+  }
+
+  /** Whether the room was handed on so recently that it is left to the other instances. */
+  #isLeftToOthers(videoId: string): boolean {
+    const at = this.#handedOn.get(videoId) ?? Number.NEGATIVE_INFINITY;
+    return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
+  }
+
+  async #wantedElsewhere(entries: readonly SharedEntry[]): Promise<string[]> {
+    if (entries.length === 0) return [];
+    const videoIds = entries.map(({ videoId }) => videoId);
+    return [...(await this.#parts.store.ownership.wantedElsewhere(videoIds))];
+  }
+}

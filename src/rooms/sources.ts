@@ -1,0 +1,98 @@
+/**
+ * Where the rooms of an instance come from: chats that it reads into its store (`stored-rooms.ts`), or the
+ * rooms of another instance. Entries, rooms and viewers are the same in both.
+ */
+import type { CursorRange } from "../serving/cursor.ts";
+import type { Room } from "../serving/room.ts";
+import type { Ownership } from "../store/ownership.ts";
+import type { Applicant } from "../upstream/egress/openings.ts";
+import type { EndedRoom } from "./archive.ts";
+import type { OpenedAnew, OwnedRoom } from "./owned-room.ts";
+
+/** A room that another instance reads, for the viewers here. */
+export interface Followed {
+  readonly room: Room;
+  /** Whether it stays for the grace time after its last viewer; otherwise it closes at once. */
+  readonly lingers: boolean;
+  /** Resolves when the room has ended or was closed here; rejects if it cannot be followed any further. */
+  over(): Promise<void>;
+  /**
+   * Resolves to the owned room if this instance takes it over, or to undefined if `leave` or the stop came
+   * first.
+   */
+  takenOver(host: ReadingHost): Promise<OwnedRoom | undefined>;
+  /** Ends the attempts to take the room over. */
+  leave(): void;
+}
+
+export interface ReadingHost {
+  /** The number of rooms that this instance reads. */
+  roomsRead(): number;
+  /** Aborts when the service stops. */
+  stopped: AbortSignal;
+}
+
+/** An opened room. `historyEnd`: as in `OpenedAnew`; if absent, the room's head. */
+export interface OpenedRoom {
+  room: Room;
+  historyEnd?: number | undefined;
+}
+
+export type RoomSource = { ended: EndedRoom } | OpenedAnew | { followed: Followed; historyEnd?: number };
+
+/** The request for a room that is not open. */
+export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
+  /**
+   * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be
+   * open.
+   */
+  assertCapacity(): void;
+}
+
+/** The stored part of a chat that is over. */
+export interface ArchivedRoom {
+  range: CursorRange;
+  /** Undefined if it cannot be served. */
+  room: Room | undefined;
+}
+
+/** An entry as the exchange of rooms between instances sees it. */
+export interface SharedEntry {
+  readonly videoId: string;
+  /** The room, if this instance reads it. */
+  readonly owned: OwnedRoom | undefined;
+  /** Hands the room on, if this instance reads it. */
+  handOn(): Promise<void>;
+}
+
+/** The rooms of this instance, for the exchange with other instances. */
+export interface SharedRooms {
+  /** Whether the instance is about to stop, so that it takes no more rooms. */
+  readonly isDraining: boolean;
+  /** The rooms that this instance reads. */
+  ownedEntries(): readonly SharedEntry[];
+  entryOf(videoId: string): SharedEntry | undefined;
+  /** Takes over a room without an owner, unless its entry is in use. */
+  adopt(videoId: string): void;
+}
+
+export interface RoomSources {
+  readonly ownership: Pick<Ownership, "setViewers" | "watchedForMs">;
+  /** Whether new viewers must be refused with STORE_UNAVAILABLE. */
+  readonly isBlocked: boolean;
+  /**
+   * Opens the room of a video that is not open here. Rejects with `RelayError`, `UpstreamError` or
+   * `StoreError`, and with the reason of `stopped`.
+   */
+  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource>;
+  /** Follows a room that this instance has read until now, and leaves the reading to others for `restMs`. */
+  follow(room: Room, restMs: number): Followed;
+  /** The stored part of a room at this moment, without opening it. Rejects with `RelayError` NOT_STORED. */
+  excerpt(videoId: string): Promise<Room>;
+  /** What is stored of a chat that is over; undefined if nothing is. */
+  archived(videoId: string): Promise<ArchivedRoom | undefined>;
+  /** The reasons why it serves no new viewers; empty if it does. */
+  unreadiness(): Promise<string[]>;
+  /** Exchanges rooms with other instances until the signal aborts. */
+  share(rooms: SharedRooms, stopped: AbortSignal): void;
+}

@@ -1,0 +1,56 @@
+/** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
+import type { Room } from "../serving/room.ts";
+import { archivedRoom, excerptOf } from "./archive.ts";
+import { FollowedRoom } from "./followed-room.ts";
+import { acquireRoom } from "./opening.ts";
+import type { OwnedRoomParts } from "./owned-room.ts";
+import { RoomExchange } from "./room-exchange.ts";
+import type {
+  ArchivedRoom,
+  Followed,
+  RoomApplicant,
+  RoomSource,
+  RoomSources,
+  SharedRooms,
+} from "./sources.ts";
+
+export class StoredRooms implements RoomSources {
+  readonly #parts: OwnedRoomParts;
+
+  constructor(parts: OwnedRoomParts) {
+    this.#parts = parts;
+  }
+
+  get ownership() {
+    return this.#parts.store.ownership;
+  }
+
+  get isBlocked(): boolean {
+    return this.#parts.store.health.isBlocked;
+  }
+
+  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
+    return acquireRoom(videoId, applicant, this.#parts, stopped);
+  }
+
+  follow(room: Room, restMs: number): Followed {
+    return new FollowedRoom(room, this.#parts, restMs);
+  }
+
+  excerpt(videoId: string): Promise<Room> {
+    return excerptOf(videoId, this.#parts);
+  }
+
+  async archived(videoId: string): Promise<ArchivedRoom | undefined> {
+    const record = await this.#parts.store.getRoom(videoId);
+    return record && { range: record, room: archivedRoom(record, this.#parts) };
+  }
+
+  async unreadiness(): Promise<string[]> {
+    return (await this.#parts.store.isReady()) ? [] : ["the store does not work"];
+  }
+
+  share(rooms: SharedRooms, stopped: AbortSignal): void {
+    new RoomExchange(rooms, this.#parts, stopped).start();
+  }
+}
