@@ -6,6 +6,7 @@ import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.t
 import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord } from "../store/port.ts";
+import type { OwnedRoomParts } from "./owned-room.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
@@ -24,7 +25,7 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
  * The stored part of a room at this moment, for viewers whose streams end with it. Rejects with `RelayError`
  * NOT_STORED and with `StoreError`.
  */
-export async function excerptOf(videoId: string, parts: RoomParts): Promise<Room> {
+export async function excerptOf(videoId: string, parts: OwnedRoomParts): Promise<Room> {
   const record = await parts.store.getRoom(videoId);
   if (!record || record.floor === record.head) throw notStored(videoId);
   // The messages are there even if the checkpoint cannot be read.

@@ -15,6 +15,7 @@ import { withAnswer } from "../reading/log/pages.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
+import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
 import type { Marker } from "../telemetry/marks.ts";
@@ -28,6 +29,7 @@ const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 const RELEASE_LIMIT_MS = 5000;
 
 export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
+  store: ObservedStore;
   settings: RoomSettings &
     PollerSettings &
     AppenderSettings & {

@@ -5,8 +5,7 @@
 import type { Clock } from "../clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { retry } from "../retry.ts";
-import type { ObservedStore } from "../store/observed.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable, type Store } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
@@ -27,12 +26,25 @@ const PAGE_MESSAGES = 100;
 const MAX_SHARED_PAGES = 32;
 const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
+/** The log of rooms as their viewers read it. */
+export interface RoomLog extends Pick<Store, "read" | "cursorAt" | "follow"> {
+  /**
+   * Whether it is another instance's, so that the tail answers where it can. A store is always asked: the
+   * tail may hold what the retention has deleted.
+   */
+  readonly isRemote?: boolean;
+  /** The room's cursors at this moment. */
+  getRoom(videoId: string): Promise<CursorRange | undefined>;
+}
+
 export interface RoomSettings {
   keepaliveMs: number;
   /** How long a viewer may take no bytes, in milliseconds. */
   stallMs: number;
   /** Whether deleted messages are blanked in the store, and here. */
   isBlanking: boolean;
+  /** The number of newest messages that the room holds in memory; 500 if absent. */
+  tailMessages?: number;
 }
 
 /** The request of a connection. */
@@ -58,7 +70,7 @@ export interface StreamRequest {
 }
 
 export interface RoomParts {
-  store: ObservedStore;
+  store: RoomLog;
   clock: Clock;
   telemetry: Telemetry;
   settings: RoomSettings;
@@ -94,7 +106,8 @@ export class Room implements ViewerHost {
   constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
     this.videoId = videoId;
     this.chatType = chatType;
-    this.tail = new Tail(head, parts.settings.isBlanking);
+    const { isBlanking, tailMessages } = parts.settings;
+    this.tail = new Tail(head, isBlanking, tailMessages);
     this.#parts = parts;
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
@@ -158,10 +171,7 @@ export class Room implements ViewerHost {
     const { lastEventId, filter = ALL } = request;
     this.#entering += 1;
     try {
-      const range = await this.#currentRange();
-      // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
-      const resumed = resumeCursor(range, lastEventId);
-      const cursor = resumed ?? (await this.#start(range, historyEnd ?? range.head, request));
+      const cursor = this.#startInTail(request, historyEnd) ?? (await this.#start(request, historyEnd));
       const sink = request.open();
       const reported = cursor === lastEventId ? cursor : undefined;
       const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
@@ -175,13 +185,25 @@ export class Room implements ViewerHost {
     }
   }
 
-  /** The start of a viewer without a cursor to resume from. Its history ends at `end`. */
-  async #start(
-    { floor, head }: CursorRange,
-    end: number,
-    { from, backfill, filter = ALL }: StreamRequest,
-  ): Promise<number> {
+  /** The start of a viewer for whom the tail of a remote log has everything. */
+  #startInTail(
+    { lastEventId, from, backfill, filter = ALL }: StreamRequest,
+    end = this.tail.head,
+  ): number | undefined {
+    if (!this.#parts.store.isRemote) return undefined;
+    const isPlain = lastEventId === undefined && from === undefined && filter === ALL;
+    const start = isPlain ? end - backfillCount(backfill, this.chatType) : lastEventId;
+    return start !== undefined && this.tail.holds(start) ? start : undefined;
+  }
+
+  async #start({ lastEventId, from, backfill, filter = ALL }: StreamRequest, historyEnd?: number) {
     const { store } = this.#parts;
+    const range = await this.#currentRange();
+    const { floor, head } = range;
+    // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
+    const resumed = resumeCursor(range, lastEventId);
+    if (resumed !== undefined) return resumed;
+    const end = historyEnd ?? head;
     if (from !== undefined) return (await store.cursorAt(this.videoId, from)) ?? head;
     const count = backfillCount(backfill, this.chatType);
     const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;

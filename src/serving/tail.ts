@@ -11,7 +11,8 @@ import { Held } from "./held.ts";
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
 /**
- * Maximum size of the messages' text; usual tails have a tenth of it. Older messages are read from the store.
+ * Maximum size of the text of so many messages; usual tails have a tenth of it. Older messages are read from
+ * the store.
  */
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */
@@ -42,10 +43,14 @@ export class Tail {
   readonly #shared = new Map<Feed, Map<number, Chunk>>();
   #sharedBytes = 0;
   readonly #isBlanking: boolean;
+  readonly #maxMessages: number;
+  readonly #maxBytes: number;
 
   /** An empty tail after cursor `head`. `isBlanking`: deletions also blank the messages in the tail. */
-  constructor(head: number, isBlanking = false) {
+  constructor(head: number, isBlanking = false, maxMessages = TAIL_MESSAGES) {
     this.#isBlanking = isBlanking;
+    this.#maxMessages = maxMessages;
+    this.#maxBytes = (TAIL_BYTES / TAIL_MESSAGES) * maxMessages;
     this.#head = head;
   }
 
@@ -57,6 +62,11 @@ export class Tail {
   /** The cursor after which this tail holds everything. */
   get floor(): number {
     return this.#head - this.#held.length;
+  }
+
+  /** Whether everything after this cursor is here. */
+  holds(cursor: number): boolean {
+    return cursor >= this.floor && cursor <= this.#head;
   }
 
   /** Throws unless the batch follows directly: nothing else would detect missing messages. */
@@ -94,9 +104,9 @@ export class Tail {
   }
 
   #trim(): void {
-    let dropped = Math.max(0, this.#held.length - TAIL_MESSAGES);
+    let dropped = Math.max(0, this.#held.length - this.#maxMessages);
     for (const { size } of this.#held.slice(0, dropped)) this.#bytes -= size;
-    for (; this.#bytes > TAIL_BYTES; dropped++) this.#bytes -= this.#held[dropped]?.size ?? 0;
+    for (; this.#bytes > this.#maxBytes; dropped++) this.#bytes -= this.#held[dropped]?.size ?? 0;
     if (dropped > 0) this.#held = this.#held.slice(dropped);
   }
 
