@@ -5,7 +5,7 @@
 import type { Clock } from "../clock.ts";
 import type { StreamEnd } from "../protocol/chat.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
-import type { ChannelWatch } from "../rooms/channel-watch.ts";
+import type { WatchedChannel } from "../rooms/channel-states.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Form } from "../serving/form.ts";
 import { ChatWriter } from "../serving/multiplex/chat-writer.ts";
@@ -20,7 +20,7 @@ const MIN_RETRY_MS = 30_000;
 const REOPEN_MS = 1000;
 
 export interface ChannelParts {
-  watch: ChannelWatch;
+  watch: WatchedChannel;
   rooms: Rooms;
   clock: Clock;
   form: Form;

@@ -121,7 +121,7 @@ export class ChannelViewer {
   async #catchUp({ videoId, reason }: ChannelState): Promise<boolean> {
     const place = this.#resume;
     if (!place) return false;
-    const isOfChannel = this.#parts.watch.has(place.videoId);
+    const isOfChannel = await this.#parts.watch.has(place.videoId);
     const isUnknown = videoId === undefined && reason !== undefined; // as long as no page can be read
     if (!isOfChannel && isUnknown) return false;
     this.#resume = undefined;

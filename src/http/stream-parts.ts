@@ -1,7 +1,7 @@
 /** What the routes of streams share: their surroundings, and the part of a chat that a query asks for. */
 import type { Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { Channels } from "../rooms/channels.ts";
+import type { WatchedChannels } from "../rooms/channels.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { parseBackfill } from "../serving/cursor.ts";
 import { parseTypes } from "../serving/filter.ts";
@@ -14,7 +14,7 @@ import type { StreamQuery } from "./schemas.ts";
 
 export interface StreamParts extends OpenParts {
   rooms: Rooms;
-  channels: Channels;
+  channels: WatchedChannels;
   addresses: AddressLimit;
   clock: Clock;
   telemetry: Telemetry;

@@ -15,6 +15,7 @@ import type { Egress } from "../upstream/egress/egress.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import { isOver } from "./archive.ts";
+import { ChannelStates, type WatchedChannel } from "./channel-states.ts";
 import { type ChannelStream, streamsInOrder } from "./channel-streams.ts";
 
 /** How long a stream without a chat is left alone. Its chat may be switched on later. */
@@ -45,7 +46,7 @@ interface Trouble {
   restsUntil?: number;
 }
 
-export class ChannelWatch implements Disposable {
+export class ChannelWatch implements WatchedChannel {
   readonly #channel: string;
   readonly #parts: ChannelWatchParts;
   readonly #closed: AbortSignal;
@@ -60,13 +61,11 @@ export class ChannelWatch implements Disposable {
   readonly #videos = new Set<string>();
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
-  #state: ChannelState | undefined;
-  #absent: RelayError | undefined;
+  readonly #states = new ChannelStates();
   #watchers = 0;
   #unwatched = new AbortController();
   /** When the next look may begin, on the monotonic clock. */
   #dueAt = Number.NEGATIVE_INFINITY;
-  #changed = Promise.withResolvers<void>();
 
   constructor(channel: string, parts: ChannelWatchParts, closed: AbortSignal) {
     this.#channel = channel;
@@ -97,22 +96,11 @@ export class ChannelWatch implements Disposable {
     this.#watchers -= 1;
     if (this.isWatched) return;
     this.#unwatched.abort("nobody waits");
-    if (!this.#state && !this.#absent) this.#dueAt = Number.NEGATIVE_INFINITY; // its first look was aborted
+    if (!this.#states.current && !this.#states.absent) this.#dueAt = Number.NEGATIVE_INFINITY; // its first look was aborted
   }
 
-  /**
-   * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects
-   * with `RelayError` NO_LIVE_CHAT if there is no such channel, and with the signal's reason.
-   */
-  async *states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
-    for (let shown: ChannelState | undefined; ; ) {
-      const changed = this.#changed.promise;
-      if (this.#absent) throw this.#absent;
-      if (this.#state && this.#state !== shown) {
-        shown = this.#state;
-        yield shown;
-      } else await unlessAborted(changed, signal);
-    }
+  states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
+    return this.#states.over(signal);
   }
 
   /**
@@ -121,8 +109,8 @@ export class ChannelWatch implements Disposable {
    */
   async *streams(signal: AbortSignal): AsyncGenerator<readonly ChannelStream[], never, void> {
     for (;;) {
-      const changed = this.#changed.promise;
-      if (this.#absent) throw this.#absent;
+      const { changed } = this.#states;
+      if (this.#states.absent) throw this.#states.absent;
       if (this.#look) yield this.#streams().filter(({ videoId }) => !this.#troubles.has(videoId));
       await unlessAborted(changed, signal);
     }
@@ -153,7 +141,7 @@ export class ChannelWatch implements Disposable {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#parts;
-    while (!signal.aborted && !this.#absent) {
+    while (!signal.aborted && !this.#states.absent) {
       const waitMs = this.#dueAt - clock.monotonic();
       if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => {});
       else {
@@ -191,9 +179,9 @@ export class ChannelWatch implements Disposable {
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
     telemetry.channelLooked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
-    if (isAbsent && this.#state?.videoId === undefined) {
-      this.#absent = error;
-      this.#notify();
+    if (isAbsent && this.#states.current?.videoId === undefined) {
+      this.#states.absent = error;
+      this.#states.announce();
       return;
     }
     this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + (throttled?.retryAfterMs ?? 0));
@@ -203,7 +191,7 @@ export class ChannelWatch implements Disposable {
 
   /** The look with the chosen stream in its place, unless that was replaced or cancelled. */
   #withChosen(look: ChannelLook): ChannelLook {
-    const { state, videoId } = this.#state ?? {};
+    const { state, videoId } = this.#states.current ?? {};
     if (videoId === undefined) return look;
     const upcoming = look.upcoming.filter((stream) => stream.videoId !== videoId);
     if (state === "live") {
@@ -242,11 +230,11 @@ export class ChannelWatch implements Disposable {
     const waiting: Facts = { state: "waiting", ...(reason !== undefined && { reason }) };
     const facts = chosen && !trouble ? stateOf(chosen) : waiting;
     const state = { channel: this.#channel, ...this.#names, ...facts };
-    if (!isDeepStrictEqual(state, this.#state)) {
-      this.#state = state;
+    if (!isDeepStrictEqual(state, this.#states.current)) {
+      this.#states.current = state;
       this.#parts.telemetry.channelChanged(state);
     }
-    this.#notify();
+    this.#states.announce();
   }
 
   /** The first stream that has a chat. A stream whose rest is over comes before streams that are far. */
@@ -258,11 +246,6 @@ export class ChannelWatch implements Disposable {
     const rested = streams.find((stream) => (rest(stream) ?? Number.POSITIVE_INFINITY) <= now);
     if (rested) this.#troubles.delete(rested.videoId);
     return rested ?? first;
-  }
-
-  #notify(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }
 

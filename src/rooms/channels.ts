@@ -1,5 +1,6 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
 import { RelayError } from "../protocol/errors.ts";
+import type { WatchedChannel } from "./channel-states.ts";
 import { ChannelWatch, type ChannelWatchParts } from "./channel-watch.ts";
 
 /** The `Retry-After` when the maximum number of channels is reached. */
@@ -12,7 +13,17 @@ export interface ChannelsParts extends ChannelWatchParts {
   };
 }
 
-export class Channels {
+/** The channels that are watched on an instance, for viewers. */
+export interface WatchedChannels {
+  /**
+   * Watches a channel, by its name as `parseChannel` returns it, until the watch is disposed of. All watchers
+   * of a channel share one. Throws `RelayError` CAPACITY if there are too many channels.
+   */
+  watch(channel: string): WatchedChannel;
+}
+
+/** Those of an instance that reads channels itself. */
+export class Channels implements WatchedChannels {
   readonly #parts: ChannelsParts;
   readonly #watches = new Map<string, ChannelWatch>();
   readonly #closed = new AbortController();
@@ -23,10 +34,6 @@ export class Channels {
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
 
-  /**
-   * Watches a channel, by its name as `parseChannel` returns it, until the watch is disposed of. All watchers
-   * of a channel share one. Throws `RelayError` CAPACITY if there are too many channels.
-   */
   watch(channel: string): ChannelWatch {
     // Others are kept for one interval, so that a viewer that comes back costs no look.
     for (const [name, { isIdle }] of this.#watches) if (isIdle) this.#watches.delete(name);
