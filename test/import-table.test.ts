@@ -20,7 +20,8 @@ const FLOORS: Record<string, readonly string[]> = {
   serving: ["protocol", "telemetry", "formats", "store"],
   reading: ["protocol", "telemetry", "upstream", "store"],
   rooms: ["protocol", "telemetry", "upstream", "store", "serving", "reading"],
-  http: ["protocol", "telemetry", "upstream", "serving", "rooms"],
+  origin: ["protocol", "telemetry", "store", "serving", "rooms"],
+  http: ["protocol", "telemetry", "upstream", "serving", "rooms", "origin"],
   cli: [
     "protocol",
     "telemetry",
@@ -31,6 +32,7 @@ const FLOORS: Record<string, readonly string[]> = {
     "serving",
     "reading",
     "rooms",
+    "origin",
     "http",
   ],
 };

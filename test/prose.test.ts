@@ -13,7 +13,7 @@ const MAX_COLUMNS = 110;
 const COVERED: [what: string, files: string, textOf: (source: string) => string][] = [
   ["documents", "{*,docs/*,bench/*,client/*}.md", (source) => source],
   ["comments", "{examples,deploy}/*", commentsOf],
-  ["comments", "src/{upstream,reading,serving,telemetry}/**/*.ts", commentsOf],
+  ["comments", "src/{upstream,reading,serving,origin,telemetry}/**/*.ts", commentsOf],
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
   ["comments", "{client{,/test},release,{harness,simulation,mutants,bench,web}/**}/*.ts", commentsOf],
   ["comments", "src/{formats,http,cli,simulator}/**/*.ts", commentsOf],

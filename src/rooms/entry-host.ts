@@ -15,12 +15,22 @@ export type RoomState = (typeof ROOM_STATES)[number];
  */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 
+/** Options of a bootstrap. Both are absent if the room is adopted. */
+export interface OpenOptions {
+  /** Resolves when this instance has given back an earlier room of this video. */
+  released?: Promise<void> | undefined;
+  /** The address, or network, of the first viewer. */
+  address?: string;
+}
+
 export interface EntryParts {
   sources: RoomSources;
   clock: Clock;
   telemetry: Telemetry;
   settings: {
-    /** How long a room without viewers lingers, and how long an ended one is still served, in milliseconds. */
+    /**
+     * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
+     */
     graceMs: number;
     /** How long the service remembers that a video has no chat, in milliseconds. */
     noChatMs: number;

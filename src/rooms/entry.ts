@@ -9,25 +9,17 @@ import type { Room, StreamRequest } from "../serving/room.ts";
 import { isFenced } from "../store/port.ts";
 import { isUpstreamTrouble } from "../upstream/errors.ts";
 import { type Archive, enterArchive, isOver } from "./archive.ts";
-import { type EntryHost, type EntryParts, HAND_ON, type RoomState } from "./entry-host.ts";
+import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { Followed, OpenedRoom, RoomSource } from "./sources.ts";
-
-/** Options of a bootstrap. Both are absent if the room is adopted. */
-interface OpenOptions {
-  /** Resolves when this instance has given back an earlier room of this video. */
-  released?: Promise<void> | undefined;
-  /** The address, or network, of the first viewer. */
-  address?: string;
-}
 
 type State =
   | { name: "vacant" }
   | { name: "bootstrapping"; opening: Promise<OpenedRoom>; isFound: boolean }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
-  | { name: "followed"; followed: Followed }
+  | { name: "followed"; followed: Followed; cancel?: AbortController }
   | { name: "releasing"; done: Promise<void> }
   | Archive;
 
@@ -70,7 +62,7 @@ export class VideoEntry {
       case "archived":
         return this.#state.noChat && this.viewerCount === 0 ? undefined : "ended";
       case "followed":
-        return "polling";
+        return this.#state.cancel ? "lingering" : "polling";
       default:
         return this.#state.name;
     }
@@ -112,6 +104,8 @@ export class VideoEntry {
       case "archived":
         return enterArchive(state, request, this.#parts.clock);
       case "followed":
+        state.cancel?.abort();
+        this.#state = { name: "followed", followed: state.followed };
         return state.followed.room.enter(request);
       case "lingering":
       case "polling":
@@ -197,7 +191,7 @@ export class VideoEntry {
     }
     if ("followed" in source) {
       this.#follow(source.followed);
-      return { room: source.followed.room };
+      return { room: source.followed.room, historyEnd: source.historyEnd };
     }
     const { room, isReplay, leftMs } = source.ended;
     this.#state = { name: "archived", room, isReplay, until: this.#in(leftMs) };
@@ -254,7 +248,8 @@ export class VideoEntry {
   async #remember(error: RelayError): Promise<void> {
     const { sources, settings } = this.#parts;
     const { room, range } = (await sources.archived(this.videoId).catch(() => undefined)) ?? {};
-    this.#state = { name: "archived", room, until: this.#in(settings.noChatMs), noChat: { error, range } };
+    const until = this.#in(error.retryAfterMs ?? settings.noChatMs);
+    this.#state = { name: "archived", room, until, noChat: { error, range } };
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
@@ -287,15 +282,15 @@ export class VideoEntry {
 
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds
   #lingerIfIdle(): void {
+    const state = this.#state;
     if (this.viewerCount > 0 || this.#host.stopped.aborted) return;
-    if (this.#state.name === "followed") this.close(); // the room's owner decides when to release it
-    if (this.#state.name !== "polling") return;
-    const { owned } = this.#state;
+    if (state.name !== "polling" && (state.name !== "followed" || state.cancel)) return;
+    if (state.name === "followed" && !state.followed.lingers) return void this.close();
     const cancel = new AbortController();
-    this.#state = { name: "lingering", owned, cancel };
+    this.#state = state.name === "polling" ? { ...state, name: "lingering", cancel } : { ...state, cancel };
     this.#parts.sources.ownership.setViewers(this.videoId, 0);
     graceOver(this.videoId, this.#parts, cancel.signal).then(
-      () => this.#release(owned),
+      () => (state.name === "polling" ? this.#release(state.owned) : this.close()),
       () => {}, // a viewer came, or the room is over
     );
   }
@@ -336,7 +331,7 @@ export class VideoEntry {
   }
 
   #vacate(): void {
-    if (this.#state.name === "lingering") this.#state.cancel.abort();
+    if ("cancel" in this.#state) this.#state.cancel?.abort();
     if (this.#state.name === "followed") this.#state.followed.leave();
     this.#state = VACANT;
     this.#parts.sources.ownership.setViewers(this.videoId, 0);

@@ -1,6 +1,6 @@
 /** The refusals of a service that is full or stops. */
 import { RelayError } from "../protocol/errors.ts";
-import { StoreError, storeUnavailable } from "../store/port.ts";
+import { StoreError } from "../store/port.ts";
 
 /** The `Retry-After` when the maximum number of rooms or viewers is reached. */
 const CAPACITY_RETRY_MS = 30_000;
@@ -10,7 +10,7 @@ export function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): R
 }
 
 export function refuseUnavailable(error: unknown): never {
-  throw error instanceof StoreError ? storeUnavailable(error) : error;
+  throw error instanceof StoreError ? error.refusal : error;
 }
 
 export function stopping(): RelayError {

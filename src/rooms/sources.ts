@@ -89,7 +89,7 @@ export interface RoomSources {
   follow(room: Room, restMs: number): Followed;
   /** The stored part of a room at this moment, without opening it. Rejects with `RelayError` NOT_STORED. */
   excerpt(videoId: string): Promise<Room>;
-  /** What is stored of a chat that is over; undefined if nothing is. */
+  /** The stored part of a chat that is over; undefined if there is none. */
   archived(videoId: string): Promise<ArchivedRoom | undefined>;
   /** The reasons why it serves no new viewers; empty if it does. */
   unreadiness(): Promise<string[]>;

@@ -11,8 +11,8 @@ import { Held } from "./held.ts";
 /** The maximum backfill: a viewer that joins a running room reads no message from the store. */
 const TAIL_MESSAGES = 500;
 /**
- * Maximum size of the text of so many messages; usual tails have a tenth of it. Older messages are read from
- * the store.
+ * Maximum size of the text of this many messages; usual tails have a tenth of it. Older messages are read
+ * from the store.
  */
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */

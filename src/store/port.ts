@@ -181,6 +181,11 @@ export class StoreError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
   }
+
+  /** The error that callers of the service get for it. */
+  get refusal(): RelayError {
+    return storeUnavailable(this);
+  }
 }
 
 /** The error that callers of the service get while the store does not work. */

@@ -6,14 +6,7 @@
 import type { Clock } from "../../clock.ts";
 import { retry } from "../../retry.ts";
 import { Semaphore } from "../../semaphore.ts";
-import {
-  isUnavailable,
-  notStored,
-  type RoomRecord,
-  type Store,
-  StoreError,
-  storeUnavailable,
-} from "../../store/port.ts";
+import { isUnavailable, notStored, type RoomRecord, type Store, StoreError } from "../../store/port.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { type Filter, testOf } from "./filter.ts";
@@ -180,6 +173,6 @@ async function relayErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    throw error instanceof StoreError ? storeUnavailable(error) : error;
+    throw error instanceof StoreError ? error.refusal : error;
   }
 }

@@ -1,0 +1,20 @@
+import { RelayError } from "../protocol/errors.ts";
+import { StoreError } from "../store/port.ts";
+
+/** The `Retry-After` while the origin is away. */
+const RETRY_MS = 5000;
+
+/**
+ * The origin cannot be reached, or something else answers in its place. It is to an edge what an unavailable
+ * store is to others: readers wait and try again. The message says what happened.
+ */
+export class OriginAway extends StoreError {
+  constructor(why: string, cause?: unknown) {
+    super("unavailable", `the origin is away: ${why}`, cause);
+  }
+
+  override get refusal(): RelayError {
+    const message = "The origin of this edge does not answer; try again shortly.";
+    return new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS, cause: this });
+  }
+}

@@ -1,0 +1,51 @@
+/** Whether the origin is alive, asked of it also while nobody watches. */
+import type { Clock } from "../clock.ts";
+import { isUnavailable } from "../store/port.ts";
+import type { OriginEvents } from "../telemetry/origin-events.ts";
+import type { Origin } from "./origin.ts";
+
+const ASK_MS = 5000;
+/** How long the origin may be away before this instance should get no new viewers. */
+const AWAY_MS = 10_000;
+
+export class OriginHealth {
+  readonly #origin: Origin;
+  readonly #clock: Clock;
+  readonly #events: OriginEvents;
+  /** When it last answered, on the monotonic clock. */
+  #aliveAt = Number.NEGATIVE_INFINITY;
+
+  constructor(origin: Origin, clock: Clock, events: OriginEvents) {
+    this.#origin = origin;
+    this.#clock = clock;
+    this.#events = events;
+    events.watch(() => this.isGood);
+  }
+
+  /** Whether it has answered in the last ten seconds. */
+  get isGood(): boolean {
+    return this.#clock.monotonic() < this.#aliveAt + AWAY_MS;
+  }
+
+  /** Asks once. Rejects, with one line that says what to do, if something else answers. */
+  async ask(signal: AbortSignal): Promise<void> {
+    try {
+      if (!(await this.#origin.isRelay(signal)))
+        throw new Error(`--origin: ${this.#origin.url} answers, but is not a livechat-relay: check the URL`);
+      this.#aliveAt = this.#clock.monotonic();
+      this.#events.originAnswered();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      this.#events.originAway(error.message);
+    }
+  }
+
+  /** Asks every five seconds until the signal aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#clock.sleep(ASK_MS, signal).catch(() => {});
+      if (!signal.aborted)
+        await this.ask(signal).catch((error: Error) => this.#events.originAway(error.message));
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** The lines of a stream, as long as its connection lives. */
+import type { Clock } from "../clock.ts";
+import { Deadline, unlessAborted } from "../deadline.ts";
+import { OriginAway } from "./away.ts";
+import { LineReader } from "./lines.ts";
+
+/** A stream is dead after this many keepalive intervals in which nothing has come. */
+const SILENT_INTERVALS = 3;
+
+export interface LineStreamParts {
+  clock: Clock;
+  keepaliveMs: number;
+  /** Ends the connection. */
+  cut(): void;
+}
+
+export class LineStream implements Disposable {
+  readonly #parts: LineStreamParts;
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #reader = new LineReader();
+
+  constructor(body: AsyncIterable<Buffer>, parts: LineStreamParts) {
+    this.#chunks = body[Symbol.asyncIterator]();
+    this.#parts = parts;
+  }
+
+  [Symbol.dispose](): void {
+    this.#parts.cut();
+  }
+
+  /**
+   * The next lines, which came together; undefined at the end of the stream. Rejects with `OriginAway` if the
+   * connection breaks or is silent for three keepalive intervals.
+   */
+  async next(): Promise<string[] | undefined> {
+    try {
+      const { value, done } = await this.#chunk();
+      return done ? undefined : this.#reader.read(value);
+    } catch (error) {
+      if (error instanceof OriginAway) throw error;
+      throw new OriginAway(error instanceof Error ? error.message : String(error), error);
+    }
+  }
+
+  /** Counts intervals, so that a process that did not run for a while is not mistaken for a silent line. */
+  async #chunk(): Promise<IteratorResult<Buffer, undefined>> {
+    const { clock, keepaliveMs } = this.#parts;
+    const chunk = this.#chunks.next();
+    for (let intervals = 0; intervals < SILENT_INTERVALS; intervals++) {
+      using interval = new Deadline(clock, keepaliveMs);
+      try {
+        return await unlessAborted(chunk, interval.signal);
+      } catch (error) {
+        if (!interval.signal.aborted) throw error;
+      }
+    }
+    chunk.catch(() => {}); // the connection is cut, which rejects it
+    throw new OriginAway(`nothing came for ${SILENT_INTERVALS} keepalive intervals`);
+  }
+}

@@ -1,0 +1,123 @@
+/** The rooms of an edge: each follows the origin's room of the same video, and none is read here. */
+import type { Clock } from "../clock.ts";
+import { Deadline } from "../deadline.ts";
+import type { ArchivedRoom, Followed, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
+import { Room, type RoomSettings } from "../serving/room.ts";
+import type { OriginEvents } from "../telemetry/origin-events.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { OriginHealth } from "./health.ts";
+import type { Origin } from "./origin.ts";
+import { OriginRoomLog } from "./room-log.ts";
+
+/** The newest messages that a room has from its beginning: as many as a viewer's backfill may ask for. */
+const RECENT_MESSAGES = 500;
+/** How long the end of a chat that is over may take. */
+const ARCHIVE_LIMIT_MS = 5000;
+
+export interface OriginRoomsParts {
+  origin: Origin;
+  health: OriginHealth;
+  clock: Clock;
+  telemetry: Telemetry;
+  events: OriginEvents;
+  settings: RoomSettings & { tailMessages: number };
+}
+
+export class OriginRooms implements RoomSources {
+  readonly #parts: OriginRoomsParts;
+  /** The origin knows of this edge's viewers by its streams. */
+  readonly ownership = { setViewers: () => {}, watchedForMs: async () => 0 };
+  readonly isBlocked = false;
+
+  constructor(parts: OriginRoomsParts) {
+    this.#parts = parts;
+  }
+
+  async open(videoId: string, { assertCapacity }: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
+    const { origin, events, settings } = this.#parts;
+    const stream = await origin.stream(videoId, {}, stopped);
+    using opening = new DisposableStack();
+    opening.use(stream);
+    assertCapacity();
+    const { cursor: historyEnd, chatType } = stream;
+    const recent = await origin.messagesUpTo(
+      videoId,
+      historyEnd,
+      Math.min(RECENT_MESSAGES, settings.tailMessages),
+    );
+    const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
+    const store = new OriginRoomLog(this.#parts, { recent, stream });
+    const room = new Room(videoId, chatType, before, { ...this.#parts, store });
+    opening.move();
+    events.roomFollowed(videoId, { chatType, cursor: historyEnd });
+    return { followed: new MirroredRoom(room), historyEnd };
+  }
+
+  /** Never called: nothing is read here. */
+  follow(): Followed {
+    throw new Error("an edge reads no room that it could give to others");
+  }
+
+  async excerpt(videoId: string): Promise<Room> {
+    const { chatType, cursor } = await this.#ask(videoId, { isBounded: true }, async (stream) => stream);
+    const room = this.#unfollowed(videoId, chatType, cursor);
+    room.bound();
+    return room;
+  }
+
+  /**
+   * The origin alone knows whether the chat is over: it ends the stream of a viewer that has everything.
+   */
+  async archived(videoId: string): Promise<ArchivedRoom | undefined> {
+    const range = await this.#parts.origin.range(videoId);
+    if (!range) return undefined;
+    const { head } = range;
+    return await this.#ask(videoId, { lastEventId: head }, async (stream) => {
+      const { value: end } = await stream.batches().next();
+      if (!end || Array.isArray(end) || stream.cursor !== head) return undefined;
+      const room = this.#unfollowed(videoId, stream.chatType, head);
+      room.finish(end);
+      return { range, room };
+    });
+  }
+
+  async unreadiness(): Promise<string[]> {
+    return this.#parts.health.isGood ? [] : ["the origin does not answer"];
+  }
+
+  share(): void {}
+
+  /** A room that is served from the origin's pages alone. */
+  #unfollowed(videoId: string, chatType: Room["chatType"], head: number): Room {
+    return new Room(videoId, chatType, head, { ...this.#parts, store: new OriginRoomLog(this.#parts) });
+  }
+
+  /** Opens a stream for what `read` wants of it. */
+  async #ask<T>(
+    videoId: string,
+    start: Parameters<Origin["stream"]>[1],
+    read: (stream: Awaited<ReturnType<Origin["stream"]>>) => Promise<T>,
+  ): Promise<T> {
+    using limit = new Deadline(this.#parts.clock, ARCHIVE_LIMIT_MS);
+    using stream = await this.#parts.origin.stream(videoId, start, limit.signal);
+    return await read(stream);
+  }
+}
+
+/** A room that lingers as one that is read here does: its stream keeps the origin's room open. */
+class MirroredRoom implements Followed {
+  readonly room: Room;
+  readonly lingers = true;
+
+  constructor(room: Room) {
+    this.room = room;
+  }
+
+  over(): Promise<void> {
+    return this.room.follow();
+  }
+
+  async takenOver(): Promise<undefined> {}
+
+  leave(): void {}
+}

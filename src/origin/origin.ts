@@ -1,0 +1,234 @@
+/**
+ * Another instance of the service as an edge reads it: through the public API, like any client. Its streams
+ * and pages are read as NDJSON, which has one message per line, so that its bytes can be kept as they are.
+ */
+import { Agent, cacheStores, interceptors, request as send } from "undici";
+import type { Clock } from "../clock.ts";
+import { Deadline } from "../deadline.ts";
+import { asNumber, asString, dig, parseJson } from "../json.ts";
+import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
+import type { CursorRange } from "../serving/cursor.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
+import { OriginAway } from "./away.ts";
+import { LineStream } from "./line-stream.ts";
+import { LineReader, messageIn } from "./lines.ts";
+import { OriginStream } from "./stream.ts";
+
+const CONNECT_TIMEOUT_MS = 5000;
+/** A stream whose room must be opened first takes no longer to begin. */
+const OPENING_TIMEOUT_MS = 60_000;
+/** Time limit of a page of messages. */
+const PAGE_TIMEOUT_MS = 10_000;
+const HEALTH_TIMEOUT_MS = 4000;
+/** Connections for everything but streams, each of which has its own. */
+const MAX_CONNECTIONS = 32;
+/** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
+const CACHE = { maxSize: 64 * 1024 * 1024, maxCount: 10_000, maxEntrySize: 4 * 1024 * 1024 };
+/** Maximum size of an error's body and of an answer to the health check. */
+const MAX_NOTE_BYTES = 64 * 1024;
+
+export interface OriginParts {
+  /** Base URL, without a trailing slash. */
+  url: string;
+  /** The interval of keepalives; a stream that is silent for three of them is dead. */
+  keepaliveMs: number;
+  clock: Clock;
+}
+
+/** The place where a stream begins: after a cursor, or at the head. */
+export interface StreamStart {
+  lastEventId?: number;
+  /** Whether the stream ends with the newest message stored now, and opens no room. */
+  isBounded?: boolean;
+}
+
+/** The answer to a request that is passed on. */
+export type OriginAnswer = Awaited<ReturnType<typeof send>>;
+
+export class Origin {
+  readonly url: string;
+  readonly #keepaliveMs: number;
+  readonly #clock: Clock;
+  readonly #streams = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false });
+  readonly #requests = new Agent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    allowH2: false,
+    connections: MAX_CONNECTIONS,
+  });
+  /** Keeps answers as long as their headers allow. */
+  readonly #cached = this.#requests.compose(
+    interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) }),
+  );
+
+  constructor({ url, keepaliveMs, clock }: OriginParts) {
+    this.url = url;
+    this.#keepaliveMs = keepaliveMs;
+    this.#clock = clock;
+  }
+
+  /**
+   * Opens a stream of a video, which opens its room at the origin. Rejects with the origin's `RelayError`,
+   * with `OriginAway`, or with the signal's reason.
+   */
+  async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
+    const { lastEventId, isBounded = false } = start;
+    const bound = isBounded ? { until: "now" } : undefined;
+    const query = { videoId, details: "true", backfill: "0", ...bound };
+    return await OriginStream.begin(await this.#lines(query, lastEventId, signal));
+  }
+
+  /** Opens a stream of a channel, of whose messages nothing but gaps is sent. Rejects as `stream` does. */
+  async channel(channel: string, place: string | undefined, signal: AbortSignal): Promise<LineStream> {
+    return await this.#lines({ channel, types: "gap", backfill: "0" }, place, signal);
+  }
+
+  async #lines(
+    query: Record<string, string>,
+    lastEventId: number | string | undefined,
+    signal: AbortSignal,
+  ): Promise<LineStream> {
+    const headers = {
+      accept: "application/x-ndjson",
+      ...(lastEventId !== undefined && { "last-event-id": String(lastEventId) }),
+    };
+    const cut = new AbortController();
+    const over = AbortSignal.any([signal, cut.signal]);
+    const answer = await this.#reached(over, () =>
+      send(`${this.url}/v1/stream?${new URLSearchParams(query)}`, {
+        dispatcher: this.#streams,
+        headers,
+        signal: over,
+        headersTimeout: OPENING_TIMEOUT_MS,
+        bodyTimeout: 0, // the stream's own limit is in keepalives
+      }),
+    );
+    if (answer.statusCode !== 200) throw await refusal(answer);
+    const parts = { clock: this.#clock, keepaliveMs: this.#keepaliveMs, cut: () => cut.abort("done") };
+    return new LineStream(answer.body, parts);
+  }
+
+  /** At most `limit` messages after a cursor, in order. Rejects as `stream` does. */
+  async messagesAfter(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
+    return await this.#messages({ videoId, after, limit });
+  }
+
+  /** The last messages, at most `limit`, up to a cursor. Rejects as `stream` does. */
+  async messagesUpTo(videoId: string, last: number, limit: number): Promise<StoredMessage[]> {
+    return await this.#messages({ videoId, before: last + 1, limit });
+  }
+
+  async #messages(query: { videoId: string; [bound: string]: string | number }): Promise<StoredMessage[]> {
+    const asked = { ...query, details: "true", format: "ndjson" };
+    return await this.#page(asked, async ({ body }) => {
+      const reader = new LineReader();
+      const lines: string[] = [];
+      for await (const chunk of body) lines.push(...reader.read(chunk));
+      return lines.map((line) => messageIn(line, '{"cursor":'));
+    });
+  }
+
+  /** The room's cursors at this moment; undefined if nothing is stored of it. Rejects as `stream` does. */
+  async range(videoId: string): Promise<CursorRange | undefined> {
+    const page = await this.#first({ videoId, limit: 1 });
+    return page === undefined ? undefined : rangeIn(page);
+  }
+
+  /** As `Store.cursorAt`. `time`: wall milliseconds. Rejects as `stream` does. */
+  async cursorAt(videoId: string, time: number): Promise<number | undefined> {
+    const page = await this.#first({ videoId, from: time, limit: 1 });
+    if (page === undefined) return undefined;
+    const first = asNumber(dig(page, "messages", 0, "cursor"));
+    return first === undefined ? rangeIn(page).head : first - 1;
+  }
+
+  /** The first page of a history as JSON; undefined if nothing is stored. */
+  async #first(query: { videoId: string; [bound: string]: string | number }): Promise<unknown> {
+    try {
+      const text = await this.#page({ ...query, format: "json" }, ({ body }) => body.text());
+      return parseJson(text) ?? {};
+    } catch (error) {
+      if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
+      throw error;
+    }
+  }
+
+  async #page<T>(
+    query: Record<string, string | number>,
+    read: (answer: OriginAnswer) => Promise<T>,
+  ): Promise<T> {
+    const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]));
+    using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);
+    return await this.#reached(limit.signal, async () => {
+      const answer = await this.pass(`/v1/messages?${text}`, {}, limit.signal);
+      if (answer.statusCode !== 200) throw await refusal(answer);
+      return await read(answer);
+    });
+  }
+
+  /** Asks for `path` with its query. Rejects with `OriginAway`. */
+  pass(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<OriginAnswer> {
+    return this.#reached(signal, () => send(this.url + path, { dispatcher: this.#cached, headers, signal }));
+  }
+
+  /**
+   * Asks whether the origin is alive. Resolves to false if it answers, but not as this service does. Rejects
+   * with `OriginAway`, also if a proxy answers in its place.
+   */
+  async isRelay(signal: AbortSignal): Promise<boolean> {
+    using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);
+    const over = AbortSignal.any([signal, limit.signal]);
+    return await this.#reached(over, async () => {
+      const answer = await this.pass("/healthz", {}, over);
+      const text = await note(answer);
+      if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
+      return answer.statusCode === 200 && asString(dig(parseJson(text), "status")) === "alive";
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#streams.destroy(), this.#requests.destroy()]);
+  }
+
+  /** Turns failures of the connection into `OriginAway`. */
+  async #reached<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof RelayError || error instanceof OriginAway) throw error;
+      const reason = signal.aborted ? signal.reason : error;
+      throw new OriginAway(reason instanceof Error ? reason.message : String(reason), reason);
+    }
+  }
+}
+
+/** The error of an answer: the origin's own, or `OriginAway` if something else has answered. */
+async function refusal(answer: OriginAnswer): Promise<RelayError | OriginAway> {
+  const body = parseJson(await note(answer));
+  const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
+  if (code === undefined || message === undefined || !isCode(code))
+    return new OriginAway(`it answers ${answer.statusCode}`);
+  const seconds = asNumber(answer.headers["retry-after"]?.toString());
+  return new RelayError(code, message, seconds === undefined ? {} : { retryAfterMs: 1000 * seconds });
+}
+
+function isCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}
+
+/** The beginning of a short body. */
+async function note({ body }: OriginAnswer): Promise<string> {
+  let text = "";
+  for await (const chunk of body) {
+    text += chunk;
+    if (text.length > MAX_NOTE_BYTES) break;
+  }
+  return text;
+}
+
+/** Throws `OriginAway` if the page is not one of this service. */
+function rangeIn(page: unknown): CursorRange {
+  const [base, floor, head] = ["base", "floor", "head"].map((name) => asNumber(dig(page, name)));
+  if (base === undefined || floor === undefined || head === undefined)
+    throw new OriginAway("its page of messages names no cursors");
+  return { base, floor, head };
+}

@@ -1,0 +1,111 @@
+/**
+ * The log of one room of an origin: new messages come from one stream, which resumes after the last cursor
+ * whenever it breaks; older ones come from the origin's pages.
+ */
+import type { Clock } from "../clock.ts";
+import type { RoomEnd } from "../protocol/chat.ts";
+import { ERRORS, RelayError } from "../protocol/errors.ts";
+import type { CursorRange } from "../serving/cursor.ts";
+import type { RoomLog } from "../serving/room.ts";
+import { isUnavailable } from "../store/port.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
+import type { OriginEvents } from "../telemetry/origin-events.ts";
+import type { Origin } from "./origin.ts";
+import type { OriginStream } from "./stream.ts";
+
+/** The waits before a stream is opened again. Each is spread, as the streams of all rooms break together. */
+const FIRST_WAIT_MS = 500;
+const MAX_WAIT_MS = 5000;
+/** Maximum wait that the origin can ask for. */
+const MAX_RETRY_AFTER_MS = 30_000;
+
+export interface RoomLogParts {
+  origin: Origin;
+  clock: Clock;
+  events: OriginEvents;
+}
+
+/** The beginning of a log that is followed: the messages up to where the stream begins, and the stream. */
+interface Opening {
+  recent: StoredMessage[];
+  stream: OriginStream;
+}
+
+export class OriginRoomLog implements RoomLog {
+  readonly isRemote = true;
+  readonly #parts: RoomLogParts;
+  readonly #opening: Opening | undefined;
+
+  /** Without an opening, the log can be read, but not followed. */
+  constructor(parts: RoomLogParts, opening?: Opening) {
+    this.#parts = parts;
+    this.#opening = opening;
+  }
+
+  read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
+    return this.#parts.origin.messagesAfter(videoId, after, limit);
+  }
+
+  cursorAt(videoId: string, time: number): Promise<number | undefined> {
+    return this.#parts.origin.cursorAt(videoId, time);
+  }
+
+  getRoom(videoId: string): Promise<CursorRange | undefined> {
+    return this.#parts.origin.range(videoId);
+  }
+
+  /** Call it once. Returns without an end if the origin does not honour the cursor any more. */
+  async *follow(
+    videoId: string,
+    after: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
+    if (!this.#opening) throw new Error(`room ${videoId} is not followed`);
+    const { recent, stream: first } = this.#opening;
+    let cursor = recent.at(-1)?.cursor ?? after;
+    if (recent.length > 0) yield recent;
+    let stream: OriginStream | undefined = first;
+    signal.addEventListener("abort", () => stream?.[Symbol.dispose](), { once: true });
+    while (stream) {
+      using open: OriginStream = stream;
+      try {
+        for await (const next of open.batches()) {
+          if (Array.isArray(next)) cursor = next.at(-1)?.cursor ?? cursor;
+          yield next;
+          if (signal.aborted || !Array.isArray(next)) return;
+        }
+        this.#parts.events.streamBroke(videoId, "the origin ended it");
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isUnavailable(error)) throw error;
+        this.#parts.events.streamBroke(videoId, error.message);
+      }
+      stream = await this.#resume(videoId, cursor, signal);
+    }
+  }
+
+  /** A stream after the cursor, however long that takes; undefined if the origin does not honour it. */
+  async #resume(videoId: string, cursor: number, signal: AbortSignal): Promise<OriginStream | undefined> {
+    const { origin, clock, events } = this.#parts;
+    for (let waitMs = FIRST_WAIT_MS, leastMs = 0; ; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
+      await clock.sleep(Math.max(leastMs, waitMs * clock.random()), signal).catch(() => {});
+      if (signal.aborted) return undefined;
+      try {
+        const stream = await origin.stream(videoId, { lastEventId: cursor }, signal);
+        if (stream.cursor === cursor) return stream;
+        stream[Symbol.dispose]();
+        events.roomLost(videoId, `it does not continue after cursor ${cursor}`);
+        return undefined;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        if (isUnavailable(error)) continue;
+        if (!(error instanceof RelayError)) throw error;
+        if (!ERRORS[error.code].retry) {
+          events.roomLost(videoId, error.message);
+          return undefined;
+        }
+        leastMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterMs ?? 0);
+      }
+    }
+  }
+}

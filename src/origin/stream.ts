@@ -1,0 +1,74 @@
+/** One open stream of an origin: its init, then its messages in the batches in which they arrive. */
+import { asNumber, asString, dig, parseJson } from "../json.ts";
+import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
+import { OriginAway } from "./away.ts";
+import type { LineStream } from "./line-stream.ts";
+import { messageIn } from "./lines.ts";
+
+const MESSAGE = '{"event":"message","cursor":';
+export class OriginStream implements Disposable {
+  /** The cursor after which it begins. */
+  readonly cursor: number;
+  readonly chatType: ChatType;
+  readonly #lines: LineStream;
+  /** The lines that came with the init. */
+  readonly #early: string[];
+
+  /** Resolves when the stream's init has come. Rejects with `OriginAway`. */
+  static async begin(lines: LineStream): Promise<OriginStream> {
+    try {
+      for (let batch: string[] | undefined = []; batch; batch = await lines.next()) {
+        const place = batch.findIndex((line) => line.startsWith('{"event":"init"'));
+        if (place >= 0) return new OriginStream(lines, batch.slice(place));
+      }
+      throw new OriginAway("its stream has no init");
+    } catch (error) {
+      lines[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  private constructor(lines: LineStream, [first = "", ...early]: string[]) {
+    const init = parseJson(first);
+    const [cursor, chatType] = [asNumber(dig(init, "cursor")), asString(dig(init, "chatType"))];
+    if (cursor === undefined || !isChatType(chatType)) throw new OriginAway("its stream has an unknown init");
+    this.cursor = cursor;
+    this.chatType = chatType;
+    this.#lines = lines;
+    this.#early = early;
+  }
+
+  [Symbol.dispose](): void {
+    this.#lines[Symbol.dispose]();
+  }
+
+  /**
+   * Its messages and, at last, the end of the room, if the stream ends with one. Rejects with `OriginAway` if
+   * the connection breaks or is silent for three keepalive intervals.
+   */
+  async *batches(): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
+    for (let lines: string[] | undefined = this.#early; lines; lines = await this.#lines.next()) {
+      const messages = lines.filter((line) => line.startsWith(MESSAGE));
+      if (messages.length > 0) yield messages.map((line) => messageIn(line, MESSAGE));
+      const end = endIn(lines.at(-1) ?? "");
+      if (end) return yield end;
+    }
+  }
+}
+
+function isChatType(text: string | undefined): text is ChatType {
+  return text === "liveChatRenderer" || text === "liveChatReplayRenderer";
+}
+
+/** The end of the room in a stream's last line; undefined for that of a bounded stream. */
+function endIn(line: string): RoomEnd | undefined {
+  if (!line.startsWith('{"event":"end"') && !line.startsWith('{"event":"error"')) return undefined;
+  const end = parseJson(line);
+  const [reason, code, message] = ["reason", "code", "message"].map((name) => asString(dig(end, name)));
+  if (reason === "no more continuations") return { state: "ended", reason };
+  if (reason === "room released") return { state: "released", reason };
+  if (code === undefined || message === undefined || !Object.hasOwn(ERRORS, code)) return undefined;
+  return { state: "failed", error: { code: code as ErrorCode, message } };
+}

@@ -1,0 +1,71 @@
+/** The events of an edge: its line to the origin, in log and metrics. */
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { Telemetry } from "./telemetry.ts";
+
+/** What only an instance measures that reads chats and stores messages. */
+const OF_READING =
+  /^relay_(append|channel_looks|checkpoint|dropped|egress|failed_polls|full_answers|gaps|gate|messages|poll|rooms_(failed|moved|opened)|store|throttled|unreadable|upstream)/;
+
+export class OriginEvents {
+  readonly #telemetry: Telemetry;
+  readonly #breaks: Counter;
+  #isGood: () => boolean = () => false;
+  /** Undefined before the first answer. */
+  #isAway: boolean | undefined;
+
+  constructor(telemetry: Telemetry) {
+    this.#telemetry = telemetry;
+    const { registry } = telemetry;
+    for (const { name } of registry.getMetricsAsArray())
+      if (OF_READING.test(name)) registry.removeSingleMetric(name);
+    this.#breaks = originMetrics(registry, () => this.#isGood());
+  }
+
+  /** `isGood`: whether the origin counts as alive. */
+  watch(isGood: () => boolean): void {
+    this.#isGood = isGood;
+  }
+
+  originAnswered(): void {
+    if (this.#isAway !== false) this.#telemetry.log.info("the origin answers");
+    this.#isAway = false;
+  }
+
+  /** `why`: a line that says what happened. */
+  originAway(why: string): void {
+    if (!this.#isAway)
+      this.#telemetry.log.warn({ why }, "the origin does not answer: viewers stay connected, retrying");
+    this.#isAway = true;
+  }
+
+  roomFollowed(videoId: string, facts: { chatType: string; cursor: number }): void {
+    this.#telemetry.log.info({ videoId, ...facts }, "room followed at the origin");
+  }
+
+  streamBroke(videoId: string, why: string): void {
+    this.#breaks.inc();
+    this.#telemetry.log.info({ videoId, why }, "the origin's stream broke: resuming it");
+  }
+
+  /** The origin does not honour this edge's cursor, or refuses the room. */
+  roomLost(videoId: string, why: string): void {
+    this.#telemetry.log.warn({ videoId, why }, "room lost at the origin: its viewers come back");
+  }
+}
+
+function originMetrics(registry: Registry, isGood: () => boolean): Counter {
+  const registers = [registry];
+  new Gauge({
+    name: "relay_origin_up",
+    help: "Whether the origin has answered in the last ten seconds",
+    registers,
+    collect() {
+      this.set(isGood() ? 1 : 0);
+    },
+  });
+  return new Counter({
+    name: "relay_origin_stream_breaks_total",
+    help: "Streams of the origin that broke and were resumed",
+    registers,
+  });
+}
