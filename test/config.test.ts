@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { SETTING_GROUPS, SETTINGS, toConfig } from "../src/cli/config.ts";
+import { OF_EDGE, SETTING_GROUPS, SETTINGS, toConfig } from "../src/cli/config.ts";
 import { flagOf, readFlags, UsageError, unknownVariables } from "../src/cli/flags.ts";
 import { help } from "../src/cli/help.ts";
 
@@ -171,7 +171,7 @@ describe("the table of settings", () => {
     t.assert.fileSnapshot(`${SETTINGS_PAGE}${groups.join("")}`, page, { serializers: [(text) => text] });
     assert.deepEqual(
       SETTING_GROUPS.flatMap(([, settings]) => Object.keys(settings)),
-      Object.keys(SETTINGS),
+      Object.keys({ ...SETTINGS, ...OF_EDGE }),
     );
   });
 });

@@ -21,6 +21,7 @@ import {
   ms,
   oneOf,
   onOff,
+  originUrl,
   postgresUrl,
   recordings,
   storeUrl,
@@ -213,6 +214,20 @@ const INSTANCES = {
   ),
 };
 
+/** The settings that only `edge` has. */
+export const OF_EDGE = {
+  RELAY_ORIGIN: flag(
+    "",
+    "base URL of the instance that an edge follows, which may be an edge itself: `https://chat.example.org`; it may have a path",
+    originUrl,
+  ),
+  RELAY_EDGE_TAIL: flag(
+    "2000",
+    "number of newest messages of a room that an edge holds in memory; it fetches older ones from the origin",
+    whole(1, 100_000),
+  ),
+};
+
 /** The settings under their titles, as help and docs/settings.md show them. */
 export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
   ["Common settings", COMMON],
@@ -220,6 +235,7 @@ export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
   ["Rooms and streams", STREAMS],
   ["Calls to YouTube", UPSTREAM],
   ["The store, and several instances", INSTANCES],
+  ["Edges", OF_EDGE],
 ];
 
 export const SETTINGS = { ...COMMON, ...ACCESS, ...STREAMS, ...UPSTREAM, ...INSTANCES } satisfies FlagTable;

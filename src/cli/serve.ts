@@ -1,9 +1,9 @@
-/** `serve`: runs the relay. It shares `startConfigured` with `demo`. */
+/** `serve`: runs the relay. It shares `startConfigured` with `demo`, and `startLogged` with `edge`, too. */
 import { collectDefaultMetrics } from "prom-client";
-import { systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import { createLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
-import { type Config, SETTINGS, toConfig } from "./config.ts";
+import { type Config, OF_EDGE, SETTINGS, toConfig } from "./config.ts";
 import { type Input, unknownVariables } from "./flags.ts";
 import { WATCH_FLAGS } from "./reader/flags.ts";
 import { type Service, startService } from "./service.ts";
@@ -20,8 +20,24 @@ export function serve(input: ServeInput, surroundings: Surroundings, stopped: Ab
 }
 
 /** Starts the service, and logs its URL and warnings about its settings. Rejects like `startService`. */
-export async function startConfigured(
+export function startConfigured(
   config: Config,
+  input: Pick<ServeInput, "given">,
+  surroundings: Surroundings,
+  stopped: AbortSignal,
+): Promise<Service> {
+  return startLogged(startService, config, input, surroundings, stopped);
+}
+
+interface Logged {
+  logLevel: Config["logLevel"];
+  rooms: { maxViewers: number };
+}
+
+/** Starts a service or an edge, and logs its URL and warnings about its settings. Rejects like `start`. */
+export async function startLogged<C extends Logged>(
+  start: (config: C, clock: Clock, telemetry: Telemetry, stopped: AbortSignal) => Promise<Service>,
+  config: C,
   { given }: Pick<ServeInput, "given">,
   { env, stdout }: Surroundings,
   stopped: AbortSignal,
@@ -32,7 +48,7 @@ export async function startConfigured(
   const wanted = config.rooms.maxViewers;
   const maxViewers = Math.min(wanted, possibleViewers());
   const lowered = { ...config, rooms: { ...config.rooms, maxViewers } };
-  const service = await startService(lowered, systemClock, telemetry, stopped);
+  const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.listening(service.url);
   if (maxViewers < wanted) {
     const level = given.has("RELAY_MAX_VIEWERS") ? "warn" : "debug";
@@ -41,13 +57,8 @@ export async function startConfigured(
       "RELAY_MAX_VIEWERS is lowered: the limit of open files (ulimit -n) allows no more",
     );
   }
-  if (config.recordings.length > 0 && config.retentionDays > 0)
-    log.warn(
-      { retentionDays: config.retentionDays },
-      "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",
-    );
   // The variables of another command are not mistakes.
-  for (const line of unknownVariables({ ...SETTINGS, ...WATCH_FLAGS }, env)) log.warn(line);
+  for (const line of unknownVariables({ ...SETTINGS, ...OF_EDGE, ...WATCH_FLAGS }, env)) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();

@@ -66,7 +66,8 @@ export async function startService(
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
-  const served = { rooms, list, channels, history, recordings, egresses, telemetry, clock };
+  const source = { list, history, recordings, egresses };
+  const served = { rooms, channels, source, telemetry, clock };
   const app = await createServer(served, config.http);
   starting.defer(() => app.close());
   starting.defer(() => egresses.close());
@@ -84,17 +85,31 @@ export async function startService(
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
   void runTally(store, clock, background.signal);
+  const { retentionDays } = config;
+  if (config.recordings.length > 0 && retentionDays > 0)
+    telemetry.log.warn(
+      { retentionDays },
+      "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",
+    );
   recordings.start({ isListRun: config.http.adminToken !== "" });
-  const address = app.server.address();
-  const port = typeof address === "object" && address ? address.port : config.port;
   return {
-    url: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`,
+    url: urlOf(app, config),
     stop,
     lost: store.lost,
   };
 }
 
-async function listen(app: FastifyInstance, { host, port, reusePort }: Config): Promise<void> {
+type Listening = Pick<Config, "host" | "port" | "reusePort">;
+
+/** The URL at which the service listens, without a trailing slash. */
+export function urlOf(app: FastifyInstance, config: Listening): string {
+  const address = app.server.address();
+  const port = typeof address === "object" && address ? address.port : config.port;
+  return `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`;
+}
+
+/** Rejects with an error of one clear line if the port is in use. */
+export async function listen(app: FastifyInstance, { host, port, reusePort }: Listening): Promise<void> {
   const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed to Node unchanged
   try {
     await app.listen(listening);

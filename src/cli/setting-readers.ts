@@ -108,6 +108,15 @@ export function baseUrl(value: string): string {
   return url.origin;
 }
 
+/** The base URL of an instance, without a trailing slash; "" if there is none. */
+export function originUrl(value: string): string {
+  if (value === "") return "";
+  const url = URL.parse(value);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash)
+    throw new Error("an http:// or https:// URL without user, query and fragment");
+  return url.href.replace(/\/+$/, "");
+}
+
 export function timezone(value: string): string {
   try {
     return new Intl.DateTimeFormat("en-US", { timeZone: value }).resolvedOptions().timeZone;

@@ -45,14 +45,16 @@ interface Answer {
   body: Buffer | AsyncIterable<string>;
 }
 
+export const MESSAGES_OPTIONS = {
+  schema: schemaOf("/v1/messages", EXPECTED, HistoryResponse),
+  preValidation: knownParametersOnly(MessagesQuery),
+  exposeHeadRoute: false,
+};
+
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
   app.get<{ Querystring: MessagesQuery }>(
     "/v1/messages",
-    {
-      schema: schemaOf("/v1/messages", EXPECTED, HistoryResponse),
-      preValidation: knownParametersOnly(MessagesQuery),
-      exposeHeadRoute: false,
-    },
+    MESSAGES_OPTIONS,
     async ({ query, headers }, reply) => {
       reply.headers(HEADERS);
       const wanted = readQuery(query, headers.accept);

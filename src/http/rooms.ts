@@ -13,29 +13,35 @@ const ROOM_EXPECTED = {
   querystring: RoomQuery,
 };
 
+export const ROOMS_OPTIONS = {
+  schema: schemaOf(
+    "/v1/rooms",
+    EXPECTED,
+    json("One entry for each room, the last read first.", RoomsResponse),
+  ),
+  exposeHeadRoute: false,
+};
+export const ROOM_OPTIONS = {
+  schema: schemaOf(
+    "/v1/rooms/{videoId}",
+    ROOM_EXPECTED,
+    json("The room as in the list, and its totals.", RoomResponse),
+  ),
+  preValidation: knownParametersOnly(RoomQuery),
+  exposeHeadRoute: false,
+};
+
 /** `retentionDays`: after how many days messages are deleted; 0: never. */
 export function roomsRoute(app: FastifyInstance, list: RoomList, retentionDays: number): void {
-  const success = json("One entry for each room, the last read first.", RoomsResponse);
-  app.get(
-    "/v1/rooms",
-    { schema: schemaOf("/v1/rooms", EXPECTED, success), exposeHeadRoute: false },
-    async () => ({
-      retentionDays,
-      rooms: await list.all(),
-    }),
-  );
+  app.get("/v1/rooms", ROOMS_OPTIONS, async () => ({
+    retentionDays,
+    rooms: await list.all(),
+  }));
 }
 
 /** `showsReading`: whether to show the egress by which the room is read. */
 export function roomRoute(app: FastifyInstance, list: RoomList, showsReading: boolean): void {
-  const success = json("The room as in the list, and its totals.", RoomResponse);
-  app.get<{ Params: RoomParams }>(
-    "/v1/rooms/:videoId",
-    {
-      schema: schemaOf("/v1/rooms/{videoId}", ROOM_EXPECTED, success),
-      preValidation: knownParametersOnly(RoomQuery),
-      exposeHeadRoute: false,
-    },
-    ({ params }) => list.show(parseVideoId(params.videoId), showsReading),
+  app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, ({ params }) =>
+    list.show(parseVideoId(params.videoId), showsReading),
   );
 }

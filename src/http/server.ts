@@ -2,8 +2,9 @@
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
+import { Origin } from "../origin/origin.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { Channels } from "../rooms/channels.ts";
+import type { WatchedChannels } from "../rooms/channels.ts";
 import type { RoomList } from "../rooms/listing.ts";
 import type { Recordings } from "../rooms/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
@@ -19,6 +20,7 @@ import { healthRoutes } from "./health.ts";
 import { mergedRoute } from "./merged.ts";
 import { messagesRoute } from "./messages.ts";
 import { describeApi } from "./openapi.ts";
+import { originRoutes } from "./origin-routes.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { RawErrors } from "./raw-errors.ts";
@@ -65,17 +67,22 @@ export interface HttpSettings extends PageSettings {
 
 interface Served {
   rooms: Rooms;
+  channels: WatchedChannels;
+  telemetry: Telemetry;
+  clock: Clock;
+  /** What an instance serves of its store and its upstream, or an edge of its origin. */
+  source: OwnSource | Origin;
+}
+
+interface OwnSource {
   list: RoomList;
-  channels: Channels;
   history: History;
   recordings: Recordings;
   egresses: EgressPool;
-  telemetry: Telemetry;
-  clock: Clock;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, list, channels, history, recordings, egresses, telemetry, clock } = served;
+  const { rooms, channels, source, telemetry, clock } = served;
   const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -125,6 +132,19 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   };
   streamRoute(app, streamParts);
   mergedRoute(app, streamParts);
+  if (source instanceof Origin) originRoutes(app, source, settings);
+  else ownRoutes(app, rooms, source, settings);
+  healthRoutes(app, rooms, telemetry);
+  pageRoutes(app, settings);
+  return app;
+}
+
+function ownRoutes(
+  app: FastifyInstance,
+  rooms: Rooms,
+  { list, history, recordings, egresses }: OwnSource,
+  settings: HttpSettings,
+): void {
   if (settings.callerPolling) callerPollingRoutes(app, egresses);
   if (settings.probe) probeRoute(app, egresses);
   const { adminToken } = settings;
@@ -138,9 +158,6 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   roomRoute(app, list, settings.rooms);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });
-  healthRoutes(app, rooms, telemetry);
-  pageRoutes(app, settings);
-  return app;
 }
 
 /** Allows pages of every origin to call the service and read its answers. */

@@ -35,6 +35,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {
+    source: { list, history, recordings, egresses },
     ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, history, recordings, store },
     [Symbol.asyncDispose]: dispose,
   };

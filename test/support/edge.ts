@@ -1,0 +1,28 @@
+/** An edge in this process, on real sockets, of an origin or another edge. */
+import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { startEdge, toEdgeConfig } from "../../src/cli/edge-service.ts";
+import { readFlags } from "../../src/cli/flags.ts";
+import type { Service } from "../../src/cli/service.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+
+export interface TestEdge extends AsyncDisposable {
+  url: string;
+  telemetry: Telemetry;
+  service: Service;
+}
+
+type Settings = Partial<Record<keyof typeof EDGE_FLAGS, string>>;
+
+export async function startTestEdge(
+  origin: string,
+  settings: Settings = {},
+  clock: Clock = systemClock,
+): Promise<TestEdge> {
+  const given = { RELAY_PORT: "0", RELAY_ORIGIN: origin, ...settings };
+  const config = toEdgeConfig(readFlags(EDGE_FLAGS, [], given).values);
+  const telemetry = new Telemetry(silentLog);
+  const service = await startEdge(config, clock, telemetry);
+  return { url: service.url, telemetry, service, [Symbol.asyncDispose]: () => service.stop() };
+}
