@@ -1,0 +1,224 @@
+/** The line of an edge to an origin that does what a test has written down. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
+import { ask } from "./support/api.ts";
+import { startTestEdge } from "./support/edge.ts";
+import { eventually } from "./support/eventually.ts";
+import { LeapingClock } from "./support/leaping-clock.ts";
+import { metric } from "./support/relay.ts";
+import { Stream } from "./support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+/** The origin's cursors. */
+const [BASE, HEAD] = [1000, 1010];
+
+type Line = (send: (...lines: string[]) => void, lastEventId: string | undefined) => unknown;
+
+const init = (cursor: number) =>
+  `{"event":"init","videoId":"${VIDEO}","chatType":"liveChatRenderer","cursor":${cursor}}`;
+const fields = (cursor: number) =>
+  `"type":"chat","id":"m${cursor}","message":"x","details":{"n":${cursor}.0}`;
+const message = (cursor: number) => `{"event":"message","cursor":${cursor},${fields(cursor)}}`;
+const end = (reason: string) => `{"event":"end","reason":"${reason}"}`;
+
+/** An origin whose streams do one after the other what is written down. */
+async function setUp(t: TestContext, lines: readonly Line[], healthz: Answer = alive) {
+  let opened = 0;
+  const streams: (string | undefined)[] = [];
+  const origin = await AnsweringServer.start((response, call) => {
+    const { pathname, searchParams } = new URL(call.path, "http://origin");
+    if (pathname === "/healthz") return healthz(response, call);
+    if (pathname === "/v1/messages") return page(searchParams)(response, call);
+    streams.push(call.lastEventId);
+    response.writeHead(200, { "content-type": "application/x-ndjson" }).flushHeaders();
+    const send = (...text: string[]) => response.write(text.map((line) => `${line}\n`).join(""));
+    const over = lines[Math.min(opened++, lines.length - 1)]?.(send, call.lastEventId);
+    if (over === "over") response.end();
+  });
+  t.after(() => origin[Symbol.asyncDispose]());
+  const startEdge = async (...[given, clock]: DropFirst<Parameters<typeof startTestEdge>>) => {
+    const edge = await startTestEdge(origin.url, given, clock);
+    t.after(() => edge[Symbol.asyncDispose]());
+    return edge;
+  };
+  const watch = async ({ url }: { url: string }, lastEventId?: number) => {
+    const stream = await Stream.open(url, { videoId: VIDEO, ...(lastEventId && { lastEventId }) });
+    t.after(() => stream.close());
+    return stream;
+  };
+  return { origin, streams, startEdge, watch };
+}
+
+type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+
+const alive: Answer = (response) => response.end('{"status":"alive"}');
+
+/** A page of the history, which has everything after `BASE` up to `HEAD`. */
+function page(query: URLSearchParams): Answer {
+  const [after, before] = [Number(query.get("after") ?? BASE), Number(query.get("before") ?? HEAD + 1)];
+  const limit = Number(query.get("limit"));
+  const all = Array.from({ length: HEAD - BASE }, (_, index) => BASE + index + 1);
+  const found = all.filter((cursor) => cursor > after && cursor < before);
+  const shown = query.has("before") ? found.slice(-limit) : found.slice(0, limit);
+  const lines = shown.map((cursor) => `{"cursor":${cursor},${fields(cursor)}}`);
+  if (query.get("format") === "ndjson")
+    return (response) => response.end(lines.map((line) => `${line}\n`).join(""));
+  return refuses(200, `{"base":${BASE},"floor":${BASE},"head":${HEAD},"messages":[${lines}]}`);
+}
+
+describe("the line of an edge", { timeout: 60_000 }, () => {
+  it("keeps the bytes of a message as they came", async (t) => {
+    const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), message(HEAD + 1))]);
+    const edge = await startEdge();
+    const stream = await watch(edge);
+    await stream.untilMessages(11);
+    assert.ok(
+      stream.raw.includes(`id: 1011\nevent: message\ndata: {"type":"chat","id":"m1011","message":"x"}\n\n`),
+    );
+    const detailed = await Stream.open(edge.url, { videoId: VIDEO, backfill: 1, details: true });
+    t.after(() => detailed.close());
+    await detailed.untilMessages(1);
+    assert.ok(detailed.raw.includes(`data: {${fields(HEAD + 1)}}\n\n`), "1011.0 is no other number");
+  });
+
+  it("is made anew after three keepalive intervals of silence, from the last cursor", async (t) => {
+    const clock = new LeapingClock();
+    const { origin, streams, startEdge, watch } = await setUp(t, [
+      (send) => send(init(HEAD), message(HEAD + 1)),
+      (send, lastEventId) => send(init(Number(lastEventId)), message(HEAD + 2)),
+    ]);
+    const edge = await startEdge({}, clock);
+    const stream = await watch(edge);
+    await stream.untilMessages(11);
+    for (let interval = 0; interval < 3; interval++) {
+      assert.equal(streams.length, 1);
+      clock.leap(15_000);
+      await new Promise(setImmediate);
+    }
+    clock.leap(1000); // the wait before the next try
+    await stream.untilMessages(12);
+    assert.deepEqual(streams, [undefined, "1011"]);
+    assert.ok(origin.calls.length > 0);
+  });
+
+  it("asks the origin about a cursor ahead of what it holds", async (t) => {
+    let say: (...lines: string[]) => void = () => {};
+    const { startEdge, watch } = await setUp(t, [
+      (send) => {
+        say = send;
+        send(init(HEAD - 4));
+      },
+    ]);
+    const edge = await startEdge();
+    const first = await watch(edge);
+    await first.untilMessages(6);
+    const [ahead, beyond] = [await watch(edge, HEAD - 1), await watch(edge, HEAD + 5)];
+    await ahead.until(() => ahead.frames.length > 0);
+    await beyond.until(() => beyond.frames.length > 0);
+    assert.equal(ahead.init.cursor, HEAD - 1);
+    assert.notEqual(beyond.init.cursor, HEAD + 5);
+    say(...[-3, -2, -1, 0, 1].map((place) => message(HEAD + place)));
+    await ahead.untilMessages(2);
+    assert.deepEqual(ahead.cursors, [HEAD, HEAD + 1]);
+  });
+
+  it("closes streams without an end where the origin released the room", async (t) => {
+    const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), end("room released"))]);
+    const stream = await watch(await startEdge());
+    assert.equal(await stream.ended(), undefined);
+  });
+
+  it("closes streams without an end where the origin no longer has what follows", async (t) => {
+    const { streams, startEdge, watch } = await setUp(t, [
+      (send) => {
+        send(init(HEAD), message(HEAD + 1));
+        return "over";
+      },
+      (send) => send(init(HEAD + 50)),
+    ]);
+    const stream = await watch(await startEdge());
+    assert.equal(await stream.ended(), undefined);
+    assert.deepEqual(streams, [undefined, "1011"]);
+  });
+
+  it("passes on the failure of a room", async (t) => {
+    const failure = '{"event":"error","code":"UPSTREAM_ERROR","message":"it failed"}';
+    const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), failure)]);
+    const last = await (await watch(await startEdge())).ended();
+    assert.deepEqual([last?.event, last?.data], ["error", { code: "UPSTREAM_ERROR", message: "it failed" }]);
+  });
+
+  it("breaks where a line is no message or too long, and shows nothing of it", async (t) => {
+    const bad = [
+      '{"event":"message","cursor":1011}',
+      `{"event":"message","cursor":1011,"x":"${"x".repeat(5e6)}`,
+    ];
+    const { streams, startEdge, watch } = await setUp(t, [
+      ...bad.map((line) => (send: (line: string) => void, from = `${HEAD}`) => {
+        send(init(Number(from)));
+        send(line);
+      }),
+      (send, lastEventId) => send(init(Number(lastEventId)), message(HEAD + 1)),
+    ]);
+    const stream = await watch(await startEdge());
+    await stream.untilMessages(11);
+    assert.deepEqual(streams, [undefined, "1010", "1010"]);
+  });
+
+  it("refuses viewers of a room whose origin skips messages", async (t) => {
+    const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), message(HEAD + 2))]);
+    const stream = await watch(await startEdge());
+    assert.equal(await stream.ended(), undefined);
+    assert.ok(!stream.cursors.includes(HEAD + 2));
+  });
+});
+
+describe("the origin's health", { timeout: 60_000 }, () => {
+  const readiness = async ({ url }: { url: string }) => (await fetch(`${url}/readyz`)).status;
+
+  it("decides the edge's readiness, also while nobody watches", async (t) => {
+    let answer: Answer = alive;
+    const clock = new LeapingClock();
+    const { origin, startEdge } = await setUp(t, [], (...call) => answer(...call));
+    const edge = await startEdge({}, clock);
+    assert.equal(await readiness(edge), 200);
+    answer = refuses(502, "no relay behind this proxy");
+    const asked = origin.calls.length;
+    clock.leap(5000);
+    await origin.changes.until(() => origin.calls.length > asked, "the health check");
+    assert.equal(await readiness(edge), 200);
+    clock.leap(5000);
+    await eventually(503, () => readiness(edge));
+    assert.equal(await metric(edge, "relay_origin_up"), 0);
+    answer = alive;
+    clock.leap(5000);
+    await eventually(200, () => readiness(edge));
+  });
+
+  it("is bad from the start where the origin is away, and the edge starts all the same", async () => {
+    await using edge = await startTestEdge("http://127.0.0.1:9");
+    assert.equal(await readiness(edge), 503);
+    assert.equal((await fetch(`${edge.url}/healthz`)).status, 200);
+    const { status, body } = await ask<{ code: string }>(edge.url, `/v1/stream?videoId=${VIDEO}`);
+    assert.deepEqual([status, body.code], [503, "CAPACITY"]);
+  });
+
+  it("stops the start where something answers that is no relay", async (t) => {
+    for (const answer of [refuses(200, "<html>"), refuses(404, "{}"), refuses(200, '{"status":"ok"}')]) {
+      const { startEdge } = await setUp(t, [], answer);
+      await assert.rejects(
+        startEdge(),
+        /^Error: --origin: http:\S+ answers, but is not a livechat-relay: check the URL$/,
+      );
+    }
+  });
+
+  it("is asked under the path of the origin's URL", async (t) => {
+    const { origin } = await setUp(t, []);
+    await using _ = await startTestEdge(`${origin.url}/relay/`).catch(() => ({
+      [Symbol.asyncDispose]: async () => {},
+    }));
+    assert.equal(origin.calls[0]?.path, "/relay/healthz");
+  });
+});
