@@ -5,6 +5,7 @@
 import { suggest } from "../suggest.ts";
 import { SETTINGS } from "./config.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
+import { EDGE_FLAGS } from "./edge-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
 import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
 import { ANSWER_FLAGS, EXPORT_FLAGS, RECORD_FLAGS, VIDEO, VIDEOS, WATCH_FLAGS } from "./reader/flags.ts";
@@ -49,6 +50,19 @@ export const COMMANDS = [
     run: (input, surroundings) =>
       runUntilSignal(surroundings, async (stopped) =>
         (await import("./demo.ts")).demo(input, surroundings, stopped),
+      ),
+  }),
+  command({
+    name: "edge",
+    usage: "follow another instance, and serve its rooms to more viewers",
+    examples: [
+      "livechat-relay edge --origin https://chat.example.org",
+      "livechat-relay edge --origin http://127.0.0.1:8080 --port 8081",
+    ],
+    flags: EDGE_FLAGS,
+    run: (input, surroundings) =>
+      runUntilSignal(surroundings, async (stopped) =>
+        (await import("./edge.ts")).edge(input, surroundings, stopped),
       ),
   }),
   command({
