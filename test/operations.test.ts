@@ -10,24 +10,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { longActions } from "../chaos/long-messages.ts";
-import { systemClock } from "../src/clock.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { openStore } from "../src/store/open.ts";
 import type { DroppedActions } from "../src/telemetry/dropped-actions.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "./support/api.ts";
+import { movedRoom, UNREADABLE_VIDEO, unreadableRoom } from "./support/earlier-relays.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
-import { messages, own } from "./support/store-reading.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "a-whole-run";
 const SLOW_VIDEO = "slow-viewer";
 const FAILING_VIDEO = "failing-one";
-const UNREADABLE_VIDEO = "unreadable1";
 /** Where a viewer comes from: of the connection, and as the proxy in front names it. */
 const CONNECTION_ADDRESS = "127.0.0.77";
 const VIEWER_ADDRESS = "203.0.113.177";
@@ -156,49 +152,6 @@ async function failingStore(run: Run, path: string): Promise<void> {
   assert.deepEqual(answer.body, { ready: true, reasons: [] });
 }
 
-/** Resolves when the metric is above zero, with whatever labels. */
-async function moved({ telemetry }: TestRelay, name: string): Promise<void> {
-  const isAbove = new RegExp(`^${name}(\\{.*\\})? [1-9]`, "m");
-  for (
-    const limit = AbortSignal.timeout(10_000);
-    !isAbove.test(await telemetry.registry.metrics());
-    await delay(10)
-  )
-    assert.ok(!limit.aborted, `${name} has not moved`);
-}
-
-/**
- * An open room whose checkpoint and totals no version of the service wrote, of a relay that is gone when the
- * run begins.
- */
-async function unreadableRoom(telemetry: Telemetry, path: string): Promise<void> {
-  const url = `sqlite:${path}`;
-  const store = await openStore(url, systemClock, new Telemetry(silentLog));
-  const claim = await own(store, UNREADABLE_VIDEO);
-  await store.append(claim, claim.head, messages(["a"]), "nonsense");
-  await store.close();
-  const file = new DatabaseSync(path);
-  file.exec("insert or replace into tally (room, cursor, totals) select key, head, 'nonsense' from room");
-  file.close();
-  await using upstream = await startSimulator();
-  upstream.chat(UNREADABLE_VIDEO, { timeoutMs: 5 });
-  await using relay = await startRelay({ upstream, telemetry, settings: { RELAY_STORE: url } });
-  await moved(relay, "relay_unreadable_checkpoints_total");
-  await ask(relay.url, `/v1/rooms/${UNREADABLE_VIDEO}`);
-  await moved(relay, "relay_unreadable_totals_total");
-}
-
-/** A room that leaves a throttled way out for another, of a relay that is gone when the run begins. */
-async function movedRoom(telemetry: Telemetry): Promise<void> {
-  const settings = { RELAY_EGRESS: "one=direct,two=direct", RELAY_COOLDOWN_MS: "5000" };
-  await using relay = await startRelay({ telemetry, settings });
-  relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 }).speak(50);
-  await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-  await viewer.untilMessages(5); // its page shows them again: no gap is told
-  relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-  await moved(relay, "relay_egress_moves_total");
-}
-
 async function wholeRun(folder: string): Promise<Run> {
   const log: string[] = [];
   const telemetry = new Telemetry(pino({ level: "trace" }, { write: (line) => void log.push(line) }));
@@ -210,7 +163,7 @@ async function wholeRun(folder: string): Promise<Run> {
     ...{ RELAY_TRUST_PROXY: "1", RELAY_RECORD: "@somebody" },
   };
   const unreadable = unreadableRoom(telemetry, join(folder, "unreadable.db"));
-  await Promise.all([unreadable, movedRoom(telemetry)]);
+  await Promise.all([unreadable, movedRoom(telemetry, VIDEO)]);
   await using upstream = await startSimulator();
   upstream.channel("@somebody");
   await using relay = await startRelay({ upstream, telemetry, stallMs: 200, settings });

@@ -1,4 +1,4 @@
-/** Stored totals that cannot be read: their room counts anew, and nothing else notices. */
+/** Stored totals that cannot be read: their room counts again, and nothing else notices. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
@@ -59,7 +59,7 @@ const payment = (id: string) => encodeMessage(said("superchat", id, { ...paid(0.
 describe("totals that cannot be read", () => {
   for (const [name, { skip, make }] of Object.entries(PLACES)) {
     for (const [damage, sql] of Object.entries(DAMAGES)) {
-      it(`because they ${damage} are counted anew in ${name}, and every append goes on`, {
+      it(`because they ${damage} are counted again in ${name}, and every append goes on`, {
         skip,
       }, async (t) => {
         const { url, write } = await make(t);

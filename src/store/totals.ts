@@ -148,7 +148,7 @@ export function readBatch(messages: readonly TallyMessage[]): TallyBatch {
 
 /**
  * The totals with the batch, and the items to store. `stored` and `held`: the totals, and those items of the
- * batch that are stored. Undefined if one of them cannot be read: then all must be counted anew.
+ * batch that are stored. Undefined if one of them cannot be read: then all must be counted again.
  */
 export function foldStored(
   stored: string | null,

@@ -253,7 +253,7 @@ export function createMetrics(sources: MetricSources) {
     ),
     unreadableTotals: counter(
       "relay_unreadable_totals_total",
-      "Stored totals of a room that could not be read; they are counted anew from the oldest stored message",
+      "Stored totals of a room that could not be read; they are counted again from the oldest stored message",
     ),
     failedPolls: counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
     fullAnswers: counter(

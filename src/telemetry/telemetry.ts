@@ -175,7 +175,7 @@ export class Telemetry {
 
   totalsUnreadable(videoId: string): void {
     this.#metrics.unreadableTotals.inc();
-    this.log.warn({ videoId }, "totals unreadable: counted anew from the oldest stored message");
+    this.log.warn({ videoId }, "totals unreadable: counted again from the oldest stored message");
   }
 
   roomReopened(videoId: string, why: string): void {

@@ -36,7 +36,7 @@ export class Tallies {
 
   /**
    * Counts the room's next messages up to cursor `upTo`, at most `limit`. Returns their number. Totals that
-   * cannot be read are counted anew, from the oldest kept message.
+   * cannot be read are counted again, from the oldest kept message.
    */
   count(room: number, upTo: number, limit: number): number {
     const tally = this.#sql.tally.get(room) as { cursor: number; totals: string } | undefined;
