@@ -2,8 +2,8 @@
 
 import type { RoomAccount } from "../src/store/port.ts";
 import { TALLY_SQL } from "../src/store/postgres/tallies.ts";
+import { withTotals } from "../src/store/stored-totals.ts";
 import type { TallyItem } from "../src/store/totals.ts";
-import { withTotals } from "../src/store/totals.ts";
 import type { SharedRoom } from "./shared-room.ts";
 
 interface Tally {

@@ -97,33 +97,6 @@ const HASH_LENGTH = 12;
 /** Larger values are not read from any text. */
 const MAX_VALUE = 1e15;
 
-/** Totals as stored: JSON text, or null before the first count. Undefined if they cannot be read. */
-function readTotals(stored: string | null): Totals | undefined {
-  if (stored === null) return NO_TOTALS;
-  const totals = asObject(parseJson(stored));
-  const paid = Object.values(asObject(totals?.paid) ?? { totals });
-  const isReadable =
-    Object.values(asObject(totals?.types) ?? { totals }).every(isCount) &&
-    paid.every((sum) => isCount(dig(sum, "count")) && isWhole(dig(sum, "thousandths"))) &&
-    [totals?.unreadable, totals?.deletedPaid, totals?.memberships, totals?.authors].every(isCount) &&
-    [totals?.firstAt, totals?.lastAt].every((at) => at === null || Number.isFinite(at));
-  return isReadable ? (totals as unknown as Totals) : undefined;
-}
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-const isWhole = (value: unknown): boolean => typeof value === "string" && /^\d{1,30}$/.test(value);
-
-/** An account with its totals read. Totals that cannot be read count nothing, until the next count. */
-export function withTotals<Row extends { totals: string | null; uncounted: number; kept: number }>({
-  totals: stored,
-  uncounted,
-  kept,
-  ...room
-}: Row): Omit<Row, "totals" | "uncounted" | "kept"> & { totals: Totals; uncounted: number } {
-  const totals = readTotals(stored);
-  return totals ? { ...room, totals, uncounted } : { ...room, totals: NO_TOTALS, uncounted: kept };
-}
-
 /** The sum as a number: exact in decimals up to 15 digits. */
 export function sumOf(thousandths: string): number {
   const digits = thousandths.padStart(4, "0");
@@ -146,20 +119,7 @@ export function readBatch(messages: readonly TallyMessage[]): TallyBatch {
   return { counted, keys: [...keys], authors: [...authors], firsts: [...firsts] };
 }
 
-/**
- * The totals with the batch, and the items to store. `stored` and `held`: the totals, and those items of the
- * batch that are stored. Undefined if one of them cannot be read: then all must be counted again.
- */
-export function foldStored(
-  stored: string | null,
-  batch: TallyBatch,
-  held: readonly TallyItem[],
-): { totals: Totals; items: TallyItem[] } | undefined {
-  const totals = readTotals(stored);
-  return totals && held.every(isReadable) ? fold(totals, batch, held) : undefined;
-}
-
-/** As `foldStored`, with totals and items that are known to be readable. */
+/** The totals with the batch, and the items to store. `held`: those items of the batch that are stored. */
 export function fold(
   before: Totals,
   batch: TallyBatch,
@@ -179,15 +139,6 @@ export function fold(
     else if (act) ledger.deleteAuthor(act.author);
   }
   return { totals, items: ledger.changed() };
-}
-
-function isReadable({ payment: stored }: TallyItem): boolean {
-  if (stored === null) return true;
-  const payment = asObject(parseJson(stored));
-  const flags = [payment?.isSeen, payment?.isLive, payment?.isDeleted];
-  const { amount } = payment ?? {};
-  const hasAmount = isWhole(dig(amount, "thousandths")) && asString(dig(amount, "currency")) !== undefined;
-  return flags.every((flag) => typeof flag === "boolean") && (amount === null || hasAmount);
 }
 
 type Held = Pick<TallyItem, "author" | "first"> & { payment: Payment };

@@ -4,14 +4,8 @@
  */
 import type { RoomAccount } from "../port.ts";
 import { withEnd } from "../stored-message.ts";
-import {
-  foldStored,
-  readBatch,
-  type TallyBatch,
-  type TallyItem,
-  type TallyMessage,
-  withTotals,
-} from "../totals.ts";
+import { foldStored, withTotals } from "../stored-totals.ts";
+import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import type { Database } from "./pools.ts";
 import { ms, SUMMARY, type SummaryRow } from "./tables.ts";
 import { columns } from "./text.ts";

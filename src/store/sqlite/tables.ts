@@ -10,7 +10,7 @@ import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
 import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
 import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
-import { withTotals } from "../totals.ts";
+import { withTotals } from "../stored-totals.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 import { Tallies } from "./tallies.ts";
 

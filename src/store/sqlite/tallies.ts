@@ -3,7 +3,8 @@
  * transaction, so that both change together.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { foldStored, readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
+import { foldStored } from "../stored-totals.ts";
+import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import { prepared } from "./schema.ts";
 
 const SQL = {
