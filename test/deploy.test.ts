@@ -19,6 +19,7 @@ import { chat } from "../client/index.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ROOT } from "./support/command.ts";
+import { linksIn, type Page } from "./support/history.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Changes } from "./support/viewers.ts";
@@ -205,6 +206,15 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
       if (ids.push(id) === 3) break;
     for (const path of ["/metrics", "/readyz", "/v1/rooms"])
       assert.equal((await way.fetch(base + path)).status, 404, path);
+    const first = await way.fetch(`${base}/v1/messages?videoId=${VIDEO}&after=0&limit=2`);
+    const { next = assert.fail("no link") } = linksIn(first.headers);
+    const url = new URL(next, first.url);
+    assert.equal(url.pathname, "/chat/v1/messages");
+    const second = (await (await way.fetch(url)).json()) as Page;
+    assert.deepEqual(
+      second.messages.map(({ id }) => id),
+      ids.slice(2),
+    );
     // Whatever a page loads is relative to it.
     for (const path of ["/", "/overlay"]) {
       const html = await (await way.fetch(base + path)).text();

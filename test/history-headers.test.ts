@@ -2,24 +2,25 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ask } from "./support/api.ts";
-import { B, linksIn, placesOf, several, withRoom } from "./support/history.ts";
+import { B, linksIn, type Page, placesOf, several, withRoom } from "./support/history.ts";
 import { ROOM } from "./support/store-subject.ts";
 
 describe("the headers of a page", () => {
   it("link to the pages beside it, by the same query", async (t) => {
     const { url, get } = await withRoom(t);
+    const follow = (target: string) => ask<Page>(url, `/v1/messages${target}`);
     const query = { videoId: `https://youtu.be/${ROOM}`, limit: 2, q: "says", to: B + 5000 };
     const second = await get({ ...query, after: B + 2 });
     const { next = "", prev = "" } = linksIn(second.headers);
-    const fields = (target: string) => Object.fromEntries(new URL(target, url).searchParams);
+    const fields = (target: string) => Object.fromEntries(new URLSearchParams(target));
     const shared = { videoId: ROOM, limit: "2", q: "says", to: `${B + 5000}` };
     assert.deepEqual(fields(next), { ...shared, after: `${B + 4}` });
     assert.deepEqual(fields(prev), { ...shared, before: `${B + 3}` });
-    assert.deepEqual(placesOf(await ask(url, next)), [[5, 6], 6, 5]);
-    assert.deepEqual(placesOf(await ask(url, prev)), [[1, 2], null, null]);
+    assert.deepEqual(placesOf(await follow(next)), [[5, 6], 6, 5]);
+    assert.deepEqual(placesOf(await follow(prev)), [[1, 2], null, null]);
     const ranged = await get({ videoId: ROOM, after: B + 2, before: B + 7, limit: 3 });
     assert.deepEqual(Object.keys(linksIn(ranged.headers)), ["next"]);
-    assert.deepEqual(placesOf(await ask(url, `${linksIn(ranged.headers).next}`)), [[6], null, null]);
+    assert.deepEqual(placesOf(await follow(`${linksIn(ranged.headers).next}`)), [[6], null, null]);
     assert.equal((await get({ videoId: ROOM })).headers.get("link"), null);
   });
 

@@ -185,7 +185,7 @@ async function follow(url: string, videoId: string, model: Model, wanted: Walk):
     for (const each of wanted.between[pages] ?? []) await model.take(each);
     at = next;
     query.set(parameter, `${next}`);
-    path = byLink && link !== undefined ? link : `/v1/messages?${query}`;
+    path = `/v1/messages${byLink && link !== undefined ? link : `?${query}`}`;
   }
 }
 

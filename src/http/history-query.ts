@@ -39,11 +39,14 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
   };
 }
 
-/** The value of the header `Link`: the pages next to a page, by the same query; "" if there are none. */
+/**
+ * The value of the header `Link`: the pages next to a page, by the same query; "" if there are none. The URLs
+ * are relative to the request's: behind a proxy, only the client knows its path. [RFC 8288, 3.1]
+ */
 export function linksOf(query: MessagesQuery, { room, next, prev }: HistoryPage): string {
   const { after: _, before, ...rest } = { ...query, videoId: room.videoId };
   const link = (rel: string, place: Record<string, string>) =>
-    `</v1/messages?${new URLSearchParams({ ...rest, ...place })}>; rel="${rel}"`;
+    `<?${new URLSearchParams({ ...rest, ...place })}>; rel="${rel}"`;
   return [
     ...(next === null ? [] : [link("next", { ...(before && { before }), after: `${next}` })]),
     ...(prev === null ? [] : [link("prev", { before: `${prev}` })]),

@@ -88,7 +88,9 @@ export const HistoryResponse = {
   description:
     "The messages in order, as JSON or in lines. `limit=all` is a download, sent while it is read, which ends early if the service stops.",
   headers: {
-    Link: header('The next and the previous page, where they exist: `</v1/messages?…>; rel="next"`.'),
+    Link: header(
+      'The next and the previous page, where they exist: `<?…>; rel="next"`, relative to the URL of the request.',
+    ),
     ETag: header("Changes with the answer. A request with `If-None-Match` gets 304 while it does not."),
     "Cache-Control": header("`immutable` for a page that was asked for with `after` and has a `next`."),
   },
