@@ -9,11 +9,14 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
 import type { Chat } from "../src/simulator/chat.ts";
-import { paidAction } from "./support/chat-actions.ts";
+import { ask } from "./support/api.ts";
+import { paidAction, textAction } from "./support/chat-actions.ts";
+import { eventually } from "./support/eventually.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 
 const DOCS = readFileSync(join(import.meta.dirname, "../docs/api.md"), "utf8");
 const DEMO = "http://127.0.0.1:8080";
+const TOKEN = "a-token-of-many-letters";
 const STATUS = "\nstatus ";
 const curlIsThere = spawnSync("curl", ["--version"]).status === 0;
 
@@ -64,21 +67,29 @@ function run(command: string, enough: (output: string) => boolean): Promise<stri
   });
 }
 
+/** Of the only one. */
+async function stateOfRecording({ url }: TestRelay): Promise<string | undefined> {
+  const init = { headers: { authorization: `Bearer ${TOKEN}` } };
+  const { body } = await ask<{ recordings: { state: string }[] }>(url, "/v1/recordings", init);
+  return body.recordings[0]?.state;
+}
+
 describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not installed" }, () => {
   let relay: TestRelay;
   let chat: Chat;
   /** Of the session that was opened last. */
   let session: Record<string, string> = {};
   before(async () => {
-    relay = await startRelay();
-    chat = relay.upstream.chat("demo-stream", { kinds: ["text"] });
+    relay = await startRelay({ settings: { RELAY_ADMIN_TOKEN: TOKEN } });
+    const channel = relay.upstream.channel("@demo");
+    chat = channel.broadcast("demo-stream", { chat: { kinds: ["text"] } }).chat;
     chat.say(60);
     chat.say([paidAction("paid", "€5.00")]);
   });
   after(() => relay[Symbol.asyncDispose]());
 
   it("are one for every endpoint", () => {
-    const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./-]+)/.exec(command)?.[1]));
+    const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./@-]+)/.exec(command)?.[1]));
     const endpoints = [
       "/v1/stream",
       "/v1/messages",
@@ -87,19 +98,23 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
       "/v1/probe",
       "/v1/rooms",
       "/v1/rooms/demo-stream",
+      "/v1/recordings",
+      "/v1/recordings/@demo",
       "/v1/openapi.json",
     ];
     assert.deepEqual(described, new Set([...endpoints, "/healthz", "/readyz", "/metrics"]));
     assert.equal(callsIn(DOCS).length, DOCS.match(/^```sh$/gm)?.length, "each has its answer");
   });
 
-  for (const { command, status, form, shown } of callsIn(DOCS)) {
+  for (const [index, { command, status, form, shown }] of callsIn(DOCS).entries()) {
     it(`${command.split("\n")[0]} is answered ${status}, as shown`, async () => {
-      chat.say(1);
+      chat.say([textAction(`said-${index}`)]);
       const ready = command
         .replaceAll(DEMO, relay.url)
         .replaceAll(/<(\w+)>/g, (_, field) => session[field] ?? assert.fail(`no ${field} was shown before`))
+        .replace("$RELAY_ADMIN_TOKEN", TOKEN)
         .replace("curl ", `curl -sS -w '${STATUS}%{http_code}' `);
+      if (command.endsWith("/v1/recordings")) await eventually("recording", () => stateOfRecording(relay));
       const isStream = shown.startsWith("retry:");
       const output = await run(ready, (text) => isStream && /\nevent: message\n.*\n\n/.test(text));
       const [body = "", told] = output.split(STATUS);

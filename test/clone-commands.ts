@@ -1,81 +1,30 @@
 /**
- * The README as a new user follows it, and docs/deployment.md as an operator does: their commands in order,
- * in a fresh clone of the last commit, with the Node.js and the npm of the machine. Part of
+ * The README as a new user follows it; docs/deployment.md with docs/operations.md as an operator, docs/sdk.md
+ * as a programmer: their commands in order, in a fresh clone and from its packed files. Part of
  * `npm run docs:commands`.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { it } from "node:test";
+import { chown, mkdir, mkdtemp, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { it, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { freePorts } from "../chaos/service.ts";
+import { startSimulator } from "../src/simulator/index.ts";
+import { ask } from "./support/api.ts";
+import { blocksOf, Running, userEnvironment, whyNotRun } from "./support/clone.ts";
 import { ROOT } from "./support/command.ts";
+import { eventually } from "./support/eventually.ts";
+import type { Page } from "./support/history.ts";
+import { testEnvironment } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 
 const run = promisify(execFile);
-const LIMIT_MS = 240_000;
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
-const DEPLOYMENT = readFileSync(join(ROOT, "docs/deployment.md"), "utf8");
 const MAX_LINES = 120;
-const LINES = linesOf(README);
-
-/** The commands of a page, in their order. */
-function linesOf(page: string): string[] {
-  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)];
-  return blocks.flatMap(([, block = ""]) => block.trim().split("\n"));
-}
-
-/** The environment of a user of this machine who has not installed anything of the project. */
-function userEnvironment(port: number): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|RELAY_|NODE_TEST_|NODE$)/.test(name));
-  const { PATH = "", ...env } = Object.fromEntries(own);
-  const outside = PATH.split(":").filter((path) => !path.includes("node_modules"));
-  return { ...env, PATH: outside.join(":"), RELAY_PORT: `${port}`, RELAY_URL: `http://127.0.0.1:${port}` };
-}
-
-/** A command in a shell, in a process group of its own. */
-class Running {
-  out = "";
-  #error = "";
-  readonly #child: ChildProcess;
-
-  constructor(line: string, cwd: string, env: NodeJS.ProcessEnv) {
-    this.#child = spawn("sh", ["-c", line], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
-    this.#child.stdout?.setEncoding("utf8").on("data", (text) => {
-      this.out += text;
-      this.#child.emit("printed");
-    });
-    this.#child.stderr?.setEncoding("utf8").on("data", (text) => {
-      this.#error += text;
-    });
-    this.#child.once("close", () => this.#child.emit("printed"));
-  }
-
-  /** Resolves with the first match in its output. */
-  async printed(pattern: RegExp): Promise<RegExpExecArray> {
-    const signal = AbortSignal.timeout(LIMIT_MS);
-    for (let found: RegExpExecArray | null; ; ) {
-      found = pattern.exec(this.out);
-      if (found) return found;
-      assert.ok(!this.#isOver, `it ended after: ${this.out}${this.#error}`);
-      await once(this.#child, "printed", { signal });
-    }
-  }
-
-  async stop(): Promise<void> {
-    if (this.#isOver) return;
-    const closed = once(this.#child, "close");
-    process.kill(-(this.#child.pid ?? Number.NaN), "SIGINT");
-    await closed;
-  }
-
-  get #isOver(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null;
-  }
-}
+const LINES = blocksOf("README.md").flatMap((block) => block.split("\n"));
+const VIDEO = "dQw4w9WgXcQ";
 
 /** The ids of the first and the last of the messages that `curl` prints. */
 async function cursorsOf(curl: Running): Promise<[first: number, last: number]> {
@@ -111,7 +60,7 @@ it("README.md works from its first line to its last, in a fresh clone", async (t
       .replace("<address of this repository>", ROOT)
       .replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`)
       .replace("<the last id you saw>", `${lastId}`);
-    if (line === "npm ci && npm test") continue; // .ci/run runs the tests
+    if (whyNotRun(line)) continue;
     if (line.startsWith("cd ")) cwd = join(cwd, line.slice(3));
     else if (line === "npm ci && npm run demo" || line === "npm start") {
       const service = start(line);
@@ -128,57 +77,132 @@ it("README.md works from its first line to its last, in a fresh clone", async (t
       resume = line.replace(/(?<=Last-Event-ID: )\d+/, `${last}`);
     } else if (line === "npx livechat-relay rooms") {
       const [kill = ""] = (await demo?.printed(/kill -9 \d+/)) ?? [];
-      await run("sh", ["-c", kill]);
+      await new Running(kill, cwd, env).ended();
       demo = start(demoLine);
       await demo.printed(/listening on/);
       assert.equal((await cursorsOf(start(resume)))[0], lastId + 1);
-      const { stdout } = await run("sh", ["-c", line], { cwd, env });
-      const [titles = "", row = ""] = stdout.split("\n");
-      assert.equal(row.split(/ {2,}/)[titles.split(/ {2,}/).indexOf("GAPS")], "0", stdout);
+      const out = await start(line).ended();
+      const [titles = "", row = ""] = out.split("\n");
+      assert.equal(row.split(/ {2,}/)[titles.split(/ {2,}/).indexOf("GAPS")], "0", out);
     } else if (line.includes(" watch ")) {
       const watch = start(line);
       await watch.printed(/.\n.*\n/);
       await watch.stop();
-    } else await run("sh", ["-c", line], { cwd, env, timeout: LIMIT_MS });
+    } else await start(line).ended();
     done.add(printed);
   }
   assert.ok(done.size >= 9, `${done.size}`);
 });
 
-it("docs/deployment.md installs what it describes, from its first line to the unit", async (t) => {
-  const folder = await temporaryFolder(t);
-  const [port = 0] = await freePorts(1);
-  let cwd = join(folder, "livechat-relay");
-  await run("git", ["clone", "-q", ROOT, cwd]);
-  const [prefix, units] = [join(folder, "prefix"), join(folder, "units/")];
-  await mkdir(units);
-  const user = userEnvironment(port);
-  const env = { ...user, PATH: `${prefix}/bin:${user.PATH}` };
-  const sections = DEPLOYMENT.slice(DEPLOYMENT.indexOf("## Install"), DEPLOYMENT.indexOf("## Docker"));
-  let service: Running | undefined;
-  for (const printed of linesOf(sections)) {
-    t.diagnostic(printed);
-    const line = printed
-      .replace("/etc/systemd/system/", units)
-      .replace("/usr/local", prefix)
-      .replace("127.0.0.1:8080", `127.0.0.1:${port}`);
-    assert.doesNotMatch(line, /(?<![\w/])\/(usr|etc|var)\//); // what it does stays in the folder
-    if (line.startsWith("cd ")) cwd = join(cwd, line.slice(3));
-    else if (line.startsWith("systemctl enable")) {
-      // As systemd would, but for the user and the confinement.
-      const unit = readFileSync(join(units, "livechat-relay.service"), "utf8");
-      const set = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value = ""]) => {
-        return [name, value.replace("/var/lib/livechat-relay", folder)];
-      });
-      const command = /(?<=^ExecStart=).*/m.exec(unit)?.[0] ?? assert.fail("no command");
-      service = new Running(command, "/", { ...env, ...Object.fromEntries(set) });
-      t.after(() => service?.stop());
-      await service.printed(/listening on/);
-    } else if (!/^(systemctl|journalctl) /.test(line)) {
-      const { stdout } = await run("sh", ["-c", line], { cwd, env, timeout: LIMIT_MS });
-      if (line === "livechat-relay --version") assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
-      if (line.startsWith("curl ")) assert.match(stdout, /"status":"ok"|ready/);
+/** The unit as systemd runs it, but for the user and the confinement. */
+class Unit {
+  readonly #environment = new Map<string, string>();
+  readonly #start: (environment: ReadonlyMap<string, string>) => Running;
+  #running: Running | undefined;
+
+  constructor(t: TestContext, start: (environment: ReadonlyMap<string, string>) => Running) {
+    this.#start = start;
+    t.after(() => this.#running?.stop());
+  }
+
+  async systemctl(command: string): Promise<void> {
+    const [verb = "", word = ""] = command.replace("--now ", "").split(" ");
+    const [name = "", value = ""] = word.split("=");
+    if (verb === "set-environment") this.#environment.set(name, value);
+    else if (verb === "unset-environment") assert.ok(this.#environment.delete(name), command);
+    else {
+      assert.match(`${verb} ${name}`, /^(enable|start|stop|restart) livechat-relay$/);
+      if (verb === "stop" || verb === "restart") await this.#running?.stop();
+      if (verb === "stop") return;
+      this.#running = this.#start(this.#environment);
+      await this.#running.printed(/listening on/);
     }
   }
-  assert.ok(service);
+}
+
+it("docs/deployment.md and docs/operations.md install, back up, restore and upgrade as they describe", async (t) => {
+  const folder = await temporaryFolder(t);
+  const within = (name: string) => join(folder, name);
+  const [clone, prefix, units, data] = [within("clone"), within("prefix"), within("units"), within("data")];
+  for (const name of ["units", "data", "backups"]) await mkdir(within(name));
+  const user = { uid: 61_234, gid: 61_234 };
+  await chown(data, user.uid, user.gid);
+  await run("git", ["clone", "-q", ROOT, clone]);
+  const [port = 0] = await freePorts(1);
+  await using upstream = await startSimulator();
+  const chat = upstream.chat(VIDEO, { kinds: ["text"] });
+  chat.say(5);
+  const own = userEnvironment(port);
+  const simulated = { ...testEnvironment(upstream), ...own, RELAY_STORE: undefined };
+  const env: NodeJS.ProcessEnv = { ...simulated, PATH: `${prefix}/bin:${own.PATH}` };
+  const start = (line: string, cwd: string, settings = {}) => {
+    const running = new Running(line, cwd, { ...env, ...settings });
+    t.after(() => running.stop());
+    return running;
+  };
+  const unit = new Unit(t, (environment) => {
+    const text = readFileSync(join(units, "livechat-relay.service"), "utf8");
+    const set = [...text.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value = ""]) => {
+      return [name, value.replace("/var/lib/livechat-relay", data)];
+    });
+    const command = /(?<=^ExecStart=).*/m.exec(text)?.[0] ?? assert.fail("no command");
+    return start(command, "/", Object.fromEntries([...set, ...environment]));
+  });
+  const head = async () => {
+    const answer = await ask<Page>(`http://127.0.0.1:${port}`, `/v1/messages?videoId=${VIDEO}`);
+    return answer.body.head;
+  };
+
+  let cwd = clone;
+  const play = async (line: string) => {
+    if (line.startsWith("cd ")) cwd = resolve(cwd, line.slice(3));
+    else if (line.startsWith("systemctl ")) await unit.systemctl(line.slice("systemctl ".length));
+    else if (line.endsWith(" serve")) {
+      const service = start(line, clone, { RELAY_PORT: "0" });
+      await service.printed(/listening on/);
+      await service.stop();
+    } else {
+      const out = await start(line, cwd).ended();
+      if (line === "livechat-relay --version") assert.match(out, /^\d+\.\d+\.\d+\n$/);
+      if (line.startsWith("curl ")) assert.match(out, /"status":"ok"|ready/);
+    }
+  };
+  const playBlock = async (block: string) => {
+    for (const printed of block.split("\n")) {
+      const why = whyNotRun(printed);
+      t.diagnostic(why ? `${printed} # not run: ${why}` : printed);
+      const line = printed
+        .replaceAll("/etc/systemd/system", units)
+        .replaceAll("/usr/local", prefix)
+        .replaceAll("/var/lib/livechat-relay", data)
+        .replaceAll("/var/backups", within("backups"))
+        .replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`);
+      assert.doesNotMatch(line, /(?<![\w/])\/(usr|etc|var)\//); // what it does stays in the folder
+      if (!why) await play(line);
+    }
+  };
+
+  for (const block of blocksOf("docs/deployment.md")) await playBlock(block);
+  const curl = `curl -sN 'http://127.0.0.1:${port}/v1/stream?videoId=${VIDEO}'`;
+  await cursorsOf(start(curl, clone));
+  const packages = join(clone, "release/packages");
+  for (const page of ["docs/sdk.md", "client/README.md"]) {
+    const project = await mkdtemp(within("project-"));
+    for (const block of blocksOf(page))
+      assert.match(await start(block.replace("PATH", packages), project).ended(), /^added 1 package\b/m);
+  }
+  for (const block of blocksOf("docs/operations.md")) {
+    cwd = packages; // where the file of a new version is
+    const isRestore = block.startsWith("systemctl stop ");
+    const wanted = (await head()) + 3;
+    if (isRestore) {
+      chat.say(3); // of which the backup does not know
+      await eventually(wanted, head);
+    }
+    await playBlock(block);
+    if (!isRestore) continue;
+    assert.ok((await head()) > wanted, "cursors were given again");
+    const { uid, gid } = await stat(join(data, "relay.db"));
+    assert.deepEqual({ uid, gid }, user);
+  }
 });

@@ -1,173 +1,125 @@
 /**
- * Every command that the documents print, run as it stands, block by block, in a folder of its own; those of
- * the README in their order, in a fresh clone. docs/api.md has a test of its own. What cannot run here says
- * why.
+ * The commands of the other documents as they stand, block by block, in a fresh clone: those that read, from
+ * the clone's demo. clone-commands.ts follows the README and the installation, api-docs.test.ts docs/api.md.
  */
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
-import { chmod, chown, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
-import { promisify } from "node:util";
 import { run as query } from "../chaos/cluster/postgres.ts";
+import { freePorts } from "../chaos/service.ts";
+import { startSimulator } from "../src/simulator/index.ts";
 import { AnsweringServer, refuses } from "./support/answering-server.ts";
+import { blocksOf, cloneInto, Running, userEnvironment, whyNotRun } from "./support/clone.ts";
 import { ROOT } from "./support/command.ts";
 import { opened } from "./support/opening.ts";
-import { noOwnPostgres, ownPostgres } from "./support/postgres-server.ts";
-import { startRelay, type TestRelay, testEnvironment } from "./support/relay.ts";
-import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
+import { noOwnPostgres, ownPostgres, ownSchema } from "./support/postgres-server.ts";
+import { startRelay, testEnvironment } from "./support/relay.ts";
+import { temporaryFile } from "./support/store-subject.ts";
 
-const run = promisify(execFile);
-const DEMO = "http://127.0.0.1:8080";
-const VIDEO = "demo-stream";
+const TOKEN = "a-token-of-many-letters";
 
-const MESSAGE_LINE = JSON.stringify({
-  ...{ cursor: 1, type: "chat", id: "1", timestamp: "8:35 AM", author: "@luna", message: "", amount: "" },
-  ...{ color: "", parts: [], details: {} },
-});
-
-const ELSEWHERE: [RegExp, string][] = [
-  [/^npm (ci|run)\b/, "is what .ci/run runs"],
-  [/npm install -g|systemctl (enable|restart)/, "is what clone-commands.ts runs"],
-  [/^(tar .*\n)?docker |docker compose /, "needs a Docker daemon"],
-  [/^npm install /, "changes the machine"],
-  [/^RELAY_STORE=postgres:/, "names a server of the reader's own"],
-  [/^(systemctl stop|pg_)/, "is run below"],
-  [/^promtool /, "is run by deploy.test.ts"],
+/** The pages whose commands another test runs. */
+const ELSEWHERE = [
+  ...["README.md", "client/README.md", "docs/sdk.md", "docs/deployment.md", "docs/operations.md"],
+  ...["docs/api.md", "docs/cluster.md"],
 ];
+const PAGES = globSync("{*.md,docs/*.md,client/*.md}", { cwd: ROOT });
+const CLUSTER = blocksOf("docs/cluster.md");
 
-interface Block {
-  page: string;
-  script: string;
-}
+/** What runs on and on, and is stopped once it has shown something. */
+const ENDLESS = /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve)\b|^curl -N|examples\/follow/m;
 
-const pages = ["CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
-const blocks: Block[] = pages
-  .filter((page) => page !== "docs/api.md")
-  .flatMap((page) =>
-    [...readFileSync(join(ROOT, page), "utf8").matchAll(/^```sh\n(.*?)^```$/gms)].map(([, script = ""]) => ({
-      page,
-      script,
-    })),
-  );
+it("every npm script that a document names is there", () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  for (const page of PAGES) {
+    for (const [, name = ""] of readFileSync(join(ROOT, page), "utf8").matchAll(
+      /\bnpm run (?:-s )?([\w:]+)/g,
+    ))
+      assert.ok(name in scripts, `${page}: npm run ${name}`);
+  }
+});
 
-describe("the commands of the documents", () => {
-  let relay: TestRelay;
+describe("a fresh clone", () => {
+  let clone: string;
+  let env: NodeJS.ProcessEnv;
   let hook: AnsweringServer;
+  const running = new AsyncDisposableStack();
   before(async () => {
-    relay = await startRelay();
-    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 20, tokens: "reusable" });
-    chat.say(60);
-    chat.speak(20);
-    hook = await AnsweringServer.start(refuses(200, ""));
+    const folder = await mkdtemp(join(tmpdir(), "relay-clone-"));
+    running.defer(() => rm(folder, { recursive: true, force: true }));
+    clone = join(folder, "clone");
+    const upstream = running.use(await startSimulator());
+    hook = running.use(await AnsweringServer.start(refuses(200, "")));
+    const [port = 0] = await freePorts(1);
+    // A service that a command starts reads from a simulated upstream, too.
+    env = { ...testEnvironment(upstream), RELAY_STORE: undefined, ...userEnvironment(port) };
+    await cloneInto(clone);
+    await writeRecordings(clone);
+    const demo = new Running("npm run demo", clone, { ...env, RELAY_ADMIN_TOKEN: TOKEN });
+    running.defer(() => demo.stop());
+    await demo.printed(/listening on/);
   });
-  after(async () => {
-    await hook[Symbol.asyncDispose]();
-    await relay[Symbol.asyncDispose]();
-  });
+  after(() => running.disposeAsync());
 
-  it("are there", () => assert.ok(blocks.length > 20, `${blocks.length}`));
-
-  for (const { page, script } of blocks) {
-    const reason = ELSEWHERE.find(([pattern]) => pattern.test(script))?.[1];
-    it(`${page}: ${script.split("\n")[0]}`, { skip: reason ?? false }, async (t) => {
-      const folder = await temporaryFolder(t);
-      await mkdir(join(folder, "bin"));
-      await mkdir(join(folder, "data"));
-      const name = join(folder, "bin/livechat-relay");
-      const launcher = join(ROOT, "bin/livechat-relay.js");
-      await writeFile(name, `#!/bin/sh\nexec '${process.execPath}' '${launcher}' "$@"\n`);
-      await chmod(name, 0o755);
-      const store = { RELAY_STORE: `sqlite:${join(folder, "data/relay.db")}` };
-      const env = { ...testEnvironment(relay.upstream, store), RELAY_URL: relay.url };
-      const ready = script
-        .replaceAll(DEMO, relay.url)
-        .replaceAll("http://127.0.0.1:9000", hook.url)
-        .replaceAll("npx livechat-relay", "bin/livechat-relay")
-        .replaceAll("/var/lib/livechat-relay", join(folder, "data"))
-        .replaceAll("/var/backups", folder)
-        .replaceAll(" examples/", ` ${ROOT}/examples/`)
-        .replaceAll("<the last id you saw>", "0")
-        .replaceAll("<URL or id of the video>", VIDEO);
-      // A backup needs a store.
-      if (/ backup /.test(script)) await (await startRelay({ settings: store }))[Symbol.asyncDispose]();
-      if (/ import /.test(script)) await writeRecordings(folder);
-      const path = `${folder}/bin:${process.env.PATH}`;
-      await play(ready, folder, { ...env, PATH: path }, () => hook.calls.length > 0);
-    });
+  /** Runs a block to its end, or until it has shown enough. */
+  async function play(block: string, settings: NodeJS.ProcessEnv = {}): Promise<void> {
+    const url = env.RELAY_URL ?? "";
+    const script = block
+      .replaceAll("http://127.0.0.1:8080", url)
+      .replaceAll("http://127.0.0.1:9000", hook.url)
+      .replaceAll("<the service's token>", TOKEN);
+    const isService = / serve\b/.test(block);
+    const own = isService && { RELAY_PORT: "0" };
+    const commands = new Running(script, clone, { ...env, ...own, ...settings });
+    await using _stopped = { [Symbol.asyncDispose]: () => commands.stop() };
+    if (!ENDLESS.test(script)) await commands.ended();
+    else if (block.includes("--post")) await hook.changes.until(() => hook.calls.length > 0, "the post");
+    else await commands.printed(isService ? /listening on/ : /\n.*\n/);
   }
-});
 
-/** The blocks of a page that match, as they stand. */
-function blocksOf(page: string, pattern: RegExp): string[] {
-  return blocks
-    .filter((block) => block.page === page && pattern.test(block.script))
-    .map(({ script }) => script);
-}
-
-it("docs/operations.md: a backup comes back as it describes, and belongs to the service's user", async (t) => {
-  const folder = await temporaryFolder(t);
-  const data = join(folder, "data");
-  await mkdir(data);
-  await writeFile(join(folder, "systemctl"), '#!/bin/sh\necho "$@" >> "$HOME/systemctl.log"\n', {
-    mode: 0o755,
-  });
-  const launcher = `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' "$@"\n`;
-  await writeFile(join(folder, "livechat-relay"), launcher, { mode: 0o755 });
-  const settings = { RELAY_STORE: `sqlite:${join(data, "relay.db")}` };
-  await (await startRelay({ settings }))[Symbol.asyncDispose]();
-  const user = { uid: 61_234, gid: 61_234 };
-  await chown(data, user.uid, user.gid);
-  const env = { HOME: folder, PATH: `${folder}:${process.env.PATH}` };
-  const page = "docs/operations.md";
-  const [make = "", restore = ""] = [
-    ...blocksOf(page, /^livechat-relay backup .*\n$/),
-    ...blocksOf(page, /^systemctl stop/),
-  ];
-  for (const script of [make, restore]) {
-    const here = script.replaceAll("/var/lib/livechat-relay", data).replaceAll("/var/backups", folder);
-    await run("sh", ["-e", "-c", here], { env });
+  for (const page of PAGES.filter((name) => !ELSEWHERE.includes(name))) {
+    for (const block of blocksOf(page)) {
+      const lines = block.replaceAll("\\\n", " ").split("\n");
+      const reasons = lines.map((line) => (line === "npm ci" ? "has made the clone" : whyNotRun(line)));
+      const commands = lines.filter((_, index) => reasons[index] === undefined).join("\n");
+      const skip = CLUSTER.includes(block)
+        ? "is in docs/cluster.md, too"
+        : commands === "" && reasons.join("; ");
+      it(`plays ${page}: ${lines[0]}`, { skip }, () => play(commands));
+    }
   }
-  const { uid, gid } = await stat(join(data, "relay.db"));
-  assert.deepEqual({ uid, gid }, user);
-  await using _restored = await startRelay({ settings: { ...settings, RELAY_RESTORED: "on" } });
-  assert.deepEqual((await readFile(join(folder, "systemctl.log"), "utf8")).trim().split("\n"), [
-    "stop livechat-relay",
-    "set-environment RELAY_RESTORED=on",
-    "start livechat-relay",
-    "unset-environment RELAY_RESTORED",
-  ]);
-});
 
-it("docs/cluster.md: a dump comes back as it describes, under new cursors", {
-  skip: noOwnPostgres(),
-}, async (t) => {
-  const { url } = await ownPostgres(t);
-  const settings = { RELAY_STORE: url };
-  const folder = await temporaryFolder(t);
-  const page = "docs/cluster.md";
-  const shell = (script: string) =>
-    run("sh", ["-e", "-c", script], { cwd: folder, env: { ...process.env, RELAY_STORE: url } });
-  const videoId = "dQw4w9WgXcQ";
-  const before = await startRelay({ settings });
-  before.upstream.chat(videoId, { kinds: ["text"] }).say(5);
-  await opened(before, videoId);
-  for (const script of blocksOf(page, /^pg_dump/)) await shell(script);
-  const head = async () => {
-    const [row] = await query<{ head: string }>(url, "select head + shift as head from room");
-    return Number(row?.head);
-  };
-  const headBefore = await head();
-  await before[Symbol.asyncDispose]();
-  const [restore = assert.fail("no pg_restore")] = blocksOf(page, /^pg_restore/);
-  const [first = "", ...rest] = restore.trim().split("\n");
-  await shell(first);
-  assert.deepEqual(rest, ["RELAY_RESTORED=on npx livechat-relay serve"]);
-  await using _after = await startRelay({ settings: { ...settings, RELAY_RESTORED: "on" } });
-  assert.ok((await head()) > headBefore);
+  it("plays docs/cluster.md: the move to PostgreSQL, a dump, and its return under new cursors", {
+    skip: noOwnPostgres(),
+  }, async (t) => {
+    const { url } = await ownPostgres(t);
+    const target = await ownSchema(t, { url });
+    const [serve = "", move = "", dump = "", restore = "", ...others] = CLUSTER;
+    assert.deepEqual(others, []);
+    const playOn = (block: string, store: string) =>
+      play(block.replace(/postgres:\/\/\S+/, `'${store}'`), { RELAY_STORE: store });
+    await play("npx livechat-relay serve"); // whose store moves
+    await playOn(move, target);
+    await playOn(serve, url);
+    const videoId = "dQw4w9WgXcQ";
+    {
+      await using relay = await startRelay({ settings: { RELAY_STORE: url } });
+      relay.upstream.chat(videoId, { kinds: ["text"] }).say(5);
+      await opened(relay, videoId);
+    }
+    const head = async () => {
+      const [row] = await query<{ head: string }>(url, "select head + shift as head from room");
+      return Number(row?.head);
+    };
+    const given = await head();
+    await playOn(dump, url);
+    await playOn(restore, url);
+    assert.ok((await head()) > given);
+  });
 });
 
 it("docs/operations.md: its query reads a store", async (t) => {
@@ -186,6 +138,11 @@ it("docs/operations.md: its query reads a store", async (t) => {
   for (const row of rows) assert.ok(Number(row.cursor) > 0 && typeof row.author === "string" && row.channel);
 });
 
+const MESSAGE_LINE = JSON.stringify({
+  ...{ cursor: 1, type: "chat", id: "1", timestamp: "8:35 AM", author: "@luna", message: "", amount: "" },
+  ...{ color: "", parts: [], details: {} },
+});
+
 /** The files that the documents import. */
 async function writeRecordings(folder: string): Promise<void> {
   const renderer = { id: "1", timestampUsec: "1700000000000000", message: { runs: [{ text: "hello" }] } };
@@ -194,51 +151,4 @@ async function writeRecordings(folder: string): Promise<void> {
   await writeFile(join(folder, `A stream [dQw4w9WgXcQ].live_chat.json`), JSON.stringify(line));
   await mkdir(join(folder, "chats"));
   await writeFile(join(folder, "chats/jNQXAC9IVRw.jsonl"), MESSAGE_LINE);
-}
-
-/** What runs on and on: it is stopped once it has shown something. */
-const ENDLESS =
-  /^(RELAY_\w+=\S+ )?(bin\/)?livechat-relay (watch|serve|demo)\b|^curl -N|^(python3|sh) \S*examples/;
-
-/** Runs the lines one after another; each must succeed. */
-async function play(
-  script: string,
-  cwd: string,
-  env: NodeJS.ProcessEnv,
-  isSent: () => boolean,
-): Promise<void> {
-  const lines = script.replaceAll("\\\n", " ").trimEnd().split("\n");
-  for (const line of lines) {
-    const isEndless = ENDLESS.test(line);
-    const child = spawn("sh", ["-c", `exec env ${line}`], {
-      cwd,
-      env: { ...env, HOME: cwd },
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: 20_000,
-      killSignal: "SIGKILL",
-      detached: true, // a signal is for all that it starts, as from a terminal
-    });
-    let [out, error] = ["", ""];
-    const isEnough = () => /\n.*\n|listening/.test(out) || (line.includes("--post") && isSent());
-    const look = () => {
-      const isOver = child.exitCode !== null || child.signalCode !== null;
-      if (isEndless && isEnough() && !isOver) process.kill(-(child.pid ?? Number.NaN), "SIGINT");
-    };
-    child.stdout.on("data", (text) => {
-      out += text;
-      look();
-    });
-    child.stderr.on("data", (text) => {
-      error += text;
-    });
-    const watching = setInterval(look, 50);
-    const [code, signal] = await once(child, "close");
-    clearInterval(watching);
-    if (isEndless) assert.ok(isEnough(), `${line}: ${out}${error}`);
-    if (!isEndless) assert.equal(code, 0, `${line}: ${error}`);
-    assert.ok(
-      code === 0 || code === 130 || signal === "SIGINT",
-      `${line} ended with ${code} ${signal}: ${error}`,
-    );
-  }
 }
