@@ -1,7 +1,8 @@
 /**
- * The package's folder. In a checkout it contains `src/`; in an npm installation `dist/`, with the same
- * structure.
+ * The package's folder and version. In a checkout it contains `src/`; in an npm installation `dist/`, with
+ * the same structure.
  */
+import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -10,3 +11,4 @@ if (FILE === undefined) throw new Error("package.json is missing: install livech
 
 /** Ends with a slash. */
 export const PACKAGE_ROOT = new URL(".", pathToFileURL(FILE));
+export const VERSION: string = JSON.parse(readFileSync(FILE, "utf8")).version;

@@ -41,12 +41,14 @@ describe("docs/grafana-dashboard.json", () => {
     }
   });
 
-  it("shows every metric of the service, in a row for each theme", () => {
+  it("shows every metric of the service, in a row for each theme, and docs/operations.md describes it", () => {
+    const page = readFileSync(join(import.meta.dirname, "../docs/operations.md"), "utf8");
     const shown = new Set(
       queries.flatMap(metricsIn).map((found) => (typeof found === "object" ? found.name : "")),
     );
     for (const { name } of metrics.filter((metric) => metric.name.startsWith("relay_"))) {
       assert.ok(shown.has(name), `${name} is not shown`);
+      assert.ok(page.includes(`\`${name}\``), `${name} is not described`);
     }
     assert.deepEqual(
       panels.filter(({ type }) => type === "row").map(({ title }) => title),

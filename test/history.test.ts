@@ -158,7 +158,7 @@ describe("a page of history", () => {
       ["videoid=x", /^videoid: .*did you mean videoId\?/],
       ["somethingElse=5", /^somethingElse: .*videoId, after, before/],
       ["__proto__=5", /^__proto__: /],
-      ["limit=5&limit=6", /^limit: must be a string/],
+      ["limit=5&limit=6", /^limit: must be given only once/],
     ];
     for (const [query, words] of rows) {
       const video = query === "" ? "" : `videoId=${ROOM}&`;

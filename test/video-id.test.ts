@@ -148,9 +148,14 @@ test("a refusal says what is wrong and what is accepted", () => {
     "@somebody/live",
     "youtube.com/@somebody/live",
     "https://youtube.com/channel/UC01234",
+    "UCgmPnx-EEeOrZSg5Tiw7ZRQ",
   ];
   for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
-    assert.match(messageOf(channel), /is the URL of a channel.*send the URL of its video/, channel);
+    assert.match(
+      messageOf(channel),
+      /is a channel.*as channel, or send the URL of one of its streams/,
+      channel,
+    );
 });
 
 test("any string gives 11 id characters or INVALID_VIDEO_ID", () => {

@@ -246,6 +246,7 @@ describe("watch --post", () => {
     for (const { headers, body } of hook.calls) {
       const { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature } = headers;
       assert.equal(id, `${VIDEO}:${body.cursor}`);
+      assert.match(headers["user-agent"] ?? "", /^livechat-relay\/\d+\.\d+\.\d+$/);
       const signed = `${id}.${at}.${JSON.stringify(body)}`;
       assert.equal(signature, `v1,${createHmac("sha256", KEY).update(signed).digest("base64")}`);
     }

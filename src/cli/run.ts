@@ -1,6 +1,5 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
-import { readFileSync } from "node:fs";
-import { PACKAGE_ROOT } from "../package-root.ts";
+import { VERSION } from "../package-root.ts";
 import { commandNamed } from "./commands.ts";
 import { commandHelp, help } from "./help.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -26,8 +25,7 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
     return 0;
   };
   const [first = "", second] = args;
-  if (first === "--version" || first === "-v")
-    return print(`${JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version}\n`);
+  if (first === "--version" || first === "-v") return print(`${VERSION}\n`);
   if (first === "help") return print(second === undefined ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");
   const command = commandNamed(isNamed ? first : "serve");

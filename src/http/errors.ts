@@ -86,7 +86,8 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
   if (finding) {
     const field = finding.instancePath.slice(1).replaceAll("/", ".") || missingField(finding.params);
     const where = field || error.validationContext || "request";
-    return new RelayError("INVALID_REQUEST", `${where}: ${wordsFor(finding)}.`);
+    const isQuery = error.validationContext === "querystring";
+    return new RelayError("INVALID_REQUEST", `${where}: ${wordsFor(finding, isQuery)}.`);
   }
   const [code, message] = FASTIFY_ERRORS[error.code ?? ""] ?? [];
   if (code && message) return new RelayError(code, message);
@@ -99,11 +100,12 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
 type Finding = NonNullable<FastifyError["validation"]>[number];
 
 /** The validator's finding in plain words; its own text names keywords and patterns. */
-function wordsFor({ keyword, params, message }: Finding): string {
+function wordsFor({ keyword, params, message }: Finding, isQuery: boolean): string {
   if (keyword === "required") return "is required";
   if (keyword === "pattern") return "has an invalid format; send the value exactly as received";
   if (keyword === "enum" && Array.isArray(params.allowedValues))
     return `must be one of ${params.allowedValues.join(", ")}`;
+  if (keyword === "type" && isQuery) return "must be given only once"; // else it is a text
   if (keyword === "type" && typeof params.type === "string")
     return `must be ${params.type === "object" ? "an object" : `a ${params.type}`}`;
   if (keyword === "minLength") return "must not be empty";

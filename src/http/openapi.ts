@@ -1,7 +1,6 @@
 /** `GET /v1/openapi.json`: describes the API with the schemas that validate it. */
-import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifySchema } from "fastify";
-import { PACKAGE_ROOT } from "../package-root.ts";
+import { VERSION } from "../package-root.ts";
 import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {
@@ -21,7 +20,6 @@ interface ValueSchema {
 
 /** Describes the routes that are added after this call. */
 export function describeApi(app: FastifyInstance): void {
-  const { version } = JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8"));
   const paths: Record<string, object> = {};
   app.addHook("onRoute", ({ url, method, schema }) => {
     if (!schema?.summary) return;
@@ -32,7 +30,7 @@ export function describeApi(app: FastifyInstance): void {
     openapi: "3.1.0",
     info: {
       title: "livechat-relay",
-      version,
+      version: VERSION,
       description: "Reads the live chat of a video once and relays it to any number of readers.",
       license: { name: "MIT", identifier: "MIT" },
     },

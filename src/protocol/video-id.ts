@@ -61,11 +61,12 @@ const ID_LOCATIONS: ReadonlyMap<string, IdLocation> = new Map([
 const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
 
 /**
- * The path of a channel's URL, or a handle without a host. A channel can have several streams; only a page of
- * the upstream shows which ones are live.
+ * The path of a channel's URL, or a handle or an id without a host. A channel can have several streams; only
+ * a page of the upstream shows which ones are live.
  */
-const CHANNEL = /^\/(@[^/]|(channel|c|user)\/)/;
-const IS_CHANNEL = "is the URL of a channel, not of a video: open the stream and send the URL of its video";
+const CHANNEL = /^\/(@[^/]|(channel|c|user)\/|UC[\w-]{22}$)/;
+const IS_CHANNEL =
+  "is a channel, not a video: give it to /v1/stream as channel, or send the URL of one of its streams";
 
 /**
  * The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID; its message lists the

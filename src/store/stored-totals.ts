@@ -1,6 +1,6 @@
 /**
- * Totals and items as stores keep them. They are read strictly: what is damaged counts as unreadable, and the
- * room is counted again.
+ * Totals and items as stores keep them. They are read strictly: a room whose totals are damaged is counted
+ * again.
  */
 import { asObject, asString, dig, parseJson } from "../json.ts";
 import { fold, NO_TOTALS, type TallyBatch, type TallyItem, type Totals } from "./totals.ts";

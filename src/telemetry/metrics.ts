@@ -1,11 +1,8 @@
 /** Every metric of the service, declared once, on a registry of its own. Units are in the names. */
-import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { PACKAGE_ROOT } from "../package-root.ts";
+import { VERSION } from "../package-root.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
-
-const VERSION: string = JSON.parse(readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")).version;
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const ERROR_CODES = Object.keys(ERRORS);

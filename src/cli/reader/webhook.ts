@@ -5,6 +5,7 @@
 import { createHmac } from "node:crypto";
 import { systemClock } from "../../clock.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
+import { VERSION } from "../../package-root.ts";
 import { retry } from "../../retry.ts";
 import { CommandError, type Notice } from "./session.ts";
 
@@ -13,6 +14,7 @@ const WAITS = { firstMs: 1000, maxMs: 60_000 };
 /** The status by which a receiver unsubscribes. */
 const GONE = 410;
 const MAX_RETRY_AFTER_S = 3600;
+const FIXED_HEADERS = { "content-type": "application/json", "user-agent": `livechat-relay/${VERSION}` };
 
 export class Webhook {
   readonly #url: URL;
@@ -57,7 +59,7 @@ export class Webhook {
   }
 
   async #attempt(id: string, body: string, signal: AbortSignal): Promise<void> {
-    const headers = { "content-type": "application/json", ...this.#signed(id, body) };
+    const headers = { ...FIXED_HEADERS, ...this.#signed(id, body) };
     const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const init: RequestInit = { method: "POST", headers, body, redirect: "manual", signal: limit };
     let response: Response;
