@@ -116,6 +116,43 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(back.ids, [...said(first.chat).slice(3), ...said(second.chat)]);
   });
 
+  it("waits for the list of streams after a restart, so that no rest of an earlier one is left out", async () => {
+    const { relay, upstream, visit, live } = visited({}, { hasDisk: true });
+    const first = live("live-first1");
+    const cut = visit();
+    first.chat.say(3);
+    await relay.advance(MINUTE);
+    cut.news();
+    cut.leave();
+    first.chat.say(4);
+    await relay.advance(MINUTE / 2);
+    first.end();
+    await relay.advance(MINUTE / 2);
+    live("live-secon1").chat.say(2);
+    await relay.restart();
+    upstream.fault({ on: "streams", times: 1, as: { status: 503 } });
+    const back = visit(cut.lastId);
+    await relay.advance(1000);
+    assert.deepEqual(back.news(), ["channel waiting the list of the channel's streams could not be read"]);
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news(), [
+      "channel live live-secon1",
+      "init live-first1",
+      "message live-first1",
+      "channel live live-secon1",
+      "init live-secon1",
+      "message live-secon1",
+    ]);
+    assert.deepEqual(back.ids.slice(0, 4), said(first.chat).slice(3));
+    upstream.fault({ on: "streams", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
+    await relay.restart();
+    const late = visit(cut.lastId);
+    await relay.advance(1000);
+    assert.match(late.news().join(), /^channel waiting the list/);
+    await relay.advance(3 * MINUTE + 10_000);
+    assert.deepEqual(late.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
+  });
+
   it("whose id is of a video that was never the channel's has none", async () => {
     const { relay, upstream, visit, live } = visited();
     const other = upstream.chat("other-one-1", CHAT);
@@ -288,7 +325,7 @@ describe("a viewer of a channel", () => {
     await relay.advance(1000);
     assert.deepEqual(viewer.news(), ["channel live live-first1", "channel waiting Too many rooms are open"]);
     stranger.leave();
-    await relay.advance(3 * MINUTE);
+    await relay.advance(3 * MINUTE + 10_000);
     assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "message live-first1"]);
   });
 });

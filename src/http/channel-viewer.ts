@@ -12,6 +12,8 @@ import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
 
 /** How long the answer waits for the first look at a channel. */
 const FIRST_LOOK_MS = 2000;
+/** Why a client waits whose id may be of an earlier stream. */
+const UNLISTED = "the list of the channel's streams could not be read";
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
 
@@ -103,8 +105,12 @@ export class ChannelViewer {
     const { videoId } = state;
     if (this.#chat?.videoId !== videoId) await this.#chat?.leave();
     this.#state = state;
+    const place = this.#resume;
+    const isOfChannel = place && (await this.#parts.watch.has(place.videoId));
+    if (place && isOfChannel === undefined) return this.#tell(waitingOf(state, state.reason ?? UNLISTED));
+    this.#resume = undefined;
     this.#tell(state);
-    if (await this.#catchUp(state)) this.#tell(state, true);
+    if (place && isOfChannel && (await this.#catchUp(place, state))) this.#tell(state, true);
     if (videoId !== undefined && !this.#chat) void this.#read(videoId);
   }
 
@@ -115,17 +121,10 @@ export class ChannelViewer {
   }
 
   /**
-   * Resumes after the client's place if its video is one of the channel's: an earlier one is sent as far as
-   * it is stored now. Returns whether it was.
+   * Resumes after the client's place, in a video of the channel: an earlier one is sent as far as it is stored
+   * now. Returns whether it was.
    */
-  async #catchUp({ videoId, reason }: ChannelState): Promise<boolean> {
-    const place = this.#resume;
-    if (!place) return false;
-    const isOfChannel = await this.#parts.watch.has(place.videoId);
-    const isUnknown = videoId === undefined && reason !== undefined; // as long as no page can be read
-    if (!isOfChannel && isUnknown) return false;
-    this.#resume = undefined;
-    if (!isOfChannel) return false;
+  async #catchUp(place: ChannelPlace, { videoId }: ChannelState): Promise<boolean> {
     this.#cursors.set(place.videoId, place.cursor);
     if (place.videoId === videoId) return false;
     await this.#read(place.videoId, true);

@@ -64,7 +64,7 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   /** Asks the origin, which sends the rest of such a video to a viewer that resumes behind it. */
-  async has(videoId: string): Promise<boolean> {
+  async has(videoId: string): Promise<boolean | undefined> {
     if (this.#videos.has(videoId)) return true;
     const { origin, clock } = this.#parts;
     try {
@@ -78,7 +78,7 @@ export class OriginChannelWatch implements WatchedChannel {
       }
       return false;
     } catch {
-      return false;
+      return undefined;
     }
   }
 

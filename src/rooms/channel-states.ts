@@ -10,8 +10,11 @@ export interface WatchedChannel extends Disposable {
    * with `RelayError` NO_LIVE_CHAT if there is no such channel, and with the signal's reason.
    */
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void>;
-  /** Whether the video is known as one of the channel's, finished streams included. */
-  has(videoId: string): boolean | Promise<boolean>;
+  /**
+   * Whether the video is known as one of the channel's, finished streams included. Undefined if that cannot be
+   * known yet; once it can, `states` yields again.
+   */
+  has(videoId: string): boolean | undefined | Promise<boolean | undefined>;
   /** A watcher has read a stream's chat to its end. */
   ended(videoId: string): void;
   /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */

@@ -24,6 +24,8 @@ const NO_CHAT_MS = 600_000;
 const MAX_OVER = 100;
 /** Videos to remember as the channel's. A page shows 30. */
 const MAX_VIDEOS = 500;
+/** How long after the first look the list of the channel's streams may be missing. */
+const MAX_UNLISTED_MS = 120_000;
 /** Complete looks in a row in which a scheduled stream must be missing to count as cancelled. */
 const MAX_MISSED = 2;
 
@@ -59,6 +61,9 @@ export class ChannelWatch implements WatchedChannel {
   /** The number of whole looks in a row that did not show the chosen stream. */
   #missed = 0;
   readonly #videos = new Set<string>();
+  /** Whether a video that is not among them is not the channel's. */
+  #areVideosListed = false;
+  #unlistedUntil: number | undefined;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
   readonly #states = new ChannelStates();
@@ -116,9 +121,12 @@ export class ChannelWatch implements WatchedChannel {
     }
   }
 
-  /** Whether the pages have shown the video as one of the channel's, finished streams included. */
-  has(videoId: string): boolean {
-    return this.#videos.has(videoId);
+  /**
+   * Whether the pages have shown the video as one of the channel's, finished streams included. Undefined if
+   * they have not, but the list of streams could not be read yet; once it is, `states` yields again.
+   */
+  has(videoId: string): boolean | undefined {
+    return this.#videos.has(videoId) || (this.#areVideosListed ? false : undefined);
   }
 
   /** A watcher has read a stream's chat to its end: the stream is never chosen again. */
@@ -162,6 +170,7 @@ export class ChannelWatch implements WatchedChannel {
 
   #saw(look: ChannelLook): void {
     const { live, upcoming, others, channelId, title } = look;
+    const now = this.#parts.clock.monotonic();
     const scheduled = upcoming.map(({ videoId }) => videoId);
     for (const videoId of [...others, ...scheduled, ...live]) addBounded(this.#videos, videoId, MAX_VIDEOS);
     this.#parts.telemetry.channelLooked(
@@ -170,6 +179,12 @@ export class ChannelWatch implements WatchedChannel {
     // Pages name a channel in several languages.
     this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
     this.#failure = undefined;
+    this.#unlistedUntil ??= now + MAX_UNLISTED_MS;
+    if (!this.#areVideosListed && (look.isWhole || now >= this.#unlistedUntil)) {
+      this.#areVideosListed = true;
+      const { current } = this.#states;
+      if (current) this.#states.current = { ...current };
+    }
     this.#look = this.#withChosen(look);
     this.#tryAgain();
   }
