@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
-import { parseVector, vectorOf } from "../src/http/merged.ts";
+import { parseVector, vectorOf } from "../src/http/cursor-vector.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { eventually } from "./support/eventually.ts";

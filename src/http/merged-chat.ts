@@ -11,6 +11,7 @@ import { endEvent, errorEvent } from "../serving/multiplex/events.ts";
 import type { Multiplex } from "../serving/multiplex/multiplex.ts";
 import type { Part } from "../serving/multiplex/parts.ts";
 import type { StreamRequest } from "../serving/room.ts";
+import { vectorOf } from "./cursor-vector.ts";
 
 /** Errors of an opening after which the chat is tried again. */
 const MAY_PASS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -25,7 +26,7 @@ const MIN_RETRY_MS = 30_000;
 /** The maximum wait before a chat is entered again whose room another instance has released. */
 const REOPEN_MS = 1000;
 
-export interface MergedChatParts {
+interface MergedChatParts {
   line: Multiplex;
   form: Form;
   rooms: Rooms;
@@ -37,9 +38,21 @@ export interface MergedChatParts {
 }
 
 /** The request of a chat, without what its connection decides. */
-export type ChatRequest = Omit<StreamRequest, "open">;
+type ChatRequest = Omit<StreamRequest, "open">;
 
-export class MergedChat {
+/** Reads several chats on one connection. Resolves when all of them, or the connection, are over. */
+export async function readMerged(
+  line: Multiplex,
+  requests: readonly ChatRequest[],
+  parts: Omit<MergedChatParts, "line" | "id">,
+): Promise<void> {
+  const id = () => vectorOf(chats.map(({ cursor }) => cursor));
+  const chats: MergedChat[] = requests.map((request) => new MergedChat(request, { ...parts, line, id }));
+  await Promise.all(chats.map((chat) => chat.run()));
+  if (!line.gone.aborted) line.end();
+}
+
+class MergedChat {
   readonly #request: ChatRequest;
   readonly #parts: MergedChatParts;
   readonly #writer: ChatWriter;

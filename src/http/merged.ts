@@ -6,8 +6,9 @@ import { Multiplex } from "../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../serving/multiplex/parts.ts";
 import { networkOf } from "./address-limit.ts";
 import { clientGone } from "./client-gone.ts";
+import { parseVector } from "./cursor-vector.ts";
 import { errorTeller } from "./errors.ts";
-import { MergedChat } from "./merged-chat.ts";
+import { readMerged } from "./merged-chat.ts";
 import { formatFor, openSink } from "./open-sink.ts";
 import { MergedResponse, routeOptions } from "./responses.ts";
 import { MergedQuery, StreamHeaders } from "./schemas.ts";
@@ -48,21 +49,14 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
         const toRelayError = errorTeller(PATH, telemetry);
         const sink = openSink(reply, details, gone, parts, giveBack);
         const line = new Multiplex(sink, format);
-        const chats: MergedChat[] = videoIds.map(
-          (videoId, place) =>
-            new MergedChat(
-              { ...common, videoId, lastEventId: cursors[place] },
-              {
-                ...{ line, rooms, clock },
-                form: PART_FORMS[format][details ? "detailed" : "plain"],
-                id: () => vectorOf(chats.map(({ cursor }) => cursor)),
-                toRelayError,
-              },
-            ),
-        );
+        const requests = videoIds.map((videoId, place) => ({
+          ...common,
+          videoId,
+          lastEventId: cursors[place],
+        }));
+        const form = PART_FORMS[format][details ? "detailed" : "plain"];
         void line.keepOpen(clock, keepaliveMs);
-        await Promise.all(chats.map((chat) => chat.run()));
-        if (!line.gone.aborted) line.end();
+        await readMerged(line, requests, { rooms, clock, form, toRelayError });
       } catch (error) {
         giveBack();
         throw error;
@@ -80,22 +74,4 @@ function videosIn(list: string): string[] {
   const twice = videoIds.find((videoId, place) => videoIds.indexOf(videoId) !== place);
   if (twice !== undefined) throw new RelayError("INVALID_REQUEST", `videoIds: names ${twice} twice.`);
   return videoIds;
-}
-
-/** The cursor of each chat, in base 36; `_` for a chat without one. */
-export function vectorOf(cursors: readonly (number | undefined)[]): string {
-  return cursors.map((cursor) => cursor?.toString(36) ?? "_").join(".");
-}
-
-/** Undefined for a text of another form or length. */
-export function parseVector(text: string | undefined, length: number): (number | undefined)[] | undefined {
-  const parts = text?.split(".") ?? [];
-  if (parts.length !== length) return undefined;
-  const cursors = parts.map((part) =>
-    /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : undefined,
-  );
-  const isValid = cursors.every((cursor, place) =>
-    cursor === undefined ? parts[place] === "_" : Number.isSafeInteger(cursor),
-  );
-  return isValid ? cursors : undefined;
 }
