@@ -6,14 +6,19 @@
 export interface Frame {
   /** `cursor` for a cursor frame. */
   event: string;
-  /** The cursor of a message, or a cursor frame. */
+  /** The id with which the client comes back after this frame; undefined if it has none. */
+  id: string | undefined;
+  /** The cursor of a message, or a cursor frame, on a connection of one chat. */
   cursor: number | undefined;
   data: string;
 }
 
-const FRAME = /^(?:id: (\d+)\n)?event: (\w+)\ndata: ([^\n]*)$/;
-const ID_ALONE = /^id: (\d+)$/;
+const FRAME = /^(?:id: (\S+)\n)?event: (\w+)\ndata: ([^\n]*)$/;
+const ID_ALONE = /^id: (\S+)$/;
 const LINE = /^\{"event":"(\w+)"(?:,"cursor":(\d+))?,?(.*)$/s;
+/** A line of a connection that carries several chats. A message's own id has another name there. */
+const LINE_OF_SEVERAL =
+  /^\{"event":"\w+",("videoId":"[\w-]+"),"cursor":\d+,"id":"([^"]+)"(?:,"message(Id":.*)|\})$/s;
 
 export class FrameReader {
   readonly #parsed = new WeakMap<Buffer, readonly Frame[]>();
@@ -34,16 +39,23 @@ export class FrameReader {
 function parse(text: string): Frame[] {
   if (text === "" || text.startsWith(": ") || text.startsWith("retry: ")) return [];
   const [, idAlone] = ID_ALONE.exec(text) ?? [];
-  if (idAlone !== undefined) return [{ event: "cursor", cursor: Number(idAlone), data: "" }];
+  if (idAlone !== undefined) return [{ event: "cursor", id: idAlone, cursor: cursorIn(idAlone), data: "" }];
   const [, id, event, data] = FRAME.exec(text) ?? [];
   if (event === undefined || data === undefined) throw new Error(`no frame: ${text.slice(0, 200)}`);
-  return [{ event, cursor: id === undefined ? undefined : Number(id), data }];
+  return [{ event, id, cursor: cursorIn(id), data }];
 }
 
 /** The fields of a line after its event, and a message's cursor, are its data. */
 function parseLine(text: string): Frame[] {
-  const [, event, cursor, rest] = LINE.exec(text) ?? [];
+  const [, event, id, rest] = LINE.exec(text) ?? [];
   if (event === undefined) throw new Error(`no frame: ${text.slice(0, 200)}`);
   if (event === "keepalive") return [];
-  return [{ event, cursor: cursor === undefined ? undefined : Number(cursor), data: `{${rest}` }];
+  const [, video, idOfSeveral, message = ""] = LINE_OF_SEVERAL.exec(text) ?? [];
+  if (video === undefined) return [{ event, id, cursor: cursorIn(id), data: `{${rest}` }];
+  const data = message === "" ? "" : `{${video},"${message.replace("Id", "id")}`;
+  return [{ event, id: idOfSeveral, cursor: undefined, data }];
+}
+
+function cursorIn(id: string | undefined): number | undefined {
+  return id !== undefined && /^\d+$/.test(id) ? Number(id) : undefined;
 }

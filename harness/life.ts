@@ -39,6 +39,8 @@ export class Life {
   readonly egresses: EgressPool;
   readonly clock: MortalClock;
   readonly store: ObservedStore;
+  readonly telemetry: Telemetry;
+  readonly keepaliveMs: number;
   readonly #drainMs: number;
 
   /** Rejects if the store does not work: then there is no service until the next attempt. */
@@ -69,6 +71,8 @@ export class Life {
     this.peek = peek;
     this.clock = clock;
     this.store = store;
+    this.telemetry = telemetry;
+    this.keepaliveMs = config.rooms.keepaliveMs;
     this.#drainMs = instance === "" ? 0 : config.drainMs;
   }
 
@@ -82,8 +86,8 @@ export class Life {
   /** Stops it as a signal stops the service. */
   async stop(): Promise<void> {
     if (this.#drainMs > 0) await this.rooms.drain(this.#drainMs);
-    this.channels.close();
     await this.rooms.stop();
+    this.channels.close();
     await this.egresses.close();
     await this.clock.sleep(1); // the service closes its listener here
     await this.store.close();

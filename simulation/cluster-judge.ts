@@ -138,9 +138,9 @@ export class ClusterJudge {
   /** The instances at which each room is watched now. */
   #watching(): Map<RoomJudge, Set<Instance>> {
     const watching = new Map<RoomJudge, Set<Instance>>();
-    for (const { room, instance, isWatching } of this.#world.viewers) {
-      if (isWatching && instance?.life)
-        watching.getOrInsertComputed(room, () => new Set<Instance>()).add(instance);
+    for (const { watching: rooms, instance } of this.#world.viewers) {
+      if (!instance?.life) continue;
+      for (const room of rooms) watching.getOrInsertComputed(room, () => new Set<Instance>()).add(instance);
     }
     return watching;
   }

@@ -4,7 +4,8 @@
 import type { Failure } from "../src/simulator/faults.ts";
 import { WALLS } from "../src/simulator/pages.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import { HOLD, PROBED, type World } from "./world.ts";
+import { HOLD } from "./settings.ts";
+import { PROBED, type World } from "./world.ts";
 
 /** Bad answers to a chat call. */
 const CHAT_FAILURES: Record<string, Failure> = {

@@ -58,10 +58,12 @@ export async function run(options: RunOptions): Promise<Outcome> {
     journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
   };
   process.on("unhandledRejection", onRejection);
+  const channel = world.channel ? [world.channel.live()] : [];
   const addresses = world.isNeighbourly ? [] : [troubleAddresses(world, world.addresses, calmAt)];
   const actors = [
     trouble(world, calmAt, isEven),
     ...addresses,
+    ...channel,
     ...world.viewers.map((viewer) => viewer.live()),
   ];
   for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));

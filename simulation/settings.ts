@@ -4,6 +4,9 @@ import { readFlags } from "../src/cli/flags.ts";
 import type { InProcessSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 
+/** What the upstream keeps for a late reader. */
+export const HOLD = { holdsMs: 10_000, holdsMessages: 200 };
+
 export interface DrawnSettings {
   seed: number;
   random: Random;
@@ -27,6 +30,7 @@ export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): 
     RELAY_GRACE_MS: random.pick([5000, 30_000, 90_000]),
     RELAY_FAILING_MS: random.pick([20_000, 120_000]),
     RELAY_NO_CHAT_MS: random.pick([0, 30_000]),
+    RELAY_CHANNEL_MS: new Random(seed, "looks").pick([10_000, 30_000, 60_000]),
     ...(instances > 1 ? drawShared(seed) : {}),
   };
   const texts = Object.entries(settings).map(([name, value]) => [name, String(value)]);

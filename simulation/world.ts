@@ -4,7 +4,6 @@
  */
 import { pino } from "pino";
 import { Disk } from "../harness/disk.ts";
-import { FrameReader } from "../harness/frames.ts";
 import { Journal } from "../harness/journal.ts";
 import { Network } from "../harness/network.ts";
 import type { Peek } from "../harness/peek.ts";
@@ -17,11 +16,13 @@ import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
+import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
 import { Instance } from "./instance.ts";
+import type { LiveChannel } from "./live-channel.ts";
 import { RoomJudge } from "./room-judge.ts";
-import { drawConfig } from "./settings.ts";
-import { Viewer } from "./viewer.ts";
+import { drawConfig, HOLD } from "./settings.ts";
+import type { Viewer } from "./viewer.ts";
 
 export interface WorldOptions {
   seed: number;
@@ -32,8 +33,6 @@ export interface WorldOptions {
 
 /** The interval at which every room is checked, even if nobody receives anything. */
 const LOOK_MS = 15_000;
-/** What the upstream keeps for a late reader. */
-export const HOLD = { holdsMs: 10_000, holdsMessages: 200 };
 /** How long the upstream holds the final messages of a run. */
 const RELAYED_MS = 60_000;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
@@ -45,7 +44,6 @@ const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
  * it.
  */
 const LEFT = /"msg":"room left to another instance/;
-const VIEWERS_PER_ROOM = 2;
 const REPLAYS_BESIDE = 6;
 /** A video that belongs to no room: a probe's calls would count as the room's polls. */
 export const PROBED = "simprobe-01";
@@ -68,7 +66,9 @@ export class World {
   /** Whether each trouble affects only one party, and nothing that rooms share. */
   readonly isNeighbourly: boolean;
   readonly rooms: RoomJudge[] = [];
-  readonly viewers: Viewer[] = [];
+  readonly viewers: readonly Viewer[];
+  /** Undefined in a run without one. */
+  readonly channel: LiveChannel | undefined;
   /** All faults are over. */
   isCalm = false;
   readonly #dirty = new Set<Viewer>();
@@ -119,20 +119,9 @@ export class World {
       this.upstream.chat(`beside---${String(number).padStart(2, "0")}`, scenario).say(3000);
     }
     this.upstream.chat(PROBED, { tokens: "reusable" }).say(10);
-    const frames = new FrameReader();
-    // Drawn from their own sequences, so that the rest of a seed stays the same.
-    const hasTastes = new Random(seed, "tastes").chance(0.5);
-    if (hasTastes) this.journal.count("runs with filters");
-    for (const [index, room] of this.rooms.flatMap((each) => Array(VIEWERS_PER_ROOM).fill(each)).entries()) {
-      const random = new Random(seed, `viewer ${index}`);
-      const { scheduler, journal } = this;
-      const onFrames = (viewer: Viewer) => void this.#dirty.add(viewer);
-      const instance = () => this.#instanceFor(room, random);
-      const isSharedWell = this.isNeighbourly;
-      const tastes = hasTastes ? new Random(seed, `tastes of viewer ${index}`) : undefined;
-      const parts = { room, scheduler, random, journal, frames, instance, onFrames, tastes, isSharedWell };
-      this.viewers.push(new Viewer(String(index), parts));
-    }
+    const audience = new Audience(this, (viewer) => void this.#dirty.add(viewer));
+    this.viewers = audience.viewers;
+    this.channel = audience.channel;
   }
 
   #newInstance(name: string, config: Config): Instance {
@@ -150,12 +139,6 @@ export class World {
         if (!disk && !cluster) for (const room of this.rooms) room.forget();
       },
     });
-  }
-
-  /** An instance that takes viewers, if there is one; some rooms stay with one instance. */
-  #instanceFor({ home }: RoomJudge, random: Random): Instance | undefined {
-    const open = this.instances.filter(({ life, name }) => life && (home ?? name) === name);
-    return open.length > 1 ? random.pick(open) : open[0];
   }
 
   /** A random instance. */
@@ -273,7 +256,10 @@ export class World {
     if (peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
       const rooms = isDue
         ? this.rooms
-        : new Set([...[...this.#dirty].map(({ room }) => room), ...this.#offers.map(({ room }) => room)]);
+        : new Set([
+            ...[...this.#dirty].flatMap(({ rooms }) => rooms),
+            ...this.#offers.map(({ room }) => room),
+          ]);
       for (const room of rooms) await room.look(peek);
     }
     if (isDue) this.#lookedAt = now;
@@ -312,10 +298,9 @@ export class World {
     for (const room of this.liveRooms) {
       if (!room.hasFinalMessage) return { room, what: `the room lacks ${room.finalMessageId}` };
     }
-    for (const { room, sink, cursor, name, closeReason, isUpToDate } of this.viewers) {
-      if (room.overSince < Number.POSITIVE_INFINITY) continue;
-      if (!sink || sink.closedBy) return { room, what: `viewer ${name} is not connected: ${closeReason}` };
-      if (!isUpToDate) return { room, what: `viewer ${name} stands at ${cursor} of ${room.head}` };
+    for (const viewer of this.viewers) {
+      const lag = viewer.lag();
+      if (lag) return { ...lag, what: `viewer ${viewer.name} ${lag.what}` };
     }
     return this.cluster?.overloaded();
   }

@@ -1,14 +1,10 @@
 /** A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, without its socket. */
 import { createParser } from "eventsource-parser";
+import { openChannel } from "../../harness/several-chats.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
-import { ChannelViewer, firstLook, parsePlace } from "../../src/http/channel-viewer.ts";
-import { errorTeller } from "../../src/http/errors.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
-import { parseTypes } from "../../src/serving/filter.ts";
 import { FORMS } from "../../src/serving/form.ts";
-import { Multiplex } from "../../src/serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../src/serving/multiplex/parts.ts";
 import { HANDLE } from "./watched-channel.ts";
 
 /** The interval of the relay's keepalives. */
@@ -37,37 +33,17 @@ export class ChannelVisitor {
       this.text += bytes;
       parser.feed(bytes.toString());
     });
-    void this.#visit(relay, lastEventId, query).catch((error: unknown) => {
+    const { keepaliveMs } = relay.config.rooms;
+    const { rooms, channels, clock, telemetry } = relay;
+    const open = () => {
+      this.beganAt = clock.monotonic();
+      return this.sink;
+    };
+    const served = { rooms, channels, clock, telemetry, keepaliveMs };
+    const asked = { ...query, lastEventId, address: "viewer" };
+    openChannel(served, HANDLE, asked, open, this.#gone.signal).catch((error: unknown) => {
       this.refusal = error;
     });
-  }
-
-  async #visit(
-    relay: VirtualRelay,
-    lastEventId: string | undefined,
-    query: { backfill?: number; types?: string },
-  ) {
-    const { rooms, channels, clock, telemetry } = relay;
-    using watch = channels.watch(HANDLE);
-    await firstLook({ watch, rooms, clock }, this.#gone.signal);
-    this.beganAt = clock.monotonic();
-    const line = new Multiplex(this.sink, "sse");
-    void line.keepOpen(clock, KEEPALIVE_MS);
-    const resume = parsePlace(lastEventId);
-    const request = {
-      backfill: query.backfill,
-      filter: parseTypes(query.types ?? ""),
-      resume,
-      address: "viewer",
-    };
-    const toRelayError = errorTeller("/v1/stream", telemetry);
-    await new ChannelViewer(line, request, {
-      watch,
-      rooms,
-      clock,
-      form: PART_FORMS.sse.plain,
-      toRelayError,
-    }).run();
   }
 
   /** Everything it was sent, as text. */
