@@ -2,6 +2,8 @@
  * The chats of a run: their properties, their messages, and their order. Live chats that continue, one that
  * ends, and a replay; the last two are each followed by another.
  */
+
+import type { Broadcast, Channel } from "../src/simulator/channel.ts";
 import { type EndShape, realisticHold, type Simulator } from "../src/simulator/index.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { longActions } from "./long-messages.ts";
@@ -35,22 +37,28 @@ export const LONG_HISTORY = { answers: 10, messages: 300 };
 const REPLAY = { kind: "replay", pageSize: 40, kinds: ["text", "paid", "sticker"] } as const;
 const REPLAY_LENGTH = 2500;
 
+/** The channel whose streams are those that end. */
+export const CHANNEL = "@chaos";
 /** A live chat that ends. */
 const BRIEF = { perSecond: 5, scenario: { ...PAGE, kinds: ["text"] } } as const;
 
 export class ChatScript {
   readonly rooms: RoomTruth[] = [];
-  /** The live room whose chat ends; a new one follows it. */
+  /** The live room whose chat ends; a new one follows it. They are the streams of a channel. */
   brief: RoomTruth;
+  readonly streams: RoomTruth[] = [];
   /** The room that is read from a recorded chat; when it has ended, a new one follows. */
   replay: RoomTruth;
   readonly #upstream: Simulator;
+  readonly #channel: Channel;
+  #stream: Broadcast | undefined;
   readonly #traffic = new Map<RoomTruth, { stop(): void }>();
   #numbered = 0;
   #longSaid = 0;
 
   constructor(upstream: Simulator) {
     this.#upstream = upstream;
+    this.#channel = upstream.channel(CHANNEL);
     for (const live of LIVE) this.#newLive(live);
     this.brief = this.newBrief();
     this.replay = this.newReplay();
@@ -71,13 +79,17 @@ export class ChatScript {
   }
 
   newBrief(): RoomTruth {
-    this.brief = this.#newLive({ videoId: this.#nextId("b"), ...BRIEF });
+    const videoId = this.#nextId("b");
+    this.#stream = this.#channel.broadcast(videoId, { chat: BRIEF.scenario });
+    this.brief = this.#newLive({ videoId, ...BRIEF }, this.#stream.chat);
+    this.streams.push(this.brief);
     return this.brief;
   }
 
   endBrief(shape: EndShape, lastWords: boolean): void {
     this.#traffic.get(this.brief)?.stop();
     this.brief.mayEnd = true;
+    this.#stream?.end(shape);
     this.brief.chat.end(shape, { lastWords });
   }
 
@@ -92,8 +104,10 @@ export class ChatScript {
     for (const speech of this.#traffic.values()) speech.stop();
   }
 
-  #newLive({ videoId, perSecond, scenario }: (typeof LIVE)[number]): RoomTruth {
-    const chat = this.#upstream.chat(videoId, scenario);
+  #newLive(
+    { videoId, perSecond, scenario }: (typeof LIVE)[number],
+    chat = this.#upstream.chat(videoId, scenario),
+  ): RoomTruth {
     const isLossy = scenario.holdsMs !== undefined;
     const room = new RoomTruth(chat, "live", { pageLength: scenario.page ?? 0, isLossy });
     this.rooms.push(room);

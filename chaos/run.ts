@@ -20,6 +20,8 @@ const EVENTS_BETWEEN_SETTLEMENTS = 10;
 const MAX_PAUSE_MS = 600;
 /** The share of viewers that ask for all stored messages. */
 const ALL_SHARE = 0.1;
+/** The number of viewers of several chats, and of the channel, as a share of the viewers of one chat. */
+const SEVERAL_SHARE = 0.1;
 
 export interface Outcome {
   verdict: Verdict;
@@ -80,6 +82,10 @@ async function audience(world: World, viewers: number): Promise<void> {
   for (let i = 0; i < viewers; i++) {
     const room = rooms[i % rooms.length];
     if (room) await world.arrive(room, world.random.chance(ALL_SHARE) ? { lastEventId: 0 } : {});
+  }
+  for (let i = 0; i < viewers * SEVERAL_SHARE; i++) {
+    world.audience.arriveMerged();
+    world.audience.arriveAtChannel();
   }
 }
 

@@ -2,15 +2,17 @@
  * Judges one viewer over all its connections: every connection begins where it must, cursors grow by one,
  * each message is that of its chat, and a terminal frame comes only if the room is over.
  */
-import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
+import type { ChatObserver, ClientOptions } from "../harness/clients/observer.ts";
 import { EVERYTHING, type Filter, passes } from "../harness/filters.ts";
 import { Sequence } from "../harness/sequence.ts";
+import type { AudienceJudge } from "./audience-judge.ts";
+import { ConnectionTally } from "./connection-tally.ts";
 import type { RoomTruth } from "./room-truth.ts";
 import type { Verdict } from "./verdict.ts";
 
 const DEFAULT_BACKFILL = 50;
 
-export class ViewerJudge implements Observer {
+export class ViewerJudge implements ChatObserver, AudienceJudge {
   readonly #name: string;
   readonly #room: RoomTruth;
   readonly #verdict: Verdict;
@@ -22,14 +24,10 @@ export class ViewerJudge implements Observer {
   readonly #sequence: Sequence;
   /** Cursors that were skipped before any viewer had seen their messages. */
   readonly #skipped = new Set<number>();
+  readonly #tally: ConnectionTally;
   #knowsEnd = false;
-  #isOpen = false;
-  /** The service's life in which its connection began. */
-  #life = 0;
   /** How many messages it was sent. */
   messages = 0;
-  /** Why its last connection ended or was refused. */
-  closeReason = "";
 
   constructor(
     name: string,
@@ -37,6 +35,7 @@ export class ViewerJudge implements Observer {
     { backfill = DEFAULT_BACKFILL, details = false }: Pick<ClientOptions, "backfill" | "details">,
     verdict: Verdict,
     filter = EVERYTHING,
+    seenAtFirst = room.seenHead,
   ) {
     this.#filter = filter;
     this.#sequence = filter.passed ? new Sequence((cursor) => this.#isDue(cursor)) : new Sequence();
@@ -45,7 +44,24 @@ export class ViewerJudge implements Observer {
     this.#backfill = backfill;
     this.#detailed = details;
     this.#verdict = verdict;
-    this.#seenAtFirst = room.seenHead;
+    this.#seenAtFirst = seenAtFirst;
+    this.#tally = new ConnectionTally(verdict);
+  }
+
+  get rooms(): readonly RoomTruth[] {
+    return [this.#room];
+  }
+
+  get closeReason(): string {
+    return this.#tally.closeReason;
+  }
+
+  get place(): string {
+    return `${this.#room.videoId} at ${this.cursor}`;
+  }
+
+  lacks(due: (room: RoomTruth) => number): boolean {
+    return !this.hasReached(due(this.#room));
   }
 
   /** The last cursor that it received; undefined before the first init. */
@@ -72,7 +88,6 @@ export class ViewerJudge implements Observer {
     return false;
   }
 
-  /** Judges the skipped cursors whose messages other viewers have seen by now. */
   judgeSkipped(): void {
     for (const cursor of this.#skipped) {
       const type = this.#room.typeAt(cursor);
@@ -88,10 +103,8 @@ export class ViewerJudge implements Observer {
 
   opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void {
     const { videoId, chatType } = this.#room;
-    this.#isOpen = true;
-    this.#life = this.#verdict.lives;
+    this.#tally.opened();
     this.#knowsEnd = false;
-    this.closeReason = "";
     if (init.videoId !== videoId || init.chatType !== chatType)
       this.#violate(`its init is of ${init.videoId}, ${init.chatType}`);
     if (lastEventId === 0) this.#room.base ??= init.cursor;
@@ -140,18 +153,11 @@ export class ViewerJudge implements Observer {
   }
 
   refused(status: number, code: string): void {
-    this.closeReason = `refused with ${status} ${code}`;
-    this.#verdict.count(`refusals ${code}`);
+    this.#tally.refused(status, code);
   }
 
   closed(asked: boolean): void {
-    this.closeReason = asked ? "closed by itself" : this.closeReason || "closed by the service";
-    if (asked) this.#verdict.count("connections closed by viewers");
-    else if (!this.#isOpen) this.#verdict.count("connections refused");
-    else if (this.#knowsEnd) this.#verdict.count("connections ended");
-    else if (this.#life < this.#verdict.lives) this.#verdict.count("connections that went with the service");
-    else this.#verdict.count("connections lost");
-    this.#isOpen = false;
+    this.#tally.closed(asked, this.#knowsEnd);
   }
 
   malformed(what: string): void {

@@ -2,12 +2,11 @@
  * The parts of a run: the service with its process, disk and injector, the upstream with its chats, the
  * viewers, and the judges of both sides. `events/` has the events that happen to them.
  */
-import { Client, type ClientKind } from "../harness/clients/client.ts";
 import type { ClientOptions } from "../harness/clients/observer.ts";
-import { EVERYTHING, FILTERS } from "../harness/filters.ts";
 import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type EndShape, type Simulator, startSimulator } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
+import { Audience, type Viewer } from "./audience.ts";
 import { ChatScript, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
 import { Disk } from "./disk.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
@@ -47,27 +46,12 @@ const DISK_BYTES = 512 * 1024 * 1024;
 /** Time limit for the service to end when it must. */
 const EXIT_MS = 15_000;
 
-/** The weights of clients: one in ten is curl, three in ten an EventSource. */
-const KINDS: readonly ClientKind[] = [
-  ...Array<ClientKind>(6).fill("http"),
-  ...Array<ClientKind>(3).fill("eventsource"),
-  "curl",
-];
-
 const INJECTED_FAULTS: readonly InjectedFault[] = [
   ...KILL_POINTS,
   ...THREAD_DEATHS,
   "slow-commit",
   "stall-loop",
 ];
-
-export interface Viewer {
-  client: Client;
-  judge: ViewerJudge;
-  room: RoomTruth;
-  /** The first viewer of its room, who sees all of it and stays. */
-  isWitness: boolean;
-}
 
 export class World implements AsyncDisposable {
   readonly random: Random;
@@ -79,13 +63,12 @@ export class World implements AsyncDisposable {
   readonly injector: FaultInjector;
   readonly service: Service;
   readonly script: ChatScript;
-  readonly viewers = new Set<Viewer>();
+  readonly audience: Audience;
   readonly gapJudge = new GapJudge();
   peakRssBytes = 0;
   readonly #upstreamJudge: UpstreamJudge;
   settleMs = SETTLE_MS;
   #orders: { name: string; fault: Fault }[] = [];
-  #named = 0;
 
   static async create(
     { seed, projectDir, store, without = [], settleMs = SETTLE_MS }: WorldOptions,
@@ -112,6 +95,7 @@ export class World implements AsyncDisposable {
         RELAY_POLL_MAX_MS: "1000",
         RELAY_GRACE_MS: String(GRACE_MS),
         RELAY_KEEPALIVE_MS: "1000",
+        RELAY_CHANNEL_MS: "2000",
         RELAY_MAX_FAILURES: String(FAILING.failures),
         RELAY_FAILING_MS: String(FAILING.ms),
         RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
@@ -139,7 +123,9 @@ export class World implements AsyncDisposable {
     this.disk = disk;
     this.service = service;
     this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
-    this.script = new ChatScript(upstream);
+    const script = new ChatScript(upstream);
+    this.script = script;
+    this.audience = new Audience({ random, verdict, script, url: () => service.url });
   }
 
   get rooms(): readonly RoomTruth[] {
@@ -159,8 +145,8 @@ export class World implements AsyncDisposable {
     }
   }
 
-  viewersOf(room: RoomTruth): Viewer[] {
-    return [...this.viewers].filter((viewer) => viewer.room === room);
+  get viewers(): ReadonlySet<Viewer> {
+    return this.audience.viewers;
   }
 
   async start(): Promise<void> {
@@ -182,33 +168,10 @@ export class World implements AsyncDisposable {
     await this.start();
   }
 
-  /** A viewer comes. The first one of a room asks for all of it. */
-  async arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Promise<Viewer> {
-    this.#named += 1;
-    const kind = this.random.pick(KINDS);
-    const isWitness = room.base === undefined;
-    const filter = isWitness || this.random.chance(0.8) ? EVERYTHING : this.random.pick(FILTERS);
-    const asked: ClientOptions = {
-      videoId: room.videoId,
-      backfill: this.random.pick([0, 1, 50, 500]),
-      details: this.random.chance(0.15),
-      types: filter.types,
-      ...options,
-      ...(isWitness && { lastEventId: 0 }),
-    };
-    const judge = new ViewerJudge(`${this.#named} (${kind})`, room, asked, this.verdict, filter);
-    const client = new Client(kind, () => this.service.url, asked, judge, new Random(this.#named, "client"));
-    const viewer = { client, judge, room, isWitness };
-    this.viewers.add(viewer);
-    this.verdict.count(`viewers ${kind}${filter.types && " with a filter"}`);
+  /** A viewer of a chat comes; waits for the first one of a room to learn where it begins. */
+  async arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Promise<void> {
+    const { isWitness } = this.audience.arrive(room, options);
     if (isWitness) await this.until(() => room.base !== undefined, `a first viewer of ${room.videoId}`);
-    return viewer;
-  }
-
-  async leave(viewer: Viewer): Promise<void> {
-    this.viewers.delete(viewer);
-    this.verdict.count("messages received", viewer.judge.messages);
-    await viewer.client.leave();
   }
 
   /** All viewers move from a finished replay to a new one. */
@@ -220,7 +183,7 @@ export class World implements AsyncDisposable {
   /** The brief chat ends: its viewers must receive all of it and the end, and move to a new one. */
   async endBrief(shape: EndShape, lastWords: boolean): Promise<void> {
     const before = this.script.brief;
-    const watching = this.viewersOf(before);
+    const watching = this.audience.of(before).filter(isOfOneChat);
     this.script.endBrief(shape, lastWords);
     await this.until(() => watching.every(({ judge }) => judge.knowsEnd), `the end of ${before.videoId}`);
     if (before.cursorOf(before.chat.ledger.length) === undefined) {
@@ -231,8 +194,8 @@ export class World implements AsyncDisposable {
   }
 
   async #move(from: RoomTruth, to: RoomTruth): Promise<void> {
-    const watching = this.viewersOf(from);
-    await Promise.all(watching.map((viewer) => this.leave(viewer)));
+    const watching = this.audience.of(from).filter(isOfOneChat);
+    await Promise.all(watching.map((viewer) => this.audience.leave(viewer)));
     for (const _ of watching) await this.arrive(to);
   }
 
@@ -268,16 +231,15 @@ export class World implements AsyncDisposable {
     const said = new Map(this.rooms.map((room) => [room, room.chat.ledger.length]));
     const due = (room: RoomTruth) => room.cursorOf(said.get(room) ?? 0) ?? Number.POSITIVE_INFINITY;
     const lags = () =>
-      [...this.viewers].filter(
-        ({ judge, room, client }) => !(client.isOpen || judge.knowsEnd) || !judge.hasReached(due(room)),
-      );
+      [...this.viewers].filter(({ judge, client }) => !(client.isOpen || judge.knowsEnd) || judge.lacks(due));
     await this.until(
       () => lags().length === 0,
       () => {
         const [first] = lags();
         if (!first) return "nobody";
-        const { judge, room, client } = first;
-        return `${lags().length} viewers to have everything: the first, of ${room.videoId}, stands at ${judge.cursor} of ${due(room)}, ${client.isOpen ? "connected" : `not connected, ${judge.closeReason}`}`;
+        const { judge, client } = first;
+        const dues = judge.rooms.map((room) => `${room.videoId} at ${due(room)}`);
+        return `${lags().length} viewers to have everything: the first stands in ${judge.place}, not in ${dues}, ${client.isOpen ? "connected" : `not connected, ${judge.closeReason}`}`;
       },
     );
     for (const { judge } of this.viewers) judge.judgeSkipped();
@@ -333,7 +295,7 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.viewers].map((viewer) => this.leave(viewer)));
+    await Promise.all([...this.viewers].map((viewer) => this.audience.leave(viewer)));
     this.#upstreamJudge.close();
     await this.service.close();
     await this.line[Symbol.asyncDispose]();
@@ -341,6 +303,11 @@ export class World implements AsyncDisposable {
     this.injector.close();
     this.disk.close();
   }
+}
+
+/** The others move on by themselves, or watch only chats that go on. */
+function isOfOneChat({ judge }: Viewer): boolean {
+  return judge instanceof ViewerJudge;
 }
 
 /** The fault's name in a report: the request that it hits, and its name, status or kind. */

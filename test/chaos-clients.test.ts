@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import { after, describe, it } from "node:test";
 import { Client, type ClientKind } from "../harness/clients/client.ts";
 import { hasCurl } from "../harness/clients/curl-connection.ts";
-import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
+import type { ChatObserver, ClientOptions } from "../harness/clients/observer.ts";
 import { Random } from "../src/simulator/random.ts";
 import {
   type Answer,
@@ -180,7 +180,7 @@ async function play(kind: ClientKind, { answers, hears, sends, options, returnsM
     lines.push(line);
     changes.announce();
   };
-  const observer: Observer = {
+  const observer: ChatObserver = {
     opened: ({ cursor }, lastEventId) => add(`opened at ${cursor} from ${lastEventId ?? "nothing"}`),
     message: (cursor) => add(`message ${cursor}`),
     terminal: (event, reason) => add(`${event}: ${reason}`),

@@ -1,7 +1,7 @@
 /**
  * Everything that one viewer received, across its connections, and where it was notified of missing messages.
  */
-import type { Observer } from "../../harness/clients/observer.ts";
+import type { ChatObserver } from "../../harness/clients/observer.ts";
 import { Sequence } from "../../harness/sequence.ts";
 
 /** What a viewer may be refused with while instances come and go; it tries again. */
@@ -22,7 +22,7 @@ export interface Break {
   begins: number;
 }
 
-export class ViewerLog implements Observer {
+export class ViewerLog implements ChatObserver {
   readonly videoId: string;
   readonly messages: Sent[] = [];
   readonly breaks: Break[] = [];

@@ -71,7 +71,7 @@ export const STORE_EVENTS: Record<string, Event> = {
     async play(world) {
       const { disk, random, verdict } = world;
       const room = random.pick(world.liveRooms);
-      const viewers = world.viewersOf(room);
+      const viewers = world.audience.of(room);
       if (viewers.length === 0) return;
       for (const { client } of viewers) client.drop(random.below(200)); // some are just entering
       await world.pause(random.below(200));

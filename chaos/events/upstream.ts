@@ -36,6 +36,8 @@ const FAILURES: [kind: RequestKind, failures: Failure[]][] = [
   ["get_live_chat_replay", CHAT_FAILURES],
   ["popout", PAGE_FAILURES],
   ["watch", PAGE_FAILURES],
+  ["live", PAGE_FAILURES],
+  ["streams", PAGE_FAILURES],
   ["sw.js", SCRIPT_FAILURES],
 ];
 

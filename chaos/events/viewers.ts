@@ -1,7 +1,8 @@
 /** Events of the viewers. */
 import { connect } from "node:net";
+import type { Viewer } from "../audience.ts";
 import { LONG_ROOM } from "../chat-script.ts";
-import { GRACE_MS, type Viewer, type World } from "../world.ts";
+import { GRACE_MS, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 
 /** A viewer that takes nothing must be disconnected within these times. */
@@ -34,10 +35,8 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     times: 4,
     async play(world) {
       const leaving = someOf(world, 0.05).filter(({ isWitness }) => !isWitness);
-      await Promise.all(leaving.map((viewer) => world.leave(viewer)));
-      for (const { room } of leaving) {
-        await world.arrive(room, world.random.chance(0.3) ? { lastEventId: 0 } : {});
-      }
+      await Promise.all(leaving.map((viewer) => world.audience.leave(viewer)));
+      for (const viewer of leaving) viewer.another();
     },
   },
 
@@ -60,7 +59,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     async play(world) {
       await world.calm();
       const room = world.random.pick(world.liveRooms);
-      const viewers = world.viewersOf(room);
+      const viewers = world.audience.of(room);
       const from = performance.now();
       for (const { client } of viewers) client.drop(AWAY);
       await world.pause(GRACE_MS / 2);
@@ -77,7 +76,7 @@ export const VIEWER_EVENTS: Record<string, Event> = {
     async play(world) {
       await world.calm();
       const room = world.random.pick(world.liveRooms);
-      const viewers = world.viewersOf(room);
+      const viewers = world.audience.of(room);
       for (const { client } of viewers) client.drop(AWAY);
       await world.pause(GRACE_MS + 2 * ECHO_MS);
       const from = performance.now();

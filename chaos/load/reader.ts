@@ -61,7 +61,7 @@ export class Reader {
     };
     const connection = new SseConnection(
       url,
-      asked,
+      asked?.toString(),
       {
         head: (answered) => {
           status = answered;

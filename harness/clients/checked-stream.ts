@@ -4,7 +4,7 @@
  * It reports nothing after a cut, and is closed once.
  */
 import { dig, parseObject } from "../../src/simulator/json.ts";
-import type { Observer } from "./observer.ts";
+import type { ChatObserver, ChatsObserver, Observer } from "./observer.ts";
 import { isStream, type SseFrame, type SseListener } from "./sse.ts";
 
 const RETRY_MS = 3000;
@@ -15,8 +15,8 @@ type State = "calling" | "refused" | "begun" | "primed" | "open" | "terminal" | 
 export class CheckedStream implements SseListener {
   readonly #observer: Observer;
   /** The `Last-Event-ID` of the request. */
-  readonly #resumedFrom: number | undefined;
-  #lastEventId: number | undefined;
+  readonly #resumedFrom: string | undefined;
+  #lastEventId: string | undefined;
   #state: State = "calling";
   #hasRetry = false;
   #wasCut = false;
@@ -24,10 +24,11 @@ export class CheckedStream implements SseListener {
   #retryAfterMs: number | undefined;
 
   /** `lastEventId`: the request's value, if it has one. */
-  constructor(observer: Observer, lastEventId: number | undefined) {
+  constructor(observer: Observer, lastEventId: string | undefined) {
     this.#observer = observer;
     this.#resumedFrom = lastEventId;
     this.#lastEventId = lastEventId;
+    if (isOfSeveral(observer)) observer.begin(lastEventId);
   }
 
   get isOpen(): boolean {
@@ -35,7 +36,7 @@ export class CheckedStream implements SseListener {
   }
 
   /** The last id received, on this connection or before it. */
-  get lastEventId(): number | undefined {
+  get lastEventId(): string | undefined {
     return this.#lastEventId;
   }
 
@@ -74,19 +75,23 @@ export class CheckedStream implements SseListener {
     if (!this.#checkPlace(`a frame ${event}`)) return;
     const value = parseObject(data);
     if (value === undefined) this.malformed(`data of ${event} that is not a JSON object: ${data}`);
-    else if (event === "init") this.#init(value);
+    else if (isOfSeveral(this.#observer)) this.#hear(this.#observer, event, id, data);
+    else if (event === "init") this.#init(this.#observer, value);
     else if (this.#state !== "open") this.malformed(`a frame ${event} before init`);
-    else if (event === "message") this.#message(id, data);
-    else if (event === "end") this.#terminal(event, dig(value, "reason"));
-    else if (event === "error") this.#terminal(event, dig(value, "code"));
+    else if (event === "message") this.#message(this.#observer, id, data);
+    else if (event === "end") this.#terminal(this.#observer, event, dig(value, "reason"));
+    else if (event === "error") this.#terminal(this.#observer, event, dig(value, "code"));
     else this.malformed(`a frame ${event}`);
   }
 
-  cursor(cursor: number): void {
-    if (this.#isSilent || !this.#checkPlace(`the cursor ${cursor}`)) return;
-    if (this.#state !== "open") this.malformed(`the cursor ${cursor} before init`);
-    this.#lastEventId = cursor;
-    this.#observer.moved?.(cursor);
+  cursor(id: string): void {
+    if (this.#isSilent || !this.#checkPlace(`the id ${id}`)) return;
+    if (isOfSeveral(this.#observer)) this.#hear(this.#observer, "cursor", id, "");
+    else {
+      if (this.#state !== "open") this.malformed(`the id ${id} before init`);
+      this.#lastEventId = id;
+      this.#observer.moved?.(Number(id));
+    }
   }
 
   malformed(what: string): void {
@@ -125,28 +130,39 @@ export class CheckedStream implements SseListener {
     return this.#state !== "terminal";
   }
 
-  #init(value: unknown): void {
+  #hear(observer: ChatsObserver, event: string, id: string | undefined, data: string): void {
+    if (event === "message" && id === undefined) this.malformed(`a message without an id: ${data}`);
+    this.#state = "open";
+    // An EventSource gives every event the last id, which may have come alone.
+    const cameAlone = event !== "message" && event !== "cursor" && id !== this.#lastEventId ? id : undefined;
+    if (cameAlone !== undefined) this.#hear(observer, "cursor", cameAlone, "");
+    this.#lastEventId = id ?? this.#lastEventId;
+    observer.take({ event, id: cameAlone ? undefined : id, cursor: undefined, data });
+  }
+
+  #init(observer: ChatObserver, value: unknown): void {
     const [videoId, chatType, cursor] = ["videoId", "chatType", "cursor"].map((key) => dig(value, key));
     if (this.#state === "open") this.malformed("a second init");
     else if (typeof videoId === "string" && CHAT_TYPES.includes(chatType) && isCursor(cursor)) {
       this.#state = "open";
-      this.#observer.opened({ videoId, chatType: String(chatType), cursor }, this.#resumedFrom);
+      const asked = this.#resumedFrom === undefined ? undefined : Number(this.#resumedFrom);
+      observer.opened({ videoId, chatType: String(chatType), cursor }, asked);
     } else this.malformed(`init: ${JSON.stringify(value)}`);
   }
 
-  #message(id: string | undefined, data: string): void {
+  #message(observer: ChatObserver, id: string | undefined, data: string): void {
     const cursor = /^\d+$/.test(id ?? "") ? Number(id) : undefined;
     if (id === undefined) this.malformed(`a message without an id: ${data}`);
     else if (!isCursor(cursor)) this.malformed(`a message whose id is ${id}`);
     else {
-      this.#lastEventId = cursor;
-      this.#observer.message(cursor, data);
+      this.#lastEventId = id;
+      observer.message(cursor, data);
     }
   }
 
-  #terminal(event: "end" | "error", reason: unknown): void {
+  #terminal(observer: ChatObserver, event: "end" | "error", reason: unknown): void {
     this.#state = "terminal";
-    if (typeof reason === "string") this.#observer.terminal(event, reason);
+    if (typeof reason === "string") observer.terminal(event, reason);
     else this.malformed(`${event} without a reason`);
   }
 
@@ -155,6 +171,10 @@ export class CheckedStream implements SseListener {
     this.#state = "calling";
     this.#observer.refused(this.#status, typeof code === "string" ? code : "");
   }
+}
+
+function isOfSeveral(observer: Observer): observer is ChatsObserver {
+  return "take" in observer;
 }
 
 function isCursor(value: unknown): value is number {

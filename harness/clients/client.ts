@@ -100,8 +100,8 @@ export class Client {
   }
 
   /** The id from which its next connection resumes. */
-  get #lastEventId(): number | undefined {
-    return this.#stream?.lastEventId ?? this.#options.lastEventId;
+  get #lastEventId(): string | undefined {
+    return this.#stream?.lastEventId ?? this.#options.lastEventId?.toString();
   }
 
   #connect(): void {
@@ -112,16 +112,25 @@ export class Client {
       lastEventId: () => this.#lastEventId,
       begin: (lastEventId) => {
         const known = this.#lastEventId;
-        // A library may know a cursor frame that it has not passed on.
-        const isAhead = lastEventId !== undefined && lastEventId > (known ?? 0);
-        if (isAhead && this.#observer.moved) this.#observer.moved(lastEventId);
-        else if (lastEventId !== known)
+        if (lastEventId !== known && !this.#mayKnow(lastEventId))
           this.#observer.malformed(`its client came with ${lastEventId}, having seen ${known}`);
         this.#stream = new CheckedStream(this.#observer, lastEventId);
         return this.#stream;
       },
       over: () => this.#over(),
     });
+  }
+
+  /** A library may know an id that came alone, which it has not passed on. */
+  #mayKnow(lastEventId: string | undefined): boolean {
+    if (lastEventId === undefined) return false;
+    if ("take" in this.#observer) {
+      this.#observer.take({ event: "cursor", id: lastEventId, cursor: undefined, data: "" });
+      return true;
+    }
+    if (!this.#observer.moved || Number(lastEventId) <= Number(this.#lastEventId ?? 0)) return false;
+    this.#observer.moved(Number(lastEventId));
+    return true;
   }
 
   #cut(connection: Connection): void {

@@ -13,9 +13,9 @@ export interface Connection {
 export interface ConnectionContext {
   url: URL;
   /** The id from which the next connection resumes. */
-  lastEventId(): number | undefined;
+  lastEventId(): string | undefined;
   /** Call it for each request, with the request's `Last-Event-ID`. */
-  begin(lastEventId: number | undefined): CheckedStream;
+  begin(lastEventId: string | undefined): CheckedStream;
   /** Call it once, after the last connection. */
   over(): void;
 }

@@ -24,7 +24,7 @@ export class EventSourceConnection implements Connection {
   constructor(context: ConnectionContext) {
     this.#context = context;
     this.#source = new EventSource(context.url, { fetch: (_url, init) => this.#fetch(init) });
-    for (const event of ["init", "message", "end"])
+    for (const event of ["init", "message", "end", "channel"])
       this.#source.addEventListener(event, (frame) => this.#hear(frame));
     this.#source.addEventListener("error", (event: Event) => {
       if (event instanceof MessageEvent) this.#hear(event);
@@ -56,9 +56,9 @@ export class EventSourceConnection implements Connection {
   /** A new EventSource has no id yet, so the client's id is added. */
   async #fetch(init: EventSourceFetchInit): Promise<FetchLikeResponse> {
     const known = this.#context.lastEventId();
-    const sent = { ...(known === undefined ? {} : { "Last-Event-ID": String(known) }), ...init.headers };
+    const sent = { ...(known === undefined ? {} : { "Last-Event-ID": known }), ...init.headers };
     const lastEventId = sent["Last-Event-ID"];
-    const stream = this.#context.begin(lastEventId === undefined ? undefined : Number(lastEventId));
+    const stream = this.#context.begin(lastEventId);
     this.#stream = stream;
     try {
       const response = await fetch(this.#context.url, { headers: sent, signal: init.signal });

@@ -16,7 +16,7 @@ export class HttpConnection implements Connection {
     this.#connection = new SseConnection(context.url, lastEventId, {
       head: (...head) => stream.head(...head),
       frame: (frame) => stream.frame(frame),
-      cursor: (cursor) => stream.cursor(cursor),
+      cursor: (id) => stream.cursor(id),
       retry: (ms) => stream.retry(ms),
       comment: (text) => stream.comment(text),
       body: (text) => stream.body(text),

@@ -1,5 +1,7 @@
 /** A client's request, and the observer of the events that it receives. */
 
+import type { InitFrame } from "../chat-frames.ts";
+import type { Frame } from "../frames.ts";
 import type { StreamQuery } from "./sse.ts";
 
 export interface ClientOptions extends StreamQuery {
@@ -8,15 +10,8 @@ export interface ClientOptions extends StreamQuery {
   lastEventId?: number;
 }
 
-/** Receives all events of one client in order, across its connections. */
-export interface Observer {
-  /** A stream has begun; `lastEventId` is the request's value, if it had one. */
-  opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void;
-  message(cursor: number, data: string): void;
-  /** A cursor without a message. */
-  moved?(cursor: number): void;
-  /** A terminal frame: `end` with its reason, `error` with its code. */
-  terminal(event: "end" | "error", reason: string): void;
+/** What any client learns of its connections. */
+interface ConnectionObserver {
   /** The answer was not a stream; `code` is that of the error body. */
   refused(status: number, code: string): void;
   /** The connection is over or failed. `asked`: the client itself ended it. */
@@ -24,3 +19,23 @@ export interface Observer {
   /** Bytes that break the rules of HTTP, of event streams or of this API. */
   malformed(what: string): void;
 }
+
+/** Receives all events of a client of one chat in order, across its connections. */
+export interface ChatObserver extends ConnectionObserver {
+  /** A stream has begun; `lastEventId` is the request's value, if it had one. */
+  opened(init: InitFrame, lastEventId: number | undefined): void;
+  message(cursor: number, data: string): void;
+  /** A cursor without a message. */
+  moved?(cursor: number): void;
+  /** A terminal frame: `end` with its reason, `error` with its code. */
+  terminal(event: "end" | "error", reason: string): void;
+}
+
+/** Receives the frames of a client whose connections carry several chats. */
+export interface ChatsObserver extends ConnectionObserver {
+  /** A request leaves, with this id. */
+  begin(lastEventId: string | undefined): void;
+  take(frame: Frame): void;
+}
+
+export type Observer = ChatObserver | ChatsObserver;

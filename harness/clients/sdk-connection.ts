@@ -19,11 +19,12 @@ export class SdkConnection implements Connection {
   constructor(context: ConnectionContext) {
     this.#context = context;
     const { origin, searchParams } = context.url;
+    const lastEventId = context.lastEventId();
     this.#chat = chat(origin, {
       videoId: searchParams.get("videoId") ?? "",
       backfill: Number(searchParams.get("backfill") ?? 50),
       details: searchParams.has("details"),
-      cursor: context.lastEventId(),
+      cursor: lastEventId === undefined ? undefined : Number(lastEventId),
       backoff: BACKOFF,
       fetch: (url, init) => this.#fetch(String(url), init),
     });
@@ -52,7 +53,7 @@ export class SdkConnection implements Connection {
 
   async #fetch(url: string, init: RequestInit | undefined): Promise<Response> {
     const lastEventId = new Headers(init?.headers).get("last-event-id");
-    const stream = this.#context.begin(lastEventId === null ? undefined : Number(lastEventId));
+    const stream = this.#context.begin(lastEventId ?? undefined);
     this.#stream = stream;
     try {
       const response = await fetch(url, init);

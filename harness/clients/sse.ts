@@ -16,8 +16,8 @@ export interface SseListener {
   /** The head of the answer; header names in lower case. */
   head(status: number, headers: ReadonlyMap<string, string>): void;
   frame(frame: SseFrame): void;
-  /** A cursor frame, which dispatches no event. */
-  cursor?(cursor: number): void;
+  /** An id that comes alone, without an event. */
+  cursor?(id: string): void;
   /** A reconnection time, in milliseconds. */
   retry?(ms: number): void;
   comment?(text: string): void;
@@ -34,7 +34,7 @@ export function frameParser(listener: Omit<SseListener, "head" | "closed">): Pic
   /** An id whose event has not come yet: there is none if something else comes first. */
   let idAlone: string | undefined;
   const passIdOn = () => {
-    if (idAlone !== undefined) listener.cursor?.(Number(idAlone));
+    if (idAlone !== undefined) listener.cursor?.(idAlone);
     idAlone = undefined;
   };
   const parser = createParser({
@@ -63,7 +63,10 @@ export function frameParser(listener: Omit<SseListener, "head" | "closed">): Pic
 
 /** The stream's parameters in the request's URL. */
 export interface StreamQuery {
-  videoId: string;
+  /** One of the three is given: a video, several on one connection, or a channel. */
+  videoId?: string;
+  videoIds?: readonly string[];
+  channel?: string;
   backfill?: number | string;
   details?: boolean;
   types?: string | undefined;
@@ -71,9 +74,11 @@ export interface StreamQuery {
   inQuery?: number | string;
 }
 
-export function streamUrl(base: string, { videoId, backfill, details, types, inQuery }: StreamQuery): string {
-  const url = new URL("/v1/stream", base);
-  url.searchParams.set("videoId", videoId);
+export function streamUrl(base: string, asked: StreamQuery): string {
+  const { videoId, videoIds, channel, backfill, details, types, inQuery } = asked;
+  const url = new URL(videoIds ? "/v1/merged" : "/v1/stream", base);
+  const watched = { videoId, videoIds: videoIds?.join(), channel };
+  for (const [name, value] of Object.entries(watched)) if (value) url.searchParams.set(name, value);
   if (backfill !== undefined) url.searchParams.set("backfill", String(backfill));
   if (inQuery !== undefined) url.searchParams.set("lastEventId", String(inQuery));
   if (details) url.searchParams.set("details", "true");
@@ -91,8 +96,8 @@ export class SseConnection {
   #response: IncomingMessage | undefined;
 
   /** `localAddress`: any of 127.0.0.0/8, because one address has only about 28,000 ports for connections. */
-  constructor(url: URL, lastEventId: number | undefined, listener: SseListener, localAddress?: string) {
-    const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
+  constructor(url: URL, lastEventId: string | undefined, listener: SseListener, localAddress?: string) {
+    const resume = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = { accept: "text/event-stream", connection: "keep-alive", ...resume };
     this.#request = get(url, { agent: false, headers, ...(localAddress ? { localAddress } : {}) });
     let why: string | undefined;

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { Client, type ClientKind } from "../../harness/clients/client.ts";
-import type { ClientOptions, Observer } from "../../harness/clients/observer.ts";
+import type { ChatObserver, ClientOptions } from "../../harness/clients/observer.ts";
 import { Sequence } from "../../harness/sequence.ts";
 import { Random } from "../../src/simulator/random.ts";
 
@@ -32,7 +32,7 @@ export class Changes {
 /**
  * All that one viewer was sent. Its first init says where it begins; from there on nothing may be missing.
  */
-export class History implements Observer {
+export class History implements ChatObserver {
   readonly messages: { cursor: number; id: string; data: string }[] = [];
   /** What was wrong, in words. */
   readonly faults: string[] = [];
