@@ -7,9 +7,11 @@ import { createServer } from "node:http";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
+import type { Page } from "playwright-core";
 import { portOf } from "../../chaos/line.ts";
 import { launchChromium, NO_CHROMIUM } from "../../test/support/browser.ts";
 import { adding, COMMON, PAID } from "../../test/support/chat-items.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { startRelay, type TestRelay } from "../../test/support/relay.ts";
 import { temporaryFile } from "../../test/support/store-subject.ts";
 import { ChatError, GROUPS } from "../index.ts";
@@ -78,6 +80,22 @@ const startChat = async (): Promise<[TestRelay, ReturnType<TestRelay["upstream"]
   return [relay, relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 })];
 };
 
+/** Opens a page of a site that has nothing but this file. */
+async function inChromium(file: string, use: (page: Page, site: string) => Promise<void>): Promise<void> {
+  const site = createServer((_request, response) => {
+    response.setHeader("content-type", "text/html").end(read(file));
+  });
+  site.listen(0, "127.0.0.1");
+  await once(site, "listening");
+  const browser = await launchChromium();
+  try {
+    await use(await browser.newPage(), `http://127.0.0.1:${portOf(site)}`);
+  } finally {
+    await browser.close();
+    site.close();
+  }
+}
+
 describe("the examples", () => {
   it("have a bot that answers, and after a restart answers what it missed, once", async (t) => {
     const [relay, chat] = await startChat();
@@ -119,28 +137,45 @@ describe("the examples", () => {
     const [relay, chat] = await startChat();
     await using _ = relay;
     chat.say([says("<b>hello</b>")]);
-    const site = createServer((_request, response) => {
-      response.setHeader("content-type", "text/html").end(read("examples/page.html"));
-    });
-    site.listen(0, "127.0.0.1");
-    await once(site, "listening");
-    const browser = await launchChromium();
-    try {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${portOf(site)}/?relay=${relay.url}&videoId=${VIDEO}`);
+    await inChromium("examples/page.html", async (page, site) => {
+      await page.goto(`${site}/?relay=${relay.url}&videoId=${VIDEO}`);
       await page.getByText("@somebody <b>hello</b>").waitFor();
       chat.say([says("goodbye")]);
       await page.getByText("@somebody goodbye").waitFor();
       chat.end("seek-only");
       await page.locator("#state", { hasText: "closed" }).waitFor();
       assert.equal(await page.locator("li").count(), 2);
-    } finally {
-      await browser.close();
-      site.close();
-    }
+    });
+  });
+
+  it("have a page that follows seven chats on one connection", { skip: NO_CHROMIUM }, async () => {
+    const [relay, first] = await startChat();
+    await using _ = relay;
+    const others = ["b", "c", "d", "e", "f"].map((name) => `other-chat${name}`);
+    const chats = [first, ...others.map((id) => relay.upstream.chat(id, { kinds: ["text"], timeoutMs: 5 }))];
+    const videoIds = [VIDEO, ...others, "no-chat-her"];
+    await inChromium("examples/seven-chats.html", async (page, site) => {
+      const requests: string[] = [];
+      page.on("request", (request) => requests.push(new URL(request.url()).pathname));
+      const texts = () => page.locator("ol").evaluateAll((lists) => lists.map((list) => list.innerText));
+      const shown = async (...rows: string[]) =>
+        eventually(true, async () => {
+          const [none = "", ...of] = (await texts()).reverse();
+          return none !== "" && of.every((text) => text === rows.join("\n"));
+        });
+      for (const chat of chats) chat.say([says("<b>hello</b>")]);
+      await page.goto(`${site}/?relay=${relay.url}&videoIds=${videoIds}`);
+      await shown("@somebody <b>hello</b>");
+      for (const chat of chats) chat.say([says("goodbye")]);
+      await shown("@somebody <b>hello</b>", "@somebody goodbye");
+      for (const chat of chats) chat.end("seek-only");
+      await shown("@somebody <b>hello</b>", "@somebody goodbye", "The chat is over.");
+      assert.equal(requests.filter((path) => path === "/v1/merged").length, 1);
+    });
   });
 
   it("are as short as they say", () => {
-    assert.ok(read("examples/page.html").trimEnd().split("\n").length <= 20);
+    for (const page of ["examples/page.html", "examples/seven-chats.html"])
+      assert.ok(read(page).trimEnd().split("\n").length <= 20, page);
   });
 });
