@@ -84,6 +84,20 @@ describe("import", () => {
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
   });
 
+  it("stores the lines of one video of a channel, and refuses those of several", async (t) => {
+    const store = await temporaryFile(t);
+    const lineOf = (videoId: string, { body, details }: StoredMessage) =>
+      JSON.stringify({ cursor: 1, videoId, ...JSON.parse(body), details: JSON.parse(details) });
+    const own = read.slice(0, 5).map((message) => lineOf(VIDEO, message));
+    const path = await recorded(t, "channel.jsonl", own.join("\n"));
+    const { code, error } = await importing(store, path);
+    assert.deepEqual([code, error.includes(`room ${VIDEO}: 5 new messages`)], [0, true], error);
+    const mixed = [...own, lineOf("other-video", read[5] ?? assert.fail("no message"))];
+    const refused = await importing(store, await recorded(t, "mixed.jsonl", mixed.join("\n")));
+    assert.equal(refused.code, 1);
+    assert.match(refused.error, /chats of several videos.*: dQw4w9WgXcQ, other-video\n/);
+  });
+
   it("stores a chat in PostgreSQL, beside an instance that runs", { skip }, async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     await using relay = await startRelay({ settings: { RELAY_STORE: url } });

@@ -33,6 +33,8 @@ export interface RecordedBatch {
   videoId: string | undefined;
 }
 
+const SEVERAL = "holds the chats of several videos, as an export of a channel does; give it the lines of one";
+
 /** Lines in a batch: few enough for the memory, enough for the store to be fast. */
 const LINES_AT_ONCE = 1000;
 
@@ -43,20 +45,25 @@ export interface RecordingStart {
   panels: Panels;
 }
 
-/** Rejects with `RecordingError` if the file cannot be read. */
+/** Rejects with `RecordingError` if the file cannot be read, or if its lines are of several videos. */
 export async function* recordedBatches(
   path: string,
   { timeOfDay, now }: { timeOfDay: TimeOfDay; now: () => number },
   start: RecordingStart = { lines: 0, panels: NO_PANELS },
 ): AsyncGenerator<RecordedBatch, undefined> {
   let { panels } = start;
+  let named: string | undefined;
   let [beginning, count] = ["", 0];
   for await (const read of batchesOf(path)) {
     beginning ||= shortHash(read[0]);
     const lines = read.slice(Math.max(0, start.lines - count));
     count += read.length;
     if (lines.length === 0) continue;
-    const { actions, messages, unread } = sorted(lines);
+    const { actions, messages, videoIds, unread } = sorted(lines);
+    for (const videoId of videoIds) {
+      named ??= videoId;
+      if (videoId !== named) throw new RecordingError(`${SEVERAL}: ${named}, ${videoId}`);
+    }
     const { items, bugs, dropped, ...after } = readActions(actions, { receivedAt: now(), timeOfDay, panels });
     panels = after.panels;
     const lost = [...dropped.values()].filter(({ reason }) => reason !== "silent");
@@ -66,7 +73,7 @@ export async function* recordedBatches(
       // A last line that is cut off may be complete when the recording is imported again.
       progress: { beginning, lines: parseJson(lines.at(-1) ?? "") === undefined ? count - 1 : count },
       unread: unread + bugs.length + lost.reduce((sum, { count }) => sum + count, 0),
-      videoId: firstOf(lines, videoIdIn),
+      videoId: named ?? firstOf(lines, videoIdIn),
     };
   }
 }
@@ -97,15 +104,17 @@ async function* batchesOf(path: string): AsyncGenerator<string[]> {
 function sorted(lines: readonly string[]) {
   const actions: JsonObject[] = [];
   const messages: Message[] = [];
+  const videoIds = new Set<string>();
   let unread = 0;
   for (const line of lines) {
     const value = asObject(parseJson(line));
     const message = value && isMessageLine(value) ? readMessageLine(value) : undefined;
+    if (message && typeof value?.videoId === "string") videoIds.add(value.videoId);
     if (message) messages.push(message);
     else if (value && isAction(value)) actions.push(value);
     else unread += 1;
   }
-  return { actions, messages, unread };
+  return { actions, messages, videoIds, unread };
 }
 
 function isAction(value: JsonObject): boolean {
