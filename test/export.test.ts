@@ -6,7 +6,7 @@ import { readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
-import { CSV_HEADER } from "../src/formats/csv.ts";
+import { CHAT_TABLE } from "../src/formats/csv.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import {
   AnsweringServer,
@@ -196,7 +196,7 @@ describe("the file of an export", () => {
     ["a note without a line break", "jsonl", "remember the milk"],
     ["JSON without a line break", "jsonl", '{"users":[]}'],
     ["JSON with a cursor of its own", "jsonl", '{"cursor":5,"users":[]}'],
-    ["an export of the other format", "jsonl", CSV_HEADER],
+    ["an export of the other format", "jsonl", CHAT_TABLE.header],
     ["an export of the other format", "csv", '{"cursor":3,"ty'],
   ] as const) {
     it(`is left alone if it is ${what} (${format})`, async (t) => {
@@ -216,8 +216,8 @@ describe("the file of an export", () => {
     ["jsonl", '{"cursor":17,"type":"chat","id":"17","mess'],
     ["csv", ""],
     ["csv", "cursor,ty"],
-    ["csv", CSV_HEADER.trimEnd()],
-    ["csv", CSV_HEADER],
+    ["csv", CHAT_TABLE.header.trimEnd()],
+    ["csv", CHAT_TABLE.header],
   ] as const) {
     it(`is begun anew if it holds ${JSON.stringify(text.slice(0, 50))} of ${format}`, async (t) => {
       const path = `${await temporaryFile(t)}.${format}`;
@@ -256,7 +256,7 @@ describe("the file of an export", () => {
         0,
       );
     const text = await readFile(path, "utf8");
-    assert.deepEqual([text.indexOf(`\ufeff${CSV_HEADER}`), text.lastIndexOf("\ufeff")], [0, 0]);
+    assert.deepEqual([text.indexOf(`\ufeff${CHAT_TABLE.header}`), text.lastIndexOf("\ufeff")], [0, 0]);
     const rows: { cursor: string }[] = parse(text, { columns: true, bom: true });
     assert.deepEqual(
       rows.map(({ cursor }) => cursor),

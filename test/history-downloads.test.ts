@@ -8,7 +8,7 @@ import { connect } from "node:net";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { systemClock } from "../src/clock.ts";
-import { CSV_HEADER, csvLine } from "../src/formats/csv.ts";
+import { CHAT_TABLE } from "../src/formats/csv.ts";
 import { LinePrinter, plain } from "../src/formats/lines.ts";
 import { History } from "../src/serving/history/history.ts";
 import { MemoryStore } from "../src/store/memory.ts";
@@ -52,9 +52,9 @@ describe("a format", () => {
     const said = EVERY_TYPE.map((message) => ({ ...message, message: `=${message.message}` }));
     const { text } = await withRoom(t, said.map(encodeMessage));
     for (const raw of [false, true]) {
-      const rows = said.map((message, n) => csvLine({ ...message, cursor: B + 1 + n }, raw));
+      const rows = said.map((message, n) => CHAT_TABLE.line({ ...message, cursor: B + 1 + n }, raw));
       const sent = await text({ videoId: ROOM, format: "csv", ...(raw && { raw: "true" }) });
-      assert.equal(sent, CSV_HEADER + rows.join(""));
+      assert.equal(sent, CHAT_TABLE.header + rows.join(""));
     }
   });
 
@@ -105,7 +105,7 @@ describe("a format", () => {
       next = linksIn(response.headers).next ?? "";
     }
     assert.deepEqual(seen, [1, 2, 3, 4, 5]);
-    assert.equal(await text({ videoId: ROOM, format: "csv", after: B + 9 }), CSV_HEADER);
+    assert.equal(await text({ videoId: ROOM, format: "csv", after: B + 9 }), CHAT_TABLE.header);
     assert.equal(await text({ videoId: ROOM, format: "text", after: B + 9 }), "");
   });
 });

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { formatFor } from "../src/cli/reader/formats.ts";
-import { CSV_HEADER, csvLine } from "../src/formats/csv.ts";
+import { CHAT_TABLE } from "../src/formats/csv.ts";
 import { LinePrinter, plain, usesColor } from "../src/formats/lines.ts";
 import type { ReceivedMessage } from "../src/formats/message.ts";
 import { cleanText, jsonLine } from "../src/formats/text.ts";
@@ -151,7 +151,10 @@ describe("CSV", () => {
   });
 
   it("has the columns that are promised, and is read back by another parser as it was", () => {
-    const [row] = parse(CSV_HEADER + csvLine(full, false), { columns: true, record_delimiter: "\r\n" });
+    const [row] = parse(CHAT_TABLE.header + CHAT_TABLE.line(full, false), {
+      columns: true,
+      record_delimiter: "\r\n",
+    });
     assert.deepEqual(row, {
       cursor: "7",
       type: "superchat",
@@ -183,7 +186,7 @@ describe("CSV", () => {
     });
   });
 
-  const lineOf = (said: string, raw = false) => csvLine(message({ author: "", message: said }), raw);
+  const lineOf = (said: string, raw = false) => CHAT_TABLE.line(message({ author: "", message: said }), raw);
   const saidIn = (said: string, raw = false) => parse(lineOf(said, raw), { record_delimiter: "\r\n" });
 
   for (const start of ["=", "+", "-", "@", "\t", "\r", "\n", ";", ..."＝＋－＠﹦﹢﹣﹫"]) {
@@ -236,6 +239,6 @@ describe("the format of an export", () => {
   it("is refused where it cannot be meant", () => {
     assert.throws(() => formatFor(undefined, "chat.json"), /^UsageError: --output: \.json is not a format/);
     for (const path of ["", "chat.jsonl", "chat.txt"])
-      assert.throws(() => formatFor(undefined, path, true), /^UsageError: --bom is for CSV/);
+      assert.throws(() => formatFor(undefined, path, { bom: true }), /^UsageError: --bom is for CSV/);
   });
 });

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
-import { AnsweringServer, cuts, refuses, streams } from "../../test/support/answering-server.ts";
+import {
+  AnsweringServer,
+  began,
+  cuts,
+  frame,
+  inChannel,
+  refuses,
+  streams,
+} from "../../test/support/answering-server.ts";
 import { type ChatError, chat, merged, type OfVideo } from "../index.ts";
 
 const [A, B, C] = ["video-aaaaa", "video-bbbbb", "video-ccccc"] as const;
@@ -10,18 +18,11 @@ const FAST = { backoff: { baseMs: 1 } };
 const CHANNEL = { ...FAST, channel: "@somebody" };
 const MERGED = { ...FAST, videoIds: [A, B] };
 
-const frame = (event: string, data: object, id?: string): string =>
-  `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-const began = (videoId: string, cursor: number) =>
-  frame("init", { videoId, chatType: "liveChatRenderer", cursor });
 const said = (videoId: string, id: string, more: object = {}) =>
   frame("message", { videoId, type: "chat", id: `said ${id}`, message: "x", ...more }, id);
 const over = (videoId: string) => frame("end", { videoId, reason: "no more continuations" });
 const failed = (videoId: string, code: string) => frame("error", { videoId, code, message: "m" });
 
-/** In a channel, whose ids are readable. */
-const inChannel = (videoId: string, from: number, to = from) =>
-  Array.from({ length: to - from + 1 }, (_, index) => said(videoId, `${videoId}.${from + index}`)).join("");
 const news = (state: string, videoId?: string) => frame("channel", { channel: "@somebody", state, videoId });
 /** On a merged connection: after this message, the cursors are these. */
 const inMerged = (videoId: string, ...cursors: (number | undefined)[]) => said(videoId, vector(...cursors));

@@ -8,7 +8,15 @@ import { DEMO_FLAGS } from "./demo-flags.ts";
 import { EDGE_FLAGS } from "./edge-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
 import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
-import { ANSWER_FLAGS, EXPORT_FLAGS, RECORD_FLAGS, VIDEO, VIDEOS, WATCH_FLAGS } from "./reader/flags.ts";
+import {
+  ANSWER_FLAGS,
+  EXPORT_FLAGS,
+  RECORD_FLAGS,
+  VIDEO,
+  VIDEO_OR_CHANNEL,
+  VIDEOS,
+  WATCH_FLAGS,
+} from "./reader/flags.ts";
 import { runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -68,9 +76,10 @@ export const COMMANDS = [
   command({
     name: "watch",
     usage: "print a chat message by message, or send it to a webhook",
-    arguments: [VIDEO],
+    arguments: [VIDEO_OR_CHANNEL],
     examples: [
       "livechat-relay watch dQw4w9WgXcQ",
+      "livechat-relay watch @NASA",
       "livechat-relay watch dQw4w9WgXcQ --types paid,members --json --details | jq .amount",
       "livechat-relay watch dQw4w9WgXcQ --post https://example.org/hook --wait",
     ],
@@ -86,6 +95,7 @@ export const COMMANDS = [
       "livechat-relay export dQw4w9WgXcQ --from 2h --format txt",
       "livechat-relay export --all --output archive --append",
       "livechat-relay export dQw4w9WgXcQ --output chat.jsonl --append",
+      "livechat-relay export @NASA --follow --output nasa.jsonl --append",
       "livechat-relay export dQw4w9WgXcQ --types superchat | jq .details.amount",
     ],
     flags: EXPORT_FLAGS,

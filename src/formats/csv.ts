@@ -4,8 +4,10 @@ import { choicesText, type ReceivedMessage } from "./message.ts";
 
 type Cell = string | number | null | undefined;
 
+type Columns = Record<string, (message: ReceivedMessage, details: Details) => Cell>;
+
 /** The columns in their order; texts are strings, numbers are numbers. */
-const COLUMNS: Record<string, (message: ReceivedMessage, details: Details) => Cell> = {
+const COLUMNS: Columns = {
   cursor: ({ cursor }) => cursor,
   type: ({ type }) => type,
   id: ({ id }) => id,
@@ -34,9 +36,21 @@ const COLUMNS: Record<string, (message: ReceivedMessage, details: Details) => Ce
   jewelsCount: (_, { jewels }) => jewels?.count,
   jewelsCombo: (_, { jewels }) => jewels?.combo,
 };
-const READERS = Object.values(COLUMNS);
 
-export const CSV_HEADER = `${Object.keys(COLUMNS).join(",")}\r\n`;
+/** How the messages of one chat are written, or of several. */
+export interface CsvTable {
+  header: string;
+  /** `raw`: writes texts unchanged, even those that a spreadsheet would run. */
+  line(message: ReceivedMessage, raw: boolean): string;
+}
+
+export const CHAT_TABLE = tableOf(COLUMNS);
+/** The second column is the video. */
+export const CHATS_TABLE = tableOf({
+  cursor: ({ cursor }) => cursor,
+  videoId: ({ videoId }) => videoId,
+  ...COLUMNS,
+});
 
 /** The signs with which a formula begins in a spreadsheet, also in their full-width and small forms. */
 const SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b";
@@ -50,12 +64,17 @@ const FORMULA = new RegExp(
 );
 const NEEDS_QUOTES = /[",;\t\r\n]/;
 
-/** `raw`: writes texts unchanged, even those that a spreadsheet would run. */
-export function csvLine(message: ReceivedMessage, raw: boolean): string {
-  const { details = {} } = message;
-  let line = "";
-  for (const read of READERS) line += `${line === "" ? "" : ","}${cell(read(message, details), raw)}`;
-  return `${line}\r\n`;
+function tableOf(columns: Columns): CsvTable {
+  const readers = Object.values(columns);
+  return {
+    header: `${Object.keys(columns).join(",")}\r\n`,
+    line: (message, raw) => {
+      const { details = {} } = message;
+      let line = "";
+      for (const read of readers) line += `${line === "" ? "" : ","}${cell(read(message, details), raw)}`;
+      return `${line}\r\n`;
+    },
+  };
 }
 
 /** A line of other cells than a message's, none of which comes from a chat. */

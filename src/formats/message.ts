@@ -1,11 +1,15 @@
 /**
- * A message as its readers have it: with its cursor. Its details may be those of any type, because a newer
- * service may send types of its own.
+ * A message as its readers have it: with its cursor, and with its video where it is one of several chats. Its
+ * details may be those of any type, because a newer service may send types of its own.
  */
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 
-export type ReceivedMessage = Omit<Message, "details"> & { cursor: number; details?: Details };
+export type ReceivedMessage = Omit<Message, "details"> & {
+  cursor: number;
+  videoId?: string;
+  details?: Details;
+};
 
 type Choice = NonNullable<Details["poll"]>["choices"][number];
 

@@ -109,6 +109,19 @@ export const message = (cursor: number, more: object = {}): string =>
 export const messages = (from: number, to: number): string =>
   Array.from({ length: to - from + 1 }, (_, index) => message(from + index)).join("");
 
+export const frame = (event: string, data: object, id?: string): string =>
+  `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+/** The beginning of one of several chats. */
+export const began = (videoId: string, cursor: number): string =>
+  frame("init", { videoId, chatType: "liveChatRenderer", cursor });
+
+/** Messages of a channel's video, with the channel's ids. */
+export const inChannel = (videoId: string, from: number, to = from, more: object = {}): string =>
+  Array.from({ length: to - from + 1 }, (_, index) => `${videoId}.${from + index}`)
+    .map((id) => frame("message", { videoId, type: "chat", id: `said ${id}`, message: "x", ...more }, id))
+    .join("");
+
 /** The cursor alone: the messages up to it were left out. */
 export const id = (cursor: number): string => `id: ${cursor}\n\n`;
 

@@ -1,22 +1,25 @@
 /** A file that holds a cursor, so that a command can continue after any kind of end. */
 import { open, readFile, rename } from "node:fs/promises";
-import { parseVideoId } from "../../protocol/video-id.ts";
+import { parseVideoOrChannel } from "../../protocol/channel.ts";
 import { CommandError } from "./session.ts";
+import { type Cursor, isCursorOf, parseCursor } from "./subject.ts";
 
 export class CursorFile {
   readonly path: string;
+  readonly #name: string;
   #written = Promise.resolve();
 
   /**
-   * Without a path, the file is named after the video. Throws `RelayError` if `video` is not a valid video id
-   * or URL.
+   * Without a path, the file is named after the video or channel. Throws `RelayError` if the name is of
+   * neither.
    */
-  constructor(path: string | undefined, video: string) {
-    this.path = path ?? `${parseVideoId(video)}.cursor`;
+  constructor(path: string | undefined, name: string) {
+    this.path = path ?? `${parseVideoOrChannel(name).replace("/", "-")}.cursor`;
+    this.#name = name;
   }
 
   /** Undefined if there is no file. Rejects with `CommandError` if the file holds anything but a cursor. */
-  async read(): Promise<number | undefined> {
+  async read(): Promise<Cursor | undefined> {
     let text: string;
     try {
       text = (await readFile(this.path, "utf8")).trim();
@@ -24,24 +27,24 @@ export class CursorFile {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
-    if (!/^\d{1,15}$/.test(text))
-      throw new CommandError(
-        1,
-        `${this.path} contains no cursor: name another file with --cursor-file, or delete it`,
-      );
-    return Number(text);
+    const cursor = parseCursor(text);
+    if (cursor !== undefined && isCursorOf(this.#name, cursor)) return cursor;
+    throw new CommandError(
+      1,
+      `${this.path} contains no cursor of ${this.#name}: name another file with --cursor-file, or delete it`,
+    );
   }
 
   /**
    * Replaces the cursor atomically: after a crash, the file holds the old cursor or the new one. Writes are
    * sequential.
    */
-  write(cursor: number): Promise<void> {
+  write(cursor: Cursor): Promise<void> {
     this.#written = this.#written.then(() => this.#replace(cursor));
     return this.#written;
   }
 
-  async #replace(cursor: number): Promise<void> {
+  async #replace(cursor: Cursor): Promise<void> {
     const part = `${this.path}.part`;
     const file = await open(part, "w");
     try {

@@ -1,7 +1,6 @@
 /** Writes the messages of one chat to a file or standard output. */
 import type { Writable } from "node:stream";
-import { type Chat, ChatError, history } from "../../../client/index.ts";
-import type { ReceivedMessage } from "../../formats/message.ts";
+import { ChatError, history } from "../../../client/index.ts";
 import { cleanText } from "../../formats/text.ts";
 import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
@@ -10,13 +9,17 @@ import type { EXPORT_FLAGS } from "./flags.ts";
 import type { Format } from "./formats.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
-import { CommandError, openChat, type Session } from "./session.ts";
+import { CommandError, openChat, type Room, type Session } from "./session.ts";
+import { type Cursor, channelIn } from "./subject.ts";
 
 export type ExportInput = Input<typeof EXPORT_FLAGS>;
-type Room = Chat<ReceivedMessage>;
+
+/** The service's maximum: no cursor asks for all of a stream whose video is not known yet. */
+const CHANNEL_BACKFILL = 500;
 
 interface ChatTarget {
-  videoId: string;
+  /** A video; or a channel, if it is followed. */
+  name: string;
   /** Empty for standard output. */
   path: string;
   format: Format;
@@ -27,7 +30,7 @@ interface ChatTarget {
 export interface Exported {
   messages: number;
   /** All wanted messages up to it are in the file; undefined if nothing was read. */
-  cursor: number | undefined;
+  cursor: Cursor | undefined;
 }
 
 export function modeOf({ append, follow }: ExportInput["values"]): FileMode {
@@ -37,7 +40,7 @@ export function modeOf({ append, follow }: ExportInput["values"]): FileMode {
 /** Rejects with `CommandError`, `UsageError`, `ChatError`, or the reason of the stop. */
 export async function exportChat(
   { notice: tell, ...session }: Session,
-  { videoId, path, format, label }: ChatTarget,
+  { name, path, format, label }: ChatTarget,
   values: ExportInput["values"],
 ): Promise<Exported> {
   const { follow, force, raw, since, from, to, types } = values;
@@ -48,17 +51,20 @@ export async function exportChat(
       ? standardOutput(session.surroundings.stdout, format)
       : await openExportFile(path, format, mode, force);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
-  const placeOf = (time: number | undefined, none: number) =>
-    time === undefined ? none : cursorBefore(session.server, videoId, time, signal);
+  const placeOf = async <T>(time: number | undefined, none: T) =>
+    time === undefined ? none : cursorBefore(session.server, name, time, signal);
   let room: Room | undefined;
   let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
-  const reached = () => room?.cursor && Math.min(room.cursor, last);
+  const reached = () => (typeof room?.cursor === "number" ? Math.min(room.cursor, last) : room?.cursor);
   try {
-    const cursor = file.cursor ?? since ?? (await placeOf(from, 0));
+    const isChannel = channelIn(name) !== undefined;
+    const cursor = file.cursor ?? since ?? (await placeOf(from, isChannel ? undefined : 0));
     last = await placeOf(to, last);
-    if (cursor < last) {
+    if (typeof cursor !== "number" || cursor < last) {
       const until = follow ? undefined : ("now" as const);
-      room = openChat({ ...session, notice }, { videoId, cursor, types, until, signal, details: true });
+      const backfill = isChannel ? CHANNEL_BACKFILL : undefined;
+      const asked = { name, cursor, backfill, types, until, signal, details: true };
+      room = openChat({ ...session, notice }, asked);
       messages = await copy({ ...session, notice }, room, file.output, { format, raw, last, label });
     }
     isComplete = true;
@@ -67,7 +73,7 @@ export async function exportChat(
     return { messages, cursor: reached() };
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
-    throw new CommandError(1, `NOT_STORED: nothing is stored of ${videoId}; add --follow to read its chat`);
+    throw new CommandError(1, `NOT_STORED: nothing is stored of ${name}; add --follow to read its chat`);
   } finally {
     if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;

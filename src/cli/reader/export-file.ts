@@ -7,13 +7,14 @@ import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
 import { BOM, type Format } from "./formats.ts";
 import { Output } from "./output.ts";
+import type { Cursor } from "./subject.ts";
 
 export type FileMode = "whole" | "growing" | "append";
 
 export interface ExportFile {
   output: Output;
   /** The cursor of the last message in the file. */
-  cursor: number | undefined;
+  cursor: Cursor | undefined;
   /** Closes the file. An incomplete file is kept only if it grows. Rejects if the file cannot be written. */
   close(isComplete: boolean): Promise<void>;
 }
@@ -56,7 +57,7 @@ async function whole(path: string, format: Format): Promise<ExportFile> {
   return { output, cursor: undefined, close };
 }
 
-async function growing(path: string, format: Format, flags: "w" | "a", cursor?: number): Promise<ExportFile> {
+async function growing(path: string, format: Format, flags: "w" | "a", cursor?: Cursor): Promise<ExportFile> {
   const output = await create(path, format, flags);
   return { output, cursor, close: () => output.finish() };
 }
@@ -113,7 +114,7 @@ const MAX_BEGINNING_BYTES = 1024;
 type Records = NonNullable<Format["records"]>;
 
 interface LastRecord {
-  cursor: number | undefined;
+  cursor: Cursor | undefined;
   /** The total length of all complete records, in bytes. */
   length: number;
   isEmpty: boolean;
@@ -149,7 +150,7 @@ async function lastRecord(
   if (header !== "" && start === 0 && withoutBom(record) === withoutBom(header))
     return { cursor: undefined, length: end, isEmpty: false };
   const cursor = cursorOf(record);
-  if (!Number.isSafeInteger(cursor)) throw foreign;
+  if (cursor === undefined) throw foreign;
   return { cursor, length: end, isEmpty: false };
 }
 

@@ -13,6 +13,7 @@ import { assertFree } from "./export-file.ts";
 import { DEFAULT_FORMAT, formatFor } from "./formats.ts";
 import { roomsOf } from "./rooms.ts";
 import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
+import { assertPlace, channelIn } from "./subject.ts";
 
 const INDEX = "index.csv";
 
@@ -31,8 +32,12 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
     throw new UsageError("name the videos, or add --all for all rooms; see --help");
   const isFolder = all || videos.length > 1 || /[/\\]$/.test(path) || isDirectory(path);
   if (!isFolder) {
-    const [videoId = ""] = videos;
-    const target = { videoId, path, format: formatFor(asked, path, bom), label: "" };
+    const [name = ""] = videos;
+    const ofChannel = channelIn(name) !== undefined;
+    if (ofChannel && !follow)
+      throw new UsageError("a channel has no end: add --follow, or name one of its videos");
+    assertPlace(name, values.since);
+    const target = { name, path, format: formatFor(asked, path, { bom, ofChannel }), label: "" };
     return runSession(values.RELAY_URL, surroundings, async (session) => {
       await exportChat(session, target, values);
       return 0;
@@ -53,7 +58,7 @@ async function exportFolder(
 ): Promise<number> {
   const { server, stopped, notice } = session;
   const named = values.all ? await storedVideos(server, stopped) : videos.map(parseVideoId);
-  const format = formatFor(values.format, "", values.bom);
+  const format = formatFor(values.format, "", { bom: values.bom });
   const targets = [...new Set(named)].map((videoId) => ({
     videoId,
     file: `${videoId}.${values.format ?? DEFAULT_FORMAT}`,
@@ -65,7 +70,7 @@ async function exportFolder(
   let failures = 0;
   for (const [index, { videoId, file }] of targets.entries()) {
     const label = `${index + 1} of ${targets.length}, ${videoId}: `;
-    const target = { videoId, path: join(folder, file), format, label };
+    const target = { name: videoId, path: join(folder, file), format, label };
     try {
       const { messages, cursor }: Exported = await exportChat(session, target, values);
       rows.push([videoId, file, messages, cursor, ""]);

@@ -4,6 +4,7 @@ import { parseTime } from "../../protocol/time.ts";
 import { suggest } from "../../suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
+import { type Cursor, parseCursor } from "./subject.ts";
 
 export const VIDEO: Argument = {
   name: "video",
@@ -11,9 +12,14 @@ export const VIDEO: Argument = {
   pattern: /^-[\w-]{10}$/, // a video id can begin with a dash; no flag has this length
 };
 
+export const VIDEO_OR_CHANNEL: Argument = {
+  ...VIDEO,
+  meaning: "the video's id or URL; or a channel, for one stream after the other: @handle, id (UC…) or URL",
+};
+
 export const VIDEOS: Argument = {
   ...VIDEO,
-  meaning: "the videos' ids or URLs; none with --all",
+  meaning: "the videos' ids or URLs; none with --all; with --follow, one video or channel",
   isRepeated: true,
   isOptional: true,
 };
@@ -29,8 +35,8 @@ const SERVER = {
 
 const since = optional(
   "",
-  "resume after this cursor; 0 starts with the oldest stored message",
-  whole("a cursor: a whole number"),
+  "resume after this cursor; 0 starts with the oldest stored message; of a channel: <video id>.<cursor>",
+  place,
 );
 const types = optional(
   "",
@@ -59,7 +65,7 @@ export const WATCH_FLAGS = {
   post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
   "cursor-file": optional(
     "",
-    "with --post: file that keeps the cursor for a restart; by default <video id>.cursor",
+    "with --post: file that keeps the cursor for a restart; by default <video id or channel>.cursor",
     (path) => path,
   ),
   RELAY_POST_SECRET: optional(
@@ -111,6 +117,12 @@ export const RECORD_FLAGS = {
 
 function optional<T>(defaultText: "", meaning: string, read: (text: string) => T): Flag<T | undefined> {
   return { default: defaultText, meaning, read: (text) => (text === "" ? undefined : read(text)) };
+}
+
+function place(text: string): Cursor {
+  const cursor = parseCursor(text);
+  if (cursor === undefined) throw new Error("a cursor: a whole number, or <video id>.<cursor> of a channel");
+  return cursor;
 }
 
 function toggle(meaning: string): Flag<boolean> {

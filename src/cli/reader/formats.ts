@@ -1,10 +1,11 @@
 /** The formats of an export in one table: how to write messages, and where records of a file end. */
 import { extname } from "node:path";
-import { CSV_HEADER, csvLine } from "../../formats/csv.ts";
+import { CHAT_TABLE, CHATS_TABLE, type CsvTable } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/lines.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { jsonLine } from "../../formats/text.ts";
 import { UsageError } from "../flags.ts";
+import { type Cursor, parseCursor } from "./subject.ts";
 
 export interface Format {
   /** The first line of a file. */
@@ -17,38 +18,61 @@ export interface Format {
     isBeginning(text: string): boolean;
     /** Whether a line break between double quotes is part of a record. */
     isQuoted: boolean;
-    /** The cursor of a record; NaN if it has none. */
-    cursorOf(record: string): number;
+    /** The cursor of a record; undefined if it has none. */
+    cursorOf(record: string): Cursor | undefined;
   };
 }
 
-const FORMATS: Record<"jsonl" | "csv" | "txt", Format> = {
-  jsonl: {
+export type FormatName = "jsonl" | "csv" | "txt";
+
+const TEXT: Format = {
+  header: "",
+  encoder: () => {
+    const printer = new LinePrinter(plain);
+    return (message) => printer.line(message);
+  },
+};
+
+const OF_VIDEO: Record<FormatName, Format> = {
+  jsonl: jsonLines('{"cursor":,"type":"', /^\{"cursor":(\d+)[,}]/),
+  csv: csv(CHAT_TABLE, /^(\d+),/),
+  txt: TEXT,
+};
+
+/** The chats of a channel: each record has its video after its cursor. */
+const OF_CHANNEL: Record<FormatName, Format> = {
+  jsonl: jsonLines('{"cursor":,"videoId":"', /^\{"cursor":(\d+),"videoId":"([\w-]{11})"/),
+  csv: csv(CHATS_TABLE, /^(\d+),'?([\w-]{11}),/),
+  txt: TEXT,
+};
+
+/** `beginning`: of each record, without its cursor. `place`: its cursor, and its video if it names one. */
+function jsonLines(beginning: string, place: RegExp): Format {
+  return {
     header: "",
     encoder: () => jsonLine,
     records: {
-      isBeginning: (text) => isCutFrom(text.replace(/^(\{"cursor":)\d+/, "$1"), '{"cursor":,"type":"'),
+      isBeginning: (text) => isCutFrom(text.replace(/^(\{"cursor":)\d+/, "$1"), beginning),
       isQuoted: false,
-      cursorOf: (record) => Number(/^\{"cursor":(\d+)[,}]/.exec(record)?.[1]),
+      cursorOf: cursorBy(place),
     },
-  },
-  csv: {
-    header: CSV_HEADER,
-    encoder: (raw) => (message) => csvLine(message, raw),
-    records: {
-      isBeginning: (text) => isCutFrom(text, CSV_HEADER),
-      isQuoted: true,
-      cursorOf: (record) => Number(/^(\d+),/.exec(record)?.[1]),
-    },
-  },
-  txt: {
-    header: "",
-    encoder: () => {
-      const printer = new LinePrinter(plain);
-      return (message) => printer.line(message);
-    },
-  },
-};
+  };
+}
+
+function csv({ header, line }: CsvTable, place: RegExp): Format {
+  return {
+    header,
+    encoder: (raw) => (message) => line(message, raw),
+    records: { isBeginning: (text) => isCutFrom(text, header), isQuoted: true, cursorOf: cursorBy(place) },
+  };
+}
+
+function cursorBy(place: RegExp): (record: string) => Cursor | undefined {
+  return (record) => {
+    const [, cursor = "", videoId] = place.exec(record) ?? [];
+    return parseCursor(videoId === undefined ? cursor : `${videoId}.${cursor}`);
+  };
+}
 
 /** The byte order mark. */
 export const BOM = "\ufeff";
@@ -57,15 +81,19 @@ function isCutFrom(text: string, beginning: string): boolean {
   return text.startsWith(beginning) || beginning.startsWith(text);
 }
 
-export type FormatName = keyof typeof FORMATS;
 export const DEFAULT_FORMAT: FormatName = "jsonl";
-export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[];
+export const FORMAT_NAMES = Object.keys(OF_VIDEO) as FormatName[];
 
 /**
  * The requested format, or else that of the path's extension, or else JSON lines. `bom`: the file begins with
- * a byte order mark, without which some spreadsheets do not read UTF-8. Throws `UsageError`.
+ * a byte order mark, without which some spreadsheets do not read UTF-8. `ofChannel`: each record has its
+ * video. Throws `UsageError`.
  */
-export function formatFor(asked: FormatName | undefined, path: string, bom = false): Format {
+export function formatFor(
+  asked: FormatName | undefined,
+  path: string,
+  { bom = false, ofChannel = false } = {},
+): Format {
   const extension = extname(path).slice(1).toLowerCase();
   const byEnding = FORMAT_NAMES.find((format) => format === extension);
   if (!asked && !byEnding && extension !== "")
@@ -74,5 +102,6 @@ export function formatFor(asked: FormatName | undefined, path: string, bom = fal
     );
   const name = asked ?? byEnding ?? DEFAULT_FORMAT;
   if (bom && name !== "csv") throw new UsageError("--bom is for CSV: add --format csv");
-  return bom ? { ...FORMATS[name], header: BOM + FORMATS[name].header } : FORMATS[name];
+  const format = (ofChannel ? OF_CHANNEL : OF_VIDEO)[name];
+  return bom ? { ...format, header: BOM + format.header } : format;
 }

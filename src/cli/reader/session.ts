@@ -3,11 +3,12 @@
  * leave, and each kind of end has its exit code.
  */
 import { constants } from "node:os";
-import { type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
+import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ReaderLeft } from "./output.ts";
+import { type Cursor, channelIn, newsOf } from "./subject.ts";
 
 const REFUSED = 1;
 const NO_SERVICE = 3;
@@ -91,36 +92,60 @@ function explained(error: ChatError, server: string): CommandError {
   );
 }
 
-export interface RoomOptions
-  extends Pick<ChatOptions, "videoId" | "cursor" | "backfill" | "until" | "details" | "types"> {
+export interface RoomOptions extends Pick<ChatOptions, "backfill" | "until" | "details" | "types"> {
+  /** The video or the channel, as the user named it. */
+  name: string;
+  /** One of this video or channel. */
+  cursor: Cursor | undefined;
   signal: AbortSignal;
 }
 
+export type Room = Chat<ReceivedMessage, Cursor>;
+
 /**
- * The chat; changes of its connection are reported on standard error. Until the first connection is open,
- * every failure is final; with `wait`, a missing chat or service is not. Later it reconnects for ever.
+ * The chat; changes of its connection, and a channel's of its streams, are reported on standard error. Until
+ * the first connection is open, every failure is final; with `wait`, a missing chat or service is not. Later
+ * it reconnects for ever.
  */
 export function openChat(
   { server, notice }: Pick<Session, "server" | "notice">,
-  { wait = false, ...options }: RoomOptions & { wait?: boolean },
-): Chat<ReceivedMessage> {
+  { name, cursor, wait = false, ...options }: RoomOptions & { wait?: boolean },
+): Room {
   let wasOpen = false;
   let lastReason = "";
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
     if (!wasOpen && !(wait && canPass(error))) return false;
+    if (error.status === undefined && error.code !== "NETWORK") return undefined; // the stream's last frame
     const reason = reasonOf(error);
     if (reason !== lastReason) notice(`${reason}; ${wasOpen ? "reconnecting" : "waiting"}`);
     lastReason = reason;
     return wasOpen ? undefined : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
   };
-  const room = chat(server, { ...options, retry });
+  const channel = channelIn(name);
+  const asked = { ...options, retry };
+  const room = (
+    channel === undefined
+      ? chat(server, { ...asked, videoId: name, cursor: cursor as number | undefined })
+      : followed(chat(server, { ...asked, channel, cursor: cursor as string | undefined }), notice)
+  ) as Room;
   room.on("state", (state) => {
     if (state !== "open") return;
     if (lastReason !== "") notice("connected");
     wasOpen = true;
     lastReason = "";
   });
-  return room as Chat<ReceivedMessage>;
+  return room;
+}
+
+/** The room of a channel, which reports its news. */
+function followed(room: ChannelChat, notice: Notice): ChannelChat {
+  let last = "";
+  room.on("channel", (state) => {
+    const news = newsOf(state);
+    if (news !== last) notice(news);
+    last = news;
+  });
+  return room;
 }
 
 /** Whether waiting can help: no chat or no service yet, or a service that is temporarily unable to serve. */

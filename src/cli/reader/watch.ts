@@ -1,7 +1,5 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
-import type { Chat } from "../../../client/index.ts";
 import { colored, LinePrinter, plain, usesColor } from "../../formats/lines.ts";
-import type { ReceivedMessage } from "../../formats/message.ts";
 import { jsonLine } from "../../formats/text.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
@@ -9,7 +7,8 @@ import type { Surroundings } from "../surroundings.ts";
 import { CursorFile } from "./cursor-file.ts";
 import type { WATCH_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
-import { type Notice, openChat, runSession, type Session } from "./session.ts";
+import { type Notice, openChat, type Room, runSession, type Session } from "./session.ts";
+import { assertPlace, sinceFlag } from "./subject.ts";
 import { Webhook } from "./webhook.ts";
 
 /** The interval at which the cursor is saved while only unwanted messages arrive. */
@@ -22,19 +21,20 @@ export function watch(input: WatchInput, surroundings: Surroundings): Promise<nu
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
     throw new UsageError("--cursor-file needs --post; see --help");
+  assertPlace(input.arguments[0] ?? "", values.since);
   return runSession(values.RELAY_URL, surroundings, (session) =>
     values.post ? send(input, values.post, session) : print(input, session),
   );
 }
 
-async function print({ values, arguments: [videoId = ""] }: WatchInput, session: Session): Promise<number> {
+async function print({ values, arguments: [name = ""] }: WatchInput, session: Session): Promise<number> {
   const { stopped, notice, surroundings } = session;
   const { json } = values;
   const output = new Output(surroundings.stdout);
   const signal = AbortSignal.any([stopped, output.failed]);
   const room = openChat(session, {
     ...roomOptions(values),
-    videoId,
+    name,
     signal,
     details: !json || values.details,
   });
@@ -51,23 +51,23 @@ async function print({ values, arguments: [videoId = ""] }: WatchInput, session:
     await output.finish().catch(() => {}); // the signal's reason is already thrown
     const isUnread = output.failed.aborted; // a failed output has not taken the last messages
     if (!room.end && !isUnread && room.cursor !== undefined)
-      notice(`to resume from here: --since ${room.cursor}`);
+      notice(`to resume from here: ${sinceFlag(room.cursor)}`);
   }
 }
 
 async function send(
-  { values, arguments: [videoId = ""] }: WatchInput,
+  { values, arguments: [name = ""] }: WatchInput,
   url: URL,
   session: Session,
 ): Promise<number> {
   const { stopped, notice } = session;
-  const cursorFile = new CursorFile(values["cursor-file"], videoId);
+  const cursorFile = new CursorFile(values["cursor-file"], name);
   let kept = await cursorFile.read();
   const cursor = kept ?? values.since;
   const ending = new AbortController();
   const signal = AbortSignal.any([stopped, ending.signal]);
-  const room = openChat(session, { ...roomOptions(values), cursor, videoId, signal, details: true });
-  const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoId, notice);
+  const room = openChat(session, { ...roomOptions(values), cursor, name, signal, details: true });
+  const webhook = new Webhook(url, values.RELAY_POST_SECRET, name, notice);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
   let isTaken = true; // whether the receiver has all messages handed out so far
   room.on("message", () => {
@@ -98,7 +98,7 @@ function roomOptions({ since, backfill, types, wait }: WatchInput["values"]) {
   return { cursor: since, backfill, types, wait };
 }
 
-function over(room: Chat<ReceivedMessage>, notice: Notice): number {
+function over(room: Room, notice: Notice): number {
   notice(`the chat is over: ${room.end?.reason}`);
   return 0;
 }

@@ -19,14 +19,17 @@ const FIXED_HEADERS = { "content-type": "application/json", "user-agent": `livec
 export class Webhook {
   readonly #url: URL;
   readonly #key: Buffer | undefined;
-  readonly #videoId: string;
+  readonly #name: string;
   readonly #notice: Notice;
 
-  /** `secret`: `whsec_` and the key in base64, or any text, which then is the key. */
-  constructor(url: URL, secret: string | undefined, videoId: string, notice: Notice) {
+  /**
+   * `secret`: `whsec_` and the key in base64, or any text, which then is the key. `name`: of the video, for
+   * messages that do not name theirs.
+   */
+  constructor(url: URL, secret: string | undefined, name: string, notice: Notice) {
     this.#url = url;
     this.#key = secret === undefined ? undefined : keyOf(secret);
-    this.#videoId = videoId;
+    this.#name = name;
     this.#notice = notice;
   }
 
@@ -35,7 +38,7 @@ export class Webhook {
    * `webhook-id`. Rejects with the signal's reason, and with `CommandError` if the receiver answers 410.
    */
   async post(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
-    const id = `${this.#videoId}:${message.cursor}`;
+    const id = `${message.videoId ?? this.#name}:${message.cursor}`;
     const body = JSON.stringify(message);
     let hasFailed = false;
     await retry(

@@ -3,7 +3,7 @@
  * the event loop runs in between.
  */
 import { createHash } from "node:crypto";
-import { CSV_HEADER, csvLine } from "../../formats/csv.ts";
+import { CHAT_TABLE } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/lines.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
@@ -47,8 +47,8 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   },
   csv: {
     mediaType: "text/csv; charset=utf-8",
-    file: { extension: "csv", header: CSV_HEADER },
-    writer: (options) => (message) => csvLine(received(message), options.raw),
+    file: { extension: "csv", header: CHAT_TABLE.header },
+    writer: (options) => (message) => CHAT_TABLE.line(received(message), options.raw),
   },
   text: {
     mediaType: "text/plain; charset=utf-8",

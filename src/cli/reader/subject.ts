@@ -1,0 +1,52 @@
+/** What a command reads: a video, or a channel with one stream after the other; and a place in it. */
+import { type ChannelState, isChannel, parseVideoOrChannel } from "../../protocol/channel.ts";
+import { UsageError } from "../flags.ts";
+
+/** A cursor of a video's chat; for a channel, `<videoId>.<cursor>`. */
+export type Cursor = number | string;
+
+/** The channel that a name stands for; undefined for a video, and for a name that the service will refuse. */
+export function channelIn(name: string): string | undefined {
+  try {
+    const found = parseVideoOrChannel(name);
+    return isChannel(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined for any other text. */
+export function parseCursor(text: string): Cursor | undefined {
+  if (/^[\w-]{11}\.\d+$/.test(text)) return text;
+  const cursor = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(cursor) ? cursor : undefined;
+}
+
+/** Whether a room of this name can continue after the cursor. */
+export function isCursorOf(name: string, cursor: Cursor): boolean {
+  return (channelIn(name) !== undefined) === (typeof cursor === "string");
+}
+
+/** Throws `UsageError` if `--since` is the cursor of a channel for a video, or the other way around. */
+export function assertPlace(name: string, since: Cursor | undefined): void {
+  if (since === undefined || isCursorOf(name, since)) return;
+  throw new UsageError(
+    typeof since === "string"
+      ? `--since: ${since} is a place in a channel; a video continues after a whole number`
+      : `--since: a channel continues after <video id>.<cursor>, not after ${since}`,
+  );
+}
+
+/** As the command line takes it: the id of a video can begin with a dash. */
+export function sinceFlag(cursor: Cursor): string {
+  return `--since${`${cursor}`.startsWith("-") ? "=" : " "}${cursor}`;
+}
+
+/** A channel's state as a sentence without a full stop. */
+export function newsOf({ channel, title = channel, state, videoId, startsAt, reason }: ChannelState): string {
+  if (state === "live") return `${title} is live: video ${videoId}`;
+  if (state === "waiting")
+    return `${title} has no stream; waiting${reason === undefined ? "" : `: ${reason}`}`;
+  const begins = startsAt === undefined ? "" : ` at ${startsAt.slice(0, 16).replace("T", " ")} UTC`;
+  return `${title} has scheduled a stream${begins}: video ${videoId}`;
+}
