@@ -121,8 +121,8 @@ export class ChannelViewer {
   }
 
   /**
-   * Resumes after the client's place, in a video of the channel: an earlier one is sent as far as it is stored
-   * now. Returns whether it was.
+   * Resumes after the client's place, in a video of the channel: an earlier one is sent as far as it is
+   * stored now. Returns whether it was.
    */
   async #catchUp(place: ChannelPlace, { videoId }: ChannelState): Promise<boolean> {
     this.#cursors.set(place.videoId, place.cursor);

@@ -11,8 +11,8 @@ export interface WatchedChannel extends Disposable {
    */
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void>;
   /**
-   * Whether the video is known as one of the channel's, finished streams included. Undefined if that cannot be
-   * known yet; once it can, `states` yields again.
+   * Whether the video is known as one of the channel's, finished streams included. Undefined if that cannot
+   * be known yet; once it can, `states` yields again.
    */
   has(videoId: string): boolean | undefined | Promise<boolean | undefined>;
   /** A watcher has read a stream's chat to its end. */
