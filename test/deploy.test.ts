@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:http2";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -14,6 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { collectDefaultMetrics } from "prom-client";
 import { Agent, fetch as undiciFetch } from "undici";
+import { parseAllDocuments } from "yaml";
 import { freePorts } from "../chaos/service.ts";
 import { chat } from "../client/index.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -226,6 +227,44 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
         assert.equal((await way.fetch(url)).status, 200, file);
       }
     }
+  });
+});
+
+describe("deploy/kubernetes.yaml", () => {
+  const documents = parseAllDocuments(readFileSync(join(DEPLOY, "kubernetes.yaml"), "utf8")).map((each) =>
+    each.toJS(),
+  );
+
+  it("is valid for Kubernetes, with fields that exist alone", async (t) => {
+    const folder = await temporaryFolder(t);
+    await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+    const typed = documents.map(async (document) => {
+      const module = `kubernetes-models/${document.apiVersion}/${document.kind}`;
+      const { [document.kind]: Model } = await import(module);
+      new Model(document).validate(); // values; the compiler finds fields that do not exist
+      return `(${JSON.stringify(document)}) satisfies import("${module}").I${document.kind};`;
+    });
+    await writeFile(join(folder, "typed.ts"), (await Promise.all(typed)).join("\n"));
+    const options = ["--noEmit", "--skipLibCheck", "--module", "nodenext", "--types", "", "typed.ts"];
+    const { stdout } = await run(join(ROOT, "node_modules/.bin/tsc"), options, { cwd: folder }).catch(
+      (failure) => failure,
+    );
+    assert.equal(stdout, "");
+  });
+
+  it("leads from the address outside to the edges, and from these to the origin", () => {
+    const named = (kind: string, name: string) =>
+      documents.find((each) => each.kind === kind && each.metadata.name === name) ??
+      assert.fail(`no ${kind} ${name}`);
+    const [path] = named("Ingress", "livechat-relay").spec.rules[0].http.paths;
+    const edges = named("Deployment", "livechat-edge").spec.template;
+    const origin = named("StatefulSet", "livechat-origin").spec.template;
+    assert.deepEqual(named("Service", path.backend.service.name).spec.selector, edges.metadata.labels);
+    const [, , url = ""] = edges.spec.containers[0].args;
+    const { hostname, port } = new URL(url);
+    const service = named("Service", hostname).spec;
+    assert.deepEqual(service.selector, origin.metadata.labels);
+    assert.equal(service.ports[0].port, Number(port));
   });
 });
 
