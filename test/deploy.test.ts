@@ -216,6 +216,9 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
       second.messages.map(({ id }) => id),
       ids.slice(2),
     );
+    const described = await way.fetch(`${base}/v1/openapi.json`);
+    const { servers } = (await described.json()) as { servers: { url: string }[] };
+    assert.equal(new URL(`${servers[0]?.url}`, described.url).pathname, "/chat/");
     // Whatever a page loads is relative to it.
     for (const path of ["/", "/overlay"]) {
       const html = await (await way.fetch(base + path)).text();

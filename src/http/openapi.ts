@@ -34,7 +34,7 @@ export function describeApi(app: FastifyInstance): void {
       description: "Reads the live chat of a video once and relays it to any number of readers.",
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: ".." }], // relative to this document, as the service may be below a path
     paths,
     components: { schemas: NAMED_SCHEMAS },
   };
