@@ -88,6 +88,14 @@ describe("the pages' files", () => {
     const source = await (await fetch(`${relay.url}/client.js`)).text();
     assert.doesNotMatch(source, /^import |^\s*\/[*/]/m); // nor comments
     const sdk = await import(`data:text/javascript,${encodeURIComponent(source)}`);
-    assert.deepEqual(Object.keys(sdk).sort(), ["ChatError", "GROUPS", "chat", "history", "poll", "probe"]);
+    assert.deepEqual(Object.keys(sdk).sort(), [
+      "ChatError",
+      "GROUPS",
+      "chat",
+      "history",
+      "merged",
+      "poll",
+      "probe",
+    ]);
   });
 });
