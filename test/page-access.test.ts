@@ -3,21 +3,23 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { NO_CHROMIUM, until } from "./support/browser.ts";
-import { texts } from "./support/chat-actions.ts";
+import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const JUDGE = `axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations
-  .filter(({ impact }) => /serious|critical/.test(impact))
   .map(({ id, nodes }) => [id, nodes.length, nodes[0].html.slice(0, 200), nodes[0].failureSummary]))`;
 
 /** Every action that is known, as if each was of another item. */
 const EVERY_KIND = Object.values(SENT)
   .flat()
   .map((action, at) => JSON.parse(JSON.stringify(action).replaceAll("made-up-id", `made-up-${at}`)));
+
+/** An author whose channel id has the usual form. */
+const KNOWN = { author: "@bob", channel: "UCbobbobbobbobbobbobbob1" };
 
 describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 }, { page: 200 });
@@ -29,7 +31,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
   };
 
   for (const width of [320, 768, 1440]) {
-    it(`has no serious fault for axe by day and night, and nothing to scroll sideways, at ${width} px`, async () => {
+    it(`has no fault for axe by day and night, and nothing to scroll sideways, at ${width} px`, async () => {
       const { page } = pages;
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ reducedMotion: "reduce" }); // a colour that changes is none to judge
@@ -48,6 +50,94 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
       await evaluate("localStorage.clear()");
     });
   }
+
+  it("has no fault for axe in any state", async () => {
+    const { page, relay } = pages;
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const judge = async (state: string) => {
+      await evaluate(AXE);
+      assert.deepEqual(await evaluate(JUDGE), [], state);
+    };
+    pages.chat.say([textAction("known", KNOWN), paidAction("p", "$5.00")]);
+    await pages.visit();
+    await has("p");
+    for (const menu of ["looks", "download"]) {
+      await page.locator(`#${menu} summary`).click();
+      await judge(menu);
+    }
+    await page.keyboard.press("Escape");
+    await page.locator("input[name=q]").fill("words");
+    await page.getByRole("button", { name: "Find in all" }).click();
+    await page.locator("#found li").first().waitFor();
+    await judge("found");
+    await page.locator("#found-close").click();
+    await page.locator(`${rowOf("known")} [role=button]`).click();
+    await page.locator("#author li button").first().waitFor();
+    await judge("author");
+    await page.keyboard.press("Escape");
+    await page.locator("#tab-stats").click();
+    await page.locator("#minutes summary").click();
+    await judge("stats");
+    for (const [state, path] of [
+      ["idle", "/"],
+      ["failed", "/?videoId=no"],
+      ["dock", `/?layout=dock&videoId=${pages.videoId}`],
+      ["probe", "/probe"],
+    ] as const) {
+      await page.goto(relay.url + path);
+      await page.locator(`html[data-state=${state}], #chat .row, tr`).first().waitFor({ state: "attached" });
+      await judge(state);
+    }
+  });
+
+  it("shows in forced colours which switch is on, which tab is chosen, and whether it is connected", async () => {
+    const { page } = pages;
+    await page.emulateMedia({ forcedColors: "active" });
+    await visit();
+    await pages.stateIs("open");
+    const style = (selector: string, property: string, pseudo = "") =>
+      evaluate<string>(
+        `getComputedStyle(document.querySelector('${selector}'), '${pseudo}').getPropertyValue('${property}')`,
+      );
+    const ground = (selector: string, pseudo?: string) => style(selector, "background-color", pseudo);
+    const images = "input[name=images]";
+    const on = [await ground(images), await ground(images, "::before")];
+    await page.locator(images).uncheck();
+    const off = [await ground(images), await ground(images, "::before")];
+    await page.locator(images).check();
+    assert.notEqual(on[0], on[1]);
+    assert.notEqual(off[0], off[1]);
+    assert.notEqual(on[0], off[0]);
+    assert.equal(await style(images, "outline-style"), "solid");
+    assert.notEqual(await ground("#tab-chat"), await ground("#tab-stats"));
+    const open = await ground("#dot");
+    await evaluate("document.documentElement.dataset.state = 'reconnecting'");
+    assert.notEqual(await ground("#dot"), open);
+    await page.emulateMedia({ forcedColors: null });
+    await evaluate("localStorage.clear()");
+  });
+
+  it("reads to a screen reader as a log, a list of what was paid, and a dialog", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("p", "$50.00", { author: "@ann" }), textAction("a", { ...KNOWN, text: "hello" })]);
+    await pages.visit("&timestamps=off");
+    await has("a");
+    await page.locator("#ticker .paid").waitFor();
+    const tree = (selector: string) => page.locator(selector).ariaSnapshot();
+    assert.equal(
+      await tree("#ticker"),
+      '- group "Paid messages":\n  - button "@ann $50.00":\n    - text: "@ann"\n    - strong: $50.00',
+    );
+    assert.match(await tree("#chat"), /^- log "Chat":\n/);
+    assert.match(await tree("#chat"), /button "@bob"\n.*text: hello/);
+    await page.locator(`${rowOf("a")} [role=button]`).click();
+    await page.locator("#author li button").waitFor();
+    const dialog = await tree("#author");
+    assert.match(dialog, /^- dialog "@bob":\n/);
+    for (const part of ['button "Highlight"', 'button "Mute"', "status: 1 message", 'button "Close"'])
+      assert.ok(dialog.includes(part), `${part} is not in ${dialog}`);
+    await page.keyboard.press("Escape");
+  });
 
   it("can be worked by the keyboard alone", async () => {
     const { page } = pages;

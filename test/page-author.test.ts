@@ -99,6 +99,15 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator(rowOf("b")).getAttribute("data-marked"), "");
   });
 
+  it("have a card that says why it is empty, if there is no channel id", async () => {
+    pages.chat.say([textAction("b", BOB)]);
+    await visit();
+    await has("b");
+    await nameIn("b").click();
+    await words("without a channel id cannot be found");
+    await pages.page.keyboard.press("Escape");
+  });
+
   it("are shown where this browser remembers nonsense", async () => {
     await evaluate(
       "localStorage.setItem('hide', '[null, 3, [\"UCbob\"]]'); localStorage.setItem('mark', '{')",

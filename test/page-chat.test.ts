@@ -212,6 +212,27 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(new URL(page.url()).searchParams.get("q"), "words of y");
   });
 
+  it("asks the filter anew about what was replaced, and shows nothing where no type is chosen", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a", { text: "a needle" }), textAction("b"), textAction("c", { text: "needle c" })]);
+    await visit("&q=needle");
+    await has("c");
+    assert.deepEqual(await idsOf(page), ["a", "c"]);
+    chat.say([replacementOf("a", "other words"), replacementOf("b", "a needle"), textAction("z")]);
+    await has("b");
+    assert.deepEqual(await idsOf(page), ["b", "c"]);
+    await page.locator("input[name=q]").fill("");
+    const none = async () => [
+      await page.locator("input[name=types]:checked").count(),
+      (await idsOf(page)).length,
+    ];
+    while ((await none())[0] !== 0) await page.locator("input[name=types]:checked").first().uncheck();
+    assert.deepEqual(await none(), [0, 0]);
+    await page.reload();
+    await pages.stateIs("open");
+    assert.deepEqual(await none(), [0, 0]);
+  });
+
   it("shows no old rows beside the newest of a wider filter, as others between them were dropped", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("old", "$5.00"), adding(MEMBER)]);

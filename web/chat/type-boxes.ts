@@ -28,10 +28,6 @@ export class TypeBoxes {
     });
   }
 
-  get areAnyChecked(): boolean {
-    return this.#boxes.some(({ checked }) => checked);
-  }
-
   /** Undefined: the usual types. */
   show(types: ReadonlySet<string> | undefined): void {
     this.#types = types;
@@ -43,12 +39,15 @@ export class TypeBoxes {
     }
   }
 
-  /** A list for the URL: a group's name if all its types are chosen; empty for the usual types. */
+  /**
+   * A list for the URL: a group's name if all its types are chosen; empty for the usual types. A `gap` is
+   * always shown, so it stands for no type at all.
+   */
   list(): string {
     const chosen = this.#boxes.flatMap((box) => {
       if (box.checked) return [box.value];
       return box.indeterminate ? typesOf(box.value).filter((type) => this.#types?.has(type)) : [];
     });
-    return chosen.join() === USUAL.join() ? "" : chosen.join();
+    return chosen.join() === USUAL.join() ? "" : chosen.join() || "gap";
   }
 }

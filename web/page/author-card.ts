@@ -69,8 +69,10 @@ export class AuthorCard {
     link.href = `https://www.youtube.com/${path ?? ""}`;
     this.#list.replaceChildren();
     this.#showMarks();
+    this.#more.hidden = true;
     if (!this.#dialog.open) this.#dialog.showModal();
-    void this.#lookOn(AFTER_ALL);
+    if (CHANNEL_ID.test(id)) void this.#lookOn(AFTER_ALL);
+    else this.#words.textContent = "The messages of an author without a channel id cannot be found.";
   }
 
   #showMarks(): void {
@@ -94,11 +96,13 @@ export class AuthorCard {
       const said = count === 1 ? "1 message" : `${count} messages`;
       this.#words.textContent = prev === null ? `${said} in all that is kept.` : `The last ${said}.`;
       this.#more.hidden = prev === null || count >= MAX_SAID;
+      this.#more.textContent = "Earlier messages";
       if (prev !== null) this.#more.onclick = () => void this.#lookOn(prev);
     } catch (error) {
       if (signal.aborted) return;
       this.#words.textContent = `The messages cannot be loaded: ${(error as Error).message}`;
       this.#more.hidden = false;
+      this.#more.textContent = "Try again";
       this.#more.onclick = () => void this.#lookOn(before);
     }
   }

@@ -26,8 +26,7 @@ export function startControls(
     const { theme, timestamps, deleted, looks, size = "" } = settings;
     const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
     for (const select of selects) select.value = shown[select.name] ?? "";
-    // Without any checked box, everything is shown.
-    if (settings.types || boxes.areAnyChecked) boxes.show(settings.types);
+    boxes.show(settings.types);
     for (const tab of tabs) showTab(tab, tab.value === settings.tab);
     const { dataset, style } = document.documentElement;
     Object.assign(dataset, { theme, ...looks });

@@ -193,6 +193,11 @@ export class Log {
     content.replaceChildren(...[...this.#drawn].map((row) => elementOf(row, look)));
   }
 
+  /** Whether the row is shown although the filters hide it, or the reverse: its content has changed. */
+  isMisplaced(row: Row): boolean {
+    return this.#rows.has(row) && this.#hidden.has(row) === this.#options.isShown(row);
+  }
+
   /** All kept rows. */
   get rows(): Iterable<Row> {
     return this.#rows.keys();

@@ -36,6 +36,8 @@ class Page {
   readonly #live = new LiveRegion(this.#chat);
   /** Rows of the current batch. */
   readonly #fresh = new Set<Row>();
+  /** Whether the filters hide a row whose content was replaced, or show it now. */
+  #isMisplaced = false;
   readonly #follower: Follower;
   readonly #log: Log;
   readonly #past: Past;
@@ -210,7 +212,10 @@ class Page {
         this.#stats.count(message);
         this.#standing.take(message);
       },
-      changed: (row) => this.#redraw(row),
+      changed: (row) => {
+        this.#redraw(row);
+        this.#isMisplaced ||= row.fate.replaced === true && this.#log.isMisplaced(row);
+      },
       removed: (row) => {
         this.#fresh.delete(row);
         this.#log.remove(row);
@@ -225,6 +230,8 @@ class Page {
       const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
       if (row) this.#fresh.add(row);
     }
+    if (this.#isMisplaced) this.#log.filter(true);
+    this.#isMisplaced = false;
     this.#log.add(this.#fresh);
     this.#live.came(this.#fresh.size);
     this.#fresh.clear();
