@@ -109,7 +109,8 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
     assert.notEqual(off[0], off[1]);
     assert.notEqual(on[0], off[0]);
     assert.equal(await style(images, "outline-style"), "solid");
-    assert.notEqual(await ground("#tab-chat"), await ground("#tab-stats"));
+    assert.equal(await ground("#tab-chat"), on[0]);
+    assert.notEqual(await ground("#tab-stats"), on[0]);
     const open = await ground("#dot");
     await evaluate("document.documentElement.dataset.state = 'reconnecting'");
     assert.notEqual(await ground("#dot"), open);

@@ -33,6 +33,22 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.page.locator("#ticker .paid").waitFor();
     await pages.page.locator("#pinned .row").waitFor();
     assert.ok((await height("#chat")) >= 0.85 * 600, `${await height("#chat")} px`);
+    const order = await evaluate<number[]>(
+      "['#ticker', '#pinned', '#chat', 'footer'].map((each) => document.querySelector(each).getBoundingClientRect().top)",
+    );
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+    );
+  });
+
+  it("has cards as wide as the log", async () => {
+    pages.chat.say([paidAction("p", "$50.00", { text: "x" }), textAction("a", { text: "x" })]);
+    await visit();
+    await has("a");
+    const width = (id: string) =>
+      evaluate<number>(`document.querySelector('${rowOf(id)}').getBoundingClientRect().width`);
+    assert.equal(await width("p"), await width("a"));
   });
 
   it("gives each author a stable color of its own, readable by day and night", async () => {
