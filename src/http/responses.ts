@@ -109,6 +109,24 @@ const EVENTS = {
   end: refTo("End"),
   error: refTo("Error"),
 };
+const CHANNEL_EVENTS = {
+  channel: refTo("Channel"),
+  init: refTo("Init"),
+  message: refTo("VideoMessage"),
+  error: refTo("Error"),
+};
+const MERGED_EVENTS = {
+  init: refTo("Init"),
+  message: refTo("VideoMessage"),
+  end: refTo("VideoEnd"),
+  error: refTo("VideoError"),
+};
+/** In NDJSON. */
+const PLACED_LINES = {
+  message: refTo("VideoLine"),
+  cursor: refTo("VideoCursor"),
+  keepalive: refTo("Keepalive"),
+};
 const EXAMPLE_MESSAGE =
   '"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}';
 
@@ -119,8 +137,9 @@ export const StreamResponse = {
   content: {
     "text/event-stream": {
       schema: Type.String(),
-      // The schema of each event's `data`; OpenAPI 3.1 has no field for it.
+      // The schema of each event's `data`, and with `channel`; OpenAPI 3.1 has no field for it.
       "x-events": EVENTS,
+      "x-channel-events": CHANNEL_EVENTS,
       example: [
         "retry: 3000\n\n",
         'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
@@ -133,6 +152,7 @@ export const StreamResponse = {
       schema: Type.String(),
       // The schema of a line's other fields than `event`, and in a message than `cursor`.
       "x-events": { ...EVENTS, cursor: refTo("Cursor"), keepalive: refTo("Keepalive") },
+      "x-channel-events": { ...CHANNEL_EVENTS, ...PLACED_LINES },
       example: [
         '{"event":"init","videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n',
         `{"event":"message","cursor":1795163753064,${EXAMPLE_MESSAGE}\n`,
@@ -143,8 +163,6 @@ export const StreamResponse = {
     },
   },
 };
-
-const { channel: _, ...MERGED_EVENTS } = EVENTS;
 
 /** A successful stream of several chats. */
 export const MergedResponse = {
@@ -161,6 +179,6 @@ export const MergedResponse = {
         'event: error\ndata: {"videoId":"jNQXAC9IVRw","code":"NO_LIVE_CHAT","message":"…"}\n\n',
       ].join(""),
     },
-    "application/x-ndjson": { schema: Type.String(), "x-events": MERGED_EVENTS },
+    "application/x-ndjson": { schema: Type.String(), "x-events": { ...MERGED_EVENTS, ...PLACED_LINES } },
   },
 };

@@ -148,6 +148,16 @@ const Channel = closed({
 const Cursor = closed({ cursor: Type.Integer() });
 const Keepalive = closed({});
 
+/** The same of one of several chats on a connection. */
+const ofVideo = <P extends TProperties>({ properties }: { properties: P }) =>
+  closed({ videoId: VideoId, ...properties });
+/** NDJSON: a line has one `id`, that of the connection. */
+const Place = closed({
+  cursor: Type.Integer({ description: "The chat's own." }),
+  id: Type.String({ description: "As `Last-Event-ID`, it resumes the connection." }),
+});
+const { id: ownId, ...MessageWithoutId } = Message.properties;
+
 /** The schemas that the API description names. */
 export const NAMED_SCHEMAS = {
   Message,
@@ -158,6 +168,11 @@ export const NAMED_SCHEMAS = {
   Channel,
   Cursor,
   Keepalive,
+  VideoMessage: ofVideo(Message),
+  VideoEnd: ofVideo(End),
+  VideoError: ofVideo(ErrorBody),
+  VideoCursor: ofVideo(Place),
+  VideoLine: ofVideo(closed({ ...Place.properties, messageId: ownId, ...MessageWithoutId })),
 };
 /** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
