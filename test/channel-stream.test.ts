@@ -185,11 +185,13 @@ describe("a channel's stream", () => {
     }
     await eventually(0, () => metric(relay, "relay_viewers"));
     await eventually(0, () => metric(relay, "relay_channels"));
+    const connections = () => metric(relay, 'relay_multiplexed_connections{stream="channel"}');
+    assert.equal(await connections(), 0);
     await using reading = await Reading.open(relay, channel(HANDLE));
     await using waiting = await Reading.open(relay, channel("@waiting"));
     await reading.until("event: message");
     await waiting.until('"state":"waiting"');
-    assert.equal(await metric(relay, "relay_viewers"), 2);
+    assert.deepEqual([await metric(relay, "relay_viewers"), await connections()], [2, 2]);
     assert.equal((await fetch(`${relay.url}/v1/stream?${channel(HANDLE)}`)).status, 503);
     await relay.service.stop();
     await Promise.all([reading.over, waiting.over]);

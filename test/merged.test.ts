@@ -6,7 +6,7 @@ import { parseVector, vectorOf } from "../src/http/cursor-vector.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { eventually } from "./support/eventually.ts";
-import { startRelay, type TestRelay } from "./support/relay.ts";
+import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 
 const VIDEOS = ["merged-one1", "merged-two2", "merged-thr3"] as const;
 const TEXT = { kinds: ["text"] } as const;
@@ -127,6 +127,19 @@ describe("several chats on one connection", () => {
       lastId = line.lastId ?? lastId;
     }
     for (const [place, chat] of chats.entries()) assert.deepEqual(got.get(VIDEOS[place] ?? ""), said(chat));
+  });
+
+  it("count as a viewer each, and as one connection until it is cut", async () => {
+    await using relay = await startRelay();
+    for (const video of VIDEOS) relay.upstream.chat(video, TEXT).say(1);
+    const connections = () => metric(relay, 'relay_multiplexed_connections{stream="merged"}');
+    assert.equal(await connections(), 0);
+    {
+      await using _ = await Merged.open(relay, {});
+      await eventually(VIDEOS.length, () => metric(relay, "relay_viewers"));
+      assert.equal(await connections(), 1);
+    }
+    await eventually(0, connections);
   });
 
   it("begin each with an init, and every event begins with its video", async () => {

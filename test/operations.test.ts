@@ -96,6 +96,15 @@ async function callers(run: Run): Promise<void> {
   viewer.destroy();
 }
 
+/** A connection that may carry several chats, until its client leaves. */
+async function severalChats(run: Run): Promise<void> {
+  const leaving = new AbortController();
+  await fetch(`${run.relay.url}/v1/merged?videoIds=${VIDEO}`, { signal: leaving.signal });
+  await run.until("relay_multiplexed_connections", (count) => count === 1);
+  leaving.abort();
+  await run.until("relay_multiplexed_connections", (count) => count === 0);
+}
+
 /** Trouble at the upstream: failed polls, an expired token, throttling, a room that fails for good. */
 async function troubles(run: Run): Promise<void> {
   const { upstream, url } = run.relay;
@@ -175,6 +184,7 @@ async function wholeRun(folder: string): Promise<Run> {
   chat.say([{ brandNewAction: { id: "a" } }]);
   await run.until("relay_dropped_actions_total", (count) => count > 0);
   await callers(run);
+  await severalChats(run);
   await troubles(run);
   await slowViewer(run);
   const speech = chat.speak(50); // something to be stored at any time

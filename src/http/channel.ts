@@ -42,6 +42,7 @@ export async function openChannel(
     const watch = opening.use(channels.watch(channel));
     await firstLook({ watch, rooms, clock }, gone);
     const line = new Multiplex(openSink(reply, details, gone, parts, giveBack), format);
+    telemetry.sources.connections.add("channel", line.gone);
     void line.keepOpen(clock, keepaliveMs);
     const toRelayError = errorTeller("/v1/stream", telemetry);
     const form = PART_FORMS[format][details ? "detailed" : "plain"];

@@ -49,6 +49,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
         const toRelayError = errorTeller(PATH, telemetry);
         const sink = openSink(reply, details, gone, parts, giveBack);
         const line = new Multiplex(sink, format);
+        telemetry.sources.connections.add("merged", line.gone);
         const requests = videoIds.map((videoId, place) => ({
           ...common,
           videoId,

@@ -1,8 +1,10 @@
 /** Every metric of the service, declared once, on a registry of its own. Units are in the names. */
+
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { VERSION } from "../package-root.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
+import type { Connections } from "./connections.ts";
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const ERROR_CODES = Object.keys(ERRORS);
@@ -88,6 +90,7 @@ export interface MetricSources {
     /** `filter`: see the gauge. */
     byForm(): Iterable<{ form: string; filter: "none" | "shared" | "alone"; viewers: number }>;
   };
+  readonly connections: Connections;
   /** The number of channels that are watched for somebody. */
   channels?: () => number;
   /** The bytes sent since the last call. */
@@ -165,6 +168,14 @@ export function createMetrics(sources: MetricSources) {
       (gauge) => {
         gauge.reset();
         for (const { viewers, ...labels } of sources.rooms?.byForm() ?? []) gauge.inc(labels, viewers);
+      },
+    ),
+    connections: gauge(
+      "relay_multiplexed_connections",
+      "Connections that carry several chats, by stream: merged or channel",
+      ["stream"],
+      (gauge) => {
+        for (const [stream, count] of sources.connections.byStream()) gauge.set({ stream }, count);
       },
     ),
     rooms: gauge("relay_rooms", "Rooms by state", ["state"], (rooms) => {

@@ -7,6 +7,7 @@ import type { Registry } from "prom-client";
 import type { ChannelState } from "../protocol/channel.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
+import { Connections } from "./connections.ts";
 import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
@@ -21,7 +22,7 @@ export class Telemetry {
   /** Called when a rare branch is taken. */
   mark: Marker = () => {};
   /** The sources of gauges; each part of the service sets its own. */
-  readonly sources: MetricSources = { egresses: new Map() };
+  readonly sources: MetricSources = { egresses: new Map(), connections: new Connections() };
   readonly #metrics = createMetrics(this.sources);
   readonly registry: Registry = this.#metrics.registry;
   #shared: ReturnType<typeof createSharedMetrics> | undefined;
