@@ -22,11 +22,14 @@ export interface Stream {
   format(cursors: Cursors, names: readonly string[]): string | number | undefined;
 }
 
+/** Strict, unlike `parseInt`: a cursor that is no whole number must be noticed. */
+const cursorIn = (text: string) => (text === "" ? Number.NaN : Number(text));
+
 export const VIDEO: Stream = {
   path: "v1/stream",
   option: "videoId",
   form: /\S/,
-  parse: (id) => [[undefined, Number.parseInt(id, 10)]],
+  parse: (id) => [[undefined, cursorIn(id)]],
   format: (cursors) => cursors.get(undefined),
 };
 
@@ -34,7 +37,7 @@ export const VIDEO: Stream = {
 export const CHANNEL: Stream = {
   ...VIDEO,
   option: "channel",
-  parse: (id) => [[id.slice(0, 11), Number.parseInt(id.slice(12), 10)]],
+  parse: (id) => [[id.slice(0, 11), cursorIn(id.slice(12))]],
   format: (cursors) => [...cursors].at(-1)?.join("."),
 };
 

@@ -99,10 +99,11 @@ describe("a format", () => {
   it("of lines leaves the pages beside it to Link", async (t) => {
     const { text, url } = await withRoom(t, several(5));
     const seen: number[] = [];
-    for (let next = `/v1/messages?videoId=${ROOM}&limit=2&format=ndjson`; next; ) {
-      const response = await fetch(url + next);
+    for (let next = `${url}/v1/messages?videoId=${ROOM}&limit=2&format=ndjson`; next; ) {
+      const response = await fetch(next);
       for (const line of linesOf(await response.text())) seen.push(JSON.parse(line).cursor - B);
-      next = linksIn(response.headers).next ?? "";
+      const { next: link } = linksIn(response.headers);
+      next = link === undefined ? "" : String(new URL(link, next));
     }
     assert.deepEqual(seen, [1, 2, 3, 4, 5]);
     assert.equal(await text({ videoId: ROOM, format: "csv", after: B + 9 }), CHAT_TABLE.header);
