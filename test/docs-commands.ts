@@ -3,7 +3,7 @@
  * the clone's demo. clone-commands.ts follows the README and the installation, api-docs.test.ts docs/api.md.
  */
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import { startSimulator } from "../src/simulator/index.ts";
 import { AnsweringServer, refuses } from "./support/answering-server.ts";
 import { blocksOf, cloneInto, Running, userEnvironment, whyNotRun } from "./support/clone.ts";
 import { ROOT } from "./support/command.ts";
+import { eventually } from "./support/eventually.ts";
 import { opened } from "./support/opening.ts";
 import { noOwnPostgres, ownPostgres, ownSchema } from "./support/postgres-server.ts";
 import { startRelay, testEnvironment } from "./support/relay.ts";
@@ -31,7 +32,19 @@ const PAGES = globSync("{*.md,docs/*.md,client/*.md}", { cwd: ROOT });
 const CLUSTER = blocksOf("docs/cluster.md");
 
 /** What runs on and on, and is stopped once it has shown something. */
-const ENDLESS = /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve)\b|^curl -N|examples\/follow/m;
+const ENDLESS =
+  /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve|edge|export .*--follow)\b|^curl -N|examples\/follow/m;
+/** What a block of commands begins with, however it is marked. */
+const COMMAND =
+  /^(\w+=\S+ )*(npm|npx|livechat-relay|curl|git|python3|go|sh|systemctl|docker|kubectl|pg_\w+) /;
+
+it("every block of commands is marked as one, so that it is run", () => {
+  for (const page of PAGES) {
+    const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^```(\w*)\n(.*?)^```$/gms);
+    for (const [, mark, block = ""] of blocks)
+      assert.ok(mark === "sh" || !COMMAND.test(block), `${page}: \`\`\`${mark}\n${block}`);
+  }
+});
 
 it("every npm script that a document names is there", () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
@@ -65,20 +78,23 @@ describe("a fresh clone", () => {
   });
   after(() => running.disposeAsync());
 
-  /** Runs a block to its end, or until it has shown enough. */
+  /** Runs a block to its end. Where a command has none, each runs until it has shown enough. */
   async function play(block: string, settings: NodeJS.ProcessEnv = {}): Promise<void> {
-    const url = env.RELAY_URL ?? "";
     const script = block
-      .replaceAll("http://127.0.0.1:8080", url)
+      .replaceAll("http://127.0.0.1:8080", env.RELAY_URL ?? "")
       .replaceAll("http://127.0.0.1:9000", hook.url)
       .replaceAll("<the service's token>", TOKEN);
-    const isService = / serve\b/.test(block);
-    const own = isService && { RELAY_PORT: "0" };
-    const commands = new Running(script, clone, { ...env, ...own, ...settings });
-    await using _stopped = { [Symbol.asyncDispose]: () => commands.stop() };
-    if (!ENDLESS.test(script)) await commands.ended();
-    else if (block.includes("--post")) await hook.changes.until(() => hook.calls.length > 0, "the post");
-    else await commands.printed(isService ? /listening on/ : /\n.*\n/);
+    for (const part of ENDLESS.test(script) ? script.split("\n") : [script]) {
+      const isService = / (serve|edge)\b/.test(part);
+      const own = isService && { RELAY_PORT: "0" };
+      const commands = new Running(part.replace(/ --port \d+/, ""), clone, { ...env, ...own, ...settings });
+      await using _stopped = { [Symbol.asyncDispose]: () => commands.stop() };
+      const [, output = ""] = / --output (\S+)/.exec(part) ?? [];
+      if (!ENDLESS.test(part)) await commands.ended();
+      else if (part.includes("--post")) await hook.changes.until(() => hook.calls.length > 0, "the post");
+      else if (output) await eventually(true, () => hasText(join(clone, output)));
+      else await commands.printed(isService ? /listening on/ : /\n.*\n/);
+    }
   }
 
   for (const page of PAGES.filter((name) => !ELSEWHERE.includes(name))) {
@@ -142,6 +158,8 @@ const MESSAGE_LINE = JSON.stringify({
   ...{ cursor: 1, type: "chat", id: "1", timestamp: "8:35 AM", author: "@luna", message: "", amount: "" },
   ...{ color: "", parts: [], details: {} },
 });
+
+const hasText = (path: string) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** The files that the documents import. */
 async function writeRecordings(folder: string): Promise<void> {

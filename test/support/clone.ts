@@ -18,6 +18,8 @@ const NOT_RUN: [pattern: RegExp, reason: string][] = [
   [/^npm run (simulate|sweep|neighbours|mutants|chaos|soak|load)\b/, "takes minutes or hours"],
   [/^go /, "needs Go, which is large; language-examples.test.ts runs it where it is installed"],
   [/\bdocker /, "needs a Docker daemon"],
+  [/^kubectl /, "needs a Kubernetes cluster"],
+  [/ --origin https:/, "names a service of the reader's own"],
   [/^systemctl .*@|^journalctl /, "needs a running systemd"],
 ];
 
