@@ -22,7 +22,7 @@ export interface Stream {
   format(cursors: Cursors, names: readonly string[]): string | number | undefined;
 }
 
-/** Strict, unlike `parseInt`: a cursor that is no whole number must be noticed. */
+/** Strict, unlike `parseInt`: the reader of the stream must notice a cursor that is not a whole number. */
 const cursorIn = (text: string) => (text === "" ? Number.NaN : Number(text));
 
 export const VIDEO: Stream = {
