@@ -3,7 +3,7 @@
  * with the Node.js and the npm of the machine.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,15 +16,19 @@ const LIMIT_MS = 240_000;
 const NOT_RUN: [pattern: RegExp, reason: string][] = [
   [/^(npm ci && )?npm test$|^npm run check$/, ".ci/run does it"],
   [/^npm run (simulate|sweep|neighbours|mutants|chaos|soak|load)\b/, "takes minutes or hours"],
-  [/^go /, "needs Go, which is large; language-examples.test.ts runs it where it is installed"],
   [/\bdocker /, "needs a Docker daemon"],
   [/^kubectl /, "needs a Kubernetes cluster"],
   [/ --origin https:/, "names a service of the reader's own"],
   [/^systemctl .*@|^journalctl /, "needs a running systemd"],
 ];
 
+/** Programs that a machine may lack. */
+const OPTIONAL = /^(go|promtool|python3) /;
+
 /** Why a command is not run; undefined if it is. */
 export function whyNotRun(command: string): string | undefined {
+  const [, program] = OPTIONAL.exec(command) ?? [];
+  if (program && spawnSync(program, ["--version"]).error) return `${program} is not installed`;
   return NOT_RUN.find(([pattern]) => pattern.test(command))?.[1];
 }
 
