@@ -3,17 +3,16 @@
  * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
  * up.
  */
-import { type ChatError, type ChatOptions, chat, type MessageType } from "../../client/index.ts";
+import type { ChatError, MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/element.ts";
 import { completed, type ShownMessage } from "../chat/message.ts";
+import { openChat, type SourceOptions } from "../chat/source.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
 import { Stage } from "./stage.ts";
 import { viewOf } from "./views.ts";
-
-type Request = Pick<ChatOptions<true, MessageType>, "videoId" | "backfill" | "types">;
 
 const SERVICE = new URL(".", location.href).href;
 /** Delay before another look for the chat: the source is often open before the stream begins. */
@@ -33,12 +32,12 @@ function start(options: Options): void {
   if (options.demo) {
     ROOT.dataset.state = "open";
     playSamples((message) => stage.take([message]));
-  } else if (options.videoId === "")
+  } else if (options.videoId === "" && options.channel === "")
     explain(
       "idle",
-      "Add ?videoId= and the id or URL of a video to this source’s URL. /overlay/setup makes one.",
+      "Add ?channel= and a handle, or ?videoId= and a video, to this source’s URL. /overlay/setup makes one.",
     );
-  else follow(toRequest(options), stage);
+  else follow(options, stage);
 }
 
 /**
@@ -57,25 +56,31 @@ function dress({ theme, view, direction, align, sizePx }: Options, chatElement: 
  * The request for what the view shows, and for changes to it. The page counts the rows of the backfill: to
  * find enough of them, it asks for as much as the service gives.
  */
-function toRequest(options: Options): Request {
+function toRequest(options: Options): SourceOptions {
   const { types, backfill } = viewOf(options);
   return {
-    videoId: options.videoId,
     backfill: backfill === 0 ? 0 : MAX_BACKFILL,
     ...(types && { types: [...types, ...EVENTS] as MessageType[] }),
   };
 }
 
-/** `cursor`: the last message shown, if any; the stream resumes after it. */
-function follow(request: Request, stage: Stage, cursor?: number): void {
+/** `cursor`: the place of the last message shown, if any; the stream resumes after it. */
+function follow(options: Options, stage: Stage, cursor?: number | string): void {
   const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
-  const room = chat(SERVICE, { ...request, cursor, details: true, retry: waitAfter });
+  const request = toRequest(options);
+  const room = openChat(SERVICE, options, { ...request, cursor, retry: waitAfter });
   room.on("state", (state) => {
     if (state !== "closed") ROOT.dataset.state = state;
   });
-  const begun = room.on("init", () => {
-    begun();
-    if (cursor === undefined && request.backfill) stage.beginBackfill();
+  let current: string | undefined;
+  room.on("init", ({ videoId }) => {
+    if (current === videoId) return;
+    if (current !== undefined) {
+      batch.flush();
+      stage.clear(); // the channel's next stream
+    }
+    if (request.backfill && (cursor === undefined || current !== undefined)) stage.beginBackfill();
+    current = videoId;
   });
   room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
   room.on("end", ({ reason }) => {
@@ -83,7 +88,7 @@ function follow(request: Request, stage: Stage, cursor?: number): void {
     if (reason === "no more continuations") ROOT.dataset.state = "ended";
     else {
       ROOT.dataset.state = "reconnecting";
-      setTimeout(() => follow(request, stage, room.cursor), RELEASED_MS);
+      setTimeout(() => follow(options, stage, room.cursor), RELEASED_MS);
     }
   });
   room.on("error", ({ code, message }) => explain("failed", message, code));

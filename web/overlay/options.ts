@@ -4,6 +4,7 @@
  */
 import type { Look, ShownMessage } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
+import type { Source } from "../chat/source.ts";
 
 const ON = ["on", "off"] as const;
 const OFF = ["off", "on"] as const;
@@ -32,8 +33,7 @@ export const NUMBERS = {
   size: { min: 8, max: 96, usual: 24 },
 } as const;
 
-export interface Options {
-  videoId: string;
+export interface Options extends Source {
   view: (typeof CHOICES.view)[number];
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
@@ -65,6 +65,7 @@ export function readOptions(search: string): Options {
   const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
     videoId: parameters.text("videoId").trim(),
+    channel: parameters.text("channel").trim(),
     view: choice("view"),
     types: parameters.types(),
     max: Math.floor(number("max")),

@@ -20,7 +20,7 @@ export class Stage {
   readonly #view: View;
   readonly #chat: HTMLElement;
   readonly #pinned: Pinned;
-  readonly #transcript: Transcript;
+  #transcript: Transcript;
   /** The time at which each row begins to leave. */
   readonly #rows = new Map<Row, number>();
   readonly #waiting = new Set<Row>();
@@ -32,11 +32,15 @@ export class Stage {
     this.#view = viewOf(options);
     this.#chat = chat;
     this.#pinned = new Pinned(pinned);
-    this.#transcript = new Transcript(options.look, {
-      changed: (row) => this.#change(row),
-      removed: (row) => this.#remove(row),
-    });
+    this.#transcript = this.#newTranscript();
     setInterval(() => this.#letLeave(), CHECK_MS);
+  }
+
+  /** Another chat begins. */
+  clear(): void {
+    for (const row of [...this.#rows.keys(), ...this.#waiting]) this.#drop(row);
+    this.#transcript = this.#newTranscript();
+    this.#showPinned();
   }
 
   /** The next messages are the backfill. */
@@ -60,6 +64,13 @@ export class Stage {
     if (this.#view.hasPinned) this.#showPinned();
     this.#limit();
     this.#draw();
+  }
+
+  #newTranscript(): Transcript {
+    return new Transcript(this.#options.look, {
+      changed: (row) => this.#change(row),
+      removed: (row) => this.#remove(row),
+    });
   }
 
   #draw(): void {

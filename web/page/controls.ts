@@ -3,6 +3,9 @@ import { find } from "../chat/element.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
 
+/** A handle, or the id or URL of a channel; everything else is a video. */
+const CHANNEL = /^@|^UC[\w-]{22}$|^(?:https?:\/\/)?(?:(?:www|m)\.)?youtube\.com\/(?:@|c\/|channel\/)/;
+
 /**
  * Calls `changed` with the current settings, and after each change, the browser's back and forward included.
  * Returns what changes the URL's parameters as the controls do.
@@ -21,7 +24,7 @@ export function startControls(
   const show = (): void => {
     const settings = readSettings(location.search);
     if (document.activeElement !== words) words.value = settings.q;
-    video.value = settings.videoId;
+    video.value = settings.videoId || settings.channel;
     images.checked = settings.images;
     const { theme, timestamps, deleted, looks, size = "" } = settings;
     const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
@@ -40,7 +43,9 @@ export function startControls(
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    write({ videoId: video.value.trim(), tab: "" });
+    const named = video.value.trim();
+    const isChannel = CHANNEL.test(named);
+    write({ videoId: isChannel ? "" : named, channel: isChannel ? named : "", tab: "" });
   });
   find("#types", HTMLElement).addEventListener("change", () => write({ types: boxes.list() }));
   images.addEventListener("change", () => write({ images: images.checked ? "on" : "off" }));

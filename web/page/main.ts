@@ -1,10 +1,10 @@
 /** The viewer page: opens the chat that its URL names, and shows it according to the controls. */
-import { type Chat, type ChatError, type ChatOptions, chat } from "../../client/index.ts";
-import { Batch } from "../chat/batch.ts";
+import type { Init } from "../../client/index.ts";
 import { find } from "../chat/element.ts";
-import { completed, type Look, type ShownMessage } from "../chat/message.ts";
+import type { Look, ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import { AuthorCard } from "./author-card.ts";
+import { Connection } from "./connection.ts";
 import { startControls } from "./controls.ts";
 import { offerDownloads } from "./download.ts";
 import { Follower } from "./follower.ts";
@@ -18,10 +18,6 @@ import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
 import { Status } from "./status.ts";
 import type { StoredQuery } from "./stored.ts";
-
-/** The pause before another look for a chat that has not begun, or at a service without a better time. */
-const NO_CHAT_MS = 30_000;
-const SERVICE = new URL(".", location.href).href;
 
 class Page {
   readonly #marks = new Marks((kind, isNarrower) => this.#markAnew(kind, isNarrower));
@@ -46,9 +42,12 @@ class Page {
   /** Changes the URL's parameters, and so the settings. */
   readonly #write: ReturnType<typeof startControls>;
   #transcript: Transcript;
-  #batch: Batch<ShownMessage | "gap">;
   #settings: Settings | undefined;
-  #room: Chat<ShownMessage> | undefined;
+  readonly #connection = new Connection({
+    status: this.#status,
+    opened: (init, isNew) => this.#opened(init, isNew),
+    take: (items) => this.#follower.keep(() => this.#take(items)),
+  });
 
   constructor() {
     const content = find("#rows", HTMLElement);
@@ -90,17 +89,16 @@ class Page {
     const card = new AuthorCard({ ...stored, marks: this.#marks });
     this.#stats = new Stats((id, name) => card.show(id, name));
     this.#transcript = this.#newTranscript();
-    this.#batch = this.#newBatch();
     this.#latest.addEventListener("click", () => {
       this.#chat.focus({ preventScroll: true }); // the button is removed and would take the focus with it
       this.#follower.follow();
     });
-    find("#retry", HTMLButtonElement).addEventListener("click", () => this.#goOn());
+    find("#retry", HTMLButtonElement).addEventListener("click", () => this.#connection.goOn());
     // The same video again, after its end or a failure, resumes where it stopped.
     find("#open", HTMLFormElement).addEventListener("submit", () => {
       const { value } = find("#open input[name=videoId]", HTMLInputElement);
       const isOver = this.#status.state === "failed" || this.#status.state === "ended";
-      if (isOver && value.trim() === this.#settings?.videoId) this.#goOn();
+      if (isOver && value.trim() === this.#settings?.videoId) this.#connection.goOn();
     });
     const { content: demoVideo } = find("meta[name=demo-video]", HTMLMetaElement);
     find("#demo", HTMLElement).hidden = demoVideo === "";
@@ -111,7 +109,8 @@ class Page {
   #apply(settings: Settings): void {
     const before = this.#settings;
     this.#settings = settings;
-    document.title = settings.videoId === "" ? "Live chat" : `Live chat · ${settings.videoId}`;
+    const name = settings.videoId || settings.channel;
+    document.title = name === "" ? "Live chat" : `Live chat · ${name}`;
     this.#stats.show(settings.tab === "stats");
     const look = {
       images: settings.images,
@@ -126,9 +125,8 @@ class Page {
     if (before && (before.types !== settings.types || before.q !== settings.q)) {
       this.#filterAnew(isNarrower(settings, before));
     }
-    if (before?.videoId !== settings.videoId) offerDownloads(settings.videoId);
-    const opened = ({ videoId, backfill, deleted }: Settings) =>
-      [videoId, backfill, deleted === "remove"].join();
+    const opened = ({ videoId, channel, backfill, deleted }: Settings) =>
+      [videoId, channel, backfill, deleted === "remove"].join();
     if (!before || opened(before) !== opened(settings)) this.#open();
   }
 
@@ -145,65 +143,29 @@ class Page {
     if (kind === "hide") this.#filterAnew(isNarrower);
   }
 
-  /** Shows another chat, beginning with its backfill. */
   #open(): void {
-    this.#room?.close();
-    this.#room = undefined;
+    const { videoId = "", channel = "", backfill } = this.#settings ?? {};
+    this.#begin(videoId);
+    this.#connection.open({ videoId, channel, backfill });
+  }
+
+  /** Shows another chat, without any of its messages; `videoId` may be empty. */
+  #begin(videoId: string): void {
     this.#log.clear();
     this.#transcript = this.#newTranscript();
-    this.#batch = this.#newBatch();
     this.#standing.begin();
-    const { videoId = "" } = this.#settings ?? {};
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
     this.#search.close();
+    offerDownloads(videoId);
     this.#follower.follow();
-    this.#goOn();
   }
 
-  /** Connects, and resumes after the last message shown, if any. */
-  #goOn(): void {
-    this.#room?.close();
-    const { videoId = "", backfill } = this.#settings ?? {};
-    this.#status.show(videoId === "" ? "idle" : "connecting");
-    if (videoId !== "") this.#connect({ videoId, backfill, cursor: this.#room?.cursor }, this.#batch);
-  }
-
-  #connect(options: Omit<ChatOptions, "details" | "types">, batch: Batch<ShownMessage | "gap">): void {
-    const retry = (error: ChatError): number | undefined => {
-      const waitMs = waitAfter(error);
-      const state = room.state === "reconnecting" ? "reconnecting" : "connecting";
-      if (this.#room === room) this.#status.wait(state, error, waitMs);
-      return waitMs;
-    };
-    const room: Chat<ShownMessage> = chat(SERVICE, { ...options, details: true, retry });
-    this.#room = room;
-    room.on("state", (state) => {
-      if (this.#room === room && state !== "closed" && state !== this.#status.state) this.#status.show(state);
-    });
-    room.on("init", ({ chatType, cursor }) => {
-      if (chatType === "liveChatRenderer") this.#standing.fill();
-      this.#past.connected(cursor);
-      this.#status.show("open", chatType);
-      this.#live.opened();
-    });
-    room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
-    room.on("end", ({ reason }) => {
-      batch.flush();
-      this.#status.show("ended", reason);
-    });
-    room.on("error", ({ code, message }) => {
-      batch.flush();
-      this.#status.show("failed", message, code);
-    });
-    room.on("message", (message) => batch.add(completed(message)));
-  }
-
-  #newBatch(): Batch<ShownMessage | "gap"> {
-    const batch: Batch<ShownMessage | "gap"> = new Batch((items) => {
-      if (this.#batch === batch) this.#follower.keep(() => this.#take(items));
-    });
-    return batch;
+  #opened({ videoId, chatType, cursor }: Init, isNew: boolean): void {
+    if (isNew) this.#begin(videoId);
+    if (chatType === "liveChatRenderer") this.#standing.fill();
+    this.#past.connected(cursor);
+    this.#live.opened();
   }
 
   #newTranscript(): Transcript {
@@ -289,12 +251,6 @@ class Page {
       for (const row of [...this.#log.rows, ...this.#transcript.pinned.values()]) redraw(row, this.#look);
     });
   }
-}
-
-/** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
-function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
-  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
-  return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
 }
 
 function letsThrough(types: Settings["types"], type: string): boolean {

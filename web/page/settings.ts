@@ -1,5 +1,6 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
 import { Parameters } from "../chat/parameters.ts";
+import type { Source } from "../chat/source.ts";
 import { remembered, storage, THEMES } from "./remembered.ts";
 
 const SWITCH = ["on", "off"] as const;
@@ -13,8 +14,7 @@ const LOOKS = {
 const TABS = ["chat", "stats"] as const;
 type Tab = (typeof TABS)[number];
 
-export interface Settings {
-  videoId: string;
+export interface Settings extends Source {
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   q: string;
@@ -37,6 +37,7 @@ export function readSettings(search: string): Settings {
   const parameters = new Parameters(search);
   return {
     videoId: parameters.text("videoId").trim(),
+    channel: parameters.text("channel").trim(),
     types: parameters.types(),
     q: parameters.text("q"),
     theme: parameters.oneOf("theme", THEMES, rememberedOf("theme", THEMES)),

@@ -1,4 +1,5 @@
 /** States the connection's condition, and what to do next if something is wrong. */
+import type { ChannelState } from "../../src/protocol/channel.ts";
 import { find } from "../chat/element.ts";
 
 export type PageState = "idle" | "connecting" | "open" | "reconnecting" | "ended" | "failed";
@@ -25,19 +26,21 @@ export class Status {
   readonly #words = find("#status-words", HTMLElement);
   readonly #retry = find("#retry", HTMLButtonElement);
   #slow: ReturnType<typeof setTimeout> | undefined;
+  #news = "";
   state: PageState = "idle";
 
   /** `detail`: the service's own message. */
   show(state: PageState, detail = "", code?: string): void {
     clearTimeout(this.#slow);
     this.state = state;
+    if (state === "idle" || state === "connecting") this.#news = "";
     const { dataset } = document.documentElement;
     dataset.state = state;
     if (code === undefined) delete dataset.code;
     else dataset.code = code;
     this.#retry.hidden = state !== "failed";
     this.#retry.textContent = "Try again";
-    this.#say(wordsFor(state, detail));
+    this.#say(state === "open" && this.#news !== "" ? this.#news : wordsFor(state, detail));
     if (state === "connecting" && detail === "") this.#slow = setTimeout(() => this.#say(SLOW), SLOW_MS);
   }
 
@@ -53,6 +56,16 @@ export class Status {
     this.show(state, `${message.replace(/\.?$/, ".")} It tries again at ${time}.`, code);
     this.#retry.hidden = false;
     this.#retry.textContent = "Try now";
+  }
+
+  /** What a channel's connection waits for, unless a stream is live. */
+  showChannel({ title, channel, state, startsAt, reason }: ChannelState): void {
+    const at =
+      startsAt && new Date(startsAt).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+    const next = `the next stream of ${title ?? channel}`;
+    const words = at ? `Waiting for ${next}, which begins on ${at}.` : `Waiting for ${next}.`;
+    this.#news = state === "live" ? "" : [words, reason && `${reason}.`].filter(Boolean).join(" ");
+    this.show("open");
   }
 
   #say(words: string): void {

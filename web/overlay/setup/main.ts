@@ -22,6 +22,7 @@ const OVERLAY = new URL("../overlay", location.href).href;
 const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   Chat: [
     textField("videoId", "Video", "URL or id of the stream"),
+    textField("channel", "Or channel", "@handle: whatever it streams"),
     choiceField("view", "Show", [
       "the chat",
       "alerts: Super Chats and members, one at a time",
@@ -98,7 +99,8 @@ function write(): void {
 
 function show(): void {
   url.value = OVERLAY + toQuery(chosen());
-  const isChat = viewValue("preview") === "chat" && chosen().some(([name]) => name === "videoId");
+  const isChat =
+    viewValue("preview") === "chat" && chosen().some(([name]) => /^(videoId|channel)$/.test(name));
   const shown = chosen().filter(([name]) => name !== "demo");
   preview.load(OVERLAY + toQuery(isChat ? shown : [...shown, ["demo", "on"]]));
   const [width, height] = ["width", "height"].map((name) => {

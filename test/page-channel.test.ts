@@ -1,0 +1,68 @@
+/** A channel on the pages: its streams, one after the other. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Page } from "playwright-core";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { textAction, texts } from "./support/chat-actions.ts";
+import { usePages } from "./support/pages.ts";
+import { startRelay } from "./support/relay.ts";
+
+const TEXT = { chat: { kinds: ["text"], timeoutMs: 50 } } as const;
+
+describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 700 });
+  const statusOf = (page: Page) => page.locator("#status-words").innerText();
+
+  it("is shown by the stream that is live, and then by the next one alone, on both", async () => {
+    const { browser } = pages;
+    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
+    const channel = relay.upstream.channel("@somebody");
+    const first = channel.broadcast("live-first1", TEXT);
+    first.chat.say(texts("a", 3));
+    const both = await Promise.all(
+      ["/?channel=@somebody", "/overlay?channel=@somebody"].map(async (path) => {
+        const page = await browser.newPage();
+        await page.goto(relay.url + path);
+        return page;
+      }),
+    );
+    const [page] = both;
+    assert.ok(page);
+    const has = (id: string) => Promise.all(both.map((each) => each.locator(rowOf(id)).waitFor()));
+    await has("a-2");
+    assert.equal(await statusOf(page), "Live");
+    assert.equal(await page.locator("#open input").inputValue(), "@somebody");
+    assert.match(
+      (await page.locator("#download a").first().getAttribute("href")) ?? "",
+      /videoId=live-first1/,
+    );
+    first.chat.say([textAction("a-last")]);
+    await has("a-last");
+    channel.broadcast("live-second", TEXT).chat.say([textAction("b")]);
+    first.end("continuations-absent");
+    await has("b");
+    for (const each of both) assert.deepEqual(await idsOf(each), ["b"]);
+    await Promise.all(both.map((each) => each.close()));
+  });
+
+  it("waits for a stream, and can be opened from the field", async () => {
+    const { page, relay } = pages;
+    const channel = relay.upstream.channel("@quiet");
+    await page.goto(relay.url);
+    await page.locator("#open input").fill("https://www.youtube.com/@quiet/live");
+    await page.keyboard.press("Enter");
+    await until(
+      page,
+      "/^Waiting for the next stream/.test(document.querySelector('#status-words').innerText)",
+    );
+    assert.equal(new URL(page.url()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
+    assert.equal(await page.locator("html").getAttribute("data-state"), "open");
+    assert.deepEqual(channel.listed, []);
+    await page.locator("#open input").fill(pages.videoId);
+    pages.chat.say([textAction("v")]);
+    await page.keyboard.press("Enter");
+    await pages.has("v");
+    assert.equal(await statusOf(page), "Live");
+    assert.equal(new URL(page.url()).searchParams.get("channel"), null);
+  });
+});

@@ -1,0 +1,27 @@
+/** The chat that a page shows: of a video, or of the streams of a channel, one after the other. */
+import { type Chat, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
+import type { ChannelState } from "../../src/protocol/channel.ts";
+import type { ShownMessage } from "./message.ts";
+
+export interface Source {
+  /** Id or URL of a video; empty: the channel's streams. */
+  videoId: string;
+  /** A handle, or the id or URL of a channel. */
+  channel: string;
+}
+
+/** `channel` comes for a channel alone, and `end` for a video alone. */
+interface SourceEvents extends Omit<ChatEvents, "message"> {
+  message: ShownMessage;
+  channel: ChannelState;
+}
+
+export type SourceChat = Chat<ShownMessage, number | string, SourceEvents>;
+export type SourceOptions = Omit<ChatOptions<true>, "videoId" | "cursor" | "details"> & {
+  cursor?: number | string | undefined;
+};
+
+export function openChat(service: string, { videoId, channel }: Source, options: SourceOptions): SourceChat {
+  const named = videoId === "" ? { channel } : { videoId };
+  return chat(service, { ...options, ...named, details: true } as ChatOptions<true>) as unknown as SourceChat;
+}

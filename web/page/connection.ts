@@ -1,0 +1,99 @@
+/** The page's connection to its chat, and what the status line says of it. */
+import type { ChatError, Init } from "../../client/index.ts";
+import { Batch } from "../chat/batch.ts";
+import { completed, type ShownMessage } from "../chat/message.ts";
+import { openChat, type Source, type SourceChat } from "../chat/source.ts";
+import type { Status } from "./status.ts";
+
+/** The pause before another look for a chat that has not begun, or at a service without a better time. */
+const NO_CHAT_MS = 30_000;
+const SERVICE = new URL(".", location.href).href;
+
+interface ConnectionOptions {
+  status: Status;
+  /** A connection is there. `isNew`: to a channel's next stream. */
+  opened(init: Init, isNew: boolean): void;
+  /** A message, or a gap that is not one. */
+  take(items: readonly (ShownMessage | "gap")[]): void;
+}
+
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #source: Source & { backfill: number | undefined } = { videoId: "", channel: "", backfill: undefined };
+  #room: SourceChat | undefined;
+  #batch = this.#newBatch();
+  /** The video of the last connection. */
+  #videoId: string | undefined;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Opens another chat; `backfill` is the service's if it is undefined. */
+  open(source: Source & { backfill: number | undefined }): void {
+    this.#room?.close();
+    this.#room = undefined;
+    this.#videoId = undefined;
+    this.#batch = this.#newBatch();
+    this.#source = source;
+    this.goOn();
+  }
+
+  /** Connects, and resumes after the last message shown, if any. */
+  goOn(): void {
+    this.#room?.close();
+    const { videoId, channel, backfill } = this.#source;
+    const isIdle = videoId === "" && channel === "";
+    this.#options.status.show(isIdle ? "idle" : "connecting");
+    if (!isIdle) this.#connect({ backfill, cursor: this.#room?.cursor }, this.#batch);
+  }
+
+  #connect(
+    options: { backfill: number | undefined; cursor: number | string | undefined },
+    batch: Batch<ShownMessage | "gap">,
+  ): void {
+    const { status, opened } = this.#options;
+    const retry = (error: ChatError): number | undefined => {
+      const waitMs = waitAfter(error);
+      const state = room.state === "reconnecting" ? "reconnecting" : "connecting";
+      if (this.#room === room) status.wait(state, error, waitMs);
+      return waitMs;
+    };
+    const room = openChat(SERVICE, this.#source, { ...options, retry });
+    this.#room = room;
+    room.on("state", (state) => {
+      if (this.#room === room && state !== "closed" && state !== status.state) status.show(state);
+    });
+    room.on("init", (init) => {
+      const isNew = this.#source.videoId === "" && init.videoId !== this.#videoId;
+      if (isNew) batch.flush();
+      this.#videoId = init.videoId;
+      opened(init, isNew);
+      status.show("open", init.chatType);
+    });
+    room.on("channel", (news) => status.showChannel(news));
+    room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
+    room.on("end", ({ reason }) => {
+      batch.flush();
+      status.show("ended", reason);
+    });
+    room.on("error", ({ code, message }) => {
+      batch.flush();
+      status.show("failed", message, code);
+    });
+    room.on("message", (message) => batch.add(completed(message)));
+  }
+
+  #newBatch(): Batch<ShownMessage | "gap"> {
+    const batch: Batch<ShownMessage | "gap"> = new Batch((items) => {
+      if (this.#batch === batch) this.#options.take(items);
+    });
+    return batch;
+  }
+}
+
+/** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
+function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
+  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
+  return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
+}
