@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
-import { recordChannel } from "../src/rooms/recorder.ts";
+import { Recordings } from "../src/rooms/recordings.ts";
 import type { Broadcast, ChannelScenario } from "../src/simulator/channel.ts";
 import { realisticHold } from "../src/simulator/index.ts";
-import { recorderOf, runUntil } from "./support/recorder-parts.ts";
+import { recorderOf } from "./support/recorder-parts.ts";
 
 const HANDLE = "@somebody";
 const MINUTE = 60_000;
@@ -14,13 +14,23 @@ const HOUR = 60 * MINUTE;
 const CHAT = { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 } as const;
 
 function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {
-  const relay = new VirtualRelay(options);
+  const settings = { RELAY_RECORD: HANDLE, ...options.settings };
+  const relay = new VirtualRelay({ ...options, settings });
   const { clock, upstream } = relay;
   const channel = upstream.channel(HANDLE, scenario);
-  const stopped = new AbortController();
-  void recordChannel(HANDLE, recorderOf(relay), runUntil(stopped.signal));
+  const record = () => {
+    const { recordings } = relay.config;
+    new Recordings(recordings, recorderOf(relay), new AbortController().signal).start({ isListRun: false });
+  };
+  record();
   return {
     ...{ relay, clock, upstream, channel },
+    /** Kills the service in the middle of whatever it does, and starts it again. */
+    killAndStart: () => {
+      relay.kill();
+      relay.start();
+      record();
+    },
     /** Adds a stream, scheduled if `startsAt` is a time. */
     stream: (videoId: string, startsAt?: number, isMembersOnly = false) =>
       channel.broadcast(videoId, { ...(startsAt !== undefined && { startsAt }), isMembersOnly, chat: CHAT }),
@@ -35,11 +45,18 @@ function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelay
   };
 }
 
-/** The stream begins, its chat goes on for this long, and it ends. */
-async function goesLive(relay: VirtualRelay, stream: Broadcast, forMs: number): Promise<void> {
+/** The stream begins, its chat goes on for this long, and it ends. `act`: what happens in the middle. */
+async function goesLive(
+  relay: VirtualRelay,
+  stream: Broadcast,
+  forMs: number,
+  act = () => {},
+): Promise<void> {
   stream.start();
   const speech = stream.chat.speak(0.5);
-  await relay.advance(forMs);
+  await relay.advance(forMs / 2);
+  act();
+  await relay.advance(forMs / 2);
   speech.stop();
   stream.end();
   await relay.advance(MINUTE);
@@ -59,15 +76,16 @@ async function assertWhole(relay: VirtualRelay, { videoId, chat }: Broadcast): P
 }
 
 describe("a recorded channel", () => {
-  it("is recorded through three streams, with gaps between them, new times and a wall", async () => {
-    const { relay, upstream, stream, in: from } = recorded();
-    await relay.advance(5 * MINUTE);
+  it("is recorded through a day of three streams, with hours between them, new times, a wall and a kill", async () => {
+    const { relay, upstream, stream, killAndStart, in: from } = recorded({}, { hasDisk: true });
+    await relay.advance(HOUR);
     const morning = stream("morning-001", from(10 * MINUTE));
     morning.chat.say(20); // before anybody knows of it
     await relay.advance(5 * MINUTE);
-    morning.chat.say(20);
+    morning.chat.say(60); // more than a page shows
     await relay.advance(5 * MINUTE);
     await goesLive(relay, morning, 4 * MINUTE);
+    await relay.advance(2 * HOUR);
 
     const noon = stream("noon-is-001", from(10 * MINUTE));
     await relay.advance(5 * MINUTE);
@@ -78,9 +96,9 @@ describe("a recorded channel", () => {
     wall.cancel();
     noon.reschedule(from(5 * MINUTE));
     await relay.advance(8 * MINUTE); // it begins late
-    await goesLive(relay, noon, 4 * MINUTE);
+    await goesLive(relay, noon, 4 * MINUTE, killAndStart);
 
-    await relay.advance(20 * MINUTE);
+    await relay.advance(2 * HOUR);
     const night = stream("night-is-01"); // not announced
     await goesLive(relay, night, 4 * MINUTE);
     await relay.advance(5 * MINUTE);
