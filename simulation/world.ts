@@ -191,11 +191,9 @@ export class World {
   }
 
   /** A visitor, who is not a viewer of the run, enters a video and leaves after a while. */
-  async visit(videoId: string, address: string, forMs = 0): Promise<void> {
+  async visit(videoId: string, address: string, forMs = 0, { life } = this.pickInstance()): Promise<void> {
     const { request, sink } = visit(videoId, address);
-    this.pickInstance()
-      .life?.rooms.enter(request, new AbortController().signal)
-      .catch(() => {});
+    life?.rooms.enter(request, new AbortController().signal).catch(() => {});
     await this.scheduler.sleep(forMs);
     sink.leave();
   }

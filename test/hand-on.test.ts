@@ -8,8 +8,8 @@ import { visit } from "../harness/sink.ts";
 import type { Instance } from "../simulation/instance.ts";
 import { World } from "../simulation/world.ts";
 
-function twoInstances() {
-  const world = new World({ seed: 1, rooms: 20, instances: 2 });
+function twoInstances(seed = 1) {
+  const world = new World({ seed, rooms: 20, instances: 2 });
   const [first, second] = world.instances;
   assert.ok(first && second && world.cluster);
   const { store } = world.cluster;
@@ -65,6 +65,20 @@ test("an owner that cannot reach the upstream leaves the room to an instance tha
   world.network.lost.clear();
   await until(150_000);
   assert.ok(reads(first, videoId));
+  await world.upstream.close();
+});
+
+test("an instance that opens rooms and reaches nobody leaves them to an instance that has viewers of them", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address, which opens slowly
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  const last = videoIds.at(-1) ?? "";
+  await until(1000);
+  for (const address of first.addresses) world.network.lost.add(address);
+  for (const videoId of videoIds) void world.visit(videoId, videoId, 600_000, first);
+  await until(5000);
+  watch(second, last);
+  await until(25_000);
+  assert.ok(reads(second, last));
   await world.upstream.close();
 });
 

@@ -23,6 +23,7 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Opening } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
+import { OpeningLimit } from "./opening-limit.ts";
 
 const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 /** The maximum time to store a release. After it, the room stays open for its next owner. */
@@ -128,19 +129,21 @@ export class OwnedRoom {
   ): Promise<OpenedAnew> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
+    using limit = new OpeningLimit(videoId, egress, parts);
+    const until = AbortSignal.any([signal, limit.signal]);
     const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // computed now: the age was measured at the take
     const options: CallOptions = {
       lane: "opening",
       dueAt: clock.monotonic(), // openings run one after the other, and a poll must follow its page soon
       maxCooldownMs: 0,
       beforeStart: () => hold.assertHeld(),
-      signal,
+      signal: until,
     };
     const found = (chatType: ChatType) => {
       assertCapacity();
       egress.admit(demandOf(chatType === "liveChatReplayRenderer", undefined, settings));
     };
-    const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), signal);
+    const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), until);
     egress.succeeded();
     const { position, startedAt } = first;
     const { chatType, pair } = position;

@@ -4,6 +4,7 @@
  */
 import { isUnavailable } from "../store/port.ts";
 import { HAND_ON } from "./entry-host.ts";
+import { OUT_MS } from "./opening-limit.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
 import type { SharedEntry, SharedRooms } from "./sources.ts";
 
@@ -19,8 +20,6 @@ const ADOPT_RETRY_MS = 1000;
  */
 const TAKEN_MS = 10_000;
 const IN_VAIN_MS = 30_000;
-/** An instance that cannot read a room for this long hands it on to an instance with viewers of it. */
-const OUT_MS = 10_000;
 
 export class RoomExchange {
   readonly #rooms: SharedRooms;

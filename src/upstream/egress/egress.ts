@@ -50,6 +50,8 @@ export class Egress {
   /** When a room was last answered, and whether a room's last call did not reach the upstream. */
   #answeredAt: number;
   #isCutOff = false;
+  /** When any call was last answered. */
+  #reachedAt: number;
 
   /**
    * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
@@ -60,6 +62,7 @@ export class Egress {
     this.name = name;
     this.#parts = parts;
     this.#answeredAt = clock.monotonic();
+    this.#reachedAt = clock.monotonic();
     this.#capacity = new Capacity(settings);
     this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.#capacity });
     this.#flights = new Flights(this.#gate, clock);
@@ -183,6 +186,11 @@ export class Egress {
     return this.#isCutOff ? this.#parts.clock.monotonic() - this.#answeredAt : 0;
   }
 
+  /** Milliseconds since any call was last answered; it says nothing while there are no calls. */
+  get unreachedMs(): number {
+    return this.#parts.clock.monotonic() - this.#reachedAt;
+  }
+
   /** A working upstream answered a room, with success or not. */
   answered(): void {
     this.#isCutOff = false;
@@ -225,7 +233,9 @@ export class Egress {
     const run = async (signal: AbortSignal) => {
       const called = telemetry.upstreamCall({ egress: this.name, client: "none", endpoint: kind, ...labels });
       try {
-        const value = read(await this.#transport.send(request, signal));
+        const answer = await this.#transport.send(request, signal);
+        this.#reachedAt = this.#parts.clock.monotonic();
+        const value = read(answer);
         called("ok");
         return value;
       } catch (error) {

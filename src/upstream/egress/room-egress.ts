@@ -156,6 +156,11 @@ export class RoomEgress {
     return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));
   }
 
+  /** Milliseconds since the upstream last answered any call of the room's egress. */
+  get unreachedMs(): number {
+    return this.#egress.unreachedMs;
+  }
+
   /** A call advanced the reading. */
   succeeded(): void {
     this.#moves = 0;

@@ -1,0 +1,52 @@
+/**
+ * The limit of an opening. An instance holds the room that it opens; if it reaches nobody and another
+ * instance has viewers of the room, it gives the opening up, so that the other one can open the room.
+ */
+import { RelayError } from "../protocol/errors.ts";
+import type { ObservedStore } from "../store/observed.ts";
+import { isUnavailable } from "../store/port.ts";
+import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress.ts";
+
+/** How long an instance that reaches nobody keeps a room for which another one has viewers. */
+export const OUT_MS = 10_000;
+const LOOK_MS = 1000;
+const RETRY_MS = 1000;
+
+interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses"> {
+  store: Pick<ObservedStore, "ownership">;
+}
+
+export class OpeningLimit implements Disposable {
+  readonly #exceeded = new AbortController();
+  readonly #over = new AbortController();
+
+  /** Begins at once. Dispose of it when the opening is over. */
+  constructor(videoId: string, egress: RoomEgress, parts: LimitParts) {
+    void this.#watch(videoId, egress, parts);
+  }
+
+  /** Aborts with `RelayError` CAPACITY when the opening must be given up. */
+  get signal(): AbortSignal {
+    return this.#exceeded.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort();
+  }
+
+  async #watch(videoId: string, egress: RoomEgress, { clock, egresses, store }: LimitParts): Promise<void> {
+    const { signal } = this.#over;
+    for (let waitMs = OUT_MS; !signal.aborted; waitMs = LOOK_MS) {
+      await clock.sleep(waitMs, signal).catch(() => {});
+      if (signal.aborted || egress.unreachedMs < OUT_MS) continue;
+      const wanted = await store.ownership.wantedElsewhere([videoId]).catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error;
+        return []; // already reported; the next look tries again
+      });
+      if (wanted.length === 0) continue;
+      egresses.cutOff();
+      const message = "This instance cannot reach YouTube; another one opens the chat.";
+      return this.#exceeded.abort(new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS }));
+    }
+  }
+}
