@@ -11,6 +11,16 @@ const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const said = (...chats: { ledger: readonly { id: string }[] }[]) =>
   chats.flatMap(({ ledger }) => ledger.map(({ id }) => id));
 
+/** What a client is told that comes back after an earlier stream. */
+const REST_THEN_TODAY = [
+  "channel live live-secon1",
+  "init live-first1",
+  "message live-first1",
+  "channel live live-secon1",
+  "init live-secon1",
+  "message live-secon1",
+];
+
 function visited(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {
   const parts = watched(scenario, options);
   const { relay, channel } = parts;
@@ -105,15 +115,26 @@ describe("a viewer of a channel", () => {
     await relay.advance(MINUTE);
     const back = visit(cut.lastId);
     await relay.advance(MINUTE);
-    assert.deepEqual(back.news(), [
-      "channel live live-secon1",
-      "init live-first1",
-      "message live-first1",
-      "channel live live-secon1",
-      "init live-secon1",
-      "message live-secon1",
-    ]);
+    assert.deepEqual(back.news(), REST_THEN_TODAY);
     assert.deepEqual(back.ids, [...said(first.chat).slice(3), ...said(second.chat)]);
+  });
+
+  it("resumes behind a stream that goes on beside today's with what is stored, and turns to today's", async () => {
+    const { relay, visit, live } = visited();
+    const first = live("live-first1");
+    const cut = visit();
+    first.chat.say(3);
+    await relay.advance(MINUTE);
+    cut.news();
+    cut.leave();
+    first.chat.say(4);
+    await relay.advance(MINUTE / 2);
+    live("live-secon1").chat.say(2);
+    await relay.advance(MINUTE);
+    const back = visit(cut.lastId);
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news(), REST_THEN_TODAY);
+    assert.deepEqual(back.ids.slice(0, 4), said(first.chat).slice(3));
   });
 
   it("waits for the list of streams after a restart, so that no rest of an earlier one is left out", async () => {
@@ -135,14 +156,7 @@ describe("a viewer of a channel", () => {
     await relay.advance(1000);
     assert.deepEqual(back.news(), ["channel waiting the list of the channel's streams could not be read"]);
     await relay.advance(MINUTE);
-    assert.deepEqual(back.news(), [
-      "channel live live-secon1",
-      "init live-first1",
-      "message live-first1",
-      "channel live live-secon1",
-      "init live-secon1",
-      "message live-secon1",
-    ]);
+    assert.deepEqual(back.news(), REST_THEN_TODAY);
     assert.deepEqual(back.ids.slice(0, 4), said(first.chat).slice(3));
     upstream.fault({ on: "streams", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
     await relay.restart();

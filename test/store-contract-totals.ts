@@ -128,6 +128,20 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.deepEqual((await store.getAccount(OTHER))?.totals.types, { chat: 40 });
   });
 
+  if (persists) {
+    test("each message counts once, also over a restart", async (t) => {
+      const { store, wall, reopen } = await subject(t);
+      const writer = new Writer(store, wall);
+      await writer.append(chats(30));
+      assert.deepEqual((await totals(writer.store))?.types, { chat: 30 });
+      await writer.store.close();
+      writer.store = await reopen();
+      writer.leave();
+      await writer.append([...chats(10), ...chats(5, 30)]);
+      assert.deepEqual((await totals(writer.store))?.types, { chat: 35 });
+    });
+  }
+
   test("pruning lowers nothing, and counts what it deletes", async (t) => {
     const { store, wall } = await subject(t);
     const writer = new Writer(store, wall);
