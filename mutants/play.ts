@@ -9,7 +9,10 @@ import type { Catch, Memory } from "./memory.ts";
 import { type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
 
 /** The parts of the project to copy. */
-const COPIED = ["bin", "chaos", "client", "harness", "simulation", "src", "test", "web", "package.json"];
+const COPIED = [
+  ...["bin", "chaos", "client", "docs", "harness", "simulation", "src", "test", "web"],
+  "package.json",
+];
 const MAX_CHARACTERS = 200;
 
 /** The findings of a run: the texts of its violations, or the names of the failed tests. */
