@@ -12,6 +12,8 @@ import { assertConsecutive, Stream, type StreamOptions } from "./support/stream.
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "jNQXAC9IVRw";
+/** The same at an origin and at its edges. */
+const KEEPALIVE = { RELAY_KEEPALIVE_MS: "200" } as const;
 const CHAT = { kinds: ["text" as const], timeoutMs: 20 };
 
 /** An origin that reads one chat, behind a line that can be cut. */
@@ -108,7 +110,7 @@ describe("an edge", { timeout: 60_000 }, () => {
   });
 
   it("gives a viewer that resumes far back the origin's pages, without a seam", async (t) => {
-    const { origin, chat, startEdge, watch } = await setUp(t);
+    const { origin, line, chat, startEdge, watch } = await setUp(t);
     const there = await watch(origin, { lastEventId: 0 });
     for (let said = 3; said < 343; said += 68) {
       await there.untilMessages(said);
@@ -117,11 +119,19 @@ describe("an edge", { timeout: 60_000 }, () => {
     await there.untilMessages(343);
     const edge = await startEdge({ RELAY_EDGE_TAIL: "10" });
     const from = there.init.cursor;
+    const pages = () => line.requests.filter((head) => /^GET \/v1\/messages\?\S*after=/.test(head)).length;
     const [all, middle, late] = [
       await watch(edge, { lastEventId: 0 }),
       await watch(edge, { lastEventId: from + 123 }),
       await watch(edge, { lastEventId: from + 340 }),
     ];
+    await Promise.all([all.untilMessages(343), middle.untilMessages(220), late.untilMessages(3)]);
+    const [asked, held] = [pages(), await watch(edge, { backfill: 10 })];
+    await held.untilMessages(10);
+    assert.equal(pages(), asked, "the tail holds ten");
+    const beyond = await watch(edge, { backfill: 11 });
+    await beyond.untilMessages(11);
+    assert.ok(pages() > asked, "and no more");
     chat.say(30);
     await assertSameBytes([there, all], 373);
     assert.equal(middle.init.cursor, from + 123);
@@ -130,9 +140,9 @@ describe("an edge", { timeout: 60_000 }, () => {
   });
 
   it("loses nothing and repeats nothing while its origin is away, and serves what it holds", async (t) => {
-    const { origin, line, chat, startEdge, watch } = await setUp(t);
+    const { origin, line, chat, startEdge, watch } = await setUp(t, KEEPALIVE);
     chat.say(20);
-    const edge = await startEdge({ RELAY_KEEPALIVE_MS: "40" });
+    const edge = await startEdge(KEEPALIVE);
     const stream = await watch(edge, { backfill: 500 });
     await stream.untilMessages(23);
     const reference = await watch(origin, { backfill: 500 });
