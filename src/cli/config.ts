@@ -207,6 +207,11 @@ const INSTANCES = {
     "PostgreSQL: set to `synchronous` if a failover never loses committed data; cursors are then kept",
     oneOf(["", "synchronous"]),
   ),
+  RELAY_WORKERS: flag(
+    "1",
+    "number of processes that serve viewers on one port, to use several cores (Linux); the first one reads the chats, or follows the origin of an edge",
+    whole(1, 64),
+  ),
   RELAY_REUSE_PORT: flag(
     "off",
     "`on` lets several instances on this machine share the port; the kernel distributes new connections among them (Linux)",
@@ -253,6 +258,7 @@ export function toConfig(v: SettingValues) {
     host: v.RELAY_HOST,
     port: v.RELAY_PORT,
     reusePort: v.RELAY_REUSE_PORT,
+    workers: v.RELAY_WORKERS,
     /** `sqlite:<path>`, `memory:` or `postgres://…` */
     storeUrl: v.RELAY_STORE,
     /** Only for a store that several instances share. */

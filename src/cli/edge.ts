@@ -1,6 +1,7 @@
 /** `edge`: follows another instance. */
+import { toEdgeConfig } from "./edge-config.ts";
 import type { EDGE_FLAGS } from "./edge-flags.ts";
-import { startEdge, toEdgeConfig } from "./edge-service.ts";
+import { startEdge } from "./edge-service.ts";
 import type { Input } from "./flags.ts";
 import { startLogged } from "./serve.ts";
 import type { Service } from "./service.ts";

@@ -31,7 +31,9 @@ export function startConfigured(
 
 interface Logged {
   logLevel: Config["logLevel"];
-  rooms: { maxViewers: number };
+  /** The number of processes, among which the viewers are divided. */
+  workers: number;
+  rooms: { maxViewers: number; maxRooms: number };
 }
 
 /** Starts a service or an edge, and logs its URL and warnings about its settings. Rejects like `start`. */
@@ -46,8 +48,11 @@ export async function startLogged<C extends Logged>(
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
   const wanted = config.rooms.maxViewers;
-  const maxViewers = Math.min(wanted, possibleViewers());
-  const lowered = { ...config, rooms: { ...config.rooms, maxViewers } };
+  const { workers } = config;
+  const maxViewers = Math.min(wanted, workers * possibleViewers());
+  // To the first process, each room of a worker is a viewer, too.
+  const ofProcess = Math.ceil(maxViewers / workers) + (workers - 1) * config.rooms.maxRooms;
+  const lowered = { ...config, rooms: { ...config.rooms, maxViewers: ofProcess } };
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.listening(service.url);
   if (maxViewers < wanted) {

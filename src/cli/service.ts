@@ -1,8 +1,5 @@
 /** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
-import { isIPv6 } from "node:net";
-import type { FastifyInstance } from "fastify";
 import type { Clock } from "../clock.ts";
-import { createServer } from "../http/server.ts";
 import { Channels } from "../rooms/channels.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings.ts";
@@ -17,16 +14,13 @@ import { EgressPool } from "../upstream/egress/pool.ts";
 import { assertLocal } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
 import { openNamedStore } from "./open-store.ts";
-
-/**
- * The maximum number of unaccepted connections, for when all viewers come back at once; the system may allow
- * fewer.
- */
-const LISTEN_BACKLOG = 4096;
+import { Port } from "./port.ts";
 
 export interface Service {
   /** The URL at which the service listens, without a trailing slash. */
   url: string;
+  /** The reasons why it should get no new viewers; empty if it should. */
+  unreadiness(): Promise<string[]>;
   /** Stops gracefully: accepts no new viewers, makes everything durable, and ends every stream cleanly. */
   stop(): Promise<void>;
   /** Resolves if the store is lost for good, after logging it: stop the service, and let the process fail. */
@@ -68,14 +62,14 @@ export async function startService(
   const list = new RoomList(store, rooms);
   const source = { list, history, recordings, egresses };
   const served = { rooms, channels, source, telemetry, clock };
-  const app = await createServer(served, config.http);
-  starting.defer(() => app.close());
+  const port = await Port.prepare(served, config);
+  starting.defer(() => port.close());
   starting.defer(() => egresses.close());
   starting.defer(() => channels.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.
-  starting.defer(() => rooms.stop());
+  starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   stopped?.throwIfAborted();
-  await listen(app, config);
+  const url = await port.open();
 
   const running = starting.move();
   const stop = async () => {
@@ -93,32 +87,9 @@ export async function startService(
     );
   recordings.start({ isListRun: config.http.adminToken !== "" });
   return {
-    url: urlOf(app, config),
+    url,
+    unreadiness: () => rooms.unreadiness(),
     stop,
     lost: store.lost,
   };
-}
-
-type Listening = Pick<Config, "host" | "port" | "reusePort">;
-
-/** The URL at which the service listens, without a trailing slash. */
-export function urlOf(app: FastifyInstance, config: Listening): string {
-  const address = app.server.address();
-  const port = typeof address === "object" && address ? address.port : config.port;
-  return `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`;
-}
-
-/** Rejects with an error of one clear line if the port is in use. */
-export async function listen(app: FastifyInstance, { host, port, reusePort }: Listening): Promise<void> {
-  const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed to Node unchanged
-  try {
-    await app.listen(listening);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === undefined) throw error;
-    const why = code === "EADDRINUSE" ? "another program uses it; " : "";
-    throw new Error(
-      `cannot listen on ${host} port ${port} (${code}): ${why}choose another with RELAY_HOST and RELAY_PORT, or --host and --port`,
-    );
-  }
 }

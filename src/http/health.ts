@@ -7,7 +7,21 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 /** An event loop this late keeps viewers waiting; new ones are better off at another instance. */
 const UNSOUND_LAG_MS = 1000;
 
-export function healthRoutes(app: FastifyInstance, rooms: Rooms, telemetry: Telemetry): void {
+/** The other processes of this service, which share its port. */
+export interface Group {
+  /** The reasons why they should get no new viewers. */
+  unreadiness(): Promise<string[]>;
+  /** The metrics of all processes, this one included, as text. */
+  metrics(): Promise<string>;
+}
+
+/** `group`: absent if this process is alone. */
+export function healthRoutes(
+  app: FastifyInstance,
+  rooms: Rooms,
+  telemetry: Telemetry,
+  group: Group | undefined,
+): void {
   const lag = monitorEventLoopDelay({ resolution: 20 });
   lag.enable();
   app.addHook("onClose", async () => void lag.disable());
@@ -17,13 +31,13 @@ export function healthRoutes(app: FastifyInstance, rooms: Rooms, telemetry: Tele
   app.get("/readyz", async (_request, reply) => {
     const lagMs = lag.percentile(99) / 1e6;
     lag.reset();
-    const reasons = await rooms.unreadiness();
+    const reasons = [...(await rooms.unreadiness()), ...((await group?.unreadiness()) ?? [])];
     if (lagMs > UNSOUND_LAG_MS) reasons.push(`the event loop is ${Math.round(lagMs)} ms late`);
     return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });
   });
 
   app.get("/metrics", async (_request, reply) => {
     reply.type(telemetry.registry.contentType);
-    return telemetry.registry.metrics();
+    return group?.metrics() ?? telemetry.registry.metrics();
   });
 }

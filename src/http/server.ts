@@ -16,7 +16,7 @@ import { AddressLimit } from "./address-limit.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { handOverWorks } from "./hand-over.ts";
-import { healthRoutes } from "./health.ts";
+import { type Group, healthRoutes } from "./health.ts";
 import { mergedRoute } from "./merged.ts";
 import { messagesRoute } from "./messages.ts";
 import { describeApi } from "./openapi.ts";
@@ -29,6 +29,7 @@ import { roomRoute, roomsRoute } from "./rooms.ts";
 import { SendQueues } from "./send-queues.ts";
 import type { StreamConnections } from "./sinks.ts";
 import { streamRoute } from "./stream.ts";
+import { leaveToFirst } from "./worker-routes.ts";
 
 /** Limit of the URL and headers together, and of each. */
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -63,9 +64,13 @@ export interface HttpSettings extends PageSettings {
   maxViewersPerAddress: number;
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
   trustedProxies: number;
+  /** The other processes on the same port. */
+  group?: Group;
+  /** Whether this process is one of those, and its origin the first process. */
+  isWorker?: boolean;
 }
 
-interface Served {
+export interface Served {
   rooms: Rooms;
   channels: WatchedChannels;
   telemetry: Telemetry;
@@ -116,6 +121,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   answerErrors(app, telemetry);
   allowEveryOrigin(app);
   boundRequests(app);
+  if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
   refuseUnserved(app);
   describeApi(app);
   const addresses = new AddressLimit(settings.maxViewersPerAddress);
@@ -134,7 +140,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   mergedRoute(app, streamParts);
   if (source instanceof Origin) originRoutes(app, source, settings);
   else ownRoutes(app, rooms, source, settings);
-  healthRoutes(app, rooms, telemetry);
+  healthRoutes(app, rooms, telemetry, settings.group);
   pageRoutes(app, settings);
   return app;
 }

@@ -19,7 +19,7 @@ export class OriginHealth {
     this.#origin = origin;
     this.#clock = clock;
     this.#events = events;
-    events.watch(() => this.isGood);
+    events.watch({ isGood: () => this.isGood, openStreams: () => origin.openStreams });
   }
 
   /** Whether it has answered in the last ten seconds. */

@@ -2,6 +2,7 @@
  * Another instance of the service as an edge reads it: through the public API, like any client. Its streams
  * and pages are read as NDJSON, which has one message per line, so that its bytes can be kept as they are.
  */
+import type { Readable } from "node:stream";
 import { Agent, cacheStores, interceptors, request as send } from "undici";
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
@@ -42,6 +43,8 @@ export interface StreamStart {
   isBounded?: boolean;
 }
 
+type IncomingHeaders = Record<string, string | string[]>;
+
 /** The answer to a request that is passed on. */
 export type OriginAnswer = Awaited<ReturnType<typeof send>>;
 
@@ -49,6 +52,7 @@ export class Origin {
   readonly url: string;
   readonly #keepaliveMs: number;
   readonly #clock: Clock;
+  #openStreams = 0;
   readonly #streams = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false });
   readonly #requests = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -64,6 +68,11 @@ export class Origin {
     this.url = url;
     this.#keepaliveMs = keepaliveMs;
     this.#clock = clock;
+  }
+
+  /** The number of streams that are open here: each is a viewer at the origin. */
+  get openStreams(): number {
+    return this.#openStreams;
   }
 
   /**
@@ -103,6 +112,10 @@ export class Origin {
       }),
     );
     if (answer.statusCode !== 200) throw await refusal(answer);
+    this.#openStreams += 1;
+    cut.signal.addEventListener("abort", () => {
+      this.#openStreams -= 1;
+    });
     const parts = { clock: this.#clock, keepaliveMs: this.#keepaliveMs, cut: () => cut.abort("done") };
     return new LineStream(answer.body, parts);
   }
@@ -168,6 +181,15 @@ export class Origin {
   /** Asks for `path` with its query. Rejects with `OriginAway`. */
   pass(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<OriginAnswer> {
     return this.#reached(signal, () => send(this.url + path, { dispatcher: this.#cached, headers, signal }));
+  }
+
+  /** Sends a request of a client on. Rejects with `OriginAway`. */
+  relay(
+    { path, ...request }: { path: string; method: string; headers: IncomingHeaders; body: Readable | null },
+    signal: AbortSignal,
+  ): Promise<OriginAnswer> {
+    const options = { ...request, dispatcher: this.#requests, signal };
+    return this.#reached(signal, () => send(this.url + path, options));
   }
 
   /**

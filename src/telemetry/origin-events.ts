@@ -6,10 +6,16 @@ import type { Telemetry } from "./telemetry.ts";
 const OF_READING =
   /^relay_(append|channel_looks|checkpoint|dropped|egress|failed_polls|full_answers|gaps|gate|messages|poll|rooms_(failed|moved|opened)|store|throttled|unreadable|upstream)/;
 
+export interface OriginSource {
+  /** Whether the origin counts as alive. */
+  isGood(): boolean;
+  openStreams(): number;
+}
+
 export class OriginEvents {
   readonly #telemetry: Telemetry;
   readonly #breaks: Counter;
-  #isGood: () => boolean = () => false;
+  #source: OriginSource = { isGood: () => false, openStreams: () => 0 };
   /** Undefined before the first answer. */
   #isAway: boolean | undefined;
 
@@ -18,12 +24,11 @@ export class OriginEvents {
     const { registry } = telemetry;
     for (const { name } of registry.getMetricsAsArray())
       if (OF_READING.test(name)) registry.removeSingleMetric(name);
-    this.#breaks = originMetrics(registry, () => this.#isGood());
+    this.#breaks = originMetrics(registry, () => this.#source);
   }
 
-  /** `isGood`: whether the origin counts as alive. */
-  watch(isGood: () => boolean): void {
-    this.#isGood = isGood;
+  watch(source: OriginSource): void {
+    this.#source = source;
   }
 
   originAnswered(): void {
@@ -53,14 +58,22 @@ export class OriginEvents {
   }
 }
 
-function originMetrics(registry: Registry, isGood: () => boolean): Counter {
+function originMetrics(registry: Registry, source: () => OriginSource): Counter {
   const registers = [registry];
   new Gauge({
     name: "relay_origin_up",
     help: "Whether the origin has answered in the last ten seconds",
     registers,
     collect() {
-      this.set(isGood() ? 1 : 0);
+      this.set(source().isGood() ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: "relay_origin_streams",
+    help: "Streams that are open at the origin, each a viewer there",
+    registers,
+    collect() {
+      this.set(source().openStreams());
     },
   });
   return new Counter({

@@ -1,6 +1,7 @@
 /** An edge in this process, on real sockets, of an origin or another edge. */
+import { toEdgeConfig } from "../../src/cli/edge-config.ts";
 import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
-import { startEdge, toEdgeConfig } from "../../src/cli/edge-service.ts";
+import { startEdge } from "../../src/cli/edge-service.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import type { Service } from "../../src/cli/service.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";

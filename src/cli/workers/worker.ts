@@ -1,0 +1,50 @@
+/**
+ * A worker: a process that serves viewers on the port of its service, as an edge of the first process. It
+ * ends with the first process, and leaves signals to it.
+ */
+import { collectDefaultMetrics } from "prom-client";
+import { systemClock } from "../../clock.ts";
+import { createLog } from "../../telemetry/log.ts";
+import { Telemetry } from "../../telemetry/telemetry.ts";
+import type { EdgeConfig } from "../edge-config.ts";
+import { startEdge } from "../edge-service.ts";
+import type { FromWorker, ToWorker, WorkerReport } from "./messages.ts";
+
+interface Started {
+  report(): Promise<WorkerReport>;
+  stop(): Promise<void>;
+}
+
+async function start(name: string, config: EdgeConfig): Promise<Started> {
+  const log = createLog(config.logLevel, process.stdout).child({ worker: name });
+  const telemetry = new Telemetry(log);
+  collectDefaultMetrics({ register: telemetry.registry });
+  const service = await startEdge(config, systemClock, telemetry);
+  tell({ kind: "listening" });
+  return {
+    report: async () => ({
+      reasons: await service.unreadiness(),
+      metrics: await telemetry.registry.getMetricsAsJSON(),
+    }),
+    stop: () => service.stop(),
+  };
+}
+
+function tell(message: FromWorker): void {
+  process.send?.(message, () => {}); // the first process may have gone
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+process.on("disconnect", () => process.exit(1));
+
+let started: Promise<Started> | undefined;
+process.on("message", async (message: ToWorker) => {
+  if (message.kind === "start") started = start(message.name, message.config);
+  const worker = await started;
+  if (message.kind === "ask" && worker)
+    tell({ kind: "report", id: message.id, report: await worker.report() });
+  if (message.kind === "stop") {
+    await worker?.stop();
+    process.exit(0);
+  }
+});

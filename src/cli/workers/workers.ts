@@ -1,0 +1,164 @@
+/**
+ * The workers of a service: processes that share its port. This one, the first, reads the chats or follows
+ * the origin; the workers are edges of it, on a private address. One that dies is started again, and all of
+ * them end with the first.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import module from "node:module";
+import { dirname, extname } from "node:path";
+import type { FastifyInstance } from "fastify";
+import { after, type Clock } from "../../clock.ts";
+import { Deadline, unlessAborted } from "../../deadline.ts";
+import { createServer, type HttpSettings, type Served } from "../../http/server.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { EdgeConfig, PortConfig } from "../edge-config.ts";
+import type { FromWorker, ToWorker, WorkerReport } from "./messages.ts";
+import { mergedMetrics } from "./metrics.ts";
+
+/** `.ts` in the sources, `.js` in the compiled package. */
+const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+/** A worker starts faster with what this process has compiled. */
+const CACHE = module.getCompileCacheDir();
+const ENVIRONMENT = { ...process.env, ...(CACHE && { NODE_COMPILE_CACHE: dirname(CACHE) }) };
+/** The wait before a worker that has died is started again. */
+const RESTART_MS = 250;
+/** The number of newest messages of a room that a worker holds in memory. */
+const TAIL_MESSAGES = 2000;
+/** Time limits of a report and of a stop. */
+const REPORT_LIMIT_MS = 1000;
+const STOP_LIMIT_MS = 8000;
+/**
+ * A worker's rooms close soon after its last viewer: the first process lets them linger. A viewer that comes
+ * back at once finds its room.
+ */
+const GRACE_MS = 5000;
+
+interface Running {
+  process: ChildProcess;
+  isListening: boolean;
+}
+
+export class Workers {
+  readonly #served: Served;
+  readonly #telemetry: Telemetry;
+  readonly #clock: Clock;
+  readonly #running = new Map<string, Running>();
+  readonly #reports = new Map<number, (report: WorkerReport) => void>();
+  readonly #stopped = new AbortController();
+  #lastId = 0;
+  readonly #names: readonly string[];
+  #private: FastifyInstance | undefined;
+
+  /** `count`: the number of workers, without the first process. */
+  constructor(served: Served, count: number) {
+    this.#names = Array.from({ length: count }, (_, index) => String(index + 1));
+    this.#served = served;
+    this.#telemetry = served.telemetry;
+    this.#clock = served.clock;
+  }
+
+  /** Starts the workers, which listen a moment later. The configuration names the port that was found. */
+  async start({ host, port, http, rooms, logLevel }: PortConfig): Promise<void> {
+    const { graceMs, keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
+    const settings: HttpSettings = {
+      ...http,
+      group: this,
+      maxViewersPerAddress: Number.POSITIVE_INFINITY,
+      trustedProxies: http.trustedProxies + 1,
+    };
+    this.#private = await createServer(this.#served, settings);
+    const origin = await this.#private.listen({ host: "127.0.0.1", port: 0 });
+    const { group: _, ...shared } = http;
+    const given: EdgeConfig = {
+      ...{ host, port, origin, logLevel, workers: 1, reusePort: true },
+      rooms: {
+        ...{ keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
+        graceMs: Math.min(graceMs, GRACE_MS),
+        tailMessages: tailMessages ?? TAIL_MESSAGES,
+      },
+      http: { ...shared, isWorker: true },
+    };
+    for (const name of this.#names) this.#run(name, given);
+  }
+
+  async unreadiness(): Promise<string[]> {
+    const reports = await this.#reportsOf();
+    return this.#names.flatMap((name) => {
+      const reasons = reports.get(name)?.reasons ?? ["it does not answer"];
+      return reasons.map((reason) => `worker ${name}: ${reason}`);
+    });
+  }
+
+  async metrics(): Promise<string> {
+    const reports = await this.#reportsOf();
+    const others = new Map([...reports].map(([name, { metrics }]) => [name, metrics]));
+    const own = await this.#telemetry.registry.getMetricsAsJSON();
+    return await mergedMetrics(own, others).metrics();
+  }
+
+  /** Ends all workers, each with its streams. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    using limit = new Deadline(this.#clock, STOP_LIMIT_MS);
+    await Promise.all(
+      [...this.#running.values()].map(async ({ process }) => {
+        if (process.exitCode !== null || process.signalCode !== null) return;
+        const exited = once(process, "exit");
+        this.#tell(process, { kind: "stop" });
+        await unlessAborted(exited, limit.signal).catch(() => process.kill("SIGKILL"));
+      }),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#private?.close();
+  }
+
+  #run(name: string, config: EdgeConfig): void {
+    const process = fork(WORKER_FILE, { serialization: "advanced", env: ENVIRONMENT });
+    const running: Running = { process, isListening: false };
+    this.#running.set(name, running);
+    process.on("message", (message: FromWorker) => {
+      if (message.kind === "listening") running.isListening = true;
+      else this.#reports.get(message.id)?.(message.report);
+    });
+    process.on("error", () => {}); // of a message to a process that has gone
+    process.on("exit", (code, signal) => {
+      running.isListening = false;
+      if (this.#stopped.signal.aborted) return;
+      const why = signal ?? `exit code ${code}`;
+      this.#telemetry.log.error({ worker: name, why }, "a worker died: starting it again");
+      after(this.#clock, RESTART_MS, this.#stopped.signal, () => this.#run(name, config));
+    });
+    this.#tell(process, { kind: "start", name, config });
+  }
+
+  /** The reports of all workers that answer in time. */
+  async #reportsOf(): Promise<Map<string, WorkerReport>> {
+    const asked = [...this.#running].map(async ([name, { process, isListening }]) => {
+      const report = isListening ? await this.#ask(process) : undefined;
+      return report && ([name, report] as const);
+    });
+    return new Map((await Promise.all(asked)).filter((answer) => answer !== undefined));
+  }
+
+  async #ask(process: ChildProcess): Promise<WorkerReport | undefined> {
+    const id = ++this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<WorkerReport>();
+    this.#reports.set(id, resolve);
+    using limit = new Deadline(this.#clock, REPORT_LIMIT_MS);
+    try {
+      this.#tell(process, { kind: "ask", id });
+      return await unlessAborted(promise, limit.signal);
+    } catch {
+      return undefined; // it does not answer
+    } finally {
+      this.#reports.delete(id);
+    }
+  }
+
+  #tell(process: ChildProcess, message: ToWorker): void {
+    if (process.connected) process.send(message, () => {}); // it may have gone: its exit says so
+  }
+}
