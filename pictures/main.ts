@@ -13,6 +13,7 @@ interface Picture {
   path: string;
   size: [width: number, height: number];
   theme?: "light" | "dark";
+  forcedColors?: "active";
   /** There once the picture can be taken; by default the last row. */
   ready?: string;
   before?: (page: Page) => Promise<unknown>;
@@ -64,6 +65,28 @@ const MORE: Record<string, Picture> = {
   quiet: { path: "/?videoId=quiet-sofar", size: [1100, 640], ready: "[data-state=open]" },
   error: { path: "/?videoId=no-chat-now", size: PHONE, theme: "light", ready: "#retry" },
   ended: { path: "/?videoId=is-all-over", size: DESKTOP, theme: "light", ready: "[data-state=ended]" },
+  forced: { path: ALL, ready: ".row", size: [1280, 2000], theme: "light", forcedColors: "active" },
+  dock: { path: `${OPENED}&layout=dock`, size: [340, 420] },
+  large: { path: OPENED, size: [2560, 1300] },
+  moderation: { path: `${ALL}&types=chat,moderation&deleted=strike`, size: DESKTOP, ready: ".row" },
+  author: {
+    path: OPENED,
+    size: PHONE,
+    before: async (page) => {
+      await page.locator("#chat [role=button]").last().click();
+      await page.locator("#author-words").getByText("messages").waitFor();
+    },
+  },
+  found: {
+    path: `${OPENED}&q=the`,
+    size: DESKTOP,
+    theme: "light",
+    ready: ".row",
+    before: async (page) => {
+      await page.getByRole("button", { name: "Find in all" }).click();
+      await page.locator("#found li").first().waitFor();
+    },
+  },
   stats: { path: `${OPENED}&tab=stats`, size: DESKTOP, ready: "#currencies [data-currency]" },
   probe: {
     path: "/probe?videoId=the-evening",
@@ -85,10 +108,16 @@ const MORE: Record<string, Picture> = {
 };
 
 async function photograph(browser: Browser, url: string, picture: Picture, path: string): Promise<void> {
-  const { size, theme = "dark", ready = ".row:last-child [data-field=message]", before } = picture;
+  const {
+    size,
+    theme = "dark",
+    forcedColors = "none",
+    ready = ".row:last-child [data-field=message]",
+    before,
+  } = picture;
   const [width, height] = size;
   const viewport = { width, height };
-  const context = await browser.newContext({ viewport, colorScheme: theme, bypassCSP: true });
+  const context = await browser.newContext({ viewport, colorScheme: theme, forcedColors, bypassCSP: true });
   const page = await context.newPage();
   await page.route(/^https:/, (route) => route.abort());
   await page.goto(url + picture.path);

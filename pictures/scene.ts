@@ -21,7 +21,7 @@ function common(name: string, badge?: Badge): object {
     id: `picture-${said}`,
     timestampUsec: String((Date.now() - 1_800_000 + said * 9000) * 1000),
     authorName: { simpleText: name },
-    authorExternalChannelId: `UC${name}`,
+    authorExternalChannelId: `UC${name.slice(1).padEnd(22, "-")}`,
     ...(badge && { authorBadges: [badgeOf(badge)] }),
   };
 }
