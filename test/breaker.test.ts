@@ -224,7 +224,7 @@ describe("an upstream that fails every call", () => {
     for (const chat of chats) chat.say(1);
     relay.upstream.chat("outage-dddd");
     await relay.enter({ videoId: "outage-dddd" });
-    await relay.advance(2000);
+    await relay.advance(3000);
     for (const viewer of viewers) assert.equal(viewer.ids.length, 2);
   });
 });
