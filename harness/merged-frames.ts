@@ -69,7 +69,12 @@ export class MergedFrames {
   }
 
   #begins(chat: ChatFrames, place: number, init: InitFrame): void {
-    if (this.#open.has(chat)) this.#violate(chat.videoId, `of ${this.#name} is sent a second init`);
+    // A chat begins again on its connection only where it cannot go on after its cursor.
+    if (this.#open.has(chat)) {
+      if (init.cursor === this.#known[place])
+        this.#violate(chat.videoId, `of ${this.#name} is sent a second init`);
+      chat.asks(this.#known[place]);
+    }
     this.#goesOn(chat);
     chat.begin(init);
     this.#known[place] = init.cursor;

@@ -8,6 +8,7 @@ import { Client } from "../../harness/clients/client.ts";
 import { Random } from "../../src/simulator/random.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";
+import { MergedLog } from "./merged-log.ts";
 import { type Room, Rooms, videoIdOf } from "./rooms.ts";
 import { ViewerLog, VisitorLog } from "./viewer-log.ts";
 
@@ -17,6 +18,12 @@ const HOMES = [7, 2, 1];
 const VISITED_ROOMS = 40;
 const VISIT_MS = { least: 200, most: 6000 };
 const JUNK_SHARE = 0.15;
+/** The number of viewers of several chats, as a share of the viewers of one. */
+const MERGED_SHARE = 0.1;
+/** The maximum number of their chats. */
+const MERGED_ROOMS = 4;
+/** How long a client stays away if a chat of its connection does not go on. */
+const TROUBLE_MS = 1000;
 /** The share of visits during which the chat ends. */
 const END_SHARE = 0.06;
 
@@ -49,6 +56,7 @@ export class Audience implements AsyncDisposable {
     for (let n = 0; n < viewers; n++) this.#stay(crowded[n % crowded.length], undefined);
     const homes = HOMES.flatMap((share, n) => Array<Instance | undefined>(share).fill(cluster.instances[n]));
     for (const [n, room] of this.rooms.of("quiet").entries()) this.#stay(room, homes[n % homes.length]);
+    for (let left = viewers * MERGED_SHARE; left > 0; left--) this.#stayMerged(crowded);
   }
 
   /** The home instance of most quiet rooms. */
@@ -98,6 +106,28 @@ export class Audience implements AsyncDisposable {
     const random = new Random(this.#seed, `viewer ${this.staying.length}`);
     const client = new Client("http", base, { videoId: room.videoId, ...start }, log, random);
     this.staying.push(Object.assign(viewer, { client }));
+  }
+
+  /** A viewer of some of these rooms on one connection: one in the list for each room. */
+  #stayMerged(crowded: readonly Room[]): void {
+    const [first] = this.#cluster.instances;
+    if (!first) return;
+    const random = new Random(this.#seed, `viewer ${this.staying.length}`);
+    const rooms = [...new Set(Array.from({ length: MERGED_ROOMS }, () => random.pick(crowded)))];
+    const videoIds = rooms.map(({ videoId }) => videoId);
+    const base = () => {
+      const at = random.pick(this.#cluster.instances);
+      for (const viewer of watching) viewer.at = at;
+      return at.service.url;
+    };
+    const watching: Viewer[] = [];
+    const merged = new MergedLog(videoIds, () => client.drop(TROUBLE_MS));
+    const client = new Client("http", base, { videoIds, backfill: 0 }, merged, random);
+    for (const [n, room] of rooms.entries()) {
+      const log = merged.logs[n];
+      if (log) watching.push({ room, log, client, home: undefined, at: first });
+    }
+    this.staying.push(...watching);
   }
 
   async #visit(): Promise<void> {
