@@ -22,14 +22,11 @@ export interface Stream {
   format(cursors: Cursors, names: readonly string[]): string | number | undefined;
 }
 
-/** Strict, unlike `parseInt`: the reader of the stream must notice a cursor that is not a whole number. */
-const cursorIn = (text: string) => (text === "" ? Number.NaN : Number(text));
-
 export const VIDEO: Stream = {
   path: "v1/stream",
   option: "videoId",
   form: /\S/,
-  parse: (id) => [[undefined, cursorIn(id)]],
+  parse: (id) => [[undefined, Number(id || Number.NaN)]], // strict, unlike `parseInt`
   format: (cursors) => cursors.get(undefined),
 };
 
@@ -37,7 +34,7 @@ export const VIDEO: Stream = {
 export const CHANNEL: Stream = {
   ...VIDEO,
   option: "channel",
-  parse: (id) => [[id.slice(0, 11), cursorIn(id.slice(12))]],
+  parse: (id) => [[id.slice(0, 11), Number(id.slice(12) || Number.NaN)]],
   format: (cursors) => [...cursors].at(-1)?.join("."),
 };
 
