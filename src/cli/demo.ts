@@ -124,6 +124,7 @@ The relay runs against a simulated upstream, and keeps everything in ${isDurable
 
   Page     ${url}/?videoId=${VIDEO_ID}
   Overlay  ${url}/overlay?videoId=${VIDEO_ID}
+  Set-up   ${url}/overlay/setup
   Stream   curl -N '${stream}'
   Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
   Merged   curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'

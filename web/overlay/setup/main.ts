@@ -51,7 +51,11 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     switchField("commands", "Commands, such as !uptime"),
   ],
   Authors: [
-    peopleField("hide", "Hide", "Names, channel ids, or patterns for names and words, separated by commas."),
+    peopleField(
+      "hide",
+      "Hide",
+      "Names, channel ids, or patterns for names and words between slashes, such as /pizza/. Commas separate them.",
+    ),
     peopleField("mark", "Highlight", "The same kinds of items."),
   ],
 };
