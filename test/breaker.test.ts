@@ -17,11 +17,12 @@ const UNCONNECTED = new UpstreamError("unusable", "refused", { unreachable: "no 
 const never = new AbortController().signal;
 const always = () => true;
 
-function breakerOf() {
+function breakerOf(rooms = 20) {
   const clock = new FakeClock();
   clock.chance = 1; // no jitter
   const telemetry = new Telemetry(silentLog);
-  const parts = { name: "direct", clock, telemetry, roomCount: undefined, tryItself: undefined };
+  const tryItself = () => Promise.reject(UNCONNECTED);
+  const parts = { name: "direct", clock, telemetry, isSingle: true, roomCount: () => rooms, tryItself };
   return { clock, breaker: new Breaker(parts) };
 }
 
@@ -81,6 +82,20 @@ describe("the breaker of an address", () => {
     assert.equal(await isPaused(), true); // as the others
     stop.abort();
     await running;
+  });
+
+  it("opens with one call without a connection that is no room's, but not beside a room that is answered", () => {
+    for (const [rooms, failing, isUp] of [
+      [0, 0, false],
+      [2, 0, true],
+      [2, 1, true],
+      [2, 2, false],
+    ] as const) {
+      const { breaker } = breakerOf(rooms);
+      for (let room = 0; room < failing; room++) breaker.failed(`room ${room}`, FAILED);
+      breaker.unconnected(UNCONNECTED);
+      assert.equal(breaker.isUp, isUp, `${failing} of ${rooms} rooms fail`);
+    }
   });
 
   for (const [what, error, expected] of [

@@ -145,6 +145,42 @@ describe("rooms on two egresses", () => {
   });
 });
 
+describe("an egress that nothing can be reached by, before any room is read by it", () => {
+  const isUp = (relay: VirtualRelay, name: string) => relay.metric(`relay_egress_up{egress="${name}"}`);
+
+  it("counts as down from its first call on, so that chats are opened by another, and comes back by itself", async () => {
+    const { relay, watch, egresses } = withEgresses(2);
+    relay.network.refused.add("a");
+    await watch("first");
+    assert.deepEqual(await egresses(), { first: "b" });
+    assert.deepEqual([await isUp(relay, "a"), await isUp(relay, "b")], [0, 1]);
+    await relay.advance(60_000);
+    assert.equal(await isUp(relay, "a"), 0);
+    relay.network.refused.delete("a");
+    await relay.advance(15_000);
+    assert.equal(await isUp(relay, "a"), 1);
+    await watch("second");
+    assert.deepEqual(await egresses(), { first: "b", second: "a" });
+  });
+
+  it("counts as down where there is no other, says so, and comes back by itself", async () => {
+    const { relay, watch, newChat } = withEgresses(1);
+    relay.network.refused.add("a");
+    const { message } = await relay.refusal({ videoId: newChat("first").videoId });
+    assert.match(message, /cannot be reached/);
+    const said = relay.log.filter(({ msg }) => msg.startsWith("upstream unavailable"));
+    assert.deepEqual(
+      said.map(({ level, egress }) => [level, egress]),
+      [[50, "a"]],
+    );
+    assert.equal(await isUp(relay, "a"), 0);
+    relay.network.refused.delete("a");
+    await relay.advance(15_000);
+    assert.equal(await isUp(relay, "a"), 1);
+    await watch("second");
+  });
+});
+
 it("a chat that is throttled wherever it is read takes two other egresses along at most", async () => {
   const { relay, watch } = withEgresses(5);
   await watch("everywhere");

@@ -78,7 +78,7 @@ export class Telemetry {
   egressDown(egress: string, rooms: number, why: string): void {
     this.log.error(
       { egress, rooms, why },
-      "upstream unavailable for several rooms: polling paused, viewers stay connected, retrying",
+      "upstream unavailable: rooms whose calls failed wait, viewers stay connected, retrying",
     );
   }
 

@@ -4,7 +4,7 @@
  * these failures do not count against them. A room whose last call succeeded is not paused. From time to time
  * one of the waiting rooms tries. The first sign of life (any answer of a working upstream) resumes all of
  * them. If there are other egresses and this one is unreachable, its calls in flight are aborted, so that its
- * rooms can leave it; without rooms it tries by itself.
+ * rooms can leave it. Without rooms, a single call without a connection is enough, and it tries by itself.
  */
 import { after, type Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
@@ -43,10 +43,12 @@ interface BreakerParts {
   name: string;
   clock: Clock;
   telemetry: Telemetry;
-  /** If there are other egresses: the number of rooms of this one. */
-  roomCount: (() => number) | undefined;
-  /** If there are other egresses: calls the upstream just to see whether it answers. */
-  tryItself: (() => Promise<unknown>) | undefined;
+  /** Whether there is no other egress. */
+  isSingle: boolean;
+  /** The number of rooms of this egress. */
+  roomCount(): number;
+  /** Calls the upstream just to see whether it answers. */
+  tryItself(): Promise<unknown>;
 }
 
 export class Breaker {
@@ -77,7 +79,7 @@ export class Breaker {
 
   /** Aborts a call in flight when the egress becomes unreachable, with `UpstreamError` "unusable". */
   get reached(): AbortSignal | undefined {
-    return this.#parts.roomCount && !this.#outage ? this.#reached.signal : undefined;
+    return !this.#parts.isSingle && !this.#outage ? this.#reached.signal : undefined;
   }
 
   /**
@@ -104,7 +106,7 @@ export class Breaker {
    */
   failed(room: string, error: Error): boolean {
     this.#failing.add(room);
-    const isUnreachable = this.#parts.roomCount !== undefined && isUnreached(error);
+    const isUnreachable = !this.#parts.isSingle && isUnreached(error);
     if (!this.#outage && this.#failing.size >= this.#minFailing(isUnreachable))
       this.#begin(error, isUnreachable);
     else if (this.#outage) {
@@ -112,6 +114,15 @@ export class Breaker {
       if (room === this.#trial?.room) this.#endTrial(error);
     }
     return this.#outage !== undefined;
+  }
+
+  /**
+   * A call for a chat that is not yet a room, or for a channel, got no connection. The egress is down unless
+   * a room of it was answered since that room's last failure.
+   */
+  unconnected(error: Error): void {
+    const { isSingle, roomCount } = this.#parts;
+    if (!this.#outage && this.#failing.size >= roomCount()) this.#begin(error, !isSingle);
   }
 
   /** The upstream answered a room or another caller. */
@@ -153,8 +164,7 @@ export class Breaker {
 
   /** An unreachable host is never one chat's fault: all rooms of an egress suffice if they are few. */
   #minFailing(isUnreachable: boolean): number {
-    const { roomCount } = this.#parts;
-    return isUnreachable && roomCount ? Math.min(MIN_FAILING_ROOMS, roomCount()) : MIN_FAILING_ROOMS;
+    return isUnreachable ? Math.min(MIN_FAILING_ROOMS, this.#parts.roomCount()) : MIN_FAILING_ROOMS;
   }
 
   #begin(error: Error, isUnreachable: boolean): void {
@@ -192,7 +202,7 @@ export class Breaker {
   /** Starts the next try if it is time, else wakes up when it is. */
   #advance(): void {
     if (!this.#outage || this.#trial || this.#closed.signal.aborted) return;
-    const { clock, tryItself, roomCount } = this.#parts;
+    const { clock, roomCount } = this.#parts;
     this.#wake.abort();
     const now = clock.monotonic();
     if (this.#outage.tryAt > now) {
@@ -200,7 +210,7 @@ export class Breaker {
       return;
     }
     const [room, waiting] = this.#waiting.entries().find(([, { canTry }]) => canTry()) ?? [];
-    if (!waiting && !(tryItself && (this.isLost || roomCount?.() === 0))) {
+    if (!waiting && !this.isLost && roomCount() > 0) {
       if (this.#waiting.size > 0) this.#wakeAfter(MIN_HURRY_MS); // until one of them can try
       return;
     }
@@ -219,7 +229,7 @@ export class Breaker {
   }
 
   async #tryItself(over: AbortSignal): Promise<void> {
-    const failure: unknown = await this.#parts.tryItself?.().then(
+    const failure: unknown = await this.#parts.tryItself().then(
       () => undefined,
       (error) => error,
     );

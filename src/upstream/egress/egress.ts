@@ -69,13 +69,13 @@ export class Egress {
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
     this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
     this.liveChat = new LiveChat(this.#calls, reading, clock, telemetry);
-    const tryItself = () => this.call(new AbortController().signal);
     this.#breaker = new Breaker({
       name,
       clock,
       telemetry,
-      roomCount: isSingle ? undefined : () => this.#capacity.roomCount,
-      tryItself: isSingle ? undefined : tryItself,
+      isSingle,
+      roomCount: () => this.#capacity.roomCount,
+      tryItself: () => this.call(new AbortController().signal),
     });
     telemetry.egressAdded(name, {
       isUp: () => this.isUp,
@@ -202,6 +202,11 @@ export class Egress {
   failed(room: string, error: Error): boolean {
     this.#isCutOff = isUnanswered(error);
     return this.#breaker.failed(room, error);
+  }
+
+  /** A call that is no room's got no connection. */
+  unconnected(error: Error): void {
+    this.#breaker.unconnected(error);
   }
 
   /** The room's last failure was its own and says nothing about the egress. */

@@ -2,7 +2,7 @@
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
-import { isUnanswered, mayWorkElsewhere } from "../errors.ts";
+import { isUnanswered, isUnconnected, mayWorkElsewhere } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
@@ -109,6 +109,7 @@ export class EgressPool {
         return given;
       } catch (error) {
         signal.throwIfAborted();
+        if (error instanceof Error && isUnconnected(error)) egress.unconnected(error);
         tried.add(egress);
         const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
         if (!other) throw error;
