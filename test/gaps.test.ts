@@ -47,17 +47,28 @@ const throttled: Interruption = async ({ relay }) => {
   await relay.until(() => fault.fired === 1);
   return () => {};
 };
-const throttledPages: Interruption = async ({ relay, chat }) => {
+const throttledPages: Interruption = async ({ relay, chat, viewer }) => {
   const fault = relay.upstream.fault({ on: "popout", times: 1, as: { status: 429 } });
   const { code } = await relay.refusal({ videoId: "another-one" });
   assert.deepEqual([code, fault.fired], ["RATE_LIMITED", 1]);
+  return tokenLost({ relay, chat, viewer });
+};
+const tokenLost: Interruption = async ({ relay, chat }) => {
   chat.expireTokens();
   await relay.requested("get_live_chat"); // what was under way has been answered before it
   return () => {};
 };
+const throttledAndTokenLost: Interruption = async (scene) => {
+  await throttled(scene);
+  return tokenLost(scene);
+};
 const restart: Interruption = async ({ relay }) => {
   await relay.restart(AWAY_MS);
   return () => {};
+};
+const restartAndTokenLost: Interruption = async (scene) => {
+  scene.chat.expireTokens();
+  return restart(scene);
 };
 
 /**
@@ -104,13 +115,17 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 
 describe("a room that is read again", () => {
   const soon = { RELAY_MAX_FAILURES: "5", RELAY_FAILING_MS: "0" };
+  const lingers = { RELAY_GRACE_MS: "60000" }; // so the room continues from its checkpoint
   const rows: [what: string, Interruption, reason: string, settings?: object][] = [
     ["after its release", released, "unwatched"],
     ["after it failed", failed, "unreachable", soon],
     ["after polls that failed for too long", failing, "unreachable"],
     ["after a cooldown", throttled, "throttled"],
     ["after a cooldown of pages, and it needs one,", throttledPages, "throttled"],
+    ["after a cooldown that its token does not survive", throttledAndTokenLost, "throttled"],
     ["after a restart", restart, "down"],
+    ["after a restart that its token does not survive", restartAndTokenLost, "down", lingers],
+    ["after its token was refused", tokenLost, "unreachable"],
   ];
   for (const [what, interrupt, reason, settings] of rows) {
     it(`${what} says so before the first new message, where the page does not reach back`, async () => {

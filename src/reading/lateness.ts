@@ -3,7 +3,7 @@
  * enough for messages to be in neither. The upstream keeps the last seconds of a live chat; its page shows
  * the newest messages, regardless of their age.
  */
-import type { CallTimes, Clock } from "../clock.ts";
+import { answeredNow, type CallTimes, type Clock, startedNow } from "../clock.ts";
 
 /** How long the upstream keeps the messages of a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;
@@ -56,8 +56,17 @@ export class Lateness {
     const last = this.#last;
     this.#last = answer;
     const ms = unreadBetween(last, answer);
-    const tolerated = Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
-    return ms > tolerated ? { ms, sinceMs: last.wallAt } : undefined;
+    return ms > this.#tolerated(intervalMs) ? { ms, sinceMs: last.wallAt } : undefined;
+  }
+
+  /** Whether an answer that came now, with that interval of the polls, would be late. */
+  isLate(intervalMs: number): boolean {
+    const now = answeredNow(startedNow(this.#clock), this.#clock);
+    return unreadBetween(this.#last, now) > this.#tolerated(intervalMs);
+  }
+
+  #tolerated(intervalMs: number): number {
+    return Math.max(this.#windowMs, intervalMs + TOLERANCE * this.#windowMs);
   }
 
   /** Whether the page may be loaded now; uses up a permit. */

@@ -294,7 +294,7 @@ export class Poller {
   async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
     this.#tokenLostBecause = why.message;
-    this.#unread.reason = "unreachable";
+    this.#unread.tokenLost(this.#pace.intervalMs);
     if (!this.#hasProgressed) {
       this.#parts.telemetry.mark("poll: token lost twice");
       return this.#countFailure(why, signal);

@@ -88,6 +88,11 @@ export class Unread {
     this.#pages = [];
   }
 
+  /** The token was refused. That is the reason for a gap only if the chat was read in time until now. */
+  tokenLost(intervalMs: number): void {
+    if (!this.#lateness.isLate(intervalMs)) this.reason = "unreachable";
+  }
+
   /** An answer brought `count` new messages. */
   added(count: number, now: number): void {
     this.#rate.observe(count, now);

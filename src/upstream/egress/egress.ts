@@ -204,7 +204,7 @@ export class Egress {
     return this.#breaker.failed(room, error);
   }
 
-  /** A call that is no room's got no connection. */
+  /** A call for something other than a room got no connection. */
   unconnected(error: Error): void {
     this.#breaker.unconnected(error);
   }
