@@ -1,3 +1,4 @@
+/** The probe of the SDK. */
 import { systemClock } from "./clock.ts";
 import { Service } from "./service.ts";
 import type { ProbeOptions, ProbeResult } from "./types.ts";

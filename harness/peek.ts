@@ -1,3 +1,4 @@
+/** What the judges read of the log: directly, while the service's own way to the store may be broken. */
 import type { RoomAccount, RoomRecord } from "../src/store/port.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 

@@ -1,3 +1,4 @@
+/** The times in queries. */
 import { RelayError } from "../protocol/errors.ts";
 import { parseTime } from "../protocol/time.ts";
 

@@ -1,5 +1,6 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties, TSchema } from "typebox";
+import { ENDED, RELEASED } from "../protocol/chat.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
@@ -130,7 +131,7 @@ export const Init = closed({
   chatType: ChatType,
   cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
 });
-export const End = closed({ reason: Type.Enum(["no more continuations", "room released", "until"]) });
+export const End = closed({ reason: Type.Enum([ENDED.reason, RELEASED.reason, "until"]) });
 
 const Channel = closed({
   channel: Type.String({ description: "The channel as the request names it: a handle, an id or `c/name`." }),

@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
-import type { RoomLog } from "../serving/room.ts";
+import type { RoomLog } from "../serving/room-log.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";

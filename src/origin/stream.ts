@@ -1,6 +1,6 @@
 /** One open stream of an origin: its init, then its messages in the batches in which they arrive. */
 import { asNumber, asString, dig, parseJson } from "../json.ts";
-import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { type ChatType, ENDED, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
@@ -65,10 +65,10 @@ function isChatType(text: string | undefined): text is ChatType {
 /** The end of the room in a stream's last line; undefined for that of a bounded stream. */
 function endIn(line: string): RoomEnd | undefined {
   if (!line.startsWith('{"event":"end"') && !line.startsWith('{"event":"error"')) return undefined;
-  const end = parseJson(line);
-  const [reason, code, message] = ["reason", "code", "message"].map((name) => asString(dig(end, name)));
-  if (reason === "no more continuations") return { state: "ended", reason };
-  if (reason === "room released") return { state: "released", reason };
+  const said = parseJson(line);
+  const [reason, code, message] = ["reason", "code", "message"].map((name) => asString(dig(said, name)));
+  const end = [ENDED, RELEASED].find((known) => known.reason === reason);
+  if (end) return end;
   if (code === undefined || message === undefined || !Object.hasOwn(ERRORS, code)) return undefined;
   return { state: "failed", error: { code: code as ErrorCode, message } };
 }

@@ -12,11 +12,13 @@ export interface Init {
   cursor: number;
 }
 
+/** The chat is over. */
+export const ENDED = { state: "ended", reason: "no more continuations" } as const;
+/** Nobody watched the room any longer. */
+export const RELEASED = { state: "released", reason: "room released" } as const;
+
 /** A room's final state: the data of its `end` or `error` frame. */
-export type RoomEnd =
-  | { state: "ended"; reason: "no more continuations" }
-  | { state: "released"; reason: "room released" }
-  | { state: "failed"; error: ErrorBody };
+export type RoomEnd = typeof ENDED | typeof RELEASED | { state: "failed"; error: ErrorBody };
 
 /** What a stream ends with: the end of its room, or the end of the part that was asked for. */
 export type StreamEnd = RoomEnd | { state: "bounded"; reason: "until" };

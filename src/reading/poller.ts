@@ -3,6 +3,7 @@
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import type { CallTimes } from "../clock.ts";
+import { ENDED } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -141,9 +142,7 @@ export class Poller {
     if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#unread.reason = "throttled";
     try {
       if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
-      const refreshed = await this.#refresh(options);
-      if (refreshed) return refreshed;
-      return await this.#poll(options);
+      return (await this.#refresh(options)) ?? (await this.#poll(options));
     } catch (error) {
       if (isUnavailable(error)) {
         this.#parts.telemetry.mark("poll: lease not proved");
@@ -335,7 +334,7 @@ export class Poller {
 
   async #end(signal: AbortSignal): Promise<"over"> {
     await this.#appendPendingPages(signal);
-    await this.#parts.appender.finish({ state: "ended", reason: "no more continuations" }, signal);
+    await this.#parts.appender.finish(ENDED, signal);
     return "over";
   }
 

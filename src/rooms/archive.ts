@@ -1,6 +1,6 @@
 /** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
 import type { Clock } from "../clock.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
+import { ENDED } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
@@ -11,13 +11,11 @@ import type { OwnedRoomParts } from "./owned-room.ts";
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
 
-const CHAT_OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
-
 /** A finished room, served from the store; undefined if its checkpoint cannot be read. */
 export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undefined {
   if (!isReadable(record)) return undefined;
   const room = new Room(record.videoId, positionOf(record).chatType, record.head, parts);
-  room.finish(CHAT_OVER);
+  room.finish(ENDED);
   return room;
 }
 

@@ -5,7 +5,7 @@
  */
 import { type CallStart, type Clock, startedNow } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
-import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { type ChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/lateness.ts";
 import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
@@ -25,7 +25,6 @@ import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress
 import { historyLength } from "../upstream/order.ts";
 import { OpeningLimit } from "./opening-limit.ts";
 
-const RELEASED: RoomEnd = { state: "released", reason: "room released" };
 /** The maximum time to store a release. After it, the room stays open for its next owner. */
 const RELEASE_LIMIT_MS = 5000;
 

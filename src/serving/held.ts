@@ -1,3 +1,4 @@
+/** The messages that a room holds in memory for its viewers. */
 import type { StoredMessage } from "../store/stored-message.ts";
 import { typeBit } from "./filter.ts";
 import type { Form } from "./form.ts";

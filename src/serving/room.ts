@@ -4,38 +4,17 @@
  */
 import type { Clock } from "../clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
-import { retry } from "../retry.ts";
-import { isUnavailable, type Store } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { ALL, type Filter } from "./filter.ts";
-import { Held } from "./held.ts";
 import { Lookback } from "./lookback.ts";
+import type { RoomLog } from "./room-log.ts";
+import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
-import { assembleChunk, type Chunk, Tail } from "./tail.ts";
+import { type Chunk, Tail } from "./tail.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
-
-/**
- * Maximum messages in one read of the store for a viewer below the tail. A read ends at a multiple of this,
- * so that viewers who resume from different cursors soon share their reads.
- */
-const PAGE_MESSAGES = 100;
-/** Pages kept for viewers that follow closely: 2 MiB per room, and only for a second. */
-const MAX_SHARED_PAGES = 32;
-const READ_RETRY = { firstMs: 100, maxMs: 5000 };
-
-/** The log of rooms as their viewers read it. */
-export interface RoomLog extends Pick<Store, "read" | "cursorAt" | "follow"> {
-  /**
-   * Whether it is another instance's, so that the tail answers where it can. A store is always asked: the
-   * tail may hold what the retention has deleted.
-   */
-  readonly isRemote?: boolean;
-  /** The room's cursors at this moment. */
-  getRoom(videoId: string): Promise<CursorRange | undefined>;
-}
 
 export interface RoomSettings {
   keepaliveMs: number;
@@ -83,12 +62,7 @@ export class Room implements ViewerHost {
   readonly #parts: RoomParts;
   readonly #viewers = new Set<Viewer>();
   readonly feeds = new Feeds();
-  /** The messages of pages read since the last tick, by the cursor before them. */
-  readonly #reads = new Map<number, Promise<readonly Held[]>>();
-  /** Those pages, by cursor and feed. */
-  readonly #pages = new Map<string, Promise<Chunk>>();
-  /** Pages beyond the shared ones are not compressed, because few viewers share them. */
-  #pagesRead = 0;
+  readonly #pages: SharedPages;
   readonly #closed = new AbortController();
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
@@ -109,6 +83,8 @@ export class Room implements ViewerHost {
     const { isBlanking, tailMessages } = parts.settings;
     this.tail = new Tail(head, isBlanking, tailMessages);
     this.#parts = parts;
+    const { store: log, clock } = parts;
+    this.#pages = new SharedPages({ videoId, log, tail: this.tail, clock, closed: this.#closed.signal });
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
 
@@ -142,7 +118,7 @@ export class Room implements ViewerHost {
     const { signal } = this.#closed;
     for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
       const durableAt = this.now();
-      if (this.#parts.settings.isBlanking) this.#forgetPages(); // they may be from before a deletion
+      if (this.#parts.settings.isBlanking) this.#pages.forget(); // they may be from before a deletion
       if (Array.isArray(next)) {
         this.tail.push(next);
         this.#lookback?.push(next);
@@ -232,8 +208,7 @@ export class Room implements ViewerHost {
   async tick(): Promise<void> {
     const { clock, telemetry } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
-    this.#forgetPages();
-    this.#pagesRead = 0;
+    this.#pages.tick();
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
     const suspects: Viewer[] = [];
@@ -261,58 +236,8 @@ export class Room implements ViewerHost {
     if (!this.#closed.signal.aborted) this.#parts.telemetry.roomBroken(this.videoId, error);
   }
 
-  /**
-   * The page after a cursor. Viewers that read it at about the same time share the read, whatever their
-   * feeds: after a restart many resume from the same cursor. Those of a feed also share its bytes.
-   */
   page(after: number, feed: Feed): Promise<Chunk> {
-    const key = `${after} ${feed.key}`;
-    let page = this.#pages.get(key);
-    if (!page) {
-      if (this.#pages.size >= MAX_SHARED_PAGES) this.#forgetPages();
-      this.#pagesRead += 1;
-      page = this.#readPage(after, feed, feed.isShared && this.#pagesRead <= MAX_SHARED_PAGES);
-      page.catch(() => this.#pages.delete(key));
-      this.#pages.set(key, page);
-    }
-    return page;
-  }
-
-  async #readPage(after: number, feed: Feed, isShared: boolean): Promise<Chunk> {
-    const skipped = this.#lookback?.skip(after, this.tail.floor, feed.filter) ?? after;
-    if (skipped > after) return assembleChunk(skipped, [], feed, isShared);
-    const messages = await this.#read(after);
-    const first = messages[0]?.message.cursor ?? this.tail.floor + 1;
-    return assembleChunk(first - 1, messages, feed, isShared);
-  }
-
-  #read(after: number): Promise<readonly Held[]> {
-    let read = this.#reads.get(after);
-    if (!read) {
-      const { store, clock } = this.#parts;
-      read = retry(READ_RETRY, clock, this.#closed.signal, isUnavailable, async () => {
-        const page = await store.read(this.videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
-        const messages = page.filter(({ cursor }) => cursor <= this.tail.head); // the store may have more
-        const before = (messages[0]?.cursor ?? this.tail.floor + 1) - 1;
-        if (before !== after) await this.#expectPruned(after, before);
-        return messages.map((message) => new Held(message));
-      });
-      read.catch(() => this.#reads.delete(after));
-      this.#reads.set(after, read);
-    }
-    return read;
-  }
-
-  #forgetPages(): void {
-    this.#pages.clear();
-    this.#reads.clear();
-  }
-
-  /** A page may skip messages only if pruning has just overtaken the reader. */
-  async #expectPruned(after: number, skippedTo: number): Promise<void> {
-    const record = await this.#parts.store.getRoom(this.videoId);
-    if (!record || record.floor >= skippedTo) return; // without a record, the whole room was pruned
-    throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${this.videoId}`);
+    return this.#pages.page(after, feed, this.#lookback);
   }
 
   /** Shared while a read is in progress, because viewers arrive in waves. */

@@ -1,3 +1,4 @@
+/** Connections as viewers see them. */
 import type { Form, Packet } from "./form.ts";
 
 /** One open connection, to which a viewer's bytes go. No method throws, whatever its state. */

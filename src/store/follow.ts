@@ -5,14 +5,12 @@
  */
 import type { Clock } from "../clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import { retry } from "../retry.ts";
-import { isUnavailable, type RoomRecord, type Store } from "./port.ts";
+import type { RoomRecord, Store } from "./port.ts";
+import { retryRead } from "./retry-read.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** The maximum number of messages per read. */
 const PAGE_MESSAGES = 500;
-
-const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
 /** The part of the store that a follower reads. */
 type Log = Pick<Store, "read" | "getRoom">;
@@ -120,7 +118,7 @@ export class Followers {
       return batch;
     };
     try {
-      return await retry(READ_RETRY, this.#clock, over, isUnavailable, read);
+      return await retryRead(this.#clock, over, read);
     } catch (error) {
       if (over.aborted) return [];
       throw error;

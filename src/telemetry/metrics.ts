@@ -242,7 +242,7 @@ export function createMetrics(sources: MetricSources) {
     ),
     egressUp: egressGauge(
       "relay_egress_up",
-      "Whether the upstream answers this egress: 0 during an outage (the calls of several rooms fail), else 1",
+      "Whether the upstream answers this egress: 0 during an outage (calls of several rooms fail, or no connection is found), else 1",
       (egress) => (egress.isUp() ? 1 : 0),
     ),
     gatePageCooldown: egressGauge(

@@ -1,6 +1,6 @@
 /** `import`: stores recorded chats as ended rooms. */
 import { systemClock } from "../../clock.ts";
-import type { RoomEnd } from "../../protocol/chat.ts";
+import { ENDED } from "../../protocol/chat.ts";
 import { Appender, type AppenderParts } from "../../reading/log/appender.ts";
 import {
   importedPosition,
@@ -25,7 +25,6 @@ import { type RecordedBatch, RecordingError, recordedBatches, videoIdInName } fr
 const NOT_A_RECORDING =
   "is not a recorded chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";
 const NO_VIDEO = "the video's id is neither in the file nor in its name: add --video";
-const OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
 
 /** The result of one file. */
 interface Imported {
@@ -102,7 +101,7 @@ async function importFile(
   } finally {
     hideProgress();
   }
-  if (imported.added > 0 || room?.end === null) await appender.finish(OVER, new AbortController().signal);
+  if (imported.added > 0 || room?.end === null) await appender.finish(ENDED, new AbortController().signal);
   return imported;
 }
 

@@ -4,9 +4,9 @@
  * live streams come first.
  */
 import type { Clock } from "../../clock.ts";
-import { retry } from "../../retry.ts";
 import { Semaphore } from "../../semaphore.ts";
-import { isUnavailable, notStored, type RoomRecord, type Store, StoreError } from "../../store/port.ts";
+import { notStored, type RoomRecord, type Store, StoreError } from "../../store/port.ts";
+import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { type Filter, testOf } from "./filter.ts";
@@ -17,8 +17,6 @@ const READ_MESSAGES = 500;
 const READS_AT_ONCE = 2;
 /** Maximum stored messages that one page looks at. */
 const MAX_EXAMINED = 20_000;
-/** The waits of a download while the store is unavailable. */
-const READ_RETRY = { firstMs: 100, maxMs: 5000 };
 
 /** A part of a video's history. Cursors are exclusive, times are wall milliseconds. */
 export interface HistoryRequest {
@@ -133,7 +131,7 @@ export class History {
     for (let from = after; from < last; from += READ_MESSAGES) {
       const to = Math.min(last, from + READ_MESSAGES);
       const read = () => this.#read(videoId, from, to, test, signal);
-      const batch = await retry(READ_RETRY, this.#clock, signal, isUnavailable, read);
+      const batch = await retryRead(this.#clock, signal, read);
       if (batch.length > 0) yield batch;
     }
   }

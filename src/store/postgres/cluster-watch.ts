@@ -6,6 +6,7 @@
  */
 import { after, type Clock } from "../../clock.ts";
 import { nap, unlessAborted } from "../../deadline.ts";
+import { RELEASED } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
 import type { StoreHealth } from "../health.ts";
@@ -51,8 +52,6 @@ export const RELEASE = `update room r set state = 'released', detail = $2, final
     lease_until = 'epoch', epoch = epoch + 1
   where ${UNOWNED} and checkpoint_at <= clock_timestamp() - $1::float8 * interval '1 ms'
     and not exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())`;
-
-const RELEASED = JSON.stringify({ state: "released", reason: "room released" });
 
 interface Look {
   is_same: boolean;
@@ -152,7 +151,7 @@ export class ClusterWatch {
         if (found.length > 0) yield found.map(({ video_id }) => video_id);
         looks += 1;
         if (looks >= SURE_LOOKS && found.length === 0)
-          await connections.query("writes", RELEASE, [graceMs, RELEASED]);
+          await connections.query("writes", RELEASE, [graceMs, JSON.stringify(RELEASED)]);
       } catch (error) {
         if (!isUnavailable(error)) throw error;
         looks = 0;

@@ -1,0 +1,106 @@
+/**
+ * The pages of a room's log below its tail. Viewers that read a page at about the same time share the read,
+ * whatever their feeds: after a restart many resume from the same cursor. Those of one feed also share its
+ * bytes.
+ */
+import type { Clock } from "../clock.ts";
+import { retryRead } from "../store/retry-read.ts";
+import type { Feed } from "./feeds.ts";
+import { Held } from "./held.ts";
+import type { Lookback } from "./lookback.ts";
+import type { RoomLog } from "./room-log.ts";
+import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
+
+/**
+ * Maximum messages in one read of the store. A read ends at a multiple of this, so that viewers who resume
+ * from different cursors soon share their reads.
+ */
+const PAGE_MESSAGES = 100;
+/** Pages kept for viewers that follow closely: 2 MiB per room, and only for a second. */
+const MAX_PAGES = 32;
+
+interface SharedPagesParts {
+  videoId: string;
+  log: RoomLog;
+  tail: Tail;
+  clock: Clock;
+  /** Ends the reads that wait for the store. */
+  closed: AbortSignal;
+}
+
+export class SharedPages {
+  readonly #parts: SharedPagesParts;
+  /** The messages of the pages, by the cursor before them. */
+  readonly #reads = new Map<number, Promise<readonly Held[]>>();
+  /** The pages by cursor and feed. */
+  readonly #pages = new Map<string, Promise<Chunk>>();
+  /** Number of pages since the last tick; few viewers share those beyond the maximum, uncompressed. */
+  #count = 0;
+
+  constructor(parts: SharedPagesParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The page after a cursor. `lookback` knows which messages the feed's filter leaves out. Rejects with
+   * `StoreError`, and with an error that says which messages the store skips.
+   */
+  page(after: number, feed: Feed, lookback: Lookback | undefined): Promise<Chunk> {
+    const key = `${after} ${feed.key}`;
+    let page = this.#pages.get(key);
+    if (!page) {
+      if (this.#pages.size >= MAX_PAGES) this.forget();
+      this.#count += 1;
+      page = this.#assemble(after, feed, lookback, feed.isShared && this.#count <= MAX_PAGES);
+      page.catch(() => this.#pages.delete(key));
+      this.#pages.set(key, page);
+    }
+    return page;
+  }
+
+  /** Drops all pages: the store may have changed, or the viewers that shared them have moved on. */
+  forget(): void {
+    this.#pages.clear();
+    this.#reads.clear();
+  }
+
+  /** Call it once a second. */
+  tick(): void {
+    this.forget();
+    this.#count = 0;
+  }
+
+  async #assemble(after: number, feed: Feed, lookback: Lookback | undefined, isShared: boolean) {
+    const { floor } = this.#parts.tail;
+    const skipped = lookback?.skip(after, floor, feed.filter) ?? after;
+    if (skipped > after) return assembleChunk(skipped, [], feed, isShared);
+    const messages = await this.#read(after);
+    const first = messages[0]?.message.cursor ?? this.#parts.tail.floor + 1;
+    return assembleChunk(first - 1, messages, feed, isShared);
+  }
+
+  #read(after: number): Promise<readonly Held[]> {
+    let read = this.#reads.get(after);
+    if (!read) {
+      const { videoId, log, tail, clock, closed } = this.#parts;
+      read = retryRead(clock, closed, async () => {
+        const page = await log.read(videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
+        const messages = page.filter(({ cursor }) => cursor <= tail.head); // the store may have more
+        const before = (messages[0]?.cursor ?? tail.floor + 1) - 1;
+        if (before !== after) await this.#expectPruned(after, before);
+        return messages.map((message) => new Held(message));
+      });
+      read.catch(() => this.#reads.delete(after));
+      this.#reads.set(after, read);
+    }
+    return read;
+  }
+
+  /** A page may skip messages only if pruning has just overtaken the reader. */
+  async #expectPruned(after: number, skippedTo: number): Promise<void> {
+    const { videoId, log } = this.#parts;
+    const record = await log.getRoom(videoId);
+    if (!record || record.floor >= skippedTo) return; // without a record, the whole room was pruned
+    throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${videoId}`);
+  }
+}
