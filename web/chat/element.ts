@@ -23,9 +23,13 @@ export function setAttributes(element: Element, attributes: Attributes): void {
   }
 }
 
-/** The element of the page's HTML under this selector. Throws if there is none of this class. */
-export function find<E extends Element>(selector: string, type: new () => E): E {
-  const element = document.querySelector(selector);
+/** The element under this selector, of the whole page or within another. Throws if none is of this class. */
+export function find<E extends Element>(
+  selector: string,
+  type: new () => E,
+  within: ParentNode = document,
+): E {
+  const element = within.querySelector(selector);
   if (!(element instanceof type)) throw new Error(`the page has no ${selector}`);
   return element;
 }

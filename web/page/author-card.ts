@@ -8,6 +8,7 @@ import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
 import type { MarkKind, Marks } from "./marks.ts";
 import { drawResult } from "./result.ts";
+import { partOf } from "./root.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const PER_PAGE = 100;
@@ -17,8 +18,8 @@ const NAME = "[data-field=author][role=button]";
 const CHANNEL_ID = /^UC[\w-]{22}$/;
 const HANDLE = /^@[\w.\-·]+$/;
 
-interface AuthorCardOptions {
-  marks: Marks;
+/** The stored messages of one chat. */
+interface Stored {
   read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
   /** Applies to the row the deletions and replacements of its message. */
   apply(row: Row): void;
@@ -28,7 +29,7 @@ interface AuthorCardOptions {
 }
 
 export class AuthorCard {
-  readonly #options: AuthorCardOptions;
+  readonly #marks: Marks;
   readonly #dialog = find("#author", HTMLDialogElement);
   readonly #list = find("#author ol", HTMLElement);
   readonly #words = find("#author-words", HTMLElement);
@@ -39,24 +40,27 @@ export class AuthorCard {
   #name = "";
   #reads = new AbortController();
 
-  constructor(options: AuthorCardOptions) {
-    this.#options = options;
-    const main = find("main", HTMLElement);
-    main.addEventListener("click", ({ target }) => this.#openAt(target));
-    main.addEventListener("keydown", (event) => this.#press(event));
-    const chat = find("#chat", HTMLElement);
-    chat.addEventListener("focusin", ({ target }) => target === chat && giveTabStop(chat));
+  constructor(marks: Marks) {
+    this.#marks = marks;
     find("#author-close", HTMLButtonElement).addEventListener("click", () => this.#dialog.close());
     this.#dialog.addEventListener("close", () => this.#reads.abort());
     this.#dialog.addEventListener("click", ({ target }) => target === this.#dialog && this.#dialog.close());
     for (const button of this.#buttons)
       button.addEventListener("click", () => {
-        this.#options.marks.toggle(button.value as MarkKind, this.#id, this.#name);
+        this.#marks.toggle(button.value as MarkKind, this.#id, this.#name);
         this.#showMarks();
       });
   }
 
-  show(id: string, name: string): void {
+  /** Opens at the names in a chat. */
+  serve(root: HTMLElement, stored: Stored): void {
+    root.addEventListener("click", ({ target }) => this.#openAt(target, stored));
+    root.addEventListener("keydown", (event) => this.#press(event, stored));
+    const chat = partOf(root, "chat", HTMLElement);
+    chat.addEventListener("focusin", ({ target }) => target === chat && giveTabStop(chat));
+  }
+
+  show(id: string, name: string, stored: Stored): void {
     this.#id = id;
     this.#name = name;
     this.#reads.abort();
@@ -71,39 +75,39 @@ export class AuthorCard {
     this.#showMarks();
     this.#more.hidden = true;
     if (!this.#dialog.open) this.#dialog.showModal();
-    if (CHANNEL_ID.test(id)) void this.#lookOn(AFTER_ALL);
+    if (CHANNEL_ID.test(id)) void this.#lookOn(AFTER_ALL, stored);
     else this.#words.textContent = "The messages of an author without a channel id cannot be found.";
   }
 
   #showMarks(): void {
     for (const button of this.#buttons) {
-      const isSet = this.#options.marks.has(button.value as MarkKind, this.#id);
+      const isSet = this.#marks.has(button.value as MarkKind, this.#id);
       button.setAttribute("aria-pressed", String(isSet));
     }
   }
 
-  async #lookOn(before: number): Promise<void> {
+  async #lookOn(before: number, stored: Stored): Promise<void> {
     const { signal } = this.#reads;
     this.#more.hidden = true;
     this.#words.textContent = "Loading …";
     try {
       const query = { author: this.#id, before, limit: PER_PAGE };
-      const { messages, prev } = await this.#options.read(query, signal);
+      const { messages, prev } = await stored.read(query, signal);
       const newestFirst = [...messages].reverse().filter(({ author }) => author !== "");
       if (before === AFTER_ALL) this.#showBadges(newestFirst[0]);
-      for (const message of newestFirst) this.#show(message);
+      for (const message of newestFirst) this.#show(message, stored);
       const count = this.#list.childElementCount;
       const said = count === 1 ? "1 message" : `${count} messages`;
       this.#words.textContent = prev === null ? `${said} in all that is kept.` : `The last ${said}.`;
       this.#more.hidden = prev === null || count >= MAX_SAID;
       this.#more.textContent = "Earlier messages";
-      if (prev !== null) this.#more.onclick = () => void this.#lookOn(prev);
+      if (prev !== null) this.#more.onclick = () => void this.#lookOn(prev, stored);
     } catch (error) {
       if (signal.aborted) return;
       this.#words.textContent = `The messages cannot be loaded: ${(error as Error).message}`;
       this.#more.hidden = false;
       this.#more.textContent = "Try again";
-      this.#more.onclick = () => void this.#lookOn(before);
+      this.#more.onclick = () => void this.#lookOn(before, stored);
     }
   }
 
@@ -115,29 +119,29 @@ export class AuthorCard {
     find("#author-badges", HTMLElement).replaceChildren(...badges);
   }
 
-  #show(message: ShownMessage): void {
+  #show(message: ShownMessage, stored: Stored): void {
     const row = { message, fate: {} };
-    this.#options.apply(row);
-    if (this.#options.isTakenDown(row)) return;
+    stored.apply(row);
+    if (stored.isTakenDown(row)) return;
     const open = (): Promise<void> => {
       this.#dialog.close();
-      return this.#options.open(message.cursor);
+      return stored.open(message.cursor);
     };
     this.#list.append(drawResult(row, { hasAuthor: false, open }));
   }
 
-  #openAt(target: EventTarget | null): void {
+  #openAt(target: EventTarget | null, stored: Stored): void {
     const name = target instanceof Element ? target.closest(NAME) : null;
     const row = name?.closest<HTMLElement>(".row");
     const text = name?.textContent ?? "";
-    if (row) this.show(row.dataset.authorId ?? text, text);
+    if (row) this.show(row.dataset.authorId ?? text, text, stored);
   }
 
-  #press(event: KeyboardEvent): void {
+  #press(event: KeyboardEvent, stored: Stored): void {
     const { target, key } = event;
     if (!(target instanceof HTMLElement) || !target.matches(NAME)) return;
     const step = { ArrowUp: -1, ArrowDown: 1 }[key];
-    if (key === "Enter" || key === " ") this.#openAt(target);
+    if (key === "Enter" || key === " ") this.#openAt(target, stored);
     else if (step !== undefined) moveTabStop(target, step);
     else return;
     event.preventDefault();
@@ -155,7 +159,9 @@ function giveTabStop(chat: HTMLElement): void {
 }
 
 function moveTabStop(from: HTMLElement, step: number): void {
-  const names = [...(from.closest("#chat, #pinned")?.querySelectorAll<HTMLElement>(NAME) ?? [])];
+  const names = [
+    ...(from.closest("[data-part=chat], [data-part=pinned]")?.querySelectorAll<HTMLElement>(NAME) ?? []),
+  ];
   const next = names[names.indexOf(from) + step];
   if (!next) return;
   from.tabIndex = -1;

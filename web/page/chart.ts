@@ -4,6 +4,7 @@
  */
 import { find, make } from "../chat/element.ts";
 import type { Column } from "./minutes.ts";
+import { partOf } from "./root.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
@@ -13,14 +14,17 @@ const MIN_COLUMNS = 20;
 const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 };
 
 export class Chart {
-  readonly #place = find("#chart", HTMLElement);
-  readonly #value = find("#chart-value", HTMLElement);
-  readonly #table = find("#minutes", HTMLDetailsElement);
+  readonly #place: HTMLElement;
+  readonly #value: HTMLElement;
+  readonly #table: HTMLDetailsElement;
   #columns: readonly Column[] = [];
   /** The label of the column whose figure is shown. */
   #chosen: string | undefined;
 
-  constructor() {
+  constructor(root: HTMLElement) {
+    this.#place = partOf(root, "chart", HTMLElement);
+    this.#value = partOf(root, "chart-value", HTMLElement);
+    this.#table = partOf(root, "minutes", HTMLDetailsElement);
     this.#place.addEventListener("pointermove", ({ clientX }) => this.#choose(this.#under(clientX)));
     this.#place.addEventListener("pointerleave", () => this.#choose(undefined));
     this.#place.addEventListener("keydown", (event) => {
@@ -78,7 +82,7 @@ export class Chart {
       .map(({ label, count }) =>
         make("tr", {}, make("th", { scope: "row" }, label), make("td", {}, count.toLocaleString("en"))),
       );
-    find("#minutes tbody", HTMLElement).replaceChildren(...rows);
+    find("tbody", HTMLElement, this.#table).replaceChildren(...rows);
   }
 }
 

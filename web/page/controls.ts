@@ -19,7 +19,7 @@ export function startControls(
   const images = find("input[name=images]", HTMLInputElement);
   const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
   const boxes = new TypeBoxes(find("#types", HTMLElement));
-  const tabs = [...document.querySelectorAll<HTMLButtonElement>("[role=tab]")];
+  const tabs = [...document.querySelectorAll<HTMLButtonElement>("header [role=tab]")];
 
   const show = (): void => {
     const settings = readSettings(location.search);
@@ -61,7 +61,7 @@ export function startControls(
     typed = false;
   });
   for (const tab of tabs) tab.addEventListener("click", () => write({ tab: tab.value }));
-  find("[role=tablist]", HTMLElement).addEventListener("keydown", (event) => moveTab(event, tabs));
+  find("header [role=tablist]", HTMLElement).addEventListener("keydown", (event) => moveTab(event, tabs));
   const menu = find("#filters-toggle", HTMLButtonElement);
   menu.addEventListener("click", () => {
     const isOpen = find("#filters", HTMLElement).toggleAttribute("data-open");
@@ -90,7 +90,8 @@ function closeMenus(): void {
 function showTab(tab: HTMLButtonElement, isChosen: boolean): void {
   tab.setAttribute("aria-selected", String(isChosen));
   tab.tabIndex = isChosen ? 0 : -1;
-  find(`#panel-${tab.value}`, HTMLElement).toggleAttribute("data-chosen", isChosen);
+  for (const panel of document.querySelectorAll(`[data-part=panel-${tab.value}]`))
+    panel.toggleAttribute("data-chosen", isChosen);
 }
 
 function moveTab(event: KeyboardEvent, tabs: readonly HTMLButtonElement[]): void {

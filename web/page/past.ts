@@ -2,11 +2,11 @@
  * The older messages of the chat: read from the store when the reader reaches the top, and again the newer
  * ones that made place for them when the reader comes down. `#beginning` marks the oldest kept one.
  */
-import { find } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { Aftermath } from "./aftermath.ts";
 import type { Log } from "./log.ts";
+import { partOf } from "./root.ts";
 import { AFTER_ALL, readStored, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const PER_PAGE = 200;
@@ -19,8 +19,8 @@ const WORDS = {
 };
 
 interface PastOptions {
+  root: HTMLElement;
   log: Log;
-  chat: HTMLElement;
   /** The query of what the filters show. */
   filter(): Pick<StoredQuery, "types" | "q">;
   restore(message: ShownMessage): Row | undefined;
@@ -30,8 +30,9 @@ interface PastOptions {
 
 export class Past {
   readonly #options: PastOptions;
-  readonly #older = find("#older", HTMLButtonElement);
-  readonly #beginning = find("#beginning", HTMLElement);
+  readonly #chat: HTMLElement;
+  readonly #older: HTMLButtonElement;
+  readonly #beginning: HTMLElement;
   #videoId = "";
   aftermath = new Aftermath();
   /** Aborts the current load. */
@@ -43,9 +44,12 @@ export class Past {
 
   constructor(options: PastOptions) {
     this.#options = options;
-    const { chat } = options;
+    const { root } = options;
+    this.#chat = partOf(root, "chat", HTMLElement);
+    this.#older = partOf(root, "older", HTMLButtonElement);
+    this.#beginning = partOf(root, "beginning", HTMLElement);
     this.#older.addEventListener("click", () => void this.#loadOlder());
-    chat.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    this.#chat.addEventListener("scroll", () => this.#scrolled(), { passive: true });
   }
 
   /** Another chat is shown; `videoId` may be empty. */
@@ -101,15 +105,15 @@ export class Past {
 
   /** Tab would scroll to the button, so it leads there only where the button is in view. */
   #giveTabStop(): void {
-    const { scrollTop, clientHeight } = this.#options.chat;
+    const { scrollTop, clientHeight } = this.#chat;
     this.#older.tabIndex = scrollTop < clientHeight / 2 ? 0 : -1;
   }
 
   #scrolled(): void {
-    const { chat, log } = this.#options;
-    const { scrollTop, scrollHeight, clientHeight } = chat;
+    const { log } = this.#options;
+    const { dataset, scrollTop, scrollHeight, clientHeight } = this.#chat;
     this.#giveTabStop();
-    const isAtTop = chat.dataset.following === "false" && scrollTop < clientHeight / 2;
+    const isAtTop = dataset.following === "false" && scrollTop < clientHeight / 2;
     if (isAtTop && !this.#older.hidden && this.#words !== WORDS.failed) void this.#loadOlder();
     if (log.isAway && scrollHeight - scrollTop < 2 * clientHeight) void this.#loadNewer();
   }

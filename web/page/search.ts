@@ -6,6 +6,7 @@ import { find } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { drawResult, timeOf } from "./result.ts";
+import { partOf } from "./root.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const PER_PAGE = 100;
@@ -28,20 +29,24 @@ interface SearchOptions {
 export class Search {
   readonly #options: SearchOptions;
   readonly #author = find("#find input[name=author]", HTMLInputElement);
-  readonly #place = find("#found", HTMLElement);
-  readonly #list = find("#found ol", HTMLElement);
-  readonly #words = find("#found-words", HTMLElement);
-  readonly #more = find("#found-more", HTMLButtonElement);
+  readonly #place: HTMLElement;
+  readonly #list: HTMLElement;
+  readonly #words: HTMLElement;
+  readonly #more: HTMLButtonElement;
   readonly #found = new Map<Row, HTMLElement>();
   #search = new AbortController();
 
-  constructor(options: SearchOptions) {
+  constructor(root: HTMLElement, options: SearchOptions) {
     this.#options = options;
+    this.#place = partOf(root, "found", HTMLElement);
+    this.#list = find("ol", HTMLElement, this.#place);
+    this.#words = partOf(root, "found-words", HTMLElement);
+    this.#more = partOf(root, "found-more", HTMLButtonElement);
     find("#find", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault();
       this.#begin();
     });
-    find("#found-close", HTMLButtonElement).addEventListener("click", () => this.close());
+    partOf(root, "found-close", HTMLButtonElement).addEventListener("click", () => this.close());
     this.#place.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
   }
 

@@ -3,12 +3,13 @@
  * messages, and the open poll. Bounded.
  */
 import { pollIdOf } from "../chat/draw.ts";
-import { find, make } from "../chat/element.ts";
+import { make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import { paint } from "../chat/paint.ts";
 import { drawPoll } from "../chat/poll.ts";
 import { IN_TICKER, LONGEST_MS, standsInTickerMs } from "../chat/ticker-times.ts";
 import type { Row } from "../chat/transcript.ts";
+import { partOf } from "./root.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const CHECK_MS = 1000;
@@ -37,15 +38,17 @@ interface Paid {
 
 export class Standing {
   readonly #options: StandingOptions;
-  readonly #ticker = find("#ticker", HTMLElement);
-  readonly #pinned = find("#pinned", HTMLElement);
+  readonly #ticker: HTMLElement;
+  readonly #pinned: HTMLElement;
   readonly #paid = new Map<string, Paid>();
   #fills = new AbortController();
   #isFilled = false;
   #poll: { id: string; message: ShownMessage; element: HTMLElement } | undefined;
 
-  constructor(options: StandingOptions) {
+  constructor(root: HTMLElement, options: StandingOptions) {
     this.#options = options;
+    this.#ticker = partOf(root, "ticker", HTMLElement);
+    this.#pinned = partOf(root, "pinned", HTMLElement);
     setInterval(() => this.#paid.size > 0 && this.show(), CHECK_MS);
   }
 

@@ -3,12 +3,13 @@
  * most active authors of what this page has received. Drawn at most once a second, and only while visible,
  * but for the figures, which scripts may read at any time.
  */
-import { find, make } from "../chat/element.ts";
+import { make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { Chart } from "./chart.ts";
 import { Minutes } from "./minutes.ts";
 import { readTotals, type Totals } from "./room-totals.ts";
+import { partOf } from "./root.ts";
 
 const DRAW_MS = 1000;
 /** The pause between two looks at the totals, which are taken only while messages come. */
@@ -33,7 +34,8 @@ interface Author {
 
 export class Stats {
   readonly #minutes = new Minutes();
-  readonly #chart = new Chart();
+  readonly #chart: Chart;
+  readonly #root: HTMLElement;
   readonly #openAuthor: (id: string, name: string) => void;
   #videoId = "";
   #isVisible = false;
@@ -47,7 +49,9 @@ export class Stats {
   #authors = new Map<string, Author>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(openAuthor: (id: string, name: string) => void) {
+  constructor(root: HTMLElement, openAuthor: (id: string, name: string) => void) {
+    this.#root = root;
+    this.#chart = new Chart(root);
     this.#openAuthor = openAuthor;
   }
 
@@ -117,18 +121,18 @@ export class Stats {
   }
 
   #drawFigures(): void {
-    find("#figures", HTMLElement).replaceChildren(...this.#figures());
+    partOf(this.#root, "figures", HTMLElement).replaceChildren(...this.#figures());
   }
 
   #draw(): void {
     const { columns, isReplay } = this.#minutes;
     const [first, last] = [columns[0]?.label ?? "", columns.at(-1)?.label ?? ""];
     this.#chart.draw(columns, [first, isReplay ? last : "now"]);
-    find("#currencies", HTMLElement).replaceChildren(...this.#paid());
-    const authors = find("#authors", HTMLElement);
+    partOf(this.#root, "currencies", HTMLElement).replaceChildren(...this.#paid());
+    const authors = partOf(this.#root, "authors", HTMLElement);
     if (!authors.contains(document.activeElement)) authors.replaceChildren(...this.#topAuthors());
     const { uncounted } = this.#totals;
-    find("#uncounted", HTMLElement).textContent =
+    partOf(this.#root, "uncounted", HTMLElement).textContent =
       uncounted === 0 ? "" : `${uncounted.toLocaleString("en")} older messages are still being counted.`;
   }
 

@@ -1,6 +1,6 @@
 /** States the connection's condition, and what to do next if something is wrong. */
 import type { ChannelState } from "../../src/protocol/channel.ts";
-import { find } from "../chat/element.ts";
+import { partOf } from "./root.ts";
 
 export type PageState = "idle" | "connecting" | "open" | "reconnecting" | "ended" | "failed";
 
@@ -23,18 +23,26 @@ const SLOW =
   "Still connecting. A browser opens at most six streams to one host: if other tabs show chats from here, close one of them.";
 
 export class Status {
-  readonly #words = find("#status-words", HTMLElement);
-  readonly #retry = find("#retry", HTMLButtonElement);
+  readonly #carrier: HTMLElement;
+  readonly #words: HTMLElement;
+  readonly #retry: HTMLButtonElement;
   #slow: ReturnType<typeof setTimeout> | undefined;
   #news = "";
   state: PageState = "idle";
+
+  /** `carrier`: the element with the state, for stylesheets and scripts. */
+  constructor(root: HTMLElement, carrier: HTMLElement) {
+    this.#carrier = carrier;
+    this.#words = partOf(root, "status-words", HTMLElement);
+    this.#retry = partOf(root, "retry", HTMLButtonElement);
+  }
 
   /** `detail`: the service's own message. */
   show(state: PageState, detail = "", code?: string): void {
     clearTimeout(this.#slow);
     this.state = state;
     if (state === "idle" || state === "connecting") this.#news = "";
-    const { dataset } = document.documentElement;
+    const { dataset } = this.#carrier;
     dataset.state = state;
     if (code === undefined) delete dataset.code;
     else dataset.code = code;

@@ -1,0 +1,254 @@
+/** One chat on the page: its log, everything above it, its search, its statistics and its state. */
+import type { Init } from "../../client/index.ts";
+import type { Look, ShownMessage } from "../chat/message.ts";
+import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
+import type { AuthorCard } from "./author-card.ts";
+import { Follower } from "./follower.ts";
+import { LiveRegion } from "./live-region.ts";
+import { Log } from "./log.ts";
+import type { MarkKind, Marks } from "./marks.ts";
+import { Past } from "./past.ts";
+import { partOf } from "./root.ts";
+import { Search } from "./search.ts";
+import type { Settings } from "./settings.ts";
+import { Standing } from "./standing.ts";
+import { Stats } from "./stats.ts";
+import { Status } from "./status.ts";
+import type { StoredQuery } from "./stored.ts";
+
+interface ColumnOptions {
+  root: HTMLElement;
+  /** The element with the chat's state. */
+  carrier: HTMLElement;
+  look: Look;
+  marks: Marks;
+  card: AuthorCard;
+  /** Removes the words of the filter: they would hide the neighbours of a message that is opened. */
+  clearWords(): void;
+  /** Another chat is shown; `videoId` may be empty. */
+  begun(videoId: string): void;
+}
+
+export class Column {
+  readonly status: Status;
+  readonly #options: ColumnOptions;
+  readonly #stats: Stats;
+  readonly #chat: HTMLElement;
+  readonly #latest: HTMLButtonElement;
+  readonly #live: LiveRegion;
+  /** Rows of the current batch. */
+  readonly #fresh = new Set<Row>();
+  /** Whether the filters hide a row whose content was replaced, or show it now. */
+  #isMisplaced = false;
+  readonly #follower: Follower;
+  readonly #log: Log;
+  readonly #past: Past;
+  readonly #search: Search;
+  readonly #standing: Standing;
+  #transcript: Transcript;
+  #settings: Settings | undefined;
+
+  constructor(options: ColumnOptions) {
+    const { root, look, card } = options;
+    this.#options = options;
+    this.status = new Status(root, options.carrier);
+    this.#chat = partOf(root, "chat", HTMLElement);
+    this.#latest = partOf(root, "latest", HTMLButtonElement);
+    this.#live = new LiveRegion(this.#chat);
+    const content = partOf(root, "rows", HTMLElement);
+    this.#log = new Log({
+      content,
+      look,
+      isShown: (row) => this.#isShown(row),
+      dropped: (row) => this.#transcript.drop(row),
+    });
+    const changed = (following: boolean): void => {
+      this.#chat.dataset.following = String(following);
+      if (following)
+        for (const row of content.querySelectorAll<HTMLElement>("[style*=min-height]"))
+          row.style.minHeight = "";
+      this.#log.follow(following);
+      this.#past.show();
+      this.#showNews();
+    };
+    this.#follower = new Follower(this.#chat, content, changed, () => !this.#log.isAway);
+    this.#past = new Past({
+      root,
+      log: this.#log,
+      filter: () => storedBy(this.#settings),
+      restore: (message) => this.#transcript.restore(message, (row) => this.#past.aftermath.apply(row)),
+      keep: (change) => {
+        this.#live.opened();
+        this.#follower.keep(change);
+      },
+    });
+    const stored = {
+      read: (query: StoredQuery, signal: AbortSignal) => this.#past.read(query, signal),
+      apply: (row: Row) => this.#past.aftermath.apply(row),
+      isShown: (row: Row) => this.#isShown(row),
+      isTakenDown: ({ fate }: Row) => fate.deleted !== undefined && look.deleted !== "strike",
+      open: (cursor: number) => this.#openAt(cursor),
+    };
+    this.#search = new Search(root, { ...stored, filter: () => storedBy(this.#settings) });
+    this.#standing = new Standing(root, stored);
+    card.serve(root, stored);
+    this.#stats = new Stats(root, (id, name) => card.show(id, name, stored));
+    this.#transcript = this.#newTranscript();
+    this.#latest.addEventListener("click", () => {
+      this.#chat.focus({ preventScroll: true }); // the button is removed and would take the focus with it
+      this.#follower.follow();
+    });
+  }
+
+  /** `isNewLook`: messages look different now. */
+  apply(settings: Settings, isNewLook: boolean): void {
+    const before = this.#settings;
+    this.#settings = settings;
+    this.#stats.show(settings.tab === "stats");
+    if (isNewLook) this.#redrawAll();
+    if (before && (before.types !== settings.types || before.q !== settings.q))
+      this.#filterAnew(isNarrower(settings, before));
+  }
+
+  /** Other authors are highlighted or muted. */
+  markAnew(kind: MarkKind, isNarrower: boolean): void {
+    this.#redrawAll();
+    if (kind === "hide") this.#filterAnew(isNarrower);
+  }
+
+  /** Shows another chat, without any of its messages; `videoId` may be empty. */
+  begin(videoId: string): void {
+    this.#log.clear();
+    this.#transcript = this.#newTranscript();
+    this.#standing.begin();
+    this.#stats.begin(videoId);
+    this.#past.begin(videoId);
+    this.#search.close();
+    this.#options.begun(videoId);
+    this.#follower.follow();
+  }
+
+  /** A connection is there. */
+  opened({ chatType, cursor }: Init): void {
+    if (chatType === "liveChatRenderer") this.#standing.fill();
+    this.#past.connected(cursor);
+    this.#live.opened();
+  }
+
+  /** Shows messages, and gaps that are not messages. */
+  take(items: readonly (ShownMessage | "gap")[]): void {
+    this.#follower.keep(() => this.#take(items));
+  }
+
+  #filterAnew(isNarrower: boolean): void {
+    this.#follower.keep(() => this.#log.filter(isNarrower));
+    this.#past.filtered();
+    this.#showStanding();
+    this.#showNews();
+  }
+
+  #newTranscript(): Transcript {
+    return new Transcript(this.#options.look, {
+      taken: (message) => {
+        this.#stats.count(message);
+        this.#standing.take(message);
+      },
+      changed: (row) => {
+        this.#redraw(row);
+        this.#isMisplaced ||= row.fate.replaced === true && this.#log.isMisplaced(row);
+      },
+      removed: (row) => {
+        this.#fresh.delete(row);
+        this.#log.remove(row);
+        row.element?.remove();
+      },
+    });
+  }
+
+  #take(items: readonly (ShownMessage | "gap")[]): void {
+    for (const item of items) {
+      if (item !== "gap") this.#past.aftermath.note(item);
+      const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
+      if (row) this.#fresh.add(row);
+    }
+    if (this.#isMisplaced) this.#log.filter(true);
+    this.#isMisplaced = false;
+    this.#log.add(this.#fresh);
+    this.#live.came(this.#fresh.size);
+    this.#fresh.clear();
+    this.#past.show();
+    this.#search.check();
+    this.#showStanding();
+    this.#showNews();
+  }
+
+  /** Opens the log at the message of this cursor. */
+  async #openAt(cursor: number): Promise<void> {
+    this.#options.clearWords();
+    this.#follower.follow();
+    await this.#past.open(cursor);
+    const row = this.#log.at(cursor);
+    if (!row?.element) return;
+    this.#follower.show(row.element);
+    row.element.tabIndex = -1;
+    row.element.focus({ preventScroll: true });
+  }
+
+  #isShown({ message, fate }: Row): boolean {
+    if (!message || message.type === "gap") return true;
+    const { types, q = "" } = this.#settings ?? {};
+    const { look, marks } = this.#options;
+    if (!letsThrough(types, message.type) || marks.applies("hide", message)) return false;
+    const sought = q.trim().toLowerCase();
+    const words = fate.deleted && look.deleted === "hide" ? "" : message.message;
+    return sought === "" || `${message.author}\n${words}`.toLowerCase().includes(sought);
+  }
+
+  #showStanding(): void {
+    const { types } = this.#settings ?? {};
+    const rows = !types || types.has("banner") ? [...this.#transcript.pinned.values()] : [];
+    this.#standing.pin(rows.map((row) => elementOf(row, this.#options.look)));
+    this.#standing.show();
+  }
+
+  #showNews(): void {
+    const count = this.#log.news;
+    this.#latest.hidden = this.#follower.following || count === 0;
+    this.#latest.dataset.count = String(count);
+    this.#latest.textContent = count === 1 ? "1 new message" : `${count} new messages`;
+  }
+
+  /** Keeps the rows in view at their place when a row above them, or among them, becomes shorter. */
+  #redraw(row: Row): void {
+    if (row.element?.isConnected && !this.#follower.following) {
+      row.element.style.minHeight = `${row.element.getBoundingClientRect().height}px`;
+    }
+    redraw(row, this.#options.look);
+  }
+
+  #redrawAll(): void {
+    this.#follower.keep(() => {
+      for (const row of [...this.#log.rows, ...this.#transcript.pinned.values()])
+        redraw(row, this.#options.look);
+    });
+  }
+}
+
+function letsThrough(types: Settings["types"], type: string): boolean {
+  return types ? types.has(type) : !EVENTS.has(type);
+}
+
+/** The query of stored messages that the filters show. The service takes 100 characters of `q` at most. */
+function storedBy({ types, q }: Pick<Settings, "types" | "q"> = { types: undefined, q: "" }) {
+  const sought = q.trim();
+  return {
+    ...(types && { types: [...types].join() }),
+    ...(sought !== "" && sought.length <= 100 && { q: sought }),
+  };
+}
+
+/** Whether the new filters show nothing that the old ones hid. */
+function isNarrower(now: Settings, before: Settings): boolean {
+  const types = now.types ?? (before.types ? ["a type that is not known"] : []);
+  return [...types].every((type) => letsThrough(before.types, type)) && now.q.includes(before.q);
+}
