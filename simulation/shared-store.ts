@@ -1,11 +1,10 @@
 /**
  * Replaces PostgreSQL for the instances of a run: the tables of the shared store and its statements, each
- * executed at once and durably. The code does what the statements' SQL says; tests on a real server check
- * that SQL.
+ * executed at once and durably. Each gives the rows that PostgreSQL gives: a test compares them.
  */
 
 import type { Peek } from "../harness/peek.ts";
-import type { Scheduler } from "../harness/scheduler.ts";
+import type { Clock } from "../src/clock.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
@@ -27,7 +26,7 @@ const SPARE_ROOMS = 4;
 export class SharedStore implements Peek {
   /** Receives every notification. */
   onNotify: (payload: string) => void = () => {};
-  readonly #scheduler: Scheduler;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #random: Random;
   readonly #rooms = new Map<string, SharedRoom>();
   readonly #tallies = new SharedTallies((videoId) => this.#rooms.get(videoId));
@@ -35,8 +34,8 @@ export class SharedStore implements Peek {
   readonly #interest = new Map<string, Map<string, Watching>>();
   readonly #statements: ReadonlyMap<string, (...values: never[]) => object[]>;
 
-  constructor(scheduler: Scheduler, random: Random) {
-    this.#scheduler = scheduler;
+  constructor(clock: Pick<Clock, "now" | "monotonic">, random: Random) {
+    this.#clock = clock;
     this.#random = random;
     this.#statements = this.#all();
   }
@@ -73,7 +72,7 @@ export class SharedStore implements Peek {
   }
 
   get #now(): number {
-    return this.#scheduler.monotonic();
+    return this.#clock.monotonic();
   }
 
   #all(): ReadonlyMap<string, (...values: never[]) => object[]> {
@@ -111,7 +110,7 @@ export class SharedStore implements Peek {
   };
 
   #born(videoId: string): SharedRoom {
-    const base = this.#scheduler.now();
+    const base = this.#clock.now();
     const room: SharedRoom = {
       ...{ videoId, base, head: base, epoch: base, owner: null, leaseUntil: 0 },
       ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null },
@@ -162,17 +161,17 @@ export class SharedStore implements Peek {
       return [{ epoch: room.epoch, head: room.head, added: null }];
     }
     const now = this.#now;
+    const [overIds = [], overBodies = [], overDetails = []] = overwriting;
+    for (const message of messagesIn(overIds, overBodies, overDetails)) {
+      const before = room.byId.get(message.id); // one of this append is not yet there for the statement
+      if (before) this.#put(room, { ...message, cursor: before.cursor });
+    }
     const added: number[] = [];
     for (const [i, message] of messagesIn(ids, bodies, details).entries()) {
       if (room.byId.has(message.id)) continue;
       added.push(i + 1);
       room.head += 1;
       this.#put(room, { ...message, cursor: room.head });
-    }
-    const [overIds = [], overBodies = [], overDetails = []] = overwriting;
-    for (const message of messagesIn(overIds, overBodies, overDetails)) {
-      const before = room.byId.get(message.id);
-      if (before) this.#put(room, { ...message, cursor: before.cursor });
     }
     const open = { detail: null, finalAt: null };
     Object.assign(room, { checkpoint, checkpointAt: now, leaseUntil: now + leaseMs, ...open });
@@ -188,7 +187,8 @@ export class SharedStore implements Peek {
     const room = this.#rooms.get(videoId);
     if (!room) return [];
     const { owner, head } = room;
-    if (room.epoch !== epoch || owner === null) return [{ epoch: room.epoch, head, outcome: "fenced" }];
+    if (room.epoch !== epoch || owner === null || room.checkpoint === null)
+      return [{ epoch: room.epoch, head, outcome: "fenced" }];
     if (final === "released" && this.#others(videoId, owner).length > 0) {
       free(room);
       return [{ epoch: room.epoch, head, outcome: "free" }];
@@ -214,13 +214,14 @@ export class SharedStore implements Peek {
 
   readonly #room = (videoId: string): RoomRow[] => {
     const room = this.#rooms.get(videoId);
-    return room && room.checkpoint !== null ? [this.#row({ ...room, checkpoint: room.checkpoint })] : [];
+    return room && room.checkpoint !== null ? [this.#row(room) as RoomRow] : [];
   };
 
-  #row<T extends string | null>(room: SharedRoom & { checkpoint: T }) {
+  #row(room: SharedRoom) {
     const { videoId, base, head, checkpoint, checkpointAt, detail, finalAt } = room;
     const endedAgoMs = finalAt === null ? null : this.#now - finalAt;
-    const ages = { readAgoMs: this.#now - checkpointAt, endedAgoMs };
+    const readAgoMs = checkpoint === null ? null : this.#now - checkpointAt;
+    const ages = { readAgoMs, endedAgoMs };
     return { videoId, base, floor: base, head, checkpoint, end: detail, ...ages };
   }
 
@@ -272,7 +273,8 @@ export class SharedStore implements Peek {
     }
     const loads = [...firstWanted].map(([other, video_id]) => ({ video_id, rooms: this.readBy(other) }));
     const far = loads.filter(({ rooms }) => held > 2 * rooms + SPARE_ROOMS);
-    return far.sort((one, other) => one.rooms - other.rooms).slice(0, 1);
+    far.sort((one, other) => one.rooms - other.rooms);
+    return far.slice(0, 1).map(({ video_id }) => ({ video_id }));
   };
 
   /** The number of open rooms for which an instance has a valid lease. */
@@ -290,7 +292,7 @@ export class SharedStore implements Peek {
       const lease_left_ms = Math.max(0, leaseUntil - this.#now);
       return [{ is_same: true, video_id: videoId, base, head, is_final: finalAt !== null, lease_left_ms }];
     });
-    return rows.length > 0 ? rows : [{ is_same: true, video_id: null }];
+    return rows.length > 0 ? rows : [{ is_same: true, video_id: null, is_final: false, lease_left_ms: 0 }];
   };
 
   /** Open rooms without an owner that were read before, watched or not. */

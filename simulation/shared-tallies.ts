@@ -44,7 +44,8 @@ export class SharedTallies {
 
   readonly #uncounted = (videoId: string, after: number, limit: number): object[] => {
     const { base = 0, messages = [] } = this.#roomAt(videoId) ?? {};
-    return messages.slice(after - base, after - base + limit).map((message) => ({ ...message, at: 0 }));
+    const batch = messages.slice(after - base, after - base + limit);
+    return batch.map(({ cursor, body, details }) => ({ cursor, body, details, at: 0 }));
   };
 
   readonly #items = (
