@@ -35,6 +35,9 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.locator("#tab-stats").click();
     await page.locator("#authors button", { hasText: "@ann" }).click();
     await words("2 messages");
+    chat.say([deletionOf("new")]);
+    await page.locator("#author li").nth(1).waitFor({ state: "detached" });
+    assert.deepEqual(await said(), ["words of old"]);
   });
 
   it("show their messages page by page", async () => {

@@ -5,45 +5,35 @@
  */
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
-import type { Row } from "../chat/transcript.ts";
 import type { MarkKind, Marks } from "./marks.ts";
-import { drawResult } from "./result.ts";
 import { partOf } from "./root.ts";
-import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
+import { type Stored, StoredList } from "./stored-list.ts";
 
-const PER_PAGE = 100;
-/** Maximum messages in the card. */
-const MAX_SAID = 1000;
 const NAME = "[data-field=author][role=button]";
 const CHANNEL_ID = /^UC[\w-]{22}$/;
 const HANDLE = /^@[\w.\-·]+$/;
 
-/** The stored messages of one chat. */
-interface Stored {
-  read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
-  /** Applies to the row the deletions and replacements of its message. */
-  apply(row: Row): void;
-  /** Whether the row's words must not be shown, because they were deleted. */
-  isTakenDown(row: Row): boolean;
-  open(cursor: number): Promise<void>;
-}
-
 export class AuthorCard {
   readonly #marks: Marks;
   readonly #dialog = find("#author", HTMLDialogElement);
-  readonly #list = find("#author ol", HTMLElement);
   readonly #words = find("#author-words", HTMLElement);
-  readonly #more = find("#author-more", HTMLButtonElement);
+  readonly #list = new StoredList({
+    list: find("#author ol", HTMLElement),
+    words: this.#words,
+    more: find("#author-more", HTMLButtonElement),
+    hasAuthors: false,
+    texts: { loading: "Loading …", failed: "The messages cannot be loaded" },
+    close: () => this.#dialog.close(),
+  });
   readonly #buttons = [...document.querySelectorAll<HTMLButtonElement>("#author [aria-pressed]")];
   /** The channel id, or the name where there is none. */
   #id = "";
   #name = "";
-  #reads = new AbortController();
 
   constructor(marks: Marks) {
     this.#marks = marks;
     find("#author-close", HTMLButtonElement).addEventListener("click", () => this.#dialog.close());
-    this.#dialog.addEventListener("close", () => this.#reads.abort());
+    this.#dialog.addEventListener("close", () => this.#list.clear());
     this.#dialog.addEventListener("click", ({ target }) => target === this.#dialog && this.#dialog.close());
     for (const button of this.#buttons)
       button.addEventListener("click", () => {
@@ -63,20 +53,22 @@ export class AuthorCard {
   show(id: string, name: string, stored: Stored): void {
     this.#id = id;
     this.#name = name;
-    this.#reads.abort();
-    this.#reads = new AbortController();
     find("#author-name", HTMLElement).textContent = name;
     find("#author-badges", HTMLElement).replaceChildren();
     const link = find("#author-channel", HTMLAnchorElement);
     const path = CHANNEL_ID.test(id) ? `channel/${id}` : HANDLE.test(name) ? name : undefined;
     link.hidden = path === undefined;
     link.href = `https://www.youtube.com/${path ?? ""}`;
-    this.#list.replaceChildren();
+    this.#list.clear();
     this.#showMarks();
-    this.#more.hidden = true;
     if (!this.#dialog.open) this.#dialog.showModal();
-    if (CHANNEL_ID.test(id)) void this.#lookOn(AFTER_ALL, stored);
+    if (CHANNEL_ID.test(id)) this.#listMessages(stored);
     else this.#words.textContent = "The messages of an author without a channel id cannot be found.";
+  }
+
+  /** Removes messages that were deleted after they were listed. */
+  check(): void {
+    this.#list.check();
   }
 
   #showMarks(): void {
@@ -86,29 +78,19 @@ export class AuthorCard {
     }
   }
 
-  async #lookOn(before: number, stored: Stored): Promise<void> {
-    const { signal } = this.#reads;
-    this.#more.hidden = true;
-    this.#words.textContent = "Loading …";
-    try {
-      const query = { author: this.#id, before, limit: PER_PAGE };
-      const { messages, prev } = await stored.read(query, signal);
-      const newestFirst = [...messages].reverse().filter(({ author }) => author !== "");
-      if (before === AFTER_ALL) this.#showBadges(newestFirst[0]);
-      for (const message of newestFirst) this.#show(message, stored);
-      const count = this.#list.childElementCount;
-      const said = count === 1 ? "1 message" : `${count} messages`;
-      this.#words.textContent = prev === null ? `${said} in all that is kept.` : `The last ${said}.`;
-      this.#more.hidden = prev === null || count >= MAX_SAID;
-      this.#more.textContent = "Earlier messages";
-      if (prev !== null) this.#more.onclick = () => void this.#lookOn(prev, stored);
-    } catch (error) {
-      if (signal.aborted) return;
-      this.#words.textContent = `The messages cannot be loaded: ${(error as Error).message}`;
-      this.#more.hidden = false;
-      this.#more.textContent = "Try again";
-      this.#more.onclick = () => void this.#lookOn(before, stored);
-    }
+  #listMessages(stored: Stored): void {
+    let isNewest = true;
+    this.#list.begin({
+      stored,
+      query: { author: this.#id },
+      isWanted: ({ message }) => message.author !== "",
+      describe: ({ messages, prev }, count) => {
+        if (isNewest) this.#showBadges(messages.findLast(({ author }) => author !== ""));
+        isNewest = false;
+        const said = count === 1 ? "1 message" : `${count} messages`;
+        return prev === null ? `${said} in all that is kept.` : `The last ${said}.`;
+      },
+    });
   }
 
   #showBadges(message: ShownMessage | undefined): void {
@@ -117,17 +99,6 @@ export class AuthorCard {
       return make("li", {}, sign, label || kind);
     });
     find("#author-badges", HTMLElement).replaceChildren(...badges);
-  }
-
-  #show(message: ShownMessage, stored: Stored): void {
-    const row = { message, fate: {} };
-    stored.apply(row);
-    if (stored.isTakenDown(row)) return;
-    const open = (): Promise<void> => {
-      this.#dialog.close();
-      return stored.open(message.cursor);
-    };
-    this.#list.append(drawResult(row, { hasAuthor: false, open }));
   }
 
   #openAt(target: EventTarget | null, stored: Stored): void {

@@ -178,6 +178,7 @@ export class Column {
     this.#fresh.clear();
     this.#past.show();
     this.#search.check();
+    this.#options.card.check();
     this.#showStanding();
     this.#showNews();
   }

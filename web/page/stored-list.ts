@@ -1,0 +1,134 @@
+/** A list of stored messages, the newest first: a button shows the next page. Bounded. */
+import { make } from "../chat/element.ts";
+import type { ShownMessage } from "../chat/message.ts";
+import type { Row } from "../chat/transcript.ts";
+import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
+
+const PER_PAGE = 100;
+/** Maximum messages in the list. */
+const MAX_SHOWN = 1000;
+
+/** The stored messages of one chat. */
+export interface Stored {
+  read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
+  /** Applies to the row the deletions and replacements of its message. */
+  apply(row: Row): void;
+  /** Whether the row's words must not be shown, because they were deleted. */
+  isTakenDown(row: Row): boolean;
+  /** Opens the log at the message of this cursor. */
+  open(cursor: number): Promise<void>;
+}
+
+interface ListOptions {
+  list: HTMLElement;
+  /** States how far the list goes. */
+  words: HTMLElement;
+  more: HTMLButtonElement;
+  hasAuthors: boolean;
+  texts: { loading: string; failed: string };
+  /** Closes the list: its message is opened in the log. */
+  close(): void;
+}
+
+interface Listing {
+  stored: Stored;
+  query: StoredQuery;
+  isWanted(row: Row & { message: ShownMessage }): boolean;
+  /** The words about a list of `count` messages that ends with this page. */
+  describe(page: StoredPage, count: number, signal: AbortSignal): Promise<string> | string;
+}
+
+export class StoredList {
+  readonly #options: ListOptions;
+  readonly #moreLabel: string;
+  readonly #shown = new Map<Row, HTMLElement>();
+  #listing: Listing | undefined;
+  #reads = new AbortController();
+  /** The `before` of the next page. */
+  #next: number | null = null;
+
+  constructor(options: ListOptions) {
+    this.#options = options;
+    this.#moreLabel = options.more.textContent ?? "";
+    options.more.addEventListener("click", () => void this.#readOn());
+  }
+
+  begin(listing: Listing): void {
+    this.clear();
+    this.#reads = new AbortController();
+    this.#listing = listing;
+    this.#next = AFTER_ALL;
+    void this.#readOn();
+  }
+
+  clear(): void {
+    this.#reads.abort();
+    this.#shown.clear();
+    this.#options.list.replaceChildren();
+    this.#options.more.hidden = true;
+  }
+
+  /** Removes messages that were deleted after they were listed. */
+  check(): void {
+    for (const [row, element] of this.#shown) {
+      this.#listing?.stored.apply(row);
+      if (!this.#listing?.stored.isTakenDown(row)) continue;
+      this.#shown.delete(row);
+      element.remove();
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    const { words, more, texts } = this.#options;
+    const { signal } = this.#reads;
+    if (!this.#listing || this.#next === null) return;
+    const { stored, query, describe } = this.#listing;
+    more.hidden = true;
+    more.textContent = this.#moreLabel;
+    words.textContent = texts.loading;
+    try {
+      const page = await stored.read({ ...query, before: this.#next, limit: PER_PAGE }, signal);
+      for (const message of [...page.messages].reverse()) this.#show(message, this.#listing);
+      this.#next = page.prev;
+      words.textContent = await describe(page, this.#shown.size, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      words.textContent = `${texts.failed}: ${(error as Error).message}`;
+      more.textContent = "Try again";
+    }
+    more.hidden = this.#next === null || this.#shown.size >= MAX_SHOWN;
+  }
+
+  #show(message: ShownMessage, { stored, isWanted }: Listing): void {
+    const row = { message, fate: {} };
+    stored.apply(row);
+    if (stored.isTakenDown(row) || !isWanted(row) || this.#shown.size >= MAX_SHOWN) return;
+    const element = this.#draw(row, stored);
+    this.#shown.set(row, element);
+    this.#options.list.append(element);
+  }
+
+  /** A button that opens the log at the message. */
+  #draw({ message, fate }: Row & { message: ShownMessage }, stored: Stored): HTMLElement {
+    const words = make("bdi", {}, [message.amount, message.message].filter(Boolean).join(" "));
+    const button = make(
+      "button",
+      { type: "button", "data-cursor": message.cursor },
+      make("time", { datetime: message.details.publishedAt }, timeOf(message)),
+      this.#options.hasAuthors ? make("bdi", { class: "found-author" }, message.author) : undefined,
+      fate.deleted ? make("del", {}, words) : words,
+    );
+    button.addEventListener("click", () => {
+      this.#options.close();
+      void stored.open(message.cursor);
+    });
+    return make("li", {}, button);
+  }
+}
+
+/** A live chat's moment with its date, in the reader's zone; a replay's time of the video. */
+export function timeOf({ timestamp, details }: ShownMessage): string {
+  const moment = new Date(details.publishedAt ?? "");
+  if (details.offsetMs !== undefined || Number.isNaN(moment.getTime())) return timestamp;
+  return moment.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+}
