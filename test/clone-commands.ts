@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { chown, mkdir, mkdtemp, stat } from "node:fs/promises";
+import { chown, mkdir, mkdtemp, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { it, type TestContext } from "node:test";
 import { promisify } from "node:util";
@@ -124,7 +124,11 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
   const folder = await temporaryFolder(t);
   const within = (name: string) => join(folder, name);
   const [clone, prefix, units, data] = [within("clone"), within("prefix"), within("units"), within("data")];
-  for (const name of ["units", "data", "backups"]) await mkdir(within(name));
+  for (const name of ["local/bin", "units", "data", "backups"])
+    await mkdir(within(name), { recursive: true });
+  // A Node.js that is there already, as on many machines: the installation must not run into it.
+  const { stdout: node } = await run("sh", ["-c", "command -v node"], { env: userEnvironment() });
+  await symlink(node.trim(), within("local/bin/node"));
   const user = { uid: 61_234, gid: 61_234 };
   await chown(data, user.uid, user.gid);
   await run("git", ["clone", "-q", ROOT, clone]);
@@ -134,7 +138,7 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
   chat.say(5);
   const own = userEnvironment(port);
   const simulated = { ...testEnvironment(upstream), ...own, RELAY_STORE: undefined };
-  const env: NodeJS.ProcessEnv = { ...simulated, PATH: `${prefix}/bin:${own.PATH}` };
+  const env: NodeJS.ProcessEnv = { ...simulated, PATH: `${within("local/bin")}:${own.PATH}` };
   const start = (line: string, cwd: string, settings = {}) => {
     const running = new Running(line, cwd, { ...env, ...settings });
     t.after(() => running.stop());
@@ -173,11 +177,12 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
       t.diagnostic(why ? `${printed} # not run: ${why}` : printed);
       const line = printed
         .replaceAll("/etc/systemd/system", units)
-        .replaceAll("/usr/local", prefix)
+        .replaceAll("/opt/livechat-relay", prefix)
+        .replaceAll("/usr/local", within("local"))
         .replaceAll("/var/lib/livechat-relay", data)
         .replaceAll("/var/backups", within("backups"))
         .replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`);
-      assert.doesNotMatch(line, /(?<![\w/])\/(usr|etc|var)\//); // what it does stays in the folder
+      assert.doesNotMatch(line, /(?<![\w/])\/(usr|etc|opt|var)\//); // what it does stays in the folder
       if (!why) await play(line);
     }
   };
