@@ -28,6 +28,9 @@ import { Changes } from "./support/viewers.ts";
 const run = promisify(execFile);
 const VIDEO = "dQw4w9WgXcQ";
 const DEPLOY = join(ROOT, "deploy");
+/** What a proxy answers with 404, though the service has it. */
+const PRIVATE = ["/metrics", "/readyz", "/v1/rooms", "/v1/recordings", "/v1/recordings/@demo"];
+const ADMIN = { RELAY_ADMIN_TOKEN: "a-token-of-many-letters" };
 
 const skipWithout = (program: string) =>
   spawnSync(program, ["--version"]).error ? `${program} is not installed` : false;
@@ -124,7 +127,7 @@ describe("a viewer behind", () => {
     }, async (t) => {
       const folder = await temporaryFolder(t);
       const [port = 0] = await freePorts(1);
-      const settings = { RELAY_TRUST_PROXY: "1", RELAY_KEEPALIVE_MS: "600000" };
+      const settings = { RELAY_TRUST_PROXY: "1", RELAY_KEEPALIVE_MS: "600000", ...ADMIN };
       await using relay = await startRelay({ settings });
       const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 });
       said.say(1);
@@ -153,7 +156,7 @@ describe("a viewer behind", () => {
         cursors,
         cursors.map((_, index) => (cursors[0] ?? 0) + index),
       );
-      for (const path of ["/metrics", "/readyz", "/v1/rooms"])
+      for (const path of PRIVATE)
         assert.equal((await way.fetch(way.url + path)).status, 404, path);
       await stop(proxy.child);
     });
@@ -196,7 +199,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     const [, locations = assert.fail("no example")] = /^```nginx\n(.*?)^```$/ms.exec(page) ?? [];
     const folder = await temporaryFolder(t);
     const [port = 0] = await freePorts(1);
-    await using relay = await startRelay();
+    await using relay = await startRelay({ settings: ADMIN });
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     const { child, way } = await startNginx(folder, port, new URL(relay.url).host, locations);
     t.after(() => child.kill("SIGKILL"));
@@ -205,7 +208,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     const ids: string[] = [];
     for await (const { id } of chat(base, { videoId: VIDEO, fetch: way.fetch }))
       if (ids.push(id) === 3) break;
-    for (const path of ["/metrics", "/readyz", "/v1/rooms"])
+    for (const path of PRIVATE)
       assert.equal((await way.fetch(base + path)).status, 404, path);
     const first = await way.fetch(`${base}/v1/messages?videoId=${VIDEO}&after=0&limit=2`);
     const { next = assert.fail("no link") } = linksIn(first.headers);
