@@ -69,12 +69,12 @@ func follow(service, video, cursor string, handle func(string, Message)) (string
 
 func main() {
 	service, video := os.Args[1], os.Args[2]
-	file := video + ".cursor"
+	file := video + ".last-id"
 	stored, _ := os.ReadFile(file) // a first start has none
 	cursor := string(stored)
 	handle := func(id string, message Message) {
 		fmt.Println(id, message.Author, message.Message)
-		// After the message is handled, and at once: a kill leaves the old cursor or the new one.
+		// After the message is handled, and at once: a kill leaves the old id or the new one.
 		if err := os.WriteFile(file+".new", []byte(id), 0o644); err != nil {
 			panic(err)
 		}

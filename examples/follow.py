@@ -1,8 +1,10 @@
 """Prints a chat, over restarts of the service and of this program. Needs only Python's standard library.
 
     python3 examples/follow.py http://127.0.0.1:8080 demo-stream
+
+Takes the id of a video, or a channel: @handle or UC….
 """
-import http.client, json, pathlib, sys, time, urllib.error, urllib.parse, urllib.request
+import http.client, json, pathlib, re, sys, time, urllib.error, urllib.parse, urllib.request
 
 
 def frames(lines):
@@ -17,32 +19,45 @@ def frames(lines):
             frame = {}
 
 
-def messages(service, video, cursor=None):
-    """Yields (cursor, message) from after the cursor on, until the chat is over. Reconnects by itself."""
-    query = urllib.parse.urlencode({"videoId": video, "details": "true"})
+def reason(error):
+    """The `message` of the service's answer; a proxy's answer has none."""
+    try:
+        return json.load(error)["message"]
+    except (ValueError, TypeError, KeyError):
+        return str(error)
+
+
+def messages(service, name, last=None):
+    """Yields (id, message) from after the id on, until the chat is over. Reconnects by itself."""
+    is_channel = re.match(r"@|c/|UC.{22}$", name)
+    query = urllib.parse.urlencode({"channel" if is_channel else "videoId": name, "details": "true"})
     while True:
         request = urllib.request.Request(f"{service}/v1/stream?{query}")
-        if cursor is not None:
-            request.add_header("Last-Event-ID", str(cursor))
+        if last is not None:
+            request.add_header("Last-Event-ID", last)
         wait = 3
         try:
             with urllib.request.urlopen(request, timeout=45) as stream:  # a keepalive comes every 15 s
                 for frame in frames(stream):
                     event, data = frame.get("event"), json.loads(frame.get("data", b"{}"))
                     if event == b"init":
-                        if cursor not in (None, data["cursor"]):
-                            print("messages may be missing after", cursor, file=sys.stderr)
-                        cursor = data["cursor"]
+                        video = f"{data['videoId']}." if is_channel else ""  # a channel has many videos
+                        begin = f"{video}{data['cursor']}"
+                        if last is not None and last.startswith(video) and last != begin:
+                            print("messages may be missing after", last, file=sys.stderr)
+                        last = begin
                     elif event == b"message":
-                        cursor = int(frame["id"])
-                        yield cursor, data
+                        last = frame["id"].decode()
+                        yield last, data
                     elif event == b"end":
                         return
                     elif event == b"error":  # the service cannot read the chat any more
+                        print(data["message"], file=sys.stderr)
                         wait = 30
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code not in (408, 429):
-                raise
+                sys.exit(reason(error))
+            print(reason(error), file=sys.stderr)
             wait = int(error.headers.get("Retry-After", wait))
         except (OSError, http.client.HTTPException):
             pass  # the connection broke: resume
@@ -50,10 +65,11 @@ def messages(service, video, cursor=None):
 
 
 if __name__ == "__main__":
-    service, video = sys.argv[1:]
-    file, new = pathlib.Path(f"{video}.cursor"), pathlib.Path(f"{video}.cursor.new")
-    last = int(file.read_text()) if file.exists() else None
-    for cursor, message in messages(service, video, last):
-        print(cursor, message["author"], message["message"], flush=True)
-        new.write_text(str(cursor))  # after the message is handled
-        new.replace(file)  # at once: a kill leaves the old cursor or the new one
+    service, name = sys.argv[1:]
+    path = name.replace("/", "-")
+    file, new = pathlib.Path(f"{path}.last-id"), pathlib.Path(f"{path}.last-id.new")
+    last = file.read_text() if file.exists() else None
+    for last, message in messages(service, name, last):
+        print(last, message["author"], message["message"], flush=True)
+        new.write_text(last)  # after the message is handled
+        new.replace(file)  # at once: a kill leaves the old id or the new one

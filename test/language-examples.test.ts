@@ -1,12 +1,14 @@
 /** The examples in other languages: each follows a chat over a broken connection, and over a kill. */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 import { Line } from "../chaos/line.ts";
+import { ask } from "./support/api.ts";
 import { ROOT } from "./support/command.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
@@ -41,11 +43,11 @@ class Follower implements AsyncDisposable {
   readonly #start: () => ReturnType<typeof spawn>;
   #child: ReturnType<typeof spawn>;
 
-  constructor(command: readonly string[], url: string, cwd: string) {
+  constructor(command: readonly string[], url: string, cwd: string, name = VIDEO) {
     const [program = "", ...args] = command.map((word) => word.replace("examples/", join(ROOT, "examples/")));
     this.#start = () => {
       let text = "";
-      const child = spawn(program, [...args, url, VIDEO], {
+      const child = spawn(program, [...args, url, name], {
         cwd,
         stdio: ["ignore", "pipe", "ignore"],
         detached: true,
@@ -53,7 +55,7 @@ class Follower implements AsyncDisposable {
       child.stdout?.setEncoding("utf8").on("data", (chunk) => {
         const lines = `${text}${chunk}`.split("\n");
         text = lines.pop() ?? "";
-        this.lines.push(...lines.filter((line) => /^\d+ /.test(line)));
+        this.lines.push(...lines.filter((line) => /^([\w-]{11}\.)?\d+ /.test(line)));
         this.changes.announce();
       });
       return child;
@@ -120,9 +122,48 @@ describe("the examples in other languages", { concurrency: true }, () => {
   }
 });
 
+describe("examples/follow.py", () => {
+  const [A, B] = ["video-aaaaa", "video-bbbbb"] as const;
+
+  it("follows a channel from one stream to the next, over its own end", async (t) => {
+    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "100" } });
+    const channel = relay.upstream.channel("@somebody");
+    const first = channel.broadcast(A, { chat: { kinds: ["text"], timeoutMs: 5 } });
+    first.chat.say([textAction("in the first")]);
+    const cwd = await temporaryFolder(t);
+    await using follower = new Follower(LANGUAGES.python3?.command ?? [], relay.url, cwd, "@somebody");
+    const reached = (count: number) =>
+      follower.changes.until(() => new Set(follower.lines).size === count, `${count} messages`);
+    await reached(1);
+    const second = channel.broadcast(B, { chat: { kinds: ["text"], timeoutMs: 5 } });
+    second.chat.say([textAction("in the second")]);
+    first.end();
+    await reached(2);
+    await follower.kill();
+    second.chat.say([textAction("later", "later")]);
+    follower.restart();
+    await reached(3);
+    assert.deepEqual(
+      [...new Set(follower.lines)].map((line) => line.replace(/\.\d+ +/, " ")),
+      [`${A} in the first`, `${B} in the second`, `${B} later`],
+    );
+  });
+
+  it("prints the service's words when it is refused", async () => {
+    await using relay = await startRelay();
+    for (const name of ["@nobody", "jNQXAC9IVRw"]) {
+      const query = `${name.startsWith("@") ? "channel" : "videoId"}=${name}`;
+      const refused = await ask<{ message: string }>(relay.url, `/v1/stream?${query}`);
+      const command = [join(ROOT, "examples/follow.py"), relay.url, name];
+      const { code, stderr } = await promisify(execFile)("python3", command).catch((failure) => failure);
+      assert.deepEqual([code, stderr], [1, `${refused.body.message}\n`]);
+    }
+  });
+});
+
 /** An action that says this text. */
-function textAction(text: string) {
-  const renderer = { id: "trap", timestampUsec: `${Date.now()}000`, message: { runs: [{ text }] } };
+function textAction(text: string, id = "trap") {
+  const renderer = { id, timestampUsec: `${Date.now()}000`, message: { runs: [{ text }] } };
   return { addChatItemAction: { item: { liveChatTextMessageRenderer: renderer } } };
 }
 
