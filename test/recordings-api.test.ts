@@ -191,4 +191,14 @@ describe("recordings while the service runs", () => {
       assert.equal((await record(...args)).code, 2, args.join(" "));
     assert.equal((await outcome(["record", "list"], { env: { RELAY_URL: relay.url } })).code, 2);
   });
+
+  it("are refused, with the name of the setting, by a service without them", async () => {
+    await using relay = await startRelay();
+    const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: TOKEN };
+    for (const args of [["list"], ["add", "@handle"], ["remove", VIDEO]]) {
+      const { code, error } = await outcome(["record", ...args], { env });
+      assert.equal(code, 1);
+      assert.match(error, /NOT_FOUND: This service has no \/v1\/recordings: its RELAY_ADMIN_TOKEN is not set/);
+    }
+  });
 });

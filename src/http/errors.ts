@@ -44,6 +44,15 @@ export function errorTeller(path: keyof typeof FAULT_CODES, telemetry: Telemetry
   };
 }
 
+/** Why a service may be without an endpoint that others have. */
+const WITHDRAWN: Readonly<Record<string, string>> = {
+  "/v1/recordings": "its RELAY_ADMIN_TOKEN is not set, or it is an edge",
+  "/v1/sessions": "its RELAY_CALLER_POLLING is off, or it is an edge",
+  "/v1/poll": "its RELAY_CALLER_POLLING is off, or it is an edge",
+  "/v1/probe": "its RELAY_PROBE is off, or it is an edge",
+  "/v1/rooms": "its RELAY_ROOMS is off",
+};
+
 /**
  * Refuses requests without a route before their body is read. Call it after the hook that answers preflights,
  * and before the routes are added.
@@ -63,7 +72,12 @@ export function refuseUnserved(app: FastifyInstance): void {
       reply.header("allow", allow);
       throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
     }
-    throw new RelayError("NOT_FOUND", "There is nothing at this path.");
+    const endpoint = path.replace(/^(\/v1\/recordings)\/[^/]+$/, "$1");
+    const why = WITHDRAWN[endpoint];
+    throw new RelayError(
+      "NOT_FOUND",
+      why ? `This service has no ${endpoint}: ${why}.` : "There is nothing at this path.",
+    );
   });
 }
 
