@@ -12,6 +12,7 @@ import {
   type OperationRequest,
   Rounds,
   type StoreFile,
+  storeError,
 } from "../src/store/sqlite/rounds.ts";
 import { openDatabase } from "../src/store/sqlite/schema.ts";
 import { Tables } from "../src/store/sqlite/tables.ts";
@@ -171,7 +172,7 @@ export class SimulatedThread {
   #complete(reply: OperationReply): void {
     const pending = this.#pending.get(reply.id);
     this.#pending.delete(reply.id);
-    if ("failure" in reply) pending?.reject(new StoreError(reply.failure.kind, reply.failure.message));
+    if ("failure" in reply) pending?.reject(storeError(reply.failure));
     else pending?.resolve(reply.value);
   }
 }

@@ -156,8 +156,7 @@ describe("a viewer behind", () => {
         cursors,
         cursors.map((_, index) => (cursors[0] ?? 0) + index),
       );
-      for (const path of PRIVATE)
-        assert.equal((await way.fetch(way.url + path)).status, 404, path);
+      for (const path of PRIVATE) assert.equal((await way.fetch(way.url + path)).status, 404, path);
       await stop(proxy.child);
     });
   }
@@ -208,8 +207,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     const ids: string[] = [];
     for await (const { id } of chat(base, { videoId: VIDEO, fetch: way.fetch }))
       if (ids.push(id) === 3) break;
-    for (const path of PRIVATE)
-      assert.equal((await way.fetch(base + path)).status, 404, path);
+    for (const path of PRIVATE) assert.equal((await way.fetch(base + path)).status, 404, path);
     const first = await way.fetch(`${base}/v1/messages?videoId=${VIDEO}&after=0&limit=2`);
     const { next = assert.fail("no link") } = linksIn(first.headers);
     const url = new URL(next, first.url);

@@ -150,7 +150,8 @@ async function failingStore(run: Run, path: string): Promise<void> {
   const asked = ["/readyz", "/healthz", "/v1/stream?videoId=no-place-in"].map((path) => ask(url, path));
   const [ready, alive, stream] = await Promise.all(asked);
   assert.ok(ready && alive && stream);
-  assert.deepEqual([ready.status, ready.body], [503, { ready: false, reasons: ["the store does not work"] }]);
+  const reasons = ["the store does not work: it is locked"];
+  assert.deepEqual([ready.status, ready.body], [503, { ready: false, reasons }]);
   assert.equal(alive.status, 200);
   assertRefused(stream, 503, "STORE_UNAVAILABLE", upstream);
   other.exec("rollback");

@@ -198,7 +198,10 @@ describe("recordings while the service runs", () => {
     for (const args of [["list"], ["add", "@handle"], ["remove", VIDEO]]) {
       const { code, error } = await outcome(["record", ...args], { env });
       assert.equal(code, 1);
-      assert.match(error, /NOT_FOUND: This service has no \/v1\/recordings: its RELAY_ADMIN_TOKEN is not set/);
+      assert.match(
+        error,
+        /NOT_FOUND: This service has no \/v1\/recordings: its RELAY_ADMIN_TOKEN is not set/,
+      );
     }
   });
 });

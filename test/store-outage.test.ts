@@ -55,7 +55,7 @@ it("however many rooms fail, one line reports it and one its end", async () => {
   assert.ok(retried().length >= 24 && retried().every(({ level }) => level === DEBUG));
   assert.equal(failed().length, 1);
   const [line] = failed();
-  assert.deepEqual([line?.level, line?.operation], [ERROR, "append"]);
+  assert.deepEqual([line?.level, line?.operation, line?.reason], [ERROR, "append", "its disk fails"]);
   assert.match(String(line?.why), /simulated.db/);
   assert.match(line?.msg ?? "", /polling paused, viewers stay connected/);
   relay.disk.calm();
@@ -65,19 +65,39 @@ it("however many rooms fail, one line reports it and one its end", async () => {
   assert.deepEqual([failed().length, worked().length], [1, 1]);
 });
 
+it("it is unready from the first write that fails until that write succeeds, though a probe works", async () => {
+  const { telemetry, retried } = listening();
+  const relay = new VirtualRelay({ hasDisk: true, telemetry });
+  const unreadiness = () => relay.when(relay.rooms.unreadiness());
+  const chat = relay.upstream.chat("failing-01", { kinds: ["text"] });
+  chat.say(1);
+  const viewer = await relay.enter({ videoId: "failing-01" });
+  await viewer.untilMessages(1);
+  await relay.advance(MINUTE_MS); // the first message is counted, too
+  assert.deepEqual(await unreadiness(), []);
+  chat.say(1);
+  relay.disk.failAtCommit(1, "refused");
+  await relay.until(() => retried().length > 0);
+  const { failedAt } = relay.disk;
+  assert.deepEqual(await unreadiness(), ["the store does not work: the disk is full"]);
+  assert.equal(relay.disk.failedAt, failedAt, "the probe works");
+  await viewer.untilMessages(2);
+  assert.deepEqual(await unreadiness(), []);
+});
+
 it("readiness tells of a store that nobody else is asking, and so does the last room's release", async () => {
   const { telemetry, value, failed, worked } = listening();
   const settings = { RELAY_GRACE_MS: "1", RELAY_POLL_MIN_MS: "600000", RELAY_POLL_MAX_MS: "600000" };
   const relay = new VirtualRelay({ hasDisk: true, telemetry, settings });
-  const isReady = async () => (await relay.when(relay.rooms.unreadiness())).length === 0;
+  const unreadiness = () => relay.when(relay.rooms.unreadiness());
   relay.disk.goneUntil = Number.POSITIVE_INFINITY;
-  assert.equal(await isReady(), false);
+  assert.deepEqual(await unreadiness(), ["the store does not work: its disk fails"]);
   assert.deepEqual(
     [await relay.when(value("relay_store_available")), failed()[0]?.operation],
     [0, "probeWrite"],
   );
   relay.disk.calm();
-  assert.equal(await isReady(), true);
+  assert.deepEqual(await unreadiness(), []);
   assert.deepEqual([await relay.when(value("relay_store_available")), worked().length], [1, 1]);
 
   relay.upstream.chat("released-01").say(1);
@@ -113,7 +133,7 @@ it("a store that goes on failing is reported once a minute, with how long it has
   const { telemetry, failed, worked } = listening();
   const { health } = observe(new MemoryStore(clock), clock, telemetry);
   for (let second = 0; second < 150; second++) {
-    health.failed("append", "it is full");
+    health.failed("append", "it is full", "the disk is full");
     await clock.advance(1000);
   }
   await health.report("append", WORKED);
@@ -132,7 +152,7 @@ it("a store that fails and works by turns is reported once a minute", async () =
   const { telemetry, failed, worked } = listening();
   const { health } = observe(new MemoryStore(clock), clock, telemetry);
   for (let second = 0; second < 150; second++) {
-    health.failed("append", "it is full");
+    health.failed("append", "it is full", "the disk is full");
     assert.equal(health.isAvailable, false);
     await clock.advance(500);
     await health.report("append", WORKED);
@@ -158,7 +178,7 @@ for (const [failures, success, afterMs, isOver] of OUTAGES) {
     const clock = new FakeClock();
     const { telemetry, worked } = listening();
     const { health } = observe(new MemoryStore(clock), clock, telemetry);
-    for (const operation of failures) health.failed(operation, "no");
+    for (const operation of failures) health.failed(operation, "no", "it failed");
     await clock.advance(afterMs);
     await health.report(success, WORKED);
     assert.equal(health.isAvailable, isOver);
@@ -170,7 +190,7 @@ it("an outage lasts while the store refuses what a room has to write, whatever a
   const { telemetry } = listening();
   const store = observe(new MemoryStore(systemClock), systemClock, telemetry);
   const { health } = store;
-  health.failed("append", "it is full");
+  health.failed("append", "it is full", "the disk is full");
   health.setBlocked("one", true);
   health.setBlocked("two", true);
   assert.equal(await store.isReady(), false);

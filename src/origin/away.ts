@@ -10,7 +10,7 @@ const RETRY_MS = 5000;
  */
 export class OriginAway extends StoreError {
   constructor(why: string, cause?: unknown) {
-    super("unavailable", `the origin is away: ${why}`, cause);
+    super("unavailable", `the origin is away: ${why}`, { cause });
   }
 
   override get refusal(): RelayError {

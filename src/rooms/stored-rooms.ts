@@ -47,7 +47,8 @@ export class StoredRooms implements RoomSources {
   }
 
   async unreadiness(): Promise<string[]> {
-    return (await this.#parts.store.isReady()) ? [] : ["the store does not work"];
+    const { store } = this.#parts;
+    return (await store.isReady()) ? [] : [`the store does not work: ${store.health.trouble}`];
   }
 
   share(rooms: SharedRooms, stopped: AbortSignal): void {

@@ -5,7 +5,7 @@
 import type { Clock } from "../clock.ts";
 import type { StoreOperation } from "../telemetry/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { isUnavailable } from "./port.ts";
+import { isUnavailable, type StoreTrouble } from "./port.ts";
 
 /**
  * The minimum interval between two error lines, also if the store fails and works by turns, as on a nearly
@@ -27,6 +27,7 @@ export class StoreHealth {
   /** The operations that failed and have not succeeded since, with the time of their last failure. */
   readonly #failing = new Map<StoreOperation, number>();
   readonly #blockedRooms = new Set<string>();
+  #trouble: StoreTrouble = "it failed";
   #beganAt = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -43,6 +44,11 @@ export class StoreHealth {
   /** Whether the store refuses a write of some room. */
   get isBlocked(): boolean {
     return this.#blockedRooms.size > 0;
+  }
+
+  /** The reason of the last failure. */
+  get trouble(): StoreTrouble {
+    return this.#trouble;
   }
 
   setBlocked(videoId: string, isBlocked: boolean): void {
@@ -64,20 +70,21 @@ export class StoreHealth {
     } catch (error) {
       if (isUnavailable(error)) {
         this.#telemetry.storeFailed(operation, error.message);
-        this.failed(operation, error.message);
+        this.failed(operation, error.message, error.trouble);
       }
       throw error;
     }
   }
 
   /** Records a failed operation. `why` says what to do if that is known. */
-  failed(operation: StoreOperation, why: string): void {
+  failed(operation: StoreOperation, why: string, trouble: StoreTrouble): void {
     const now = this.#clock.monotonic();
+    if (this.isAvailable || trouble !== "it does not answer") this.#trouble = trouble; // an error says more
     if (this.isAvailable) this.#beganAt = now;
     this.#failing.set(operation, now);
     if (now < this.#reportedAt + REMIND_MS) return;
     this.#reportedAt = now;
-    this.#telemetry.storeOutage(operation, why, now - this.#beganAt);
+    this.#telemetry.storeOutage(operation, trouble, why, now - this.#beganAt);
   }
 
   /** Reports that the store is lost for good: its last line. */

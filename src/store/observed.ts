@@ -72,7 +72,8 @@ export function observed(
       return true;
     } catch {
       // `probeWrite` itself has already reported a failure.
-      if (limit.signal.aborted) health.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`);
+      if (limit.signal.aborted)
+        health.failed("probeWrite", `no answer within ${PROBE_LIMIT_MS} ms`, "it does not answer");
       return false;
     }
   };

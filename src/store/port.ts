@@ -173,13 +173,33 @@ export interface Restoration {
   moveCursors(): Promise<number>;
 }
 
+/** Why a store does not work, in words that anybody may see: without a path, a host or a user. */
+export type StoreTrouble =
+  | "the disk is full"
+  | "its disk fails"
+  | "it cannot be opened"
+  | "it cannot be written"
+  | "it is locked"
+  | "it is damaged"
+  | "its file is gone"
+  | "the database cannot be reached"
+  | "it does not answer"
+  | "it failed";
+
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly kind: "fenced" | "unavailable";
+  readonly trouble: StoreTrouble;
 
-  constructor(kind: StoreError["kind"], message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  /** The message is for the operator alone. */
+  constructor(
+    kind: StoreError["kind"],
+    message: string,
+    { trouble = "it failed", ...cause }: { trouble?: StoreTrouble; cause?: unknown } = {},
+  ) {
+    super(message, cause);
     this.kind = kind;
+    this.trouble = trouble;
   }
 
   /** The error that callers of the service get for it. */

@@ -271,10 +271,10 @@ export class Telemetry {
     this.log.debug({ operation, why }, "a store operation failed");
   }
 
-  /** The store fails, or still fails; `why` includes advice if there is any. */
-  storeOutage(operation: StoreOperation, why: string, forMs: number): void {
+  /** The store fails, or still fails. `reason`: as in `/readyz`; `why` includes advice if there is any. */
+  storeOutage(operation: StoreOperation, reason: string, why: string, forMs: number): void {
     this.log.error(
-      { operation, why, forMs: Math.round(forMs) },
+      { operation, reason, why, forMs: Math.round(forMs) },
       "the store failed: polling paused, viewers stay connected, retrying",
     );
   }

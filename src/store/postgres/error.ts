@@ -2,7 +2,7 @@
  * Describes a failure of PostgreSQL: whether a start may wait for its end, and one line that never contains a
  * password.
  */
-import { StoreError } from "../port.ts";
+import { StoreError, type StoreTrouble } from "../port.ts";
 
 const NO_SCHEMA =
   "has no schema that search_path names and this user may use: create it, or name another in the URL's options";
@@ -17,6 +17,13 @@ const ADVICE: Readonly<Record<string, string>> = {
   "42": "does not allow this user to create tables: grant the right, or use another database",
   "25006": "is read-only: name the primary, not a standby",
 };
+
+/** By SQLSTATE. */
+const TROUBLES: Readonly<Record<string, StoreTrouble>> = {
+  "25006": "it cannot be written",
+  "53100": "the disk is full",
+};
+const UNREACHABLE = "the database cannot be reached";
 
 /**
  * After these errors, all older connections are suspect: the server is gone, stops, or is not the primary any
@@ -47,7 +54,8 @@ export function adviceFor(error: unknown): string | undefined {
 /** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
 export function unavailable(error: unknown, place: string): StoreError {
   if (error instanceof StoreError) return error;
-  return new StoreError("unavailable", `${place} failed (${reasonOf(error)})`, error);
+  const trouble = TROUBLES[sqlState(error) ?? ""] ?? (isConnectionLost(error) ? UNREACHABLE : "it failed");
+  return new StoreError("unavailable", `${place} failed (${reasonOf(error)})`, { trouble, cause: error });
 }
 
 export function reasonOf(error: unknown): string {

@@ -41,7 +41,7 @@ export async function backupFile(path: string, target: string): Promise<void> {
   } catch (error) {
     if (error instanceof StoreError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StoreError("unavailable", `the backup ${target} cannot be made: ${reason}`, error);
+    throw new StoreError("unavailable", `the backup ${target} cannot be made: ${reason}`, { cause: error });
   }
 }
 

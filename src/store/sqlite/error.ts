@@ -1,18 +1,18 @@
 /** Describes a failure of SQLite for the operator: one line with the file and what to do. */
-import { StoreError } from "../port.ts";
+import { StoreError, type StoreTrouble } from "../port.ts";
 
 const BUSY = 5;
 
-/** By SQLite's primary result code. */
-const ADVICE: Readonly<Record<number, string>> = {
-  3: "access denied: give this user the right to read and write it",
-  [BUSY]: "is locked by another program: close that program",
-  8: "cannot be written: give this user the right to write the file and its folder",
-  10: "cannot be read or written: check its disk",
-  11: "is damaged: restore a backup, or move the file away to start empty",
-  13: "cannot grow: free space on its disk",
-  14: "cannot be opened: choose a file in a folder that this user can write to",
-  26: "is not an SQLite database: move it away, or name another file",
+/** The trouble and the advice, by SQLite's primary result code. */
+const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
+  3: ["it cannot be opened", "access denied: give this user the right to read and write it"],
+  [BUSY]: ["it is locked", "is locked by another program: close that program"],
+  8: ["it cannot be written", "cannot be written: give this user the right to write the file and its folder"],
+  10: ["its disk fails", "cannot be read or written: check its disk"],
+  11: ["it is damaged", "is damaged: restore a backup, or move the file away to start empty"],
+  13: ["the disk is full", "cannot grow: free space on its disk"],
+  14: ["it cannot be opened", "cannot be opened: choose a file in a folder that this user can write to"],
+  26: ["it is damaged", "is not an SQLite database: move it away, or name another file"],
 };
 
 /** The lowest byte of an extended result code is the primary code. */
@@ -29,6 +29,6 @@ export function isBusy(error: unknown): boolean {
 export function unavailable(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const advice = ADVICE[resultCode(error) ?? 0] ?? "failed";
-  return new StoreError("unavailable", `store ${path} ${advice} (${reason})`, error);
+  const [trouble, advice] = ADVICE[resultCode(error) ?? 0] ?? ["it failed", "failed"];
+  return new StoreError("unavailable", `store ${path} ${advice} (${reason})`, { trouble, cause: error });
 }

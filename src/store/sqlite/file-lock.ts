@@ -22,7 +22,7 @@ export class FileLock {
       throw new StoreError(
         "unavailable",
         `${path} is in use by another process: stop that one, or name another file`,
-        error,
+        { trouble: "it is locked", cause: error },
       );
     }
   }

@@ -16,9 +16,14 @@ export interface OperationRequest {
   args: readonly unknown[];
 }
 
-type Failure = Pick<StoreError, "kind" | "message">;
+type Failure = Pick<StoreError, "kind" | "message" | "trouble">;
 
 export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
+
+/** The failure of an operation, as its caller gets it. */
+export function storeError({ kind, message, trouble }: Failure): StoreError {
+  return new StoreError(kind, message, { trouble });
+}
 
 /** The store file, opened on demand. */
 export interface StoreFile {
@@ -123,8 +128,8 @@ export class Rounds {
 
   #failure(error: unknown): Failure {
     if (!(error instanceof StoreError)) this.#isSuspect = true;
-    const { kind, message } = unavailable(error, this.#file.path);
-    return { kind, message };
+    const { kind, message, trouble } = unavailable(error, this.#file.path);
+    return { kind, message, trouble };
   }
 }
 

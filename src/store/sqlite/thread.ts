@@ -6,7 +6,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
-import type { Operation, OperationReply, OperationRequest } from "./rounds.ts";
+import { type Operation, type OperationReply, type OperationRequest, storeError } from "./rounds.ts";
 import type { StoreOptions } from "./schema.ts";
 import type { Tables } from "./tables.ts";
 import type { FromThread, ThreadStart, ToThread } from "./worker.ts";
@@ -111,7 +111,7 @@ export class SqliteThread {
     const pending = this.#posted.get(answer.id);
     if (!pending) return;
     this.#posted.delete(answer.id);
-    if ("failure" in answer) pending.reject(new StoreError(answer.failure.kind, answer.failure.message));
+    if ("failure" in answer) pending.reject(storeError(answer.failure));
     else pending.resolve(answer.value);
   }
 
@@ -123,7 +123,7 @@ export class SqliteThread {
     this.#worker = undefined;
     if (this.#closed !== undefined && this.#posted.size === 0) return;
     this.#telemetry.log.error({ err: reason, store: this.#path }, "the store's thread died");
-    const error = new StoreError("unavailable", `the thread of store ${this.#path} died`, reason);
+    const error = new StoreError("unavailable", `the thread of store ${this.#path} died`, { cause: reason });
     for (const { reject } of this.#posted.values()) reject(error);
     this.#posted.clear();
   }

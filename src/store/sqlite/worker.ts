@@ -81,7 +81,8 @@ class SqliteWorker implements StoreFile {
   /** The open file. Opens it at the first call, and after the last connection was closed. */
   connect(): { database: DatabaseSync; tables: Tables } {
     this.#lock ??= this.#takeLock();
-    if (!this.#isFileInPlace()) throw new StoreError("unavailable", goneFrom(this.path));
+    if (!this.#isFileInPlace())
+      throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
     this.#database ??= openDatabase(this.path, this.#options);
     this.#tables ??= new Tables(this.#database, (videoId) =>
       this.#port.postMessage({ unreadableTotals: videoId } satisfies FromThread),
@@ -111,6 +112,7 @@ class SqliteWorker implements StoreFile {
       throw new StoreError(
         "unavailable",
         `store ${this.path}: its folder cannot be made (${reason}): ${advice}`,
+        { trouble: "it cannot be opened" },
       );
     }
     return new FileLock(this.path);
