@@ -129,8 +129,16 @@ test("a file or a folder that may not be written is refused", {
   await chmod(path, 0o444);
   const folder = join(dirname(path), "sealed");
   await mkdir(folder, { mode: 0o555 });
+  const unreadable = await filledFile(t);
+  await chmod(unreadable, 0o000);
+  const locked = await filledFile(t);
+  await chmod(`${locked}-lock`, 0o000);
+  const owner = (path: string) =>
+    new RegExp(`${path} may not be read and written by this user: .*chown --reference=\\S+ ${path}\\)`);
   const rows: [path: string, says: RegExp][] = [
-    [path, /cannot be written: give this user the right/],
+    [path, owner(path)],
+    [unreadable, owner(unreadable)],
+    [locked, owner(`${locked}-lock`)],
     [join(folder, "relay.db"), /cannot be opened: choose a file in a folder/],
     [join(folder, "new", "relay.db"), /folder cannot be made/],
   ];

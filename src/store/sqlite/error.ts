@@ -1,4 +1,6 @@
 /** Describes a failure of SQLite for the operator: one line with the file and what to do. */
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { StoreError, type StoreTrouble } from "../port.ts";
 
 const BUSY = 5;
@@ -25,10 +27,23 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
+/** Whether the file is there and the system denies it to this user: often, root has restored it. */
+function isForbidden(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EACCES" && existsSync(path);
+  }
+}
+
 /** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
 export function unavailable(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const [trouble, advice] = ADVICE[resultCode(error) ?? 0] ?? ["it failed", "failed"];
+  const [trouble, known] = ADVICE[resultCode(error) ?? 0] ?? ["it failed", "failed"];
+  const advice = isForbidden(path)
+    ? `may not be read and written by this user: give it the owner of its folder (chown --reference=${dirname(path)} ${path})`
+    : known;
   return new StoreError("unavailable", `store ${path} ${advice} (${reason})`, { trouble, cause: error });
 }
