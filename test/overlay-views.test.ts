@@ -4,19 +4,8 @@ import { before, describe, it } from "node:test";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { deletionOf, paidAction, replacementOf, textAction, texts } from "./support/chat-actions.ts";
 import { adding, PAID } from "./support/chat-items.ts";
-import { usePages } from "./support/pages.ts";
+import { NOTE_ROWS, usePages } from "./support/pages.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
-
-/** Notes which rows the chat has after each change. */
-const NOTE = `
-  window.noted = [];
-  document.addEventListener("DOMContentLoaded", () => {
-    const chat = document.querySelector("#chat");
-    new MutationObserver(() => {
-      const now = [...chat.children].map((row) => row.dataset.messageId).join("+");
-      if (now !== noted.at(-1)) noted.push(now);
-    }).observe(chat, { childList: true });
-  });`;
 
 /** A Super Chat of the lowest tier, which the platform does not keep above the chat. */
 const blue = () =>
@@ -38,7 +27,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     await visit(query);
     await stateIs("open");
   };
-  before(() => pages.page.addInitScript(NOTE));
+  before(() => pages.page.addInitScript(NOTE_ROWS));
 
   for (const deleted of ["remove", "hide"])
     it(`shows one alert at a time, in order, and none that was deleted meanwhile: ${deleted}`, async () => {

@@ -34,10 +34,10 @@ export function launchChromiumServer(): Promise<BrowserServer> {
 /** What is wrong with a page: exceptions, and what the policy refused but for pictures. */
 export function faultsOf(page: Page): string[] {
   const faults: string[] = [];
-  page.on("pageerror", ({ message }) => faults.push(message));
+  const note = (text: string): unknown => !/img-src/.test(text) && faults.push(text);
+  page.on("pageerror", ({ message }) => note(message)); // in Firefox, what the policy refused, too
   page.on("console", (message) => {
-    const text = message.text();
-    if (/Content Security Policy|Trusted/i.test(text) && !/img-src/.test(text)) faults.push(text);
+    if (/Content Security Policy|Trusted/i.test(message.text())) note(message.text());
   });
   return faults;
 }

@@ -1,11 +1,14 @@
-/** A server at a distance: what goes to it and comes from it is late by half of a round trip. */
+/**
+ * A server at a distance: what goes to it and comes from it is late by half of a round trip. `cut` ends all
+ * open connections.
+ */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export async function placeAway(
   url: string,
   roundTripMs: number,
-): Promise<{ url: string } & AsyncDisposable> {
+): Promise<{ url: string; cut(): void } & AsyncDisposable> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   const pass = (from: Socket, to: Socket, lateMs: () => number): void => {
@@ -22,10 +25,14 @@ export async function placeAway(
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
     [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
+      cut();
       server.close();
       await once(server, "close");
     },

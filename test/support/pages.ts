@@ -7,6 +7,18 @@ import { startRelay, type TestRelay } from "./relay.ts";
 type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
 type Scenario = Parameters<TestRelay["upstream"]["chat"]>[1];
 
+/** In a page: notes which rows the chat has after each change, in `noted`. */
+export const NOTE_ROWS = `
+  window.noted = [];
+  document.addEventListener("DOMContentLoaded", () => {
+    const chat = document.querySelector("#chat");
+    if (!chat) return; // another page
+    new MutationObserver(() => {
+      const now = [...chat.children].map((row) => row.dataset.messageId).join("+");
+      if (now !== noted.at(-1)) noted.push(now);
+    }).observe(chat, { childList: true });
+  });`;
+
 /** Set before the first test. */
 export class Pages {
   relay!: TestRelay;
@@ -44,11 +56,12 @@ export function usePages(
   path: "/" | "/probe" | "/overlay" | "/overlay/setup",
   viewport: ViewportSize,
   scenario: Scenario = {},
+  launch: () => Promise<Browser> = launchChromium,
 ): Pages {
   const pages = new Pages(path);
   let videos = 0;
   before(async () => {
-    [pages.relay, pages.browser] = await Promise.all([startRelay(), launchChromium()]);
+    [pages.relay, pages.browser] = await Promise.all([startRelay(), launch()]);
     pages.page = await pages.browser.newPage({ viewport });
   });
   after(() => pages[Symbol.asyncDispose]());
