@@ -112,14 +112,9 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
 
   it("begins with as many messages as asked for of those that it shows", async () => {
     const { page, chat } = pages;
-    const paid = Array.from({ length: 12 }, (_, at) => paidAction(`p-${at}`, "$5.00"));
-    chat.say([
-      ...paid.slice(0, 6),
-      ...texts("a", 90),
-      ...paid.slice(6),
-      ...texts("b", 40),
-      deletionOf("b-1"),
-    ]);
+    const paid = (from: number) =>
+      Array.from({ length: 6 }, (_, at) => paidAction(`p-${from + at}`, "$5.00"));
+    chat.say([...paid(0), ...texts("a", 90), ...paid(6), ...texts("b", 40), deletionOf("b-1")]);
     const newest = (count: number) => Array.from({ length: count }, (_, at) => `p-${12 - count + at}`);
     await visit("&types=paid&max=10");
     await has("p-11");
