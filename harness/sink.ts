@@ -50,6 +50,11 @@ export class SimulatedSink implements Sink {
     return !this.#isAwaited;
   }
 
+  /** Whether its viewer has not yet taken everything that was written. */
+  get isBehind(): boolean {
+    return this.#heldBytes > 0;
+  }
+
   async taken(): Promise<number> {
     return this.written - this.#heldBytes;
   }

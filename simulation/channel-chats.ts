@@ -30,6 +30,7 @@ export class ChannelChats implements Subscription {
   readonly #judge: (room: RoomJudge) => ChatJudge;
   readonly #chats = new Map<string, ChatJudge>();
   readonly #frames: ChannelFrames;
+  #sink: SimulatedSink | undefined;
 
   constructor(channel: WatchedChannel, judge: (room: RoomJudge) => ChatJudge, violate: Violate) {
     this.#channel = channel;
@@ -42,9 +43,11 @@ export class ChannelChats implements Subscription {
     return this.#channel.rooms;
   }
 
+  /** None while it stalls: bytes that it has not taken may turn it away from its chat. */
   get watching(): readonly RoomJudge[] {
     const { isReading, current } = this.#frames;
-    return this.rooms.filter(({ videoId }) => isReading && videoId === current?.videoId);
+    if (!isReading || this.#sink?.isBehind) return [];
+    return this.rooms.filter(({ videoId }) => videoId === current?.videoId);
   }
 
   get lastEventId(): string | undefined {
@@ -61,7 +64,11 @@ export class ChannelChats implements Subscription {
   }
 
   async open(service: Life, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void> {
-    await openChannel(service, this.#channel.handle, asked, open, gone);
+    const opened = () => {
+      this.#sink = open();
+      return this.#sink;
+    };
+    await openChannel(service, this.#channel.handle, asked, opened, gone);
   }
 
   take(frame: Frame): void {
