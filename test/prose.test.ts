@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
-import { commentsOf, lint, stringsOf, WORDS } from "./support/prose.ts";
+import { commentsOf, lint, stringsOf, titlesOf, WORDS } from "./support/prose.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 /** As the formatter wraps code. A quote of the specification stays on its line. */
@@ -93,7 +93,7 @@ it("finds what needs a second reading, and nothing in plain words", async () => 
   assert.deepEqual([...found].sort(), [...rules, "a long sentence"].sort());
 });
 
-it("reads the comments and the strings of code, with their lines", async () => {
+it("reads the comments and the strings of code, and the titles of tests, with their lines", async () => {
   const code = [
     "/** The first line. */",
     "const a = 'whoever comes first'; // It is no pun.",
@@ -102,4 +102,10 @@ it("reads the comments and the strings of code, with their lines", async () => {
   assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is no pun.\n");
   assert.match((await lint(stringsOf(code.join("\n")))).join(), /^2: .*Whoever|^2: .*whoever/);
   assert.equal(commentsOf("# A line\nkey: value # its comment\n"), "A line\nits comment\n");
+  const tests = [
+    'describe("a room", () => {',
+    `  it(\`of \${count} is a loss\`, () => run("whoever"));`,
+    "});",
+  ];
+  assert.equal(titlesOf(tests.join("\n")), " a room.\n of X is a loss.\n");
 });
