@@ -105,8 +105,8 @@ function actionsIn(node: unknown): readonly unknown[] {
   return asArray(node) ?? found;
 }
 
-describe("no missing, empty, mistyped or huge field throws or touches another message", () => {
-  it("in made-up actions of every kind, live and of a replay", () => {
+describe("a missing, empty, mistyped or huge field neither throws nor touches another message", () => {
+  it("in synthetic actions of every kind, live and in a replay", () => {
     const actions = [...Object.values(SENT).flat(), ...SILENT, replaying("5000", ...SILENT, ...SENT.poll)];
     const tried = actions.map((action, i) => assertHarmless(action, `action ${i}`));
     assert.ok(tried.reduce((sum, count) => sum + count) > 20_000, `${tried}`);

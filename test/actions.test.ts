@@ -34,7 +34,7 @@ const SAID = [
 ];
 const base = { id: "made-up-id", timestamp: "3:04 AM", author: "@somebody", amount: "", color: "" };
 
-test("a text message becomes a chat message with all it carries", () => {
+test("a text message becomes a chat message with all its fields", () => {
   assert.deepEqual(one(adding(TEXT)), {
     ...base,
     type: "chat",
@@ -69,7 +69,7 @@ test("a paid message has amount, colours and tier", () => {
   });
 });
 
-test("a sticker says its label, in its background's colour", () => {
+test("a sticker has its label as text, and its background's colour", () => {
   assert.deepEqual(one(adding(STICKER)), {
     ...base,
     type: "supersticker",
@@ -88,7 +88,7 @@ test("a sticker says its label, in its background's colour", () => {
   });
 });
 
-test("a new member is a membership in the upstream's words, with the level", () => {
+test("a new member becomes a membership with the upstream's words and the level", () => {
   const message = one(adding(MEMBER));
   assert.ok(message.type === "membership");
   assert.deepEqual([message.message, message.details.level], ["Welcome to Gold!", "Gold"]);
@@ -100,7 +100,7 @@ test("a new member is a membership in the upstream's words, with the level", () 
   assert.ok(!("level" in one(adding(simple)).details));
 });
 
-test("a replay's actions carry the offset, several in one action", () => {
+test("a replay's actions have the offset of their group, which may hold several", () => {
   const later = {
     liveChatTextMessageRenderer: { ...COMMON, id: "second", timestampText: { simpleText: "-0:12" } },
   };
@@ -121,7 +121,7 @@ test("a replay's actions carry the offset, several in one action", () => {
   assert.equal(read(replaying(undefined, adding(TEXT))).messages[0]?.timestamp, "3:04 AM");
 });
 
-test("a message without a time of its own has that of its receipt", () => {
+test("a message without a time has the time of its receipt", () => {
   for (const timestampUsec of [undefined, null, "0", 0, "soon"]) {
     const message = one(adding({ liveChatTextMessageRenderer: { ...COMMON, timestampUsec } }));
     assert.equal(message.timestamp, "3:04 PM");
@@ -129,7 +129,7 @@ test("a message without a time of its own has that of its receipt", () => {
   }
 });
 
-test("a renderer with nothing but an id is a message with nothing but an id", () => {
+test("a renderer with only an id becomes a message with only an id", () => {
   const bare = { ...base, timestamp: "3:04 PM", author: "", message: "", parts: [] };
   for (const [kind, type, details] of [
     ["liveChatTextMessageRenderer", "chat", {}],
@@ -142,7 +142,7 @@ test("a renderer with nothing but an id is a message with nothing but an id", ()
   }
 });
 
-test("own fields are found by name, whatever stands beside them and where", () => {
+test("a field is found by its name, whatever its position and its siblings", () => {
   const siblings = { clickTrackingParams: "c", loggingDirectives: { a: 1 } };
   const command = { besideCommand: { a: 1 } };
   assert.equal(one({ ...siblings, ...adding({ ...siblings, ...TEXT }) }).type, "chat");
@@ -157,7 +157,7 @@ test("own fields are found by name, whatever stands beside them and where", () =
   );
 });
 
-test("what gives no message is counted by kind and reason", () => {
+test("actions that give no message are counted by kind and reason", () => {
   const noId = (id: unknown) => adding({ liveChatTextMessageRenderer: { ...COMMON, id } });
   const placeholder = adding({ liveChatPlaceholderItemRenderer: { id: "x" } });
   const cases: [reason: string, kind: string, actions: unknown[]][] = [
@@ -193,7 +193,7 @@ test("what gives no message is counted by kind and reason", () => {
   }
 });
 
-test("samples are short JSON of the first, and kinds are few and short", () => {
+test("a sample is the first action as short JSON, and kinds are few and short", () => {
   const { dropped } = read({ longAction: { text: "x".repeat(5000) } }, { longAction: {} });
   assert.match(dropped.get("longAction")?.sample ?? "", /^\{"longAction":\{"text":"x+$/);
   assert.equal(dropped.get("longAction")?.sample.length, 1000);
@@ -207,12 +207,12 @@ test("samples are short JSON of the first, and kinds are few and short", () => {
   assert.equal(kinds.get("(other kinds)")?.count, 71);
 });
 
-test("an action nested too deep to be written is counted all the same", () => {
+test("an action that is nested too deep to be written as JSON is still counted", () => {
   const deep: unknown = JSON.parse(`{"deepAction":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`);
   assert.deepEqual(counted(deep, adding(TEXT)), [["deepAction", "unknown", 1]]);
 });
 
-test("things that hold one another without end are broken, and what follows them is read", () => {
+test("endlessly nested actions count as broken, and the next action is read", () => {
   const endless: unknown = JSON.parse(
     `${'{"addChatItemAction":{"item":'.repeat(100_000)}{}${"}}".repeat(100_000)}`,
   );
@@ -221,7 +221,7 @@ test("things that hold one another without end are broken, and what follows them
   assert.deepEqual([dropped.get("addChatItemAction")?.reason, bugs], ["broken", []]);
 });
 
-test("names of an object's own machinery are names like any other", () => {
+test("names such as __proto__ are ordinary names", () => {
   const hostile: unknown[] = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"].flatMap(
     (name) => [
       JSON.parse(`{"${name}":{"id":"x"}}`),
@@ -242,7 +242,7 @@ test("names of an object's own machinery are names like any other", () => {
   assert.deepEqual(counted(inherited), [["liveChatTextMessageRenderer", "broken", 1]]);
 });
 
-test("frozen actions are read as they are", () => {
+test("frozen actions can be read", () => {
   const actions = frozen(
     structuredClone([adding(TEXT), adding(PAID), adding(STICKER), replaying("1", adding(MEMBER))]),
   );

@@ -33,7 +33,7 @@ async function withLimit(settings: TestRelayOptions["settings"] = {}) {
 }
 
 describe("the limit of viewers per address", () => {
-  it("refuses one more with 503 CAPACITY and Retry-After, and other addresses not", async () => {
+  it("refuses one viewer more with 503 CAPACITY and Retry-After, but not those of other addresses", async () => {
     await using limited = await withLimit();
     for (const from of ["127.0.0.1", "127.0.0.1", "127.0.0.9", "127.0.0.9"]) {
       assert.equal(await limited.opens(from), true);
@@ -44,7 +44,7 @@ describe("the limit of viewers per address", () => {
     assert.equal(answer.headers.get("retry-after"), "30");
   });
 
-  it("gives a place back when its viewer leaves, and when it was refused for another reason", async () => {
+  it("frees a place when its viewer leaves, or was refused for another reason", async () => {
     await using limited = await withLimit();
     for (let i = 0; i < 5; i++) {
       const refused = await ask(limited.relay.url, "/v1/stream?videoId=not-a-chat_");
@@ -58,7 +58,7 @@ describe("the limit of viewers per address", () => {
     while ((await limited.opens("127.0.0.1")) !== true) assert.ok(performance.now() < limit);
   });
 
-  it("is none by default, and none for requests that are no streams", async () => {
+  it("is off by default, and does not apply to requests other than streams", async () => {
     await using limited = await withLimit({ RELAY_MAX_VIEWERS_PER_ADDRESS: "0" });
     for (let i = 0; i < 10; i++) assert.equal(await limited.opens("127.0.0.1"), true);
     await using narrow = await withLimit({ RELAY_MAX_VIEWERS_PER_ADDRESS: "1" });
@@ -68,14 +68,14 @@ describe("the limit of viewers per address", () => {
 });
 
 describe("X-Forwarded-For", () => {
-  it("is not believed by default: the connection's address counts", async () => {
+  it("is ignored by default: the connection's address counts", async () => {
     await using limited = await withLimit();
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.1"), true);
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.2"), true);
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.3"), 503);
   });
 
-  it("is believed of one proxy where that many stand in front, and no further back", async () => {
+  it("is trusted for one proxy if one is configured, and no further back", async () => {
     await using limited = await withLimit({ RELAY_TRUST_PROXY: "1" });
     // Whoever is named before the last address was named by the caller itself.
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.1"), true);
@@ -85,7 +85,7 @@ describe("X-Forwarded-For", () => {
     assert.equal(await limited.opens("127.0.0.1"), true);
   });
 
-  it("is believed of two proxies where two stand in front", async () => {
+  it("is trusted for two proxies if two are configured", async () => {
     await using limited = await withLimit({ RELAY_TRUST_PROXY: "2" });
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.1, 192.0.2.1"), true);
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.1, 192.0.2.2"), true);
@@ -93,7 +93,7 @@ describe("X-Forwarded-For", () => {
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.2, 192.0.2.1"), true);
   });
 
-  it("that holds no addresses harms nothing", async () => {
+  it("does no harm if it contains no addresses", async () => {
     await using limited = await withLimit({ RELAY_TRUST_PROXY: "1", RELAY_MAX_VIEWERS_PER_ADDRESS: "50" });
     for (const odd of [
       "",

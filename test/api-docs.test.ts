@@ -88,7 +88,7 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
   });
   after(() => relay[Symbol.asyncDispose]());
 
-  it("are one for every endpoint", () => {
+  it("include one for every endpoint", () => {
     const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./@-]+)/.exec(command)?.[1]));
     const endpoints = [
       "/v1/stream",

@@ -19,7 +19,7 @@ function listed(heading: string): string[] {
 }
 
 describe("ARCHITECTURE.md", () => {
-  it("names files that are there", () => {
+  it("names files that exist", () => {
     const names = [...TEXT.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name = ""]) => name);
     assert.ok(names.length > 50);
     const tables = globSync("{src,.}/**/*.ts", { cwd: ROOT, exclude: ["**/node_modules", "**/dist"] });
@@ -32,7 +32,7 @@ describe("ARCHITECTURE.md", () => {
     );
   });
 
-  it("names for each thing that looks wrong the test that fails where it is changed", () => {
+  it("names for each oddity the test that fails if the oddity is changed", () => {
     const tests = globSync("{test,client/test}/*.ts", { cwd: ROOT }).map((file) =>
       readFileSync(join(ROOT, file), "utf8"),
     );

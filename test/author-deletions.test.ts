@@ -34,7 +34,7 @@ const deletion = (externalChannelId = AUTHOR): JsonObject => ({
 const FIRST = `author_deleted author_deleted:${AUTHOR} gone`;
 const AGAIN = (since: string) => `author_deleted author_deleted:${AUTHOR}:${since} gone`;
 
-it("is deleted again by the first message since, in one answer or in several", async () => {
+it("is deleted again with the first message since then, in one answer or in several", async () => {
   const take = await roomLog();
   const sent = [
     ...(await take(said("bad1"), deletion())),
@@ -49,7 +49,7 @@ it("is deleted again by the first message since, in one answer or in several", a
   );
 });
 
-it("is not deleted again by a deletion that is repeated or read again, from wherever it is read", async () => {
+it("is not deleted again by a deletion that is repeated or read again, whatever its source", async () => {
   const plain = [said("bad1"), deletion(), said("bad2"), deletion(), deletion(), said("bad3")];
   const withEdits = [said("bad1"), deletion(), edited("bad1"), deletion(), said("bad3"), edited("bad3")];
   for (const actions of [plain, withEdits]) {
@@ -64,7 +64,7 @@ it("is not deleted again by a deletion that is repeated or read again, from wher
   }
 });
 
-it("is known as deleted after a restart, with what was said since", async () => {
+it("is remembered as deleted after a restart, with the messages since then", async () => {
   for (const restarts of [[1], [2], [1, 2, 3]]) {
     const store = new MemoryStore(systemClock);
     let take = await roomLog(store);
@@ -87,7 +87,7 @@ it("is remembered with 500 others, the newest", () => {
   assert.deepEqual([deletions.size, deletions.has("UC0"), deletions.has("UC500")], [500, false, true]);
 });
 
-it("is deleted again on a stream that was read on after its token expired", async () => {
+it("is deleted again on a stream that is read on after its token expired", async () => {
   await using relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
   await using stream = await openStream(relay, { videoId: VIDEO });

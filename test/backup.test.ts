@@ -17,7 +17,7 @@ const COUNT = Number(process.env.BACKUPS ?? 3);
 const PER_SECOND = 400;
 
 describe("livechat-relay backup", () => {
-  it(`takes ${COUNT} copies under load, each sound and complete up to its moment, in one file's place`, async (t) => {
+  it(`takes ${COUNT} copies under load into one file, each intact and complete up to its moment`, async (t) => {
     const folder = await temporaryFolder(t);
     const store = `sqlite:${join(folder, "relay.db")}`;
     const target = join(folder, "backup.db");
@@ -78,7 +78,7 @@ describe("livechat-relay backup", () => {
     });
   }
 
-  it("refuses the store's own files, whatever their name, and places that no file can take", async (t) => {
+  it("refuses the store's own files, whatever their name, and places that cannot hold a file", async (t) => {
     const path = await temporaryFile(t);
     await using _relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
     const folder = dirname(path);
@@ -108,7 +108,7 @@ describe("livechat-relay backup", () => {
     }
   });
 
-  it("gives a copy the permissions of the store, and leaves those of an older one and its link", async (t) => {
+  it("gives a new copy the store's permissions, and keeps those of an older copy and its link", async (t) => {
     const path = await temporaryFile(t);
     const relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
     await relay[Symbol.asyncDispose]();

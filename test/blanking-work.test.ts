@@ -46,7 +46,7 @@ function counting<T extends { details: unknown }>(all: readonly T[]): { all: T[]
   return { all: counted, looks: () => looks };
 }
 
-test("each message of an answer is looked at a few times, however many deletions there are", async () => {
+test("an answer's messages are each visited only a few times, however many deletions it has", async () => {
   const { all, looks } = counting(MESSAGES);
   const found = [said("m0", ""), said("m1", `${AUTHOR}1`), said("other", "")].map((message, i) => ({
     ...encodeMessage(message),
@@ -71,7 +71,7 @@ test("each message of an answer is looked at a few times, however many deletions
   assert.ok(mostAtOnce <= 100, `${mostAtOnce} searches at once`);
 });
 
-test("each message of a tail is looked at a few times, however many deletions come at once", () => {
+test("a tail's messages are each visited only a few times, however many deletions come at once", () => {
   const tail = new Tail(0, true);
   const held = counting(
     MESSAGES.slice(0, 400).map((message, i) => ({ ...encodeMessage(message), cursor: i + 1 })),

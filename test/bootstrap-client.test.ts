@@ -24,7 +24,7 @@ const nameOf = ({ client, endpoint }: (typeof PAIRS)[number]): string => `${clie
 
 describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat_replay", () => {
   for (const [place, pair] of PAIRS.entries()) {
-    it(`where ${nameOf(pair)} alone works, it is tried after those before it, and used from then on`, async () => {
+    it(`if only ${nameOf(pair)} works, tries it after those before it, and uses it from then on`, async () => {
       const relay = new VirtualRelay();
       const chat = relay.upstream.chat(VIDEO, { works: [pair], timeoutMs: 1000 });
       const stream = await relay.enter({ videoId: VIDEO });
@@ -40,14 +40,14 @@ describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat
     });
   }
 
-  it("stops at the first that works", async () => {
+  it("stops at the first pair that works", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { works: PAIRS.slice(1) });
     await relay.enter({ videoId: VIDEO });
     assert.deepEqual(tried(relay), PAIRS.slice(0, 2).map(nameOf));
   });
 
-  it("answers NO_WORKING_CLIENT where none does, telling of each, and leaves no room", async () => {
+  it("answers NO_WORKING_CLIENT if no pair works, naming each, and leaves no room", async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { works: [] });
     const { failure, message } = await refused(relay, VIDEO);
@@ -58,7 +58,7 @@ describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat
     await relay.enter({ videoId: VIDEO });
   });
 
-  it("takes the answer that proved the pair as the first batch: nothing is lost or asked twice", async () => {
+  it("uses the answer that proved the pair as the first batch: nothing is lost or requested twice", async () => {
     const relay = new VirtualRelay();
     const { upstream } = relay;
     const chat = upstream.chat(VIDEO, { works: [PAIRS[1]], page: 2 });
@@ -72,7 +72,7 @@ describe("4. try WEB, then TVHTML5, each with get_live_chat before get_live_chat
     assert.deepEqual(tried(relay), PAIRS.slice(0, 2).map(nameOf));
   });
 
-  it("keeps the pair for the room's life, and chooses anew for the next room", async () => {
+  it("keeps the pair for the room's life, and chooses again for the next room", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "2", RELAY_FAILING_MS: "0" } });
     const chat = relay.upstream.chat(VIDEO, { works: [PAIRS[2]], timeoutMs: 1000 });
     chat.say(1);
@@ -98,7 +98,7 @@ describe("5. poll at the interval the upstream requests, clamped", () => {
     [null, 500, 800, 800],
   ];
   for (const [asks, min, max, waits] of rows) {
-    it(`asked for ${asks} ms, it waits ${waits} between ${min} and ${max}`, async () => {
+    it(`waits ${waits} if the upstream asks for ${asks} ms, between ${min} and ${max}`, async () => {
       const settings = { RELAY_POLL_MIN_MS: String(min), RELAY_POLL_MAX_MS: String(max) };
       const relay = new VirtualRelay({ settings });
       relay.upstream.chat(VIDEO, { timeoutMs: asks });
@@ -125,7 +125,7 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
   ];
   for (const [on, scenario] of steps) {
     for (const [what, as] of signals) {
-      it(`at ${on} by ${what}, and the next video is refused at once without asking`, async () => {
+      it(`at ${on} by ${what}, and refuses the next video at once without a call`, async () => {
         const relay = new VirtualRelay({ simulator: { serviceWorker: "stub" } });
         for (const videoId of [VIDEO, OTHER]) relay.upstream.chat(videoId, scenario);
         const fault = relay.upstream.fault({ on, times: 1, as });
@@ -160,7 +160,7 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
     ["a redirect to sign in", { redirect: "https://accounts.google.com/ServiceLogin" }],
     ["HTTP 500", { status: 500 }],
   ] as const) {
-    it(`for twice as long the next time, where in between ${wall} came in place of every page`, async () => {
+    it(`for twice as long the next time, if ${wall} came in place of every page in between`, async () => {
       const relay = new VirtualRelay({ settings: { RELAY_NO_CHAT_MS: "0" } });
       const retryAfters: (number | undefined)[] = [];
       for (const failure of ["captcha", as, "captcha"] as const) {

@@ -33,7 +33,7 @@ const OTHER = "bootstrap02";
 const NO_CHAT_MS = 30_000;
 
 describe("1. resolve the video id to 11 characters; otherwise INVALID_VIDEO_ID", () => {
-  it("opens one room for an id and for all addresses of it", async () => {
+  it("opens one room for an id and for all URLs of it", async () => {
     await using relay = await startAtRest();
     relay.upstream.chat(VIDEO);
     for (const input of [VIDEO, `https://youtu.be/${VIDEO}?t=1`, ` m.youtube.com/watch?list=a&v=${VIDEO} `]) {
@@ -101,7 +101,7 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
     });
   }
 
-  it("fetches it anew for each room, for the upstream rotates it", async () => {
+  it("fetches sw.js again for each room, because the upstream rotates the key", async () => {
     const relay = new VirtualRelay();
     for (const [videoId, apiKey] of [
       [VIDEO, "key-before-noon"],
@@ -114,7 +114,7 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
     }
   });
 
-  it("sends them with every chat call, as the client that it speaks as", async () => {
+  it("sends both with every chat call, each as the client that it names", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { works: [{ client: "TVHTML5" }] });
     await relay.enter({ videoId: VIDEO });
@@ -200,7 +200,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     ["private", /private/],
     ["unavailable", /unavailable/],
   ] as const) {
-    it(`answers NO_LIVE_CHAT where both pages hold none, and opens once there is one: ${kind}`, async () => {
+    it(`answers NO_LIVE_CHAT if neither page holds a chat, and opens once there is one: ${kind}`, async () => {
       const relay = new VirtualRelay();
       const chat = relay.upstream.chat(VIDEO, { kind });
       const { failure, message } = await refused(relay, VIDEO);
@@ -231,7 +231,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     ["a redirect to itself", { redirect: "?again" }, /redirects/],
   ];
   for (const [what, failure, why] of unloadable) {
-    it(`answers NO_LIVE_CHAT where both pages and next are ${what}, and takes the watch page where the others are`, async () => {
+    it(`answers NO_LIVE_CHAT if both pages and next are ${what}, and believes the watch page if only the others are`, async () => {
       const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO);
       failAlways(relay, ["popout", "next"], failure);
@@ -263,7 +263,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     );
   });
 
-  it("gives up a circle of redirects", async () => {
+  it("gives up on a loop of redirects", async () => {
     const relay = new VirtualRelay();
     failAlways(relay, "popout", { redirect: `/watch?v=${VIDEO}` });
     failAlways(relay, "watch", { redirect: `/live_chat?v=${VIDEO}` });
@@ -273,7 +273,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     assert.ok(relay.upstream.requests.length < 20);
   });
 
-  it("asks nothing of a foreign host, and hangs up on an own one whose bodies have no end", async () => {
+  it("sends nothing to a foreign host, and closes connections whose bodies never end", async () => {
     const visited: string[] = [];
     const hungUp: Promise<unknown>[] = [];
     await using server = createServer(({ url = "" }, response) => {
@@ -305,7 +305,7 @@ describe("3. load the popout page, falling back to the watch page; no chat with 
     await Promise.all(hungUp);
   });
 
-  it("sends the answer to the consent page and asks for English, everywhere", async () => {
+  it("sends consent and asks for English with every call", async () => {
     const relay = new VirtualRelay({ simulator: { serviceWorker: "stub" } });
     relay.upstream.chat(VIDEO, { foundOn: "watch" });
     await relay.enter({ videoId: VIDEO });

@@ -47,15 +47,15 @@ function failingRooms(count: number, error: UpstreamError, canTry: (room: string
   return { clock, breaker, tries, tried, counted, stop, running };
 }
 
-describe("the breaker of an address", () => {
-  it("opens with the third room that fails without a sign of life between; the failures before it count", () => {
+describe("the breaker of an egress", () => {
+  it("opens when a third room fails without a sign of life in between; earlier failures count", () => {
     assert.equal(failingRooms(2, FAILED).breaker.isUp, true);
     const { breaker, counted } = failingRooms(5, FAILED);
     assert.equal(breaker.isUp, false);
     assert.deepEqual(counted, ["room 0", "room 1"]);
   });
 
-  it("stays closed where one room fails again and again, or another is answered between", () => {
+  it("stays closed if one room fails again and again, or another is answered in between", () => {
     const { breaker } = breakerOf();
     for (let i = 0; i < 9; i++) assert.equal(breaker.failed("room", FAILED), false);
     assert.equal(breaker.failed("other", FAILED), false);
@@ -84,7 +84,7 @@ describe("the breaker of an address", () => {
     await running;
   });
 
-  it("opens with one call without a connection that is no room's, but not beside a room that is answered", () => {
+  it("opens after one failed connection outside of the rooms, unless a room is being answered", () => {
     for (const [rooms, failing, isUp] of [
       [0, 0, false],
       [2, 0, true],
@@ -111,7 +111,7 @@ describe("the breaker of an address", () => {
     });
   }
 
-  it("lets all go on at the first sign of life", async () => {
+  it("lets all rooms continue at the first sign of life", async () => {
     const { clock, breaker, tries, running } = failingRooms(20, FAILED);
     await clock.advance(5000);
     breaker.answered();
@@ -120,7 +120,7 @@ describe("the breaker of an address", () => {
     await breaker.mayCall("room 1", always, never);
   });
 
-  it("lets one try at once when somebody comes, but not more than once a second", async () => {
+  it("lets one room try at once when a viewer comes, but at most once a second", async () => {
     const { clock, breaker, tries, stop, running } = failingRooms(20, FAILED);
     await clock.advance(40_000);
     for (let i = 0; i < 40; i++) {
@@ -132,7 +132,7 @@ describe("the breaker of an address", () => {
     await running;
   });
 
-  it("brings the next try forward to a second after the last when somebody comes", async () => {
+  it("moves the next try to a second after the last one when a viewer comes", async () => {
     const { clock, breaker, tries, stop, running } = failingRooms(20, FAILED);
     await clock.advance(35_500);
     assert.equal(tries.at(-1), 35);
@@ -143,7 +143,7 @@ describe("the breaker of an address", () => {
     await running;
   });
 
-  it("gives the try to the room that has waited longest of those that can use it", async () => {
+  it("gives the try to the room that has waited longest among those that can use it", async () => {
     const { clock, tried, stop, running } = failingRooms(3, FAILED, (room) => room !== "room 0");
     await clock.advance(16_000);
     assert.deepEqual(tried, ["room 1", "room 2", "room 1", "room 2"]);
@@ -151,7 +151,7 @@ describe("the breaker of an address", () => {
     await running;
   });
 
-  it("looks again each second where nobody can use the try", async () => {
+  it("checks again each second if no room can use the try", async () => {
     let canTry = false;
     const { clock, tries, stop, running } = failingRooms(3, FAILED, () => canTry);
     await clock.advance(5500);
@@ -163,7 +163,7 @@ describe("the breaker of an address", () => {
     await running;
   });
 
-  it("hands a try on after ten seconds, and where its room is left or learns nothing", async () => {
+  it("passes a try on after ten seconds, or when its room leaves or learns nothing", async () => {
     const scene = breakerOf();
     const rooms = ["one", "two", "three"];
     for (const room of rooms) scene.breaker.failed(room, FAILED);
@@ -200,7 +200,7 @@ describe("an upstream that fails every call", () => {
     return { relay, chats, viewers };
   }
 
-  it("ends no room of three: viewers stay, the service is ready, one call goes out each 10 s, and all go on at once", async () => {
+  it("ends none of three rooms: viewers stay, the service is ready, one call is made each 10 s, and all rooms resume at once", async () => {
     const { relay, chats, viewers } = await watched(3, { RELAY_FAILING_MS: "0" });
     const mend = failAlways(relay, "get_live_chat", { status: 503 });
     await relay.advance(60_000);
@@ -224,13 +224,13 @@ describe("an upstream that fails every call", () => {
     assert.equal(await isUp(relay), 1);
   });
 
-  it("counts against each room where there are only two", async () => {
+  it("counts against each room if there are only two", async () => {
     const { relay, viewers } = await watched(2, { RELAY_FAILING_MS: "0" });
     failAlways(relay, "get_live_chat", { status: 503 });
     for (const viewer of viewers) assert.equal((await viewer.ended())?.event, "error");
   });
 
-  it("is found to answer again by a viewer of a new video, too", async () => {
+  it("is also found to be back by a viewer of a new video", async () => {
     const { relay, chats, viewers } = await watched(3);
     const mend = failAlways(relay, "get_live_chat", { status: 503 });
     await relay.advance(60_000);

@@ -67,7 +67,7 @@ async function readOn(relay: TestRelay, opened: SessionBody, details = false): P
 }
 
 describe("the answer to a session", () => {
-  it("is the whole of what polling needs", async () => {
+  it("holds everything that polling needs", async () => {
     await using room = await withChat({ timeoutMs: 4321 });
     const ids = room.chat.say(3);
     const { token, messages, ...rest } = await session(room.relay.url, {
@@ -89,14 +89,14 @@ describe("the answer to a session", () => {
     for (const message of messages) assert.deepEqual(Object.keys(message), EIGHT_FIELDS);
   });
 
-  it("holds the page's messages and those of the proving answer, each once and in order", async () => {
+  it("holds the messages of the page and of the proving answer, each once and in order", async () => {
     await using room = await withChat({ page: 6, overlap: 4 });
     const ids = room.chat.say(9);
     const { messages } = await session(room.relay.url, { videoId: VIDEO });
     assert.deepEqual(idsOf(messages), ids.slice(3));
   });
 
-  it("gives its messages in the order of the stream, where the page shows them in another", async () => {
+  it("has its messages in the order of the stream, even if the page shows them in another", async () => {
     await using room = await withChat();
     const later = (id: string, usec: number): JsonObject =>
       JSON.parse(JSON.stringify(textAction(id)).replace("1767225600000000", `${1767225600000000 + usec}`));
@@ -108,7 +108,7 @@ describe("the answer to a session", () => {
     assert.deepEqual(viewer.ids, ["first", "second", "third", "fourth"]);
   });
 
-  it("leaves the backlog out where includeInitial is false, and only there", async () => {
+  it("omits the backlog only if includeInitial is false", async () => {
     await using room = await withChat();
     room.chat.say(3);
     for (const [includeInitial, count] of [
@@ -121,7 +121,7 @@ describe("the answer to a session", () => {
     }
   });
 
-  it("suggests 1000 ms where the upstream names no wait, and so does a poll", async () => {
+  it("suggests 1000 ms if the upstream names no wait, and so does a poll", async () => {
     await using room = await withChat({ timeoutMs: null });
     room.chat.say(1);
     const opened = await session(room.relay.url, { videoId: VIDEO });
@@ -133,7 +133,7 @@ describe("the answer to a session", () => {
 describe("a caller's loop", () => {
   for (const kind of ["live", "replay"] as const) {
     for (const [place, way] of WAYS.entries()) {
-      it(`reads a ${kind} chat completely through ${way.client} ${way.endpoint}`, async () => {
+      it(`reads a whole ${kind} chat through ${way.client} ${way.endpoint}`, async () => {
         await using room = await withChat({ kind, works: [way], pageSize: 7 });
         const ids = room.chat.say(20);
         const opened = await session(room.relay.url, { videoId: VIDEO });
@@ -153,7 +153,7 @@ describe("a caller's loop", () => {
     }
 
     for (const details of [false, true]) {
-      it(`gets of a ${kind} chat exactly the stream's messages, ${details ? "with" : "without"} details`, async () => {
+      it(`gets exactly the stream's messages of a ${kind} chat, ${details ? "with" : "without"} details`, async () => {
         await using room = await withChat({ kind, tokens: "reusable" });
         room.chat.say(50);
         await using another = await startRelay({ upstream: room.relay.upstream });
@@ -199,7 +199,7 @@ describe("the end of a chat", () => {
     });
   }
 
-  it("can be the first answer already: a session tells a token that says so", async () => {
+  it("can be in the first answer: the session then has a token whose poll answers null", async () => {
     await using room = await withChat({ kind: "replay" });
     const opened = await session(room.relay.url, { videoId: VIDEO });
     assert.deepEqual(opened.messages, []);
@@ -208,7 +208,7 @@ describe("the end of a chat", () => {
 });
 
 describe("tokens", () => {
-  it("are replaced by each poll, and one that is spent is 410 TOKEN_EXPIRED", async () => {
+  it("are replaced by each poll, and a spent one is answered with 410 TOKEN_EXPIRED", async () => {
     await using room = await withChat();
     const opened = await session(room.relay.url, { videoId: VIDEO });
     const { token } = await polled(room.relay, pollOf(opened));
@@ -218,7 +218,7 @@ describe("tokens", () => {
     await polled(room.relay, { ...pollOf(opened), token });
   });
 
-  it("that are stale or made up are 410 TOKEN_EXPIRED, and a new session goes on", async () => {
+  it("that are stale or invented are answered with 410 TOKEN_EXPIRED, and a new session works", async () => {
     await using room = await withChat();
     const opened = await session(room.relay.url, { videoId: VIDEO });
     room.chat.expireTokens();
@@ -232,7 +232,7 @@ describe("tokens", () => {
 
 describe("clients of a poll", () => {
   for (const [label, { host, name, pinnedVersion }] of Object.entries(CLIENTS)) {
-    it(`${label}: the upstream meets it at its host, in its version`, async () => {
+    it(`${label}: its calls go to its host, in its version`, async () => {
       await using room = await withChat({ tokens: "reusable", works: [{}] });
       const opened = await session(room.relay.url, { videoId: VIDEO });
       await polled(room.relay, { ...pollOf(opened), client: label, webVersion: "2.99" });
@@ -244,7 +244,7 @@ describe("clients of a poll", () => {
     });
   }
 
-  it("other than WEB ignore whatever webVersion holds", async () => {
+  it("other than WEB ignore webVersion", async () => {
     await using room = await withChat({ tokens: "reusable", works: [{}] });
     const opened = await session(room.relay.url, { videoId: VIDEO });
     const odd: unknown[] = [
@@ -268,7 +268,7 @@ describe("clients of a poll", () => {
   });
 });
 
-it("identical polls at one time are one upstream call, and both callers get its answer", async () => {
+it("identical concurrent polls are one upstream call, whose answer both callers get", async () => {
   await using room = await withChat();
   const opened = await session(room.relay.url, { videoId: VIDEO });
   room.chat.say([textAction("said-once")]);

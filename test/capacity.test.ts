@@ -33,7 +33,7 @@ function fill(capacity: Capacity, intervalMs: number, windowMs = WINDOW_MS, most
   return most;
 }
 
-describe("live chats are taken in as long as all can be read in time", () => {
+describe("live chats are accepted as long as all can be read in time", () => {
   const rows: [
     name: string,
     settings: Partial<typeof SETTINGS>,
@@ -55,7 +55,7 @@ describe("live chats are taken in as long as all can be read in time", () => {
     it(name, () => assert.equal(fill(capacityOf(settings), intervalMs, windowMs), rooms));
   }
 
-  it("a chat with little time to spare does not make others need more calls", () => {
+  it("a chat with little time to spare does not increase the calls for others", () => {
     const capacity = capacityOf();
     assert.equal(fill(capacity, 9000, WINDOW_MS, 13), 13); // half of the 26 that there could be
     assert.equal(fill(capacity, 2000), 10); // half of the 19 and a half
@@ -63,7 +63,7 @@ describe("live chats are taken in as long as all can be read in time", () => {
     assert.equal(capacity.toleranceMs("2000 1"), 5000);
   });
 
-  it("replays neither count nor are refused where live chats take all", () => {
+  it("replays neither count nor are refused when live chats use all capacity", () => {
     const capacity = capacityOf();
     assert.equal(fill(capacity, 500, REPLAY, 20), 20);
     assert.equal(fill(capacity, 9000), 26);
@@ -72,14 +72,14 @@ describe("live chats are taken in as long as all can be read in time", () => {
     assert.equal(capacity.roomsCarried, 26);
   });
 
-  it("a room that is left makes place for another", () => {
+  it("a room that leaves makes place for another", () => {
     const capacity = capacityOf();
     fill(capacity, 9000);
     capacity.leave("9000 7");
     assert.equal(fill(capacity, 9001), 1);
   });
 
-  it("a room that is read already is never refused, and counts", () => {
+  it("a room that is already being read is never refused, and counts", () => {
     const capacity = capacityOf();
     for (let i = 0; i < 100; i++)
       capacity.set(`resumed ${i}`, { intervalMs: undefined, windowMs: WINDOW_MS });
@@ -88,7 +88,7 @@ describe("live chats are taken in as long as all can be read in time", () => {
     assert.equal(fill(capacity, 9000), 0);
   });
 
-  it("the refusal says how many are read, names the settings and when to come again", () => {
+  it("the refusal names the number of chats, the settings and the time to come again", () => {
     const capacity = capacityOf();
     fill(capacity, 9000);
     assert.throws(
@@ -106,7 +106,7 @@ describe("live chats are taken in as long as all can be read in time", () => {
   });
 });
 
-describe("videos that wait to be looked for", () => {
+describe("videos that wait for a bootstrap", () => {
   /** A queue before so many places; who had its turn, and how places become free. */
   function queueOf(places: number) {
     const clock = new FakeClock();
@@ -128,7 +128,7 @@ describe("videos that wait to be looked for", () => {
     return { clock, turns, enter, release };
   }
 
-  it("are looked for at once while there are places, then one for each that becomes free", async () => {
+  it("start at once while there are places, then one for each place that becomes free", async () => {
     const { clock, turns, enter, release } = queueOf(2);
     for (const name of ["a", "b", "c"]) void enter(name, name);
     await clock.advance(1000);
@@ -147,7 +147,7 @@ describe("videos that wait to be looked for", () => {
     assert.deepEqual(turns, ["flood 100", "one 2", "two 1", "flood 99", "one 1", "flood 98", "flood 97"]);
   });
 
-  it("stand behind rooms that were open before and recordings, whoever asks", async () => {
+  it("wait behind rooms that were open before and behind recordings, whatever their address", async () => {
     const { turns, enter, release } = queueOf(0);
     void enter("new", "a");
     void enter("recorded", "", true);
@@ -156,7 +156,7 @@ describe("videos that wait to be looked for", () => {
     assert.deepEqual(turns, ["recorded", "resumed", "new"]);
   });
 
-  it("are refused after 30 s, and forgotten when they give up", async () => {
+  it("are refused after 30 s, and forgotten when their viewers give up", async () => {
     const { clock, turns, enter, release } = queueOf(0);
     const gone = new AbortController();
     void enter("gone", "a", false, gone.signal);
@@ -171,7 +171,7 @@ describe("videos that wait to be looked for", () => {
   });
 });
 
-it("a viewer of a chat that cannot be read in time is refused, and those of chats that are read stay", async () => {
+it("a viewer of a chat that cannot be read in time is refused, and those of open chats stay", async () => {
   const relay = new VirtualRelay({ settings: { RELAY_GATE_SPACING_MS: "1000" } });
   const viewers: VirtualViewer[] = [];
   for (let i = 0; i < 5; i++) viewers.push(await relay.enter({ videoId: newChat(relay, i).videoId }));
@@ -189,7 +189,7 @@ function newChat({ upstream }: VirtualRelay, number: number): Chat {
   return chat;
 }
 
-it("counts a room while it is read, and neither one that has ended nor a video without a chat", async () => {
+it("a room counts while it is read, but not after its end; a video without a chat does not count", async () => {
   const { relay, chat, viewer } = await virtualRoom(1);
   const rooms = () => relay.metric('relay_gate_rooms{egress="direct"}');
   assert.equal(await rooms(), 1);
@@ -200,7 +200,7 @@ it("counts a room while it is read, and neither one that has ended nor a video w
   assert.equal(await rooms(), 0);
 });
 
-it("an answer of a live chat with 150 actions or more is counted, and logged once a minute", async () => {
+it("a live answer with 150 actions or more is counted, and logged once a minute", async () => {
   const { relay, chat, viewer } = await virtualRoom(1);
   for (const [said, full] of [
     [149, 0],
@@ -221,7 +221,7 @@ it("an answer of a live chat with 150 actions or more is counted, and logged onc
   assert.equal(logged().length, 2);
 });
 
-describe("of an upstream that holds what was said for 10 s, one address loses nothing: what it cannot carry is refused", () => {
+describe("one address loses nothing of an upstream that keeps messages for 10 s, and refuses chats that it cannot read in time", () => {
   const MIXED = [2000, 5000, 10_000, 10_000];
   const rows = [
     { rooms: 40, timeoutsMs: [2000], arrivalMs: 40_000, read: 19, replays: 10 },
@@ -238,7 +238,7 @@ describe("of an upstream that holds what was said for 10 s, one address loses no
   for (const { read, ...asked } of rows) {
     const { timeoutsMs, replays = 0, settings = { RELAY_GATE_SPACING_MS: "250" } } = asked;
     const spacing = `${settings.RELAY_GATE_SPACING_MS} ms`;
-    it(`${asked.rooms} chats, asked for every ${timeoutsMs} ms, beside ${replays} replays, at ${spacing}`, async () => {
+    it(`${asked.rooms} chats, requested every ${timeoutsMs} ms, beside ${replays} replays, at ${spacing}`, async () => {
       const { open, refused, refusal, lost, gaps, lateness, fullAnswers } = await carry({
         ...asked,
         seed: 1,

@@ -51,7 +51,7 @@ async function uncaughtOf(work: () => unknown): Promise<unknown> {
 }
 
 describe("a chat of the SDK", () => {
-  it("asks for nothing before it is iterated, or given a message listener", async () => {
+  it("asks for nothing until it is iterated or given a message listener", async () => {
     await using server = await AnsweringServer.start(streams(init(0), END));
     const room = chat(server.url, FAST);
     const states = statesOf(room);
@@ -60,7 +60,7 @@ describe("a chat of the SDK", () => {
     assert.deepEqual([server.calls.length, states, room.end], [0, ["closed"], undefined]);
   });
 
-  it("hands out messages with their cursors, and ends with the chat", async () => {
+  it("yields messages with their cursors, and ends when the chat ends", async () => {
     await using server = await AnsweringServer.start(streams(init(4), messages(5, 7), END));
     const room = chat(`${server.url}/prefix/`, { ...FAST, cursor: 4, backfill: 3, details: true });
     const states = statesOf(room);
@@ -84,7 +84,7 @@ describe("a chat of the SDK", () => {
     );
   });
 
-  it("throws TypeError at once where it cannot be meant", () => {
+  it("throws TypeError at once if its arguments make no sense", () => {
     for (const [url, videoId] of [
       ["no url", "v"],
       ["localhost:8080", "v"],
@@ -99,7 +99,7 @@ describe("a chat of the SDK", () => {
     assert.throws(() => Reflect.apply(chat, undefined, ["http://relay"]), TypeError);
   });
 
-  it("gives listeners what the loop is given, in the order of the stream", async () => {
+  it("gives listeners and the loop the same events, in the order of the stream", async () => {
     const frames = [init(0), message(1), message(2, { type: "gap", details: { gap: 1 } }), message(3), END];
     await using server = await AnsweringServer.start(streams(...frames));
     const room = chat(server.url, FAST);
@@ -116,7 +116,7 @@ describe("a chat of the SDK", () => {
     ]);
   });
 
-  it("hands out the types and groups that were chosen, and gaps", async () => {
+  it("yields the chosen types and groups, and gaps", async () => {
     const types = ["chat", "superchat", "jewels", "poll", "gap", "deleted", "brand_new"];
     const frames = types.map((type, index) => message(index + 1, { type }));
     await using server = await AnsweringServer.start(streams(init(0), ...frames, END));
@@ -131,7 +131,7 @@ describe("a chat of the SDK", () => {
     assert.deepEqual(await typesOf(), types);
   });
 
-  it("moves its cursor over what was not chosen, in the order of the stream", async () => {
+  it("moves its cursor past messages that were not chosen, in the order of the stream", async () => {
     const frames = ["chat", "superchat", "chat", "chat", "superchat", "chat"].map((type, index) =>
       message(index + 1, { type }),
     );
@@ -163,7 +163,7 @@ describe("a chat of the SDK", () => {
     assert.equal(server.calls[1]?.lastEventId, "6");
   });
 
-  it("moves its cursor over what was not chosen also where listeners are given messages", async () => {
+  it("moves its cursor past messages that were not chosen, also with message listeners", async () => {
     await using server = await AnsweringServer.start(
       streams(init(3), message(4), message(5, { type: "superchat" }), message(6), message(7), END),
     );
@@ -179,7 +179,7 @@ describe("a chat of the SDK", () => {
     ]);
   });
 
-  it("asks the service for its types, and moves its cursor by the ids that the service sends alone", async () => {
+  it("asks the service for its types, and moves its cursor by ids without data", async () => {
     await using server = await AnsweringServer.start(
       cuts(init(0), message(2, { type: "superchat" }), id(7), id(5)),
       streams(init(7), id(9), message(12, { type: "gap" }), id(15), END),
@@ -208,7 +208,7 @@ describe("a chat of the SDK", () => {
     );
   });
 
-  it("fires gap before the first message behind it, where its cursor was not honoured", async () => {
+  it("fires gap before the first message behind it, if the service did not honour its cursor", async () => {
     await using server = await AnsweringServer.start(
       cuts(init(100), messages(101, 102)),
       cuts(init(50), messages(51, 52)),
@@ -232,7 +232,7 @@ describe("a chat of the SDK", () => {
     );
   });
 
-  it("takes cursor 0 for no place: it makes no gap", async () => {
+  it("reports no gap if it starts from cursor 0", async () => {
     await using server = await AnsweringServer.start(streams(init(100), messages(101, 101), END));
     const room = chat(server.url, { ...FAST, cursor: 0 });
     room.on("gap", () => assert.fail("a gap"));
@@ -240,14 +240,14 @@ describe("a chat of the SDK", () => {
     assert.equal(server.calls[0]?.lastEventId, "0");
   });
 
-  it("drops what it has had", async () => {
+  it("drops messages that it has already had", async () => {
     await using server = await AnsweringServer.start(
       streams(init(0), messages(1, 3), messages(2, 4), message(4), messages(5, 5), END),
     );
     assert.deepEqual(await cursorsOf(chat(server.url, FAST)), [1, 2, 3, 4, 5]);
   });
 
-  it("closes the connection where the loop is left, and drops what it has not handed out", async () => {
+  it("closes the connection and drops queued messages when the loop is left", async () => {
     await using server = await AnsweringServer.start(streams(init(0), messages(1, 9)));
     const room = chat(server.url, FAST);
     assert.deepEqual(await cursorsOf(room, 2), [1, 2]);
@@ -255,7 +255,7 @@ describe("a chat of the SDK", () => {
     await server.untilClosed();
   });
 
-  it("ends a loop that waits when it is closed", async () => {
+  it("ends a waiting loop when it is closed", async () => {
     await using server = await AnsweringServer.start(streams(init(0), message(1)));
     const room = chat(server.url, FAST);
     room.on("message", () => setImmediate(() => room.close()));
@@ -263,7 +263,7 @@ describe("a chat of the SDK", () => {
     await server.untilClosed();
   });
 
-  it("throws the signal's reason, to no listener", async () => {
+  it("throws the signal's reason, and passes it to no listener", async () => {
     await using server = await AnsweringServer.start(streams(init(0), message(1)));
     const abort = new AbortController();
     const room = chat(server.url, { ...FAST, signal: abort.signal });
@@ -279,7 +279,7 @@ describe("a chat of the SDK", () => {
     await server.untilClosed();
   });
 
-  it("throws what the service refuses, and an error frame", async () => {
+  it("throws when the service refuses, and at an error frame", async () => {
     const failed = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"gone"}\n\n';
     await using server = await AnsweringServer.start(
       refuses(404, { code: "NO_LIVE_CHAT", message: "none" }, { "retry-after": "30" }),
@@ -301,7 +301,7 @@ describe("a chat of the SDK", () => {
     }
   });
 
-  it("reports an error that nobody listens to or awaits as uncaught", async () => {
+  it("reports an error as uncaught if nobody listens to it or awaits it", async () => {
     await using server = await AnsweringServer.start(
       refuses(400, { code: "INVALID_VIDEO_ID", message: "no" }),
     );
@@ -312,7 +312,7 @@ describe("a chat of the SDK", () => {
     await new Promise((resolve) => room.on("error", resolve));
   });
 
-  it("goes on where a listener throws, and reports that as uncaught", async () => {
+  it("continues if a listener throws, and reports the error as uncaught", async () => {
     await using server = await AnsweringServer.start(streams(init(0), messages(1, 2), END));
     const room = chat(server.url, FAST);
     const broken = new Error("broken listener");

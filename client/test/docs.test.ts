@@ -97,7 +97,7 @@ async function inChromium(file: string, use: (page: Page, site: string) => Promi
 }
 
 describe("the examples", () => {
-  it("have a bot that answers, and after a restart answers what it missed, once", async (t) => {
+  it("include a bot that answers, and after a restart answers each missed message once", async (t) => {
     const [relay, chat] = await startChat();
     await using _ = relay;
     const file = await temporaryFile(t);
@@ -118,7 +118,7 @@ describe("the examples", () => {
     assert.equal(again.out, "@somebody The bot has been up for 0 min.\n".repeat(2));
   });
 
-  it("have a ledger of Super Chats as CSV", async () => {
+  it("include a ledger of Super Chats as CSV", async () => {
     const [relay, chat] = await startChat();
     await using _ = relay;
     const paid = { ...PAID.liveChatPaidMessageRenderer, message: { runs: [{ text: '=1+1, "two";=2' }] } };
@@ -133,7 +133,7 @@ describe("the examples", () => {
     assert.equal(row?.replace(/^\d+,/, ""), cells);
   });
 
-  it("have a page in 20 lines", { skip: NO_CHROMIUM }, async () => {
+  it("include a page in 20 lines", { skip: NO_CHROMIUM }, async () => {
     const [relay, chat] = await startChat();
     await using _ = relay;
     chat.say([says("<b>hello</b>")]);
@@ -148,7 +148,7 @@ describe("the examples", () => {
     });
   });
 
-  it("have a page that follows seven chats on one connection", { skip: NO_CHROMIUM }, async () => {
+  it("include a page that follows seven chats on one connection", { skip: NO_CHROMIUM }, async () => {
     const [relay, first] = await startChat();
     await using _ = relay;
     const others = ["b", "c", "d", "e", "f"].map((name) => `other-chat${name}`);
@@ -174,7 +174,7 @@ describe("the examples", () => {
     });
   });
 
-  it("are as short as they say", () => {
+  it("are as short as they claim", () => {
     for (const page of ["examples/page.html", "examples/seven-chats.html"])
       assert.ok(read(page).trimEnd().split("\n").length <= 20, page);
   });

@@ -19,7 +19,7 @@ async function cursorsOf(messages: AsyncIterable<{ cursor: number }>, max = Numb
 }
 
 describe("a history of the SDK on the service", () => {
-  it("is everything that fits, once and in order, over several pages", async (t) => {
+  it("yields each matching message once and in order, over several pages", async (t) => {
     const messages = several(2500).map((one, n) => (n % 100 === 7 ? said(n, { type: "raid" }) : one));
     const { url } = await withRoom(t, messages);
     const found = async (options: Partial<HistoryOptions> = {}) =>
@@ -38,7 +38,7 @@ describe("a history of the SDK on the service", () => {
     assert.equal((await found({ from: new Date(B).toISOString(), types: [], q: "" })).length, 2500);
   });
 
-  it("throws what the service refuses", async (t) => {
+  it("throws when the service refuses", async (t) => {
     const { url } = await withRoom(t);
     for (const [options, code] of [
       [{ videoId: OTHER }, "NOT_STORED"],
@@ -52,7 +52,7 @@ describe("a history of the SDK on the service", () => {
 });
 
 describe("a history of the SDK", () => {
-  it("asks for a page when the loop gets there, with the same bounds and filters", async () => {
+  it("requests a page when the loop gets there, with the same bounds and filters", async () => {
     await using server = await AnsweringServer.start(page(6, 5, 6), page(8), page(null, 9));
     const options = { videoId: "v", before: 10, to: "2026-11-20T20:00:00Z", details: true, q: "a b" };
     const messages = history(`${server.url}/prefix`, { ...options, types: ["paid", "chat"] });
@@ -69,7 +69,7 @@ describe("a history of the SDK", () => {
     );
   });
 
-  it("tries a page again after a failure that passes, and gives up at the fifth in a row", async () => {
+  it("tries a page again after a temporary failure, and gives up at the fifth in a row", async () => {
     const clock = new FakeClock();
     const pageOf = (next: number | null, cursor: number) => () =>
       Response.json({ messages: [{ cursor, type: "chat" }], next });
@@ -92,7 +92,7 @@ describe("a history of the SDK", () => {
     assert.deepEqual([seen, calls.length, calls[1]], [[1, 2], 12, 7000]);
   });
 
-  it("ends by its signal, with its reason, also between two attempts", async () => {
+  it("ends by its signal and throws its reason, also between two attempts", async () => {
     const clock = new FakeClock();
     for (const answer of [silent, busy("60")]) {
       const abort = new AbortController();

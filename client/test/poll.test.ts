@@ -33,7 +33,7 @@ async function idsOf(answers: Answer[], options: Partial<PollOptions> = {}) {
 }
 
 describe("poll() of the SDK", () => {
-  it("opens a session and polls with what it was given, to the end", async () => {
+  it("opens a session and polls with the given options, until the chat ends", async () => {
     const { ids, calls } = await idsOf([batch("t1", ["a"]), batch("t2", ["b", "a"]), batch(null, ["c"])], {
       details: true,
     });
@@ -62,7 +62,7 @@ describe("poll() of the SDK", () => {
     });
   }
 
-  it("makes a new session for an expired token, and hands out nothing twice", async () => {
+  it("opens a new session if its token expires, and yields nothing twice", async () => {
     const { ids, calls } = await idsOf([
       batch("t1", ["a", "b"]),
       EXPIRED,
@@ -77,7 +77,7 @@ describe("poll() of the SDK", () => {
     assert.equal(calls[3]?.body.token, "t2");
   });
 
-  it("loses nothing to an expired token where the beginning was not wanted, nor goes back before it", async () => {
+  it("loses nothing to an expired token without includeInitial, and yields nothing older than its start", async () => {
     const answers = [
       batch("t1", []),
       batch("t2", ["b"]),
@@ -92,7 +92,7 @@ describe("poll() of the SDK", () => {
     assert.deepEqual((await idsOf(silent, { includeInitial: false })).ids, ["b"]);
   });
 
-  it("throws at the fifth failure in a row, or at a token that expires five times in a row", async () => {
+  it("throws at the fifth failure in a row, and if tokens expire five times in a row", async () => {
     const failing = [batch("t1", []), BROKEN, BROKEN, BROKEN, BROKEN, batch("t2", ["a"])];
     const { ids, error, calls } = await idsOf([...failing, BROKEN]);
     assert.deepEqual([ids, (error as ChatError).code, calls.length], [["a"], "UPSTREAM_ERROR", 11]);
@@ -100,13 +100,13 @@ describe("poll() of the SDK", () => {
     assert.equal(((await idsOf([...expiring, batch(null, [])])).error as ChatError).code, "TOKEN_EXPIRED");
   });
 
-  it("throws a refusal at once, unless retry gives a wait", async () => {
+  it("throws a refusal at once, unless retry returns a wait", async () => {
     const answers = [refuses(404, { code: "NO_LIVE_CHAT", message: "none" }), batch(null, ["a"])];
     assert.equal(((await idsOf(answers)).error as ChatError).code, "NO_LIVE_CHAT");
     assert.deepEqual((await idsOf(answers, { retry: () => 1 })).ids, ["a"]);
   });
 
-  it("counts an answer that is not the service's as a failure", async () => {
+  it("counts an answer of another service as a failure", async () => {
     const foreign = ["null", "5", "[]", "{}", '{"messages":null}'].map((body) => refuses(200, body));
     const answers = [...foreign.slice(1), batch("t1", ["a"]), batch("t2", ["b"]), ...foreign];
     const { ids, error, calls } = await idsOf(answers);
@@ -114,7 +114,7 @@ describe("poll() of the SDK", () => {
     assert.deepEqual([ids, calls.length], [["a", "b"], 11]);
   });
 
-  it("throws TypeError at once, and the signal's reason whenever it comes", async () => {
+  it("throws TypeError at once, and the signal's reason at any time", async () => {
     assert.throws(() => poll("nowhere", FAST), TypeError);
     assert.throws(() => poll("http://relay", { videoId: "" }), TypeError);
     const abort = new AbortController();
@@ -155,7 +155,7 @@ describe("probe() of the SDK", () => {
     assert.deepEqual(Object.keys(rows[0] ?? {}), ["label", "endpoint", "ok", "actions", "error"]);
   });
 
-  it("rejects with what the service refuses, what is not the service's, or the signal's reason", async () => {
+  it("rejects with a refusal of the service, an answer of another service, or the signal's reason", async () => {
     await using server = await AnsweringServer.start(
       refuses(429, { code: "RATE_LIMITED", message: "m" }, { "retry-after": "5" }),
       refuses(200, "<h1>hello</h1>"),

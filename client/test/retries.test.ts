@@ -97,7 +97,7 @@ describe("a chat of the SDK that fails for a while", () => {
     });
   }
 
-  it("tries again where nobody listens", async () => {
+  it("tries again even if nobody listens", async () => {
     const server = await AnsweringServer.start(WHOLE);
     const { url } = server;
     await server[Symbol.asyncDispose]();
@@ -109,7 +109,7 @@ describe("a chat of the SDK that fails for a while", () => {
     await assert.rejects(follow(url, { retry, signal: abort.signal }), (reason) => reason === "NETWORK");
   });
 
-  it("asks with Last-Event-ID and hands out everything once, however often it is cut", async () => {
+  it("sends Last-Event-ID and yields each message once, however often the connection is cut", async () => {
     await using server = await AnsweringServer.start(
       cuts(init(10), messages(11, 13)),
       cuts(init(13)),
@@ -124,7 +124,7 @@ describe("a chat of the SDK that fails for a while", () => {
     );
   });
 
-  it("resumes behind its init where no message has come yet", async () => {
+  it("resumes after its init if no message has come yet", async () => {
     await using server = await AnsweringServer.start(cuts(init(10)), streams(init(10), END));
     const room = chat(server.url, FAST);
     room.on("gap", () => assert.fail("a gap"));
@@ -132,7 +132,7 @@ describe("a chat of the SDK that fails for a while", () => {
     assert.equal(server.calls[1]?.lastEventId, "10");
   });
 
-  it("asks retry on every failure, and does as it says", async () => {
+  it("calls retry at every failure, and does what it returns", async () => {
     const refusal = refuses(404, { code: "NO_LIVE_CHAT", message: "none" });
     await using server = await AnsweringServer.start(
       refusal,
@@ -180,7 +180,7 @@ describe("a chat of the SDK that fails for a while", () => {
   });
 });
 
-describe("a chat of the SDK, in time", () => {
+describe("a chat of the SDK, in virtual time", () => {
   const RETRY_MS = 2250; // three quarters of 3 s: the chance is a half
 
   /** Follows the answers for this long, and at their default waits. */
@@ -196,7 +196,7 @@ describe("a chat of the SDK, in time", () => {
     return { ...(await following), calls };
   }
 
-  it("gives up a connection that brings no byte for 45 s, whether it has opened or not", async () => {
+  it("closes a connection that sends no byte for 45 s, whether or not it has opened", async () => {
     const { calls, failures } = await play(100_000, (clock) => [silent, streamed(clock, init(0), 90_000)]);
     assert.deepEqual(calls, [0, 45_000 + RETRY_MS, 2 * (45_000 + RETRY_MS)]);
     assert.deepEqual(
@@ -205,7 +205,7 @@ describe("a chat of the SDK, in time", () => {
     );
   });
 
-  it("keeps a connection that brings keepalives alone", async () => {
+  it("keeps a connection that sends only keepalives", async () => {
     const keepalives = Array<(string | number)[]>(10).fill([44_999, ": keepalive\n\n"]).flat();
     const { calls, codes } = await play(500_000, (clock) => [streamed(clock, ...keepalives, END)]);
     assert.deepEqual([calls, codes], [[0], []]);
@@ -215,7 +215,7 @@ describe("a chat of the SDK, in time", () => {
     [4999, 2],
     [5000, 0],
   ] as const) {
-    it(`counts ${openMs} ms of an open stream that brings nothing as attempt ${thirdAttempt}`, async () => {
+    it(`counts a stream that is open for ${openMs} ms and sends nothing as attempt ${thirdAttempt}`, async () => {
       const attempts: number[] = [];
       await play(30_000, (clock) => [busy(), streamed(clock, init(0)), streamed(clock, init(0), openMs)], {
         retry: (_, attempt) => void attempts.push(attempt),
@@ -224,7 +224,7 @@ describe("a chat of the SDK, in time", () => {
     });
   }
 
-  it("never comes back before Retry-After, in seconds or as a date, whatever retry says", async () => {
+  it("never reconnects before Retry-After, in seconds or as a date, whatever retry returns", async () => {
     const asked: unknown[] = [];
     const { calls } = await play(
       100_000,
@@ -240,19 +240,19 @@ describe("a chat of the SDK, in time", () => {
     );
   });
 
-  it("waits as the stream asks, unless it is given a base of its own", async () => {
+  it("waits as long as the stream asks, unless it has a base of its own", async () => {
     const cut = (clock: FakeClock) => [streamed(clock, "retry: 100\n\n", init(0))];
     assert.deepEqual((await play(1000, cut)).calls, [0, 75]);
     assert.deepEqual((await play(1000, cut, { backoff: { baseMs: 40 } })).calls, [0, 30]);
   });
 });
 
-describe("the waits between tries", () => {
+describe("the waits between attempts", () => {
   const failure = new ChatError("NETWORK", "m");
   const waitsOf = (retries: Retries, count: number) =>
     Array.from({ length: count }, () => retries.fail(failure));
 
-  it("lie between half and all of base × 2^n, at most maxMs, and start anew after a success", () => {
+  it("are between half and all of base × 2^n, at most maxMs, and start over after a success", () => {
     for (const [backoff, baseMs, maxMs] of [
       [{}, 3000, 30_000],
       [{ baseMs: 10, maxMs: 50 }, 10, 50],
@@ -268,12 +268,12 @@ describe("the waits between tries", () => {
     }
   });
 
-  it("stay finite after thousands of failures, and where retry gives no number", () => {
+  it("stay finite after thousands of failures, and if retry returns no number", () => {
     const retries = new Retries({ retry: () => Number.NaN, backoff: { baseMs: 0 } }, systemClock);
     assert.deepEqual(new Set(waitsOf(retries, 2000)), new Set([0]));
   });
 
-  it("are as long as they are asked for, and leave no timer where they are cut short", async () => {
+  it("last as long as requested, and leave no timer if they are cut short", async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
     const before = timers();
     const abort = new AbortController();

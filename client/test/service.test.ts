@@ -19,7 +19,7 @@ const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: VIDEO, backfill: 500, backoff: { baseMs: 20 } };
 
 describe("a chat of the SDK on the service", () => {
-  it("has everything once over a line that is cut again and again", async () => {
+  it("yields everything once over a connection that is cut again and again", async () => {
     await using relay = await startRelay();
     const upstream = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
     const said = upstream.say(50);
@@ -39,7 +39,7 @@ describe("a chat of the SDK on the service", () => {
     assert.ok(line.requests.length > 5);
   });
 
-  it("goes on where it was after a kill of the service", async (t) => {
+  it("continues where it was after the service was killed", async (t) => {
     await using upstream = await startSimulator();
     const spoken = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, tokens: "reusable" });
     const said = spoken.say(20);
@@ -59,7 +59,7 @@ describe("a chat of the SDK on the service", () => {
     assert.deepEqual(received, said);
   });
 
-  it("resumes after a restart of the reader by its cursor", async () => {
+  it("resumes by its cursor after the reader restarts", async () => {
     await using relay = await startRelay();
     const upstream = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
     const said = upstream.say(30);
@@ -87,7 +87,7 @@ function pulled(next: (asked: number) => string | undefined): Response {
 }
 
 describe("a loop that is slower than the chat", () => {
-  it("is cut off, resumes, and is handed out 100,000 messages once each", async () => {
+  it("is disconnected, resumes, and yields each of 100,000 messages once", async () => {
     const clock = new FakeClock();
     const opened: number[] = [];
     let tookAt = 0;
@@ -119,7 +119,7 @@ describe("a loop that is slower than the chat", () => {
     assert.equal(opened.length, 4, `connections began after ${opened}`);
   });
 
-  it("is read ahead of by some 1,000 messages, and its connection is not idle meanwhile", async () => {
+  it("reads about 1,000 messages ahead, and keeps its connection busy meanwhile", async () => {
     const clock = new FakeClock();
     let sent = 0;
     const stream = pulled((asked) => {

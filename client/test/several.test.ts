@@ -40,7 +40,7 @@ const callsOf = ({ calls }: AnsweringServer) =>
   calls.map(({ path, lastEventId }) => [decodeURIComponent(path), lastEventId]);
 
 describe("the chat of a channel", () => {
-  it("hands out the chats of its streams with the channel's news, and is no end at the end of one", async () => {
+  it("yields the chats of its streams with the channel's events, and does not end with one of them", async () => {
     await using server = await AnsweringServer.start(
       streams(
         ...[news("live", A), began(A, 4), inChannel(A, 5, 6)],
@@ -69,7 +69,7 @@ describe("the chat of a channel", () => {
     assert.deepEqual([room.state, room.end], ["closed", undefined]);
   });
 
-  it("resumes by the id of its last message, and behind an init where none has come", async () => {
+  it("resumes by the id of its last message, or after an init if no message has come", async () => {
     await using server = await AnsweringServer.start(
       cuts(news("live", A), began(A, 4), inChannel(A, 5, 6)),
       cuts(news("live", A), began(A, 6), inChannel(A, 6, 7), news("live", B), began(B, 20)),
@@ -85,7 +85,7 @@ describe("the chat of a channel", () => {
     );
   });
 
-  it("resumes after the cursor of an earlier room, in the video that it was in", async () => {
+  it("resumes after the cursor of an earlier room, in the video of that cursor", async () => {
     await using server = await AnsweringServer.start(
       streams(began(A, 6), inChannel(A, 7), news("live", B), began(B, 1), inChannel(B, 2)),
     );
@@ -99,7 +99,7 @@ describe("the chat of a channel", () => {
     assert.equal(server.calls[1]?.lastEventId, undefined);
   });
 
-  it("has everything once where the channel turns back to an earlier video, whose backfill was had", async () => {
+  it("yields each message once if the channel turns back to an earlier video, whose backfill it has had", async () => {
     await using server = await AnsweringServer.start(
       cuts(began(A, 10), inChannel(A, 11, 14), began(B, 50), inChannel(B, 51)),
       streams(began(B, 51), began(A, 12), inChannel(A, 13, 16)),
@@ -114,7 +114,7 @@ describe("the chat of a channel", () => {
     assert.equal(server.calls[1]?.lastEventId, `${B}.51`);
   });
 
-  it("tells a gap, with its video, where the service has not honoured a cursor or a message says so", async () => {
+  it("reports a gap with its video if the service did not honour a cursor, and for each gap message", async () => {
     await using server = await AnsweringServer.start(
       cuts(began(A, 10), inChannel(A, 11), began(B, 50), inChannel(B, 51)),
       streams(
@@ -136,7 +136,7 @@ describe("the chat of a channel", () => {
     ]);
   });
 
-  it("moves its cursor over what the service has left out", async () => {
+  it("moves its cursor past messages that the service has filtered out", async () => {
     await using server = await AnsweringServer.start(
       cuts(began(A, 10), `id: ${A}.15\n\n`),
       streams(began(A, 15), inChannel(A, 16)),
@@ -149,7 +149,7 @@ describe("the chat of a channel", () => {
     ]);
   });
 
-  it("throws where the channel does not exist, at once or later", async () => {
+  it("throws if the channel does not exist, at once or later", async () => {
     const gone = { code: "NO_LIVE_CHAT", message: "none" };
     await using server = await AnsweringServer.start(refuses(404, gone), streams(frame("error", gone)));
     await assert.rejects(placesOf(chat(server.url, CHANNEL)), { ...gone, status: 404 });
@@ -166,7 +166,7 @@ describe("the chat of a channel", () => {
 });
 
 describe("several chats of the SDK on one connection", () => {
-  it("hand out each chat in its order, and end with the last", async () => {
+  it("yield each chat in its order, and end with the last one", async () => {
     await using server = await AnsweringServer.start(
       streams(
         ...[began(A, 10), inMerged(A, 11, undefined), began(B, 500), inMerged(B, 11, 501)],
@@ -193,7 +193,7 @@ describe("several chats of the SDK on one connection", () => {
     await server.untilClosed();
   });
 
-  it("resume each by a vector, without those that are over, and have everything once", async () => {
+  it("resume each chat by a vector, without finished ones, and yield each message once", async () => {
     await using server = await AnsweringServer.start(
       cuts(began(A, 10), inMerged(A, 11, undefined, undefined), began(B, 500), began(C, 7), over(C)),
       cuts(began(A, 11), inMerged(A, 11, 500), inMerged(A, 12, 500), began(B, 500), over(B)),
@@ -210,7 +210,7 @@ describe("several chats of the SDK on one connection", () => {
     assert.equal(room.cursor, vector(13, 500, 7));
   });
 
-  it("resume after the cursor of an earlier room, and tell the gap of each", async () => {
+  it("resume after the cursor of an earlier room, and report the gap of each chat", async () => {
     await using server = await AnsweringServer.start(
       streams(
         ...[began(A, 10), inMerged(A, 11, 500, 9), began(B, 600), inMerged(B, 11, 601, 9)],
@@ -228,7 +228,7 @@ describe("several chats of the SDK on one connection", () => {
     assert.equal(server.calls[0]?.lastEventId, vector(10, 500, 9));
   });
 
-  it("move their cursors by the ids that the service sends alone", async () => {
+  it("move their cursors by ids without data", async () => {
     await using server = await AnsweringServer.start(
       cuts(began(A, 10), began(B, 500), `id: ${vector(10, 520)}\n\n`),
       streams(
@@ -245,7 +245,7 @@ describe("several chats of the SDK on one connection", () => {
     assert.equal(server.calls[1]?.lastEventId, vector(10, 520));
   });
 
-  it("leave the others alone where one fails or does not exist, and do not ask for it again", async () => {
+  it("continue the others if one chat fails or does not exist, and do not ask for it again", async () => {
     await using server = await AnsweringServer.start(
       cuts(failed(A, "NO_LIVE_CHAT"), began(B, 1), began(C, 1), failed(C, "UPSTREAM_ERROR")),
       streams(began(B, 1), inMerged(B, 2), over(B)),
@@ -261,7 +261,7 @@ describe("several chats of the SDK on one connection", () => {
     assert.deepEqual(callsOf(server)[1], [`/v1/merged?videoIds=${B}`, vector(1)]);
   });
 
-  it("end where the last one fails, without throwing", async () => {
+  it("end if the last chat fails, without throwing", async () => {
     await using server = await AnsweringServer.start(
       streams(failed(A, "NO_LIVE_CHAT"), failed(B, "NOT_STORED")),
     );
@@ -271,7 +271,7 @@ describe("several chats of the SDK on one connection", () => {
     assert.deepEqual([await placesOf(room), errors, room.end], [[], [A, B], undefined]);
   });
 
-  it("wait for one that the service tries again to open, and ask for it again after a cut", async () => {
+  it("wait for a chat that the service tries to open again, and ask for it again after a cut", async () => {
     await using server = await AnsweringServer.start(
       cuts(failed(A, "CAPACITY"), began(B, 1), over(B)),
       cuts(failed(A, "RATE_LIMITED"), began(A, 5), inMerged(A, 6)),
@@ -285,7 +285,7 @@ describe("several chats of the SDK on one connection", () => {
     ]);
   });
 
-  it("go on with one that the service has read again after its failure", async () => {
+  it("continue with a chat that the service reads again after its failure", async () => {
     await using server = await AnsweringServer.start(
       streams(
         ...[began(A, 1), failed(A, "UPSTREAM_ERROR"), began(A, 1), over(B)],
@@ -297,7 +297,7 @@ describe("several chats of the SDK on one connection", () => {
     assert.deepEqual(await placesOf(room), [`${A}.2`]);
   });
 
-  it("report the error of a chat that nobody listens to as uncaught, with a loop and without", async () => {
+  it("report a chat's error as uncaught if nobody listens, with and without a loop", async () => {
     await using server = await AnsweringServer.start(
       streams(began(B, 1), failed(A, "NO_LIVE_CHAT"), inMerged(B, undefined, 2), over(B)),
     );
@@ -322,7 +322,7 @@ describe("several chats of the SDK on one connection", () => {
     }
   });
 
-  it("throw what the service refuses", async () => {
+  it("throw when the service refuses", async () => {
     await using server = await AnsweringServer.start(
       refuses(400, { code: "INVALID_REQUEST", message: "videoIds: names it twice." }),
     );
@@ -330,7 +330,7 @@ describe("several chats of the SDK on one connection", () => {
     await assert.rejects(placesOf(merged(server.url, { ...FAST, videoIds: [A, A] })), error);
   });
 
-  it("throw TypeError at once where videoIds are not ids", () => {
+  it("throw TypeError at once if videoIds are not ids", () => {
     for (const videoIds of [undefined, [], [A, ""], [A, `https://youtu.be/${B}`], [`${A},`]])
       assert.throws(
         () => Reflect.apply(merged, undefined, ["http://relay", { videoIds }]),

@@ -54,11 +54,11 @@ describe("the SDK's reader of Server-Sent Events", () => {
     });
   }
 
-  it("does not wait for what may follow a CR", () => {
+  it("does not wait for the LF that may follow a CR", () => {
     assert.equal(framesOf("data: a\r\r", 1).length, 1);
   });
 
-  it("reads retry where it is a number", () => {
+  it("uses retry only if it is a number", () => {
     const reader = new FrameReader();
     const read = (text: string) => [...reader.read(new TextEncoder().encode(text))];
     read("retry: 1500\n");
@@ -66,7 +66,7 @@ describe("the SDK's reader of Server-Sent Events", () => {
     assert.equal(reader.retryMs, 1500);
   });
 
-  it("reads an event of 16 MB, one after the other, and refuses what has more, in a line or in several", () => {
+  it("reads events of 16 MB one after the other, and refuses larger ones, in one line or several", () => {
     const most = `data: ${"x".repeat(16 * 2 ** 20 - 6)}`;
     const bytesOf = (text: string) => new TextEncoder().encode(text);
     const reader = new FrameReader();
@@ -82,7 +82,7 @@ describe("the SDK's reader of Server-Sent Events", () => {
     }
   });
 
-  it("reads a line of megabytes that comes in small pieces", { timeout: 10_000 }, () => {
+  it("reads a line of megabytes that arrives in small pieces", { timeout: 10_000 }, () => {
     assert.equal(framesOf(`data: ${"x".repeat(4_000_000)}\n\n`, 1024).length, 1);
   });
 });
