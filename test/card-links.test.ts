@@ -75,7 +75,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-describe("a link on a card can be read", { skip: NO_CHROMIUM }, () => {
+describe("a link on a card is readable", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 });
 
   for (const [path, scheme] of LOOKS) {

@@ -45,7 +45,7 @@ const upcomingIn = ({ upcoming }: ChannelLook) =>
 const forever = (order: Pick<FaultOrder, "on" | "as">) => ({ ...order, times: Number.POSITIVE_INFINITY });
 
 describe("a look at a channel", () => {
-  it("loads both pages first, and then the tab alone while a stream is live", async () => {
+  it("loads both pages first, and only the tab while a stream is live", async () => {
     const { channel, look, loaded, clock, in: from } = lookingAt({ title: "Some Body" });
     channel.broadcast("finished-01").end();
     channel.broadcast("live-first1");
@@ -68,7 +68,7 @@ describe("a look at a channel", () => {
     assert.deepEqual(loaded(), ["streams"]);
   });
 
-  it("loads one page where a stream has begun since, and then the tab", async () => {
+  it("loads one page if a stream has begun since, and then the tab", async () => {
     const { channel, look, loaded } = lookingAt();
     await look();
     channel.broadcast("live-first1");
@@ -78,7 +78,7 @@ describe("a look at a channel", () => {
     assert.deepEqual(loaded(), ["streams"]);
   });
 
-  it("has the order of the tab, whatever /live shows", async () => {
+  it("keeps the order of the tab, whatever /live shows", async () => {
     const { channel, look, load, upstream, clock } = lookingAt();
     channel.broadcast("live-first1");
     upstream.fault({ on: "live", times: 1, as: await load("live") });
@@ -87,7 +87,7 @@ describe("a look at a channel", () => {
     assert.deepEqual((await look()).live, ["live-secon1", "live-first1"]);
   });
 
-  it("loads both pages where nothing is live", async () => {
+  it("loads both pages if nothing is live", async () => {
     const { channel, look, loaded } = lookingAt();
     const nothing = { live: [], upcoming: [], others: [], isWhole: true };
     const { channelId, scenario } = channel;
@@ -97,7 +97,7 @@ describe("a look at a channel", () => {
     assert.deepEqual((await look()).live, []);
   });
 
-  it("finds the live stream where /live shows a scheduled one, or no watch page for several", async () => {
+  it("finds the live stream if /live shows a scheduled one, or no watch page because there are several", async () => {
     for (const livePage of ["scheduled", "alone"] as const) {
       const { channel, look, loaded, in: from } = lookingAt({ livePage });
       const free = channel.broadcast("free-chat-1", { startsAt: from(5000 * HOUR) });
@@ -109,7 +109,7 @@ describe("a look at a channel", () => {
     }
   });
 
-  it("goes back to /live once the tab shows nothing live any more", async () => {
+  it("returns to /live once the tab shows no live stream any more", async () => {
     const { channel, look, loaded } = lookingAt();
     const live = channel.broadcast("live-first1");
     await look();
@@ -120,7 +120,7 @@ describe("a look at a channel", () => {
     assert.deepEqual(loaded(), ["live", "streams"]);
   });
 
-  it("takes times that the tab does not name from two pages per look, until they are moved", async () => {
+  it("takes times that the tab lacks from two pages per look, and again when they change", async () => {
     const {
       channel,
       upstream,
@@ -150,7 +150,7 @@ describe("a look at a channel", () => {
     assert.deepEqual(loaded(), ["live", "streams", "scheduled-1"]);
   });
 
-  it("counts a stream that its own page shows live as live, though the tab does not yet", async () => {
+  it("counts a stream as live if its own page says so before the tab does", async () => {
     for (const layout of ["videoRenderer", "lockupViewModel"] as const) {
       const { channel, upstream, look, load, in: from } = lookingAt({ layout });
       const stream = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
@@ -165,7 +165,7 @@ describe("a look at a channel", () => {
     }
   });
 
-  it("leaves a time open where the page of the stream is that of another, and asks again", async () => {
+  it("leaves a time unknown if the page belongs to another stream, and asks again", async () => {
     const { channel, upstream, look, loaded, in: from } = lookingAt({ layout: "lockupViewModel" });
     const { startsAt } = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
     upstream.fault({ on: "watch", times: 1, as: "other-video" });
@@ -175,7 +175,7 @@ describe("a look at a channel", () => {
     assert.deepEqual(loaded(), ["live", "streams", "scheduled-1"]);
   });
 
-  it("asks for English pages of the channel under any of its names, percent-encoded", async () => {
+  it("requests English pages of the channel under any of its names, percent-encoded", async () => {
     const { upstream, look } = lookingAt();
     upstream.channel("@日本語.·x").broadcast("live-first1");
     await look("@日本語.·x");
@@ -205,7 +205,7 @@ describe("a look at a channel", () => {
 });
 
 describe("a look at a channel that cannot be read", () => {
-  it("says that there is no such channel once both pages do", async () => {
+  it("reports that the channel does not exist once both pages do", async () => {
     const { channel, upstream, look, loaded } = lookingAt({ state: "gone" });
     const absent = { name: "RelayError", code: "NO_LIVE_CHAT", message: /^There is no channel @somebody/ };
     await assert.rejects(look(), absent);
@@ -219,7 +219,7 @@ describe("a look at a channel that cannot be read", () => {
     await assert.rejects(look(), { name: "UpstreamError", message: "/@/streams: HTTP 404" });
   });
 
-  it("goes on with one page where the other is a wall, and is a wall where both are", async () => {
+  it("continues with one page if the other is a wall, and is a wall if both are", async () => {
     for (const as of ["consent", "bot", "no-data", { redirect: "https://accounts.google.com/x" }] as const) {
       const { channel, upstream, look, loaded, in: from } = lookingAt();
       channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
@@ -234,7 +234,7 @@ describe("a look at a channel that cannot be read", () => {
     }
   });
 
-  it("stops at the first page that is throttled, and asks for none while pages are in a cooldown", async () => {
+  it("stops at the first page that is throttled, and requests none during a cooldown of pages", async () => {
     const { upstream, channel, clock, look, loaded } = lookingAt();
     channel.broadcast("live-first1");
     for (const as of [{ status: 429 }, "captcha"] as const) {
@@ -249,7 +249,7 @@ describe("a look at a channel that cannot be read", () => {
     assert.deepEqual((await look()).live, ["live-first1"]);
   });
 
-  it("ends within 20 s where nothing answers, and at once without a connection", async () => {
+  it("ends within 20 s if nothing answers, and at once without a connection", async () => {
     const { relay, clock, look, loaded } = lookingAt();
     const timed = async () => {
       const from = clock.monotonic();
@@ -266,7 +266,7 @@ describe("a look at a channel that cannot be read", () => {
     assert.ok((await timed()) < 1000);
   });
 
-  it("does not take the streams of another channel for those of an id", async () => {
+  it("does not mistake the streams of another channel for those of an id", async () => {
     const { upstream, channel, look, load } = lookingAt();
     const { channelId } = upstream.channel("@other");
     channel.broadcast("live-first1");

@@ -94,13 +94,13 @@ const REFUSED: Record<string, [problem: RegExp, inputs: string[]]> = {
 };
 
 for (const [name, inputs] of Object.entries(ACCEPTED)) {
-  test(`${name} is one channel however it is written`, () => {
+  test(`${name} is one channel, however it is written`, () => {
     for (const input of [name, ...inputs]) assert.equal(parseChannel(input), name, input);
   });
 }
 
 for (const [what, [problem, inputs]] of Object.entries(REFUSED)) {
-  test(`refuses ${what} as a channel, and says what is accepted`, () => {
+  test(`refuses ${what} as a channel, and says what it accepts`, () => {
     for (const input of inputs) {
       assert.throws(
         () => parseChannel(input),
@@ -115,7 +115,7 @@ for (const [what, [problem, inputs]] of Object.entries(REFUSED)) {
   });
 }
 
-test("any string gives a name that means itself, or INVALID_REQUEST", () => {
+test("any string gives either INVALID_REQUEST or a name that gives itself", () => {
   const pieces = fc.constantFrom(
     "https://",
     "www.youtube.com",

@@ -9,7 +9,7 @@ import { HOUR, LIVE, page, simulated, TAB, tabPage } from "./support/channel-pag
 
 describe("the simulator's channel", () => {
   for (const layout of ["videoRenderer", "lockupViewModel"] as const) {
-    it(`lists what is scheduled, live and over, the newest first, as ${layout}`, async () => {
+    it(`lists scheduled, live and finished streams, the newest first, as ${layout}`, async () => {
       const { channel, clock, read } = simulated({ layout });
       const first = channel.broadcast("live-first1");
       channel.broadcast("members-on1", { isMembersOnly: true });
@@ -43,7 +43,7 @@ describe("the simulator's channel", () => {
     });
   }
 
-  it("shows at /live what the real one does: one watch page, or the channel's home", async () => {
+  it("shows one watch page or the channel's home at /live, as the real one does", async () => {
     const { channel, clock, read } = simulated();
     const shown = async () => {
       const found = await read(LIVE);
@@ -78,7 +78,7 @@ describe("the simulator's channel", () => {
     );
   });
 
-  it("is gone, or says so in an alert", async () => {
+  it("is gone, or reports an alert", async () => {
     const { channel, load, read } = simulated({ state: "gone" });
     assert.equal((await load(LIVE)).status, 404);
     channel.change({ state: "terminated" });
@@ -89,7 +89,7 @@ describe("the simulator's channel", () => {
 });
 
 describe("a page of a channel", () => {
-  it("that is a wall is not a channel without streams", async () => {
+  it("that is a wall does not count as a channel without streams", async () => {
     const { channel, upstream, read } = simulated();
     channel.broadcast("live-first1");
     for (const [wall, why] of [
@@ -110,7 +110,7 @@ describe("a page of a channel", () => {
     assert.equal((await read(LIVE)).shows, "watch");
   });
 
-  it("in a layout that nobody knows is a wall, and one item of another kind is passed over", () => {
+  it("in an unknown layout is a wall, and a single item of another kind is skipped", () => {
     const tabs = [{ title: "Live", url: "/@a/streams", selected: true }];
     const strange = { brandNewViewModel: { contentId: "live-first1" } };
     const known = { videoRenderer: { videoId: "over-is-it1", thumbnailOverlays: [] } };
@@ -125,7 +125,7 @@ describe("a page of a channel", () => {
     assert.deepEqual(read([]), empty);
   });
 
-  it("is of a live stream by either of its signs, and names the slate's time before the broadcast's", () => {
+  it("shows a live stream by either sign, and prefers the slate's time to the broadcast's", () => {
     const videoId = "live-first1";
     const data = { contents: {}, currentVideoEndpoint: { watchEndpoint: { videoId } } };
     const read = (details: object, liveBroadcastDetails: object, playabilityStatus = {}) => {
@@ -153,7 +153,7 @@ describe("a page of a channel", () => {
     assert.deepEqual(read({}, { isLiveNow: false, startTimestamp }), [[], []]);
   });
 
-  it("with an alert is absent only if it shows nothing else", () => {
+  it("with an alert means an absent channel only if it shows nothing else", () => {
     const alerts = [{ alertRenderer: { type: "ERROR", text: { simpleText: "<b>Gone.</b>" } } }];
     const absent = { shows: "nothing", means: "absent", why: "Gone." };
     assert.deepEqual(readChannelPage(page({ alerts })), absent);
@@ -163,7 +163,7 @@ describe("a page of a channel", () => {
     assert.deepEqual(readChannelPage(page({ alerts: info })), wall);
   });
 
-  it("is read up to a hundred streams, with names of ordinary length", () => {
+  it("gives at most a hundred streams, and names of bounded length", () => {
     const tabs = [{ title: "Live", url: "/@a/streams", selected: true }];
     const overlay = { thumbnailOverlayTimeStatusRenderer: { style: "LIVE" } };
     const items = Array.from({ length: 5000 }, (_, i) => ({
@@ -177,7 +177,7 @@ describe("a page of a channel", () => {
     assert.equal(tab.channelId, undefined);
   });
 
-  it("with odd data in any place is read without an error, and gives proper ids and times alone", async () => {
+  it("with odd data anywhere is read without an error, and gives only valid ids and times", async () => {
     const pages: { data: unknown; player: unknown }[] = [];
     for (const layout of ["videoRenderer", "lockupViewModel"] as const) {
       const { channel, clock, load } = simulated({ layout });

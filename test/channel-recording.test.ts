@@ -111,7 +111,7 @@ describe("a recorded channel", () => {
     assert.ok(pages.length <= 2 * looks.length);
   });
 
-  it("has every stream that is live at once, and a scheduled one that begins beside another", async () => {
+  it("records all streams that are live at once, and a scheduled one that begins beside another", async () => {
     const { relay, stream, in: from } = recorded();
     const [first, second] = [stream("live-first1"), stream("live-secon1")];
     stream("late-one-01", from(2 * MINUTE)); // begins late, so that it is the next one for long
@@ -146,7 +146,7 @@ describe("a recorded channel", () => {
     assert.deepEqual([isRead(live.videoId), isRead(next.videoId)], [true, true]);
   });
 
-  it("is tried again by the look where a room fails, and every ten minutes where a stream has no chat", async () => {
+  it("is tried again at the next look if a room fails, and every ten minutes if a stream has no chat", async () => {
     const { relay, upstream, stream, loads, isRead } = recorded({}, { settings: { RELAY_FAILING_MS: "0" } });
     const live = stream("live-first1");
     await relay.advance(2 * MINUTE);
@@ -168,7 +168,7 @@ describe("a recorded channel", () => {
     assert.ok(isRead(locked.videoId));
   });
 
-  it("is not recorded again where it was read to its end, though the page still lists it", async () => {
+  it("is not recorded again if it was read to its end, though the page still lists it", async () => {
     const { relay, stream, loads } = recorded();
     const live = stream("live-first1");
     live.chat.say(3);
@@ -179,7 +179,7 @@ describe("a recorded channel", () => {
     assert.deepEqual([...relay.config.rooms.recorded], []);
   });
 
-  it("that does not exist is looked at again after an hour, and recorded once it does", async () => {
+  it("that does not exist is looked up again after an hour, and recorded once it exists", async () => {
     const { relay, channel, stream, loads, isRead } = recorded(
       { state: "gone" },
       { settings: { RELAY_LOG_LEVEL: "warn" } },

@@ -51,7 +51,7 @@ class Reading implements AsyncDisposable {
 const channel = (text: string) => `channel=${encodeURIComponent(text)}`;
 
 describe("the id of a channel's message", () => {
-  it("is a video and a cursor", () => {
+  it("is a video id and a cursor", () => {
     assert.deepEqual(parsePlace(`${VIDEO}.1795163753064`), { videoId: VIDEO, cursor: 1_795_163_753_064 });
     for (const text of [
       undefined,
@@ -70,7 +70,7 @@ describe("the id of a channel's message", () => {
 
 describe("a channel's stream", () => {
   for (const encoding of ["gzip", "identity"]) {
-    it(`begins with the channel, then the video, and resumes by its id: ${encoding}`, async () => {
+    it(`sends the channel first, then the video, and resumes by its id: ${encoding}`, async () => {
       await using relay = await startRelay();
       const { chat } = relay.upstream.channel(HANDLE).broadcast(VIDEO, TEXT);
       chat.say(3);
@@ -104,7 +104,7 @@ describe("a channel's stream", () => {
     });
   }
 
-  it("begins each video at a time, which wins over a backfill", async () => {
+  it("starts each video at the time of `from`, which takes precedence over a backfill", async () => {
     await using relay = await startRelay();
     const { chat } = relay.upstream.channel(HANDLE).broadcast(VIDEO, TEXT);
     chat.say(3);
@@ -117,7 +117,7 @@ describe("a channel's stream", () => {
     assert.equal(none.raw.match(/event: message/g)?.length, 1);
   });
 
-  it("comes as NDJSON with the cursor, the id, and the message's own id", async () => {
+  it("as NDJSON has the cursor, the id, and the message's own id", async () => {
     await using relay = await startRelay({ settings: { RELAY_KEEPALIVE_MS: "100" } });
     const { chat } = relay.upstream.channel(HANDLE).broadcast(VIDEO, TEXT);
     chat.say(1);
@@ -153,7 +153,7 @@ describe("a channel's stream", () => {
     );
   });
 
-  it("is refused where it names no channel, or two things, or an end, or a channel that does not exist", async () => {
+  it("is refused without a channel, with a video or until=now beside it, and for one that does not exist", async () => {
     await using relay = await startRelay();
     relay.upstream.channel("@closed", { state: "gone" });
     for (const [query, status, code, words] of [
@@ -174,7 +174,7 @@ describe("a channel's stream", () => {
     }
   });
 
-  it("is closed by a stop, waiting or reading, without an end; and gives its place back", async () => {
+  it("is closed by a stop without an end frame, waiting or reading, and frees its place", async () => {
     const settings = { RELAY_MAX_VIEWERS_PER_ADDRESS: "2" };
     await using relay = await startRelay({ settings });
     relay.upstream.channel(HANDLE).broadcast(VIDEO, TEXT).chat.say(1);

@@ -32,7 +32,7 @@ function visited(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayO
 }
 
 describe("a viewer of a channel", () => {
-  it("is sent one stream after the other, over waits between them, each message once", async () => {
+  it("gets one stream after the other, with waits in between, and each message once", async () => {
     const { relay, channel, visit, live, in: from } = visited();
     const viewer = visit();
     await relay.advance(1000);
@@ -95,7 +95,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(viewer.ids, [...one.slice(0, 2), ...two, ...one.slice(2)]);
   });
 
-  it("resumes behind a stream that is over with its rest, and goes on with today's", async () => {
+  it("resumes in a finished stream with its remaining messages, and continues with today's", async () => {
     const { relay, visit, live } = visited();
     const first = live("live-first1");
     const cut = visit();
@@ -119,7 +119,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(back.ids, [...said(first.chat).slice(3), ...said(second.chat)]);
   });
 
-  it("resumes behind a stream that goes on beside today's with what is stored, and turns to today's", async () => {
+  it("resumes behind a stream that goes on beside today's with its stored messages, and turns to today's", async () => {
     const { relay, visit, live } = visited();
     const first = live("live-first1");
     const cut = visit();
@@ -137,7 +137,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(back.ids.slice(0, 4), said(first.chat).slice(3));
   });
 
-  it("waits for the list of streams after a restart, so that no rest of an earlier one is left out", async () => {
+  it("waits for the list of streams after a restart, so that it omits no rest of an earlier one", async () => {
     const { relay, upstream, visit, live } = visited({}, { hasDisk: true });
     const first = live("live-first1");
     const cut = visit();
@@ -167,7 +167,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(late.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
   });
 
-  it("whose id is of a video that was never the channel's has none", async () => {
+  it("with an id of a video that never was the channel's starts without a cursor", async () => {
     const { relay, upstream, visit, live } = visited();
     const other = upstream.chat("other-one-1", CHAT);
     other.say(5);
@@ -180,7 +180,7 @@ describe("a viewer of a channel", () => {
     assert.equal(viewer.ids.length, 2);
   });
 
-  it("waits with the reason where the room fails, and is sent what it missed once it is read again", async () => {
+  it("waits with the reason if the room fails, and gets what it missed once the room is read again", async () => {
     const { relay, upstream, visit, live } = visited({}, { settings: { RELAY_FAILING_MS: "0" } });
     const { chat } = live("live-first1");
     const viewer = visit();
@@ -225,7 +225,7 @@ describe("a viewer of a channel", () => {
     assert.ok(slow.ids.length >= 300);
   });
 
-  it("that reads slowly is sent the rest of a failed room, and does not disturb those that read its next one", async () => {
+  it("that reads slowly gets the rest of a failed room, and does not disturb viewers of the next one", async () => {
     const { relay, upstream, visit, live } = visited(
       {},
       { settings: { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "5000" } },
@@ -253,7 +253,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([slow.sink.closedBy, slow.ids], [undefined, quick.ids]);
   });
 
-  it("is told the id behind what its filter leaves out before the stream's end", async () => {
+  it("gets the id of filtered messages before the stream's end", async () => {
     const { relay, visit, live } = visited();
     const stream = live("live-first1");
     const viewer = visit(undefined, { types: "paid" });
@@ -267,7 +267,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "channel waiting"]);
   });
 
-  it("has its cursor with each keepalive of its connection, which come between those of the room", async () => {
+  it("gets its cursor with each keepalive of its connection, between those of the room", async () => {
     const { relay, visit, live } = visited();
     const { chat } = live("live-first1");
     chat.change({ timeoutMs: 1000 });
@@ -284,7 +284,7 @@ describe("a viewer of a channel", () => {
     }
   });
 
-  it("of a channel that does not exist is refused, or told so where that comes out later", async () => {
+  it("of a channel that does not exist is refused, or gets an error frame if that is found out later", async () => {
     const { relay, upstream, visit } = visited({ state: "gone" });
     const refused = visit();
     await relay.advance(5000);
@@ -321,7 +321,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([two.news(), two.sink.closedBy, relay.rooms.viewerCount], [[], "end", 0]);
   });
 
-  it("that waits is ended by a stop, too", async () => {
+  it("that waits is also ended by a stop", async () => {
     const { relay, visit } = visited();
     const viewer = visit();
     await relay.advance(1000);
@@ -330,7 +330,7 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([viewer.news(), viewer.sink.closedBy], [[], "end"]);
   });
 
-  it("waits for its turn where this instance has no room for the stream", async () => {
+  it("waits for its turn if this instance has no room for the stream", async () => {
     const { relay, upstream, visit, live } = visited({}, { settings: { RELAY_MAX_ROOMS: "1" } });
     upstream.chat("other-one-1", CHAT);
     const stranger = await relay.enter({ videoId: "other-one-1" });

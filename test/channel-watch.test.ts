@@ -8,7 +8,7 @@ import { HANDLE, HOUR, MINUTE, watched } from "./support/watched-channel.ts";
 const NO_CHAT = new RelayError("NO_LIVE_CHAT", "No live chat found: the chat is disabled.");
 
 describe("a watched channel", () => {
-  it("shows the stream that is live, with the names of the channel", async () => {
+  it("shows the live stream, with the names of the channel", async () => {
     const { relay, channel, settled } = watched({ title: "Some Body" });
     channel.broadcast("live-first1");
     const seen = await settled();
@@ -26,7 +26,7 @@ describe("a watched channel", () => {
     assert.equal(seen.states.length, 1);
   });
 
-  it("goes from scheduled to live to over to waiting, one event each", async () => {
+  it("goes from scheduled to live to over to waiting, with one event each", async () => {
     const { relay, channel, settled, in: from } = watched();
     const seen = await settled();
     assert.deepEqual(seen.news(), ["waiting"]);
@@ -46,7 +46,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["waiting"]);
   });
 
-  it("takes the newest of several live streams, and the one before once that is over", async () => {
+  it("takes the newest of several live streams, and the previous one when that is over", async () => {
     const { relay, channel, settled } = watched();
     channel.broadcast("live-first1");
     const seen = await settled();
@@ -59,7 +59,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["live live-first1"], "the page may list it for a while");
   });
 
-  it("does not change between streams that are live at once, though the page lists them in another order", async () => {
+  it("does not switch between streams that are live at once if the page changes their order", async () => {
     const { relay, channel, settled } = watched();
     const streams = ["live-first1", "live-secon1", "live-third1"].map((id) => channel.broadcast(id));
     const seen = await settled();
@@ -78,7 +78,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), [first]);
   });
 
-  it("takes what begins next, not a room for free chat, and never either before a live stream", async () => {
+  it("takes the stream that begins next, not a room for free chat, and neither before a live stream", async () => {
     for (const layout of ["videoRenderer", "lockupViewModel"] as const) {
       const { relay, channel, settled, in: from } = watched({ layout, livePage: "scheduled" });
       channel.broadcast("free-chat-1", { startsAt: from(5000 * HOUR) });
@@ -97,7 +97,7 @@ describe("a watched channel", () => {
     }
   });
 
-  it("shows a new time of the stream that it waits for", async () => {
+  it("shows the new time of the stream that it waits for", async () => {
     const { relay, channel, settled, in: from } = watched();
     const stream = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
     const seen = await settled();
@@ -107,7 +107,7 @@ describe("a watched channel", () => {
     assert.deepEqual([seen.states.length, seen.last?.startsAt, seen.last?.videoId], [2, iso, "scheduled-1"]);
   });
 
-  it("keeps to a live stream that the page lost, and to a scheduled one that it lost once", async () => {
+  it("keeps a live stream that the page no longer lists, and a scheduled one that is missing once", async () => {
     const { relay, channel, settled, in: from } = watched();
     const live = channel.broadcast("live-first1");
     const next = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
@@ -126,7 +126,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["waiting"]);
   });
 
-  it("keeps to a scheduled stream while only /live can be read, and shows another", async () => {
+  it("keeps a scheduled stream while only /live can be read and shows another", async () => {
     const { relay, upstream, channel, settled, in: from } = watched();
     const next = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
     channel.broadcast("scheduled-2", { startsAt: from(2 * HOUR) });
@@ -140,7 +140,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["upcoming scheduled-2"]);
   });
 
-  it("has each stream once, though the page takes one that is live for a scheduled one again", async () => {
+  it("lists each stream once, even if the page lists a live one as scheduled again", async () => {
     const { relay, channel, settled, in: from } = watched();
     const live = channel.broadcast("live-first1");
     channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
@@ -155,7 +155,7 @@ describe("a watched channel", () => {
     );
   });
 
-  it("goes on under a new id within an interval, as channels do that stream for ever", async () => {
+  it("continues under a new id within an interval, for channels that stream without end", async () => {
     const { relay, channel, settled } = watched();
     const seen = await settled();
     let stream = channel.broadcast("for-ever-01");
@@ -171,7 +171,7 @@ describe("a watched channel", () => {
     assert.deepEqual(lives, ["live for-ever-01", "live for-ever-02", "live for-ever-03", "live for-ever-04"]);
   });
 
-  it("remembers a hundred streams that are over", async () => {
+  it("remembers a hundred finished streams", async () => {
     const { relay, channel, settled } = watched();
     channel.broadcast("live-first1");
     const seen = await settled();
@@ -184,7 +184,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["live live-first1"]);
   });
 
-  it("knows its videos, finished ones too, and no others", async () => {
+  it("knows its own videos, finished ones included, and no others", async () => {
     const { channel, settled, in: from } = watched();
     channel.broadcast("finished-01").end();
     channel.broadcast("members-on1", { isMembersOnly: true });
@@ -197,7 +197,7 @@ describe("a watched channel", () => {
     );
   });
 
-  it("waits with the reason where the chosen room failed, and tries it again after the next look", async () => {
+  it("waits with the reason if the chosen room failed, and tries it again after the next look", async () => {
     const { relay, channel, settled, in: from } = watched();
     channel.broadcast("live-first1");
     channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
@@ -209,7 +209,7 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["live live-first1"]);
   });
 
-  it("passes over a stream without a chat, and tries it again after ten minutes", async () => {
+  it("skips a stream without a chat, and tries it again after ten minutes", async () => {
     const { relay, channel, settled, in: from } = watched();
     const chatless = channel.broadcast("no-chat-yet");
     const seen = await settled();
@@ -236,7 +236,7 @@ describe("a watched channel", () => {
   });
 });
 
-it("streams are ordered by what somebody wants to see", () => {
+it("live streams come first, then those that begin next, and rooms for free chat last", () => {
   const now = Date.UTC(2026, 0);
   const at = (hours: number, videoId: string) => ({ videoId, startsAt: now + hours * HOUR });
   const upcoming = [

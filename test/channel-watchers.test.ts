@@ -5,7 +5,7 @@ import { RelayError } from "../src/protocol/errors.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "./support/watched-channel.ts";
 
 describe("the pages of a watched channel", () => {
-  it("cost one look a minute for a hundred watchers, and none while there is none", async () => {
+  it("cost one look a minute for a hundred watchers, and none without watchers", async () => {
     const { relay, channel, watcher, looks } = watched();
     channel.broadcast("live-first1");
     const watchers = Array.from({ length: 100 }, () => watcher());
@@ -20,7 +20,7 @@ describe("the pages of a watched channel", () => {
     assert.deepEqual([looks().length, again.last?.state], [13, "live"]);
   });
 
-  it("are not loaded again for a watcher that comes back within the interval", async () => {
+  it("are not loaded again for a watcher that returns within the interval", async () => {
     const { relay, watcher, looks } = watched();
     for (let visit = 0; visit < 20; visit++) {
       const seen = watcher();
@@ -32,7 +32,7 @@ describe("the pages of a watched channel", () => {
     assert.equal(looks().length, 2);
   });
 
-  it("are loaded for the next watcher where the first left before it was shown anything", async () => {
+  it("are loaded for the next watcher if the first left before it was shown anything", async () => {
     const { relay, upstream, watcher } = watched();
     upstream.fault({ on: "live", times: 1, as: { delayMs: 10_000 } });
     const first = watcher();
@@ -51,7 +51,7 @@ describe("the pages of a watched channel", () => {
     assert.equal(looks().length, 2 * 12);
   });
 
-  it("come before those of a flood of names that may be made up", async () => {
+  it("take precedence over those of a flood of names that may be invented", async () => {
     const { relay, upstream, watcher, settled } = watched();
     await settled();
     await relay.advance(MINUTE / 2 - 1000);
@@ -63,7 +63,7 @@ describe("the pages of a watched channel", () => {
     assert.ok(first && second && second.at - first.at < MINUTE + 2000);
   });
 
-  it("are counted in metrics, and each change is in the log", async () => {
+  it("are counted in metrics, and each change is logged", async () => {
     const { relay, upstream, channel, settled } = watched();
     const seen = await settled();
     assert.equal(await relay.metric("relay_channels"), 1);
@@ -107,7 +107,7 @@ describe("a channel that cannot be read", () => {
     assert.deepEqual(seen.news(), [`waiting ${why}`]);
   });
 
-  it("is not looked at in a cooldown of pages, however long", async () => {
+  it("is not looked at during a cooldown of pages, however long", async () => {
     const { relay, upstream, watcher, looks } = watched();
     const headers = { "Retry-After": "600" };
     upstream.fault({ on: "live", times: 1, as: { status: 429, headers } });
@@ -119,7 +119,7 @@ describe("a channel that cannot be read", () => {
     assert.deepEqual(seen.news(), ["waiting"]);
   });
 
-  it("is waited for without a network, too", async () => {
+  it("is also waited for without a network", async () => {
     const { relay, clock, channel, watcher } = watched();
     channel.broadcast("live-first1");
     relay.network.refusesUntil = clock.monotonic() + 5 * MINUTE;
@@ -130,7 +130,7 @@ describe("a channel that cannot be read", () => {
     assert.deepEqual([live, ...more], ["live live-first1"]);
   });
 
-  it("does not exist for its watchers, nor for the next within the interval, at the price of one look", async () => {
+  it("does not exist for its watchers and for the next one within the interval, at the cost of one look", async () => {
     const { relay, watcher, looks } = watched({ state: "gone" });
     for (let visit = 0; visit < 3; visit++) {
       const seen = watcher();
@@ -153,7 +153,7 @@ describe("a channel that cannot be read", () => {
     assert.ok(seen.error instanceof RelayError);
   });
 
-  it("is one of RELAY_MAX_ROOMS at most", async () => {
+  it("counts towards RELAY_MAX_ROOMS", async () => {
     const { relay, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "2" } });
     const seen = [watcher(), watcher("@other")];
     await relay.advance(1000);

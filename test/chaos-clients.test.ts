@@ -228,7 +228,7 @@ describe("a client", { concurrency: 200 }, () => {
   }
 });
 
-describe("a test's own stream fails where", () => {
+describe("a test's own stream fails if", () => {
   for (const [what, frames, fault] of [
     ["a cursor is left out", [message(101), message(103)], "is sent 103 after 101"],
     ["a cursor comes twice", [message(101), message(101)], "is sent 101 after 101"],

@@ -23,8 +23,8 @@ const SPOKEN_PER_SECOND = 50;
 /** How long whatever is killed may take to go. */
 const PATIENCE_MS = 15_000;
 
-describe("chaos holds the service", { concurrency: true }, () => {
-  it("each kill point ends the service where it says, and a viewer resumes exactly", async (t) => {
+describe("chaos controls the service", { concurrency: true }, () => {
+  it("each kill point ends the service at the named step, and a viewer resumes exactly", async (t) => {
     const upstream = await startSimulator();
     const disk = new Disk(32 * 1024 * 1024);
     const injector = new FaultInjector();
@@ -68,7 +68,7 @@ describe("chaos holds the service", { concurrency: true }, () => {
     assert.deepEqual(injector.counts(), new Map(KILL_POINTS.map((point) => [point, 1])));
   });
 
-  it("a service that lacks what is to be wrapped does not start, and says what it lacks", async (t) => {
+  it("a service without the code that is to be wrapped does not start, and says what it lacks", async (t) => {
     const projectDir = await temporaryFolder(t);
     await mkdir(join(projectDir, "src/store/sqlite"), { recursive: true });
     const scripts = { start: `exec '${join(PROJECT, "node_modules/.bin/node")}' --eval ''` };
@@ -82,7 +82,7 @@ describe("chaos holds the service", { concurrency: true }, () => {
   });
 });
 
-describe("neither service nor disk outlives a driver that", () => {
+describe("neither the service nor the disk outlives a driver that", () => {
   const ends = {
     breaks: 'throw new Error("broken")',
     "is told to go": 'process.kill(process.pid, "SIGTERM")',

@@ -77,7 +77,7 @@ test("finds a chat in popout, watch, mobile and continuation pages", () => {
   }
 });
 
-test("a replay is one by its renderer, by its flag or by its continuation", () => {
+test("recognises a replay by its renderer, its flag or its continuation", () => {
   for (const html of [
     pageWith({ contents: { liveChatReplayRenderer: renderer() } }),
     watchWith({ liveChatRenderer: renderer({ isReplay: true }) }),
@@ -95,7 +95,7 @@ test("a replay is one by its renderer, by its flag or by its continuation", () =
   );
 });
 
-test("any kind of continuation is one to start from, except the one for seeking", () => {
+test("starts from any kind of continuation except the one for seeking", () => {
   for (const kind of ["invalidation", "timed", "reload", "liveChatReplay", "brandNew"]) {
     const continuations = [
       offered("playerSeekContinuationData", TOP),
@@ -119,12 +119,12 @@ test("any kind of continuation is one to start from, except the one for seeking"
   }
 });
 
-test("a renderer without a continuation is passed over for one that has it", () => {
+test("skips a renderer without a continuation in favour of one that has it", () => {
   const html = pageWith({ contents: { liveChatRenderer: {}, below: [{ liveChatRenderer: renderer() }] } });
   assert.equal(chatIn(html).continuation, ALL);
 });
 
-test("all messages come from the view menu's second token where that names the video", () => {
+test("reads all messages by the view menu's second token if that token names the video", () => {
   const tokenWith = (all: unknown): string =>
     chatIn(popoutWith(renderer({ header: header("top", TOP, all) }))).continuation;
   assert.equal(tokenWith(ALL), ALL);
@@ -134,7 +134,7 @@ test("all messages come from the view menu's second token where that names the v
   assert.equal(chatIn(popoutWith(renderer({ header: undefined }))).continuation, FIRST);
 });
 
-test("the selection comes from the page's own token unless the page shows all messages", () => {
+test("reads the selection by the page's own token, unless the page shows all messages", () => {
   const tokenWith = (selected: "top" | "all", top: unknown): string =>
     chatIn(popoutWith(renderer({ header: header(selected, top, ALL) })), "top").continuation;
   assert.equal(tokenWith("top", TOP), FIRST);
@@ -148,7 +148,7 @@ test("a page without actions has an empty backlog", () => {
   }
 });
 
-test("a token names a video in the clear, in base64 and in base64 within it", () => {
+test("a token names its video in plain text, in base64, or in base64 within base64", () => {
   assert.ok(namesVideo(`chat~${VIDEO}`, VIDEO));
   assert.ok(namesVideo(base64(`chat~${VIDEO}~1`), VIDEO));
   assert.ok(namesVideo(ALL, VIDEO));
@@ -203,14 +203,14 @@ for (const [because, html, why] of REASONS) {
   test(`says why there is no chat: ${because}`, () => assert.match(whyIn(html), why));
 }
 
-test("the upstream's words come short and without markup", () => {
+test("the upstream's words are shortened and stripped of markup", () => {
   const reason = `<a href="https://evil.example">Sorry</a> <${"x".repeat(1000)}`;
   const why = whyIn(watchWith(undefined, status("ERROR", { reason })));
   assert.match(why, /says: Sorry x+\)$/);
   assert.ok(why.length < 300);
 });
 
-test("odd data and too many give no chat and no error; a chat is found however deep it lies", {
+test("odd or oversized data gives no chat and no error, and a chat is found at any depth", {
   timeout: 10_000,
 }, () => {
   const chat = JSON.stringify({ liveChatRenderer: renderer() });
@@ -242,7 +242,7 @@ test("reads recorded watch pages", { skip: noRecordings }, () => {
   }
 });
 
-test("reads a recorded popout page, whose menu tokens are alive", { skip: noRecordings }, () => {
+test("reads a recorded popout page, whose menu tokens work", { skip: noRecordings }, () => {
   const html = `<script>window["ytInitialData"] = ${recordedText("pages/popout-initial-data-2020.json")};</script>`;
   const all = readChatPage(html, "7kdepDepMjk", "all");
   const top = readChatPage(html, "7kdepDepMjk", "top");

@@ -24,7 +24,7 @@ const SOURCES: readonly (readonly RequestKind[])[] = [
 ];
 const DEAD: readonly Failure[] = [{ status: 503 }, "reset", "html", "no-data"];
 
-describe("a bootstrap works although any two sources are dead", () => {
+describe("a bootstrap works even if any two sources are dead", () => {
   const pairs = SOURCES.flatMap((one, i) => SOURCES.slice(i + 1).map((other) => [...one, ...other]));
   for (const dead of pairs) {
     it(dead.join(", "), async () => {
@@ -38,7 +38,7 @@ describe("a bootstrap works although any two sources are dead", () => {
     });
   }
 
-  it("finds a chat that next alone shows, asking as the page would, and reads on from there", async () => {
+  it("finds a chat that only next shows, asks as the page would, and reads on from there", async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { foundOn: "next" });
     chat.say([textAction("first")]);
@@ -52,7 +52,7 @@ describe("a bootstrap works although any two sources are dead", () => {
   });
 });
 
-describe("a key that the upstream names nowhere", () => {
+describe("a key that the upstream does not name", () => {
   it("is not sent, neither by a room nor by a caller, whose session says so", async () => {
     await using relay = await startRelay();
     relay.upstream.credentials.apiKey = "";
@@ -74,7 +74,7 @@ describe("a key that the upstream names nowhere", () => {
   });
 });
 
-describe("credentials are kept for rooms that are opened anew", () => {
+describe("credentials are kept for rooms that are opened again", () => {
   /** What is asked between a refusal of the room's poll and the next good answer. */
   async function askedAfter(refusal: Failure): Promise<RequestKind[]> {
     const relay = new VirtualRelay();
@@ -88,7 +88,7 @@ describe("credentials are kept for rooms that are opened anew", () => {
     return kinds.filter((kind) => kind !== "get_live_chat");
   }
 
-  it("and are asked for again where the upstream refused them, but not for want of a token", async () => {
+  it("and are requested again if the upstream refused them, but not if a token is missing", async () => {
     assert.deepEqual(await askedAfter("invalid-argument"), ["popout"]);
     assert.deepEqual(await askedAfter("no-contents"), ["popout"]);
     for (const status of [401, 403]) assert.deepEqual(await askedAfter({ status }), ["sw.js", "popout"]);
@@ -96,7 +96,7 @@ describe("credentials are kept for rooms that are opened anew", () => {
     assert.deepEqual(await askedAfter(outdated), ["sw.js", "popout"]);
   });
 
-  it("are those that the last bootstrap of any room has learnt", async () => {
+  it("and are those of the last bootstrap of any room", async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { tokens: "reusable" });
     relay.upstream.chat(OTHER);
@@ -111,7 +111,7 @@ describe("credentials are kept for rooms that are opened anew", () => {
     assert.equal(asked(relay).filter((kind) => kind === "sw.js").length, 2);
   });
 
-  it("for an hour, unless just these are refused", async () => {
+  it("for an hour, unless these very credentials are refused", async () => {
     const clock = new FakeClock();
     const kept = new KeptCredentials(clock);
     const credentials = { apiKey: "", clientVersion: "1.1" };

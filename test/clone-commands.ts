@@ -34,7 +34,7 @@ async function cursorsOf(curl: Running): Promise<[first: number, last: number]> 
   return [ids[0] ?? Number.NaN, ids.at(-1) ?? Number.NaN];
 }
 
-it(`README.md has at most ${MAX_LINES} lines, and names no command that is not there`, () => {
+it(`README.md has at most ${MAX_LINES} lines, and names only commands that exist`, () => {
   assert.ok(README.split("\n").length <= MAX_LINES);
   assert.doesNotMatch(LINES.join("\n"), /^livechat-relay /m);
   assert.doesNotMatch(README, /`livechat-relay /);
@@ -120,7 +120,7 @@ class Unit {
   }
 }
 
-it("docs/deployment.md and docs/operations.md install, back up, restore and upgrade as they describe", async (t) => {
+it("docs/deployment.md and docs/operations.md install, back up, restore and upgrade as described", async (t) => {
   const folder = await temporaryFolder(t);
   const within = (name: string) => join(folder, name);
   const [clone, prefix, units, data] = [within("clone"), within("prefix"), within("units"), within("data")];

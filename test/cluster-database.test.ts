@@ -20,7 +20,7 @@ const { skip, server } = await testPostgres();
 const setUp = (t: TestContext) => setUpInstances(t, server);
 
 describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => {
-  it("close streams without an end where the tables were emptied, and begin above every old cursor", async (t) => {
+  it("close streams without an end frame if the tables were emptied, and begin above every old cursor", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(5);
@@ -40,7 +40,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     ]);
   });
 
-  it("say that it is gone, those that only follow too, and that it is back", async (t) => {
+  it("report that it is gone, also those that only follow, and that it is back", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     upstream.chat(VIDEO, CHAT).say(3);
     const { port } = new URL(url);
@@ -57,7 +57,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     await eventually(1, () => metric(follower, "relay_store_available"));
   });
 
-  it("stop within eight seconds where it is silent", async (t) => {
+  it("stop within eight seconds if it does not answer", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     upstream.chat(VIDEO, CHAT).say(3);
     const { port } = new URL(url);
@@ -76,7 +76,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     await stopping;
   });
 
-  it("skip nothing silently after a failover that may have lost something", async (t) => {
+  it("skip nothing silently after a failover that may have lost data", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(5);
@@ -99,7 +99,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     );
   });
 
-  it("work through a pooler in transaction mode, with LISTEN by the server itself and without", {
+  it("work through a pooler in transaction mode, with LISTEN directly at the server and without LISTEN", {
     skip: noPooler,
   }, async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
@@ -121,7 +121,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     await assertSame(streams.slice(1), 18);
   });
 
-  it("keep viewers while PostgreSQL is away, ask the upstream nothing, and go on when it is back", {
+  it("keep viewers while PostgreSQL is away, call the upstream for nothing, and continue when it is back", {
     skip: noOwnPostgres(),
   }, async (t) => {
     const own = await ownPostgres(t);

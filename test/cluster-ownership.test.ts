@@ -40,8 +40,8 @@ async function setUp(t: TestContext): Promise<string> {
 /** Another server, as far as a store can see. */
 const failOver = (url: string) => run(url, "update store set lineage = 'another'");
 
-describe("rooms among instances", { skip, timeout: 60_000 }, () => {
-  it("are free once the lease is over, where they were given back while the database was away", async (t) => {
+describe("rooms of several instances", { skip, timeout: 60_000 }, () => {
+  it("are free once the lease is over, if they were given back while the database was away", async (t) => {
     const url = await setUp(t);
     const line = await Line.to(Number(new URL(url).port));
     t.after(() => line[Symbol.asyncDispose]());
@@ -58,7 +58,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     await own(other, ROOM);
   });
 
-  it("are moved with all that they hold before the first one is taken, where the database is another one", async (t) => {
+  it("are moved with all their messages before the first one is taken, if the database is another one", async (t) => {
     const url = await setUp(t);
     const before = await open(t, url);
     const hold = await own(before, ROOM);
@@ -76,7 +76,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await readAll(after, ROOM), stored(room.base, ["a", "b", "c", "d"]));
   });
 
-  it("are moved before an instance that was idle takes its first one", async (t) => {
+  it("are moved before an idle instance takes its first one", async (t) => {
     const url = await setUp(t);
     const [owner, idle] = [await open(t, url), await open(t, url)];
     const hold = await own(owner, ROOM);
@@ -91,7 +91,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     );
   });
 
-  it("are moved without a message being written, so that their number does not matter", async (t) => {
+  it("are moved without a write to any message, so that their number does not matter", async (t) => {
     const url = await setUp(t);
     const store = await open(t, url);
     const hold = await own(store, ROOM);
@@ -114,7 +114,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.doesNotMatch(JSON.stringify(plan), /Sort/);
   });
 
-  it("are all found by one look, where their owner is gone", async (t) => {
+  it("are all found by one look if their owner is gone", async (t) => {
     const url = await setUp(t);
     const [gone, other] = [await open(t, url), await open(t, url)];
     const names = Array.from({ length: HELD_ROOMS }, (_, n) => `room-${n}`);
@@ -131,7 +131,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("know their age by the database's clock, and lose nothing by an instance's that is wrong", async (t) => {
+  it("know their age by the database's clock, and lose nothing if an instance's clock is wrong", async (t) => {
     const url = await setUp(t);
     const right = await open(t, url);
     const hold = await own(right, ROOM);
@@ -145,7 +145,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.equal((await readAll(right, ROOM)).length, 1);
   });
 
-  it("are pruned in bounded steps after they were moved, and a step goes on with the next one", async (t) => {
+  it("are pruned in bounded steps after they were moved, and each step continues where the last one ended", async (t) => {
     const url = await setUp(t);
     const store = await open(t, url);
     const hold = await own(store, ROOM);
@@ -162,7 +162,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.equal(await moved.getRoom(ROOM), undefined);
   });
 
-  it("leave nothing behind where they were never read, also where all messages are kept", async (t) => {
+  it("leave nothing behind if they were never read, even if all messages are kept", async (t) => {
     const url = await setUp(t);
     const store = await open(t, url);
     await own(store, ROOM);
@@ -172,7 +172,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await run(url, "select video_id from room union select video_id from interest"), []);
   });
 
-  it("that are never read are not rooms for anybody", async (t) => {
+  it("exist for nobody before they are first read", async (t) => {
     const url = await setUp(t);
     const [one, other] = [await open(t, url), await open(t, url)];
     const hold = await own(one, ROOM);
@@ -182,7 +182,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await run(url, "select from room"), []);
   });
 
-  it("are recorded by one of them, until it leaves or no longer says that it does", async (t) => {
+  it("are recorded by one instance until it leaves or stops reporting on them", async (t) => {
     const url = await setUp(t);
     const [one, other] = [await open(t, url), await open(t, url)];
     const names = ["@a", "@b", "@c"];
@@ -209,7 +209,7 @@ describe("rooms among instances", { skip, timeout: 60_000 }, () => {
     );
   });
 
-  it("are wanted where another instance has viewers, and one too many where that one reads far fewer", async (t) => {
+  it("are wanted if another instance has viewers, and one is too many if that instance reads far fewer", async (t) => {
     const url = await setUp(t);
     const [busy, idle] = [await open(t, url), await open(t, url)];
     const names = Array.from({ length: 5 }, (_, n) => `room-${n}`);

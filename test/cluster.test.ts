@@ -65,7 +65,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     );
   });
 
-  it("replace one that dies, once its lease has run out, for viewers that are there and for those that come back", async (t) => {
+  it("replace one that dies once its lease has expired, for viewers that stayed and viewers that come back", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
@@ -88,7 +88,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     await assertSame([staying, await watch(relay, { lastEventId: staying.init.cursor })], 8);
   });
 
-  it("go on from the checkpoint where a lease runs out just when a viewer's room is being opened", async (t) => {
+  it("continue from the checkpoint if a lease expires just while a viewer's room is being opened", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
@@ -116,7 +116,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     assert.equal(await metric(relay, "relay_takeovers_total"), 1);
   });
 
-  it("let a room go once nobody has watched it for the grace time on any of them", async (t) => {
+  it("release a room once it has had no viewer on any of them for the grace time", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
@@ -144,7 +144,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     assert.equal(again.init.cursor, second.cursors.at(-1) ?? second.init.cursor);
   });
 
-  it("end a failed room for the viewers of all", async (t) => {
+  it("end a failed room for the viewers of all instances", async (t) => {
     const { upstream, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(2);
@@ -156,7 +156,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(ends[0]?.data, ends[1]?.data);
   });
 
-  it("resume where the cursor is ahead of what was followed so far", async (t) => {
+  it("resume a viewer whose cursor is ahead of the messages followed so far", async (t) => {
     const { upstream, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
@@ -174,7 +174,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(resumed.ids, ahead.ids.slice(7, 12));
   });
 
-  it("blank what is deleted for later viewers of each of them", async (t) => {
+  it("blank deleted messages for later viewers of each instance", async (t) => {
     const { upstream, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     const relays = [await start({ RELAY_DELETED: "blank" }), await start({ RELAY_DELETED: "blank" })];
@@ -192,7 +192,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("take over from one that was frozen, which then follows and stores nothing more", async (t) => {
+  it("take over from a frozen instance, which then follows and stores nothing more", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, { ...CHAT, timeoutMs: 200 });
     chat.say(3);

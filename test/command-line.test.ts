@@ -111,7 +111,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
   }
 });
 
-describe("a Node.js that is too old", () => {
+describe("a Node.js version that is too old", () => {
   const installed = "/usr/bin/node";
   const isOld = isOlderThan(24, installed);
   const node = isOld ? installed : process.execPath;
@@ -136,7 +136,7 @@ function isOlderThan(major: number, node: string): boolean {
   return !error && Number.parseInt(stdout, 10) < major;
 }
 
-it("the npm scripts run in Windows' shell, too: plain commands, and what exec.cmd stands in for", async () => {
+it("the npm scripts also run in Windows' shell: they are plain commands, or exec.cmd stands in for exec", async () => {
   const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   assert.equal(
     await readFile(join(ROOT, "exec.cmd"), "utf8").then((text) => text.trimEnd().endsWith("\n@%*")),
@@ -150,7 +150,7 @@ it("the npm scripts run in Windows' shell, too: plain commands, and what exec.cm
 });
 
 describe("help", () => {
-  it("lists commands and settings, and of each command its flags", async () => {
+  it("lists commands and settings, and the flags of each command", async () => {
     const [all, help, demo, demoHelp] = await Promise.all(
       [["--help"], ["help"], ["demo", "--help"], ["help", "demo"]].map((args) => outcome(args)),
     );
@@ -195,7 +195,7 @@ describe("serve", () => {
     assert.equal(await serve.exited, 0);
   });
 
-  it("says that a store was not there before it, so that a slip in its name is seen", async (t) => {
+  it("says that it created a new store, so that a typo in the name is noticed", async (t) => {
     const store = await temporaryStore(t);
     for (const isNew of [true, false]) {
       const serve = new Run(["--port", "0", "--store", store]);
@@ -212,7 +212,7 @@ describe("serve", () => {
     ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\?$/]],
   ];
   for (const [what, env, expected] of rows) {
-    it(`warns of ${what}`, async () => {
+    it(`warns about ${what}`, async () => {
       const serve = new Run(["--port", "0", "--store", "memory:"], { env });
       await serve.printed(LISTENING);
       serve.signal("SIGTERM");
@@ -229,14 +229,14 @@ describe("serve", () => {
 });
 
 describe("a signal", () => {
-  it("before the service listens stops it, too", async () => {
+  it("also stops it before the service listens", async () => {
     const serve = new Run(["--port", "0", "--store", "memory:"]);
     serve.signal("SIGTERM");
     assert.equal(await serve.exited, 0);
     assert.doesNotMatch(serve.out, LISTENING);
   });
 
-  it("while the start waits for its store stops it, too", async () => {
+  it("also stops it while the start waits for its store", async () => {
     const [port = 0] = await freePorts(1);
     const serve = new Run(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);
     await serve.printed(/the start waits for it/);
@@ -246,7 +246,7 @@ describe("a signal", () => {
     assert.ok(performance.now() - from < 5000, "within 5 s");
   });
 
-  it("stops it where nobody reads its log any more", async () => {
+  it("stops it even if nobody reads its log any more", async () => {
     const serve = new Command(["--port", "0", "--store", "memory:"]);
     await serve.printed(LISTENING);
     serve.child.stdout?.destroy();
@@ -254,7 +254,7 @@ describe("a signal", () => {
     assert.deepEqual(await serve.exited, [0, null]);
   });
 
-  it("that comes a second time more than a second later ends it at once", async () => {
+  it("that comes a second time, more than a second later, ends it at once", async () => {
     await using upstream = await startSimulator();
     upstream.chat(VIDEO);
     const serve = new Run([], { env: testEnvironment(upstream) });
@@ -279,7 +279,7 @@ describe("a signal", () => {
     assert.match(npm.out, /"stopped"/);
   });
 
-  it("to the whole process group of npm start, which gets there twice, stops it gracefully", async (t) => {
+  it("to the whole process group of npm start, which arrives twice, stops it gracefully", async (t) => {
     const upstream = await startSimulator();
     t.after(() => upstream.close());
     upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 }).speak(100);

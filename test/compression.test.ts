@@ -41,7 +41,7 @@ function unchunked(bytes: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-test("packets in any order, from any of them on, are one gzip stream of what the plain ones say", () => {
+test("packets in any order, from any of them on, are one gzip stream of the plain packets", () => {
   fc.assert(
     fc.property(batches, fc.nat(9), (all, first) => {
       const init = { videoId: ROOMS[0] ?? "", chatType: "liveChatRenderer", cursor: first } as const;
@@ -73,7 +73,7 @@ test("packets in any order, from any of them on, are one gzip stream of what the
   );
 });
 
-test("the checksum of a stream is that of its parts put together", () => {
+test("the checksum of a stream is computed from those of its parts", () => {
   const part = fc.uint8Array({ maxLength: 5000 }).map((bytes) => Buffer.from(bytes));
   fc.assert(
     fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
@@ -121,7 +121,7 @@ describe("a service that compresses", LIMIT, () => {
     });
   }
 
-  it("sends each viewer of each room what an uncompressed one is sent, and fewer bytes", async () => {
+  it("sends each viewer of each room the same as an uncompressed one, in fewer bytes", async () => {
     const plain = await Promise.all(
       ROOMS.map((videoId) => Stream.open(relay.url, { videoId, acceptEncoding: "identity" })),
     );
@@ -146,7 +146,7 @@ describe("a service that compresses", LIMIT, () => {
     await Promise.all([...plain, ...streams].map((stream) => stream.close()));
   });
 
-  it("ends a compressed stream so that a strict reader takes it for complete", async () => {
+  it("ends a compressed stream so that a strict reader accepts it as complete", async () => {
     const videoId = "compressed3";
     const chat = relay.upstream.chat(videoId, SCENARIO);
     const stream = await Stream.open(relay.url, { videoId });
@@ -158,7 +158,7 @@ describe("a service that compresses", LIMIT, () => {
     assert.equal(stream.failure, undefined, "Node's decompressor checks the checksum");
   });
 
-  it("is read by the package eventsource as messages come", async () => {
+  it("can be read by the package eventsource as messages come", async () => {
     const source = new EventSource(relay.url + pathOf());
     const ids: string[] = [];
     const grown = Promise.withResolvers<void>();
@@ -176,7 +176,7 @@ describe("a service that compresses", LIMIT, () => {
   });
 
   const hasCurl = spawnSync("curl", ["--version"]).status === 0;
-  it("is read by curl --compressed to its end", { skip: hasCurl ? false : "no curl here" }, async () => {
+  it("can be read by curl --compressed to its end", { skip: hasCurl ? false : "no curl here" }, async () => {
     const videoId = "compressed4";
     const chat = relay.upstream.chat(videoId, SCENARIO);
     chat.say(30);
@@ -189,7 +189,7 @@ describe("a service that compresses", LIMIT, () => {
     assert.match(stdout, /event: end\ndata: .*\n\n$/);
   });
 
-  it("is read by Chromium as messages come", { skip: NO_CHROMIUM }, async () => {
+  it("can be read by Chromium as messages come", { skip: NO_CHROMIUM }, async () => {
     await using browser = await launchChromium();
     const page = await browser.newPage();
     await page.goto(`${relay.url}/healthz`);
@@ -203,7 +203,7 @@ describe("a service that compresses", LIMIT, () => {
     await until(page, `ids.includes(${JSON.stringify(due)})`);
   });
 
-  it("compresses nothing where it is switched off", async () => {
+  it("compresses nothing if compression is off", async () => {
     await using off = await startRelay({ settings: { RELAY_COMPRESSION: "off" } });
     off.upstream.chat(ROOMS[0] ?? "", SCENARIO);
     assert.deepEqual(await headersFor("gzip", off), [null, null]);

@@ -31,13 +31,13 @@ describe("settings", () => {
     assert.equal(defaults.retentionDays, 30);
   });
 
-  it("come from the environment, and a flag of the same name wins", () => {
+  it("come from the environment, and a flag of the same name takes precedence", () => {
     assert.equal(config([], { RELAY_GRACE_MS: "1" }).rooms.graceMs, 1);
     assert.equal(config(["--grace-ms", "2"], { RELAY_GRACE_MS: "1" }).rooms.graceMs, 2);
     assert.equal(config(["--grace-ms=3"]).rooms.graceMs, 3);
   });
 
-  it("count as not set where the variable is empty", () => {
+  it("count as unset if the variable is empty", () => {
     const { given, values } = read([], { RELAY_STORE: "", RELAY_TIMEZONE: "", RELAY_PORT: "1" });
     assert.equal(values.RELAY_STORE, SETTINGS.RELAY_STORE.default);
     assert.equal(values.RELAY_TIMEZONE, "UTC");
@@ -45,7 +45,7 @@ describe("settings", () => {
     assert.throws(() => read(["--store", ""], {}), /^UsageError: RELAY_STORE: must be /);
   });
 
-  it("are suggested where a variable is misspelt", () => {
+  it("are suggested for a misspelt variable", () => {
     const nearest = {
       RELAY_GRACEMS: "RELAY_GRACE_MS",
       RELAY_GRACE: "RELAY_GRACE_MS",
@@ -88,7 +88,7 @@ describe("settings", () => {
     ["RELAY_LOG_LEVEL", "loud"],
   ];
   for (const [name, text] of unusable) {
-    it(`${name}="${text}" cannot be used, and the one line that says so names it`, () => {
+    it(`${name}="${text}" is refused in one line that names it`, () => {
       assert.throws(
         () => config([], { [name]: text }),
         (error: unknown) => {
@@ -129,7 +129,7 @@ describe("settings", () => {
     );
   });
 
-  it("refuse an unknown flag, a flag without a value and a stray argument", () => {
+  it("refuse an unknown flag, a flag without a value and an extra argument", () => {
     assert.throws(
       () => read(["--prot", "1"]),
       /^UsageError: --prot is not a flag; did you mean --port\? \(see --help\)$/,
@@ -140,7 +140,7 @@ describe("settings", () => {
     assert.throws(() => read(["stray"]), /^UsageError: unexpected argument "stray"/);
   });
 
-  it("take fractions of a day for the retention", () => {
+  it("accept fractions of a day for the retention", () => {
     assert.equal(config(["--retention-days", "0.5"]).retentionDays, 0.5);
   });
 });

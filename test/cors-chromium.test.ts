@@ -118,7 +118,7 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
     }
   });
 
-  it("embeds the overlay, and the viewer page where RELAY_FRAME_ANCESTORS allows it", async () => {
+  it("embeds the overlay, and the viewer page if RELAY_FRAME_ANCESTORS allows it", async () => {
     const settings = { RELAY_FRAME_ANCESTORS: new URL(page.url()).origin };
     await using allowing = await startRelay({ upstream: relay.upstream, settings });
     relay.upstream.chat(VIDEO, { kinds: ["text"], tokens: "reusable" }).say(3);
@@ -135,7 +135,7 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
     assert.ok(!(await isShown(`${relay.url}/?videoId=${VIDEO}`)));
   });
 
-  it("may send Last-Event-ID by itself", async () => {
+  it("may send Last-Event-ID itself", async () => {
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(2);
     const status = await page.evaluate(async (url) => {
       const response = await fetch(url, { headers: { "last-event-id": "0" } });
@@ -145,7 +145,7 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
     assert.equal(status, 200);
   });
 
-  it("reads status and code of every refusal", async () => {
+  it("reads the status and code of every refusal", async () => {
     const rows: [string, Sent, number, string][] = [
       ["/v1/stream", {}, 400, "INVALID_REQUEST"],
       ["/v1/stream?videoId=no", {}, 400, "INVALID_VIDEO_ID"],

@@ -11,7 +11,7 @@ const KEY = "made-up-key_0123456789";
 const VERSION = "2.20260101.01.00";
 const VISITOR = "CgtNYWRlVXA%3D";
 
-test("reads key and version in a service worker, however it is spaced and quoted", () => {
+test("reads the key and version in a service worker, whatever its spacing and quotes", () => {
   for (const script of [
     `ytcfg.set({"INNERTUBE_API_KEY":"${KEY}","INNERTUBE_CLIENT_VERSION":"${VERSION}"})`,
     `ytcfg.set({ 'INNERTUBE_API_KEY' : '${KEY}',\n 'INNERTUBE_CONTEXT_CLIENT_VERSION' : '${VERSION}' })`,
@@ -21,7 +21,7 @@ test("reads key and version in a service worker, however it is spaced and quoted
   }
 });
 
-test("a stub, an empty body and a page of words give nothing", () => {
+test("finds nothing in a stub, an empty body or a page of text", () => {
   for (const script of [
     "",
     "self.registration.unregister()",
@@ -34,14 +34,14 @@ test("a stub, an empty body and a page of words give nothing", () => {
   }
 });
 
-test("a value of the wrong form is passed over for the next of the right one", () => {
+test("skips a value of the wrong form for the next one of the right form", () => {
   const script = `set({"INNERTUBE_API_KEY":"short","INNERTUBE_CLIENT_VERSION":"2.0 beta","VISITOR_DATA":"a b"})
     set({"INNERTUBE_API_KEY":"${"k".repeat(101)}","INNERTUBE_CONTEXT_CLIENT_VERSION":"${VERSION}"})
     set({"INNERTUBE_API_KEY":"${KEY}","SEND_VISITOR_DATA":true,"EOM_VISITOR_DATA":"other",EOM_VISITOR_DATA:"other"})`;
   assert.deepEqual(credentialsInServiceWorker(script), { apiKey: KEY, clientVersion: VERSION });
 });
 
-test("the positional form is read by place, each value by its form", () => {
+test("reads the positional form by position, and checks each value's form", () => {
   const device: unknown[] = Array.from({ length: 20 }, () => null);
   device[13] = VISITOR;
   device[16] = VERSION;
@@ -57,14 +57,14 @@ test("the positional form is read by place, each value by its form", () => {
   }
 });
 
-test("merges all settings of a page, also those that are no JSON", () => {
+test("merges all settings of a page, including those that are not JSON", () => {
   const page = `<script>ytcfg.set({"OTHER":{"a":[1]},"INNERTUBE_API_KEY":"${KEY}"});</script>
     <script>ytcfg.set('INNERTUBE_CLIENT_VERSION', '${VERSION}');</script>
     <script>ytcfg.set({CSI: 'youtube', "TIMING": {a: '0x1'}, VISITOR_DATA: "CgtNYWRlVXA\\u0025\\x33D",});</script>`;
   assert.deepEqual(credentialsInPage(page), { apiKey: KEY, clientVersion: VERSION, visitorData: VISITOR });
 });
 
-test("what people write in a page does not pass for settings", () => {
+test("does not take text that people write in a page for settings", () => {
   const title = `'INNERTUBE_API_KEY':'somebodys-own-key'`;
   const settings = `<script>ytcfg.set({"INNERTUBE_CLIENT_VERSION":"${VERSION}"});</script>`;
   const data = `<script>var ytInitialData = ${JSON.stringify({ contents: title })};</script>`;
