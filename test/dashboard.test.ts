@@ -30,7 +30,7 @@ describe("docs/grafana-dashboard.json", () => {
     });
   };
 
-  it("queries metrics that exist, by labels that they have", () => {
+  it("queries existing metrics by their labels", () => {
     assert.ok(queries.length > 20);
     for (const query of queries) {
       const [metric, ...others] = metricsIn(query);
@@ -41,7 +41,7 @@ describe("docs/grafana-dashboard.json", () => {
     }
   });
 
-  it("shows every metric of the service, in a row for each theme, and docs/operations.md describes it", () => {
+  it("shows every metric of the service, one row per topic, and docs/operations.md describes each", () => {
     const page = readFileSync(join(import.meta.dirname, "../docs/operations.md"), "utf8");
     const shown = new Set(
       queries.flatMap(metricsIn).map((found) => (typeof found === "object" ? found.name : "")),

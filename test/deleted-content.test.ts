@@ -51,7 +51,7 @@ async function room(isBlanking = true) {
   return { take: await restarted(), restarted, messages, lines };
 }
 
-it("blanks one message, its new contents and where it is pinned, whatever of them comes first", async () => {
+it("blanks a message, its new contents and its pinned copy, whichever comes first", async () => {
   const all = [said("a"), replaced("a", "edited"), pinned("a"), said("b"), pinned("a b"), deletion("a")];
   const left = [
     "chat -",
@@ -76,7 +76,7 @@ it("blanks one message, its new contents and where it is pinned, whatever of the
   }
 });
 
-it("blanks all that an author has said before, and nothing that is said since or by others", async () => {
+it("blanks all earlier messages of an author, and none of later ones or of others", async () => {
   const { take, restarted, lines } = await room();
   await take(said("a"), said("b", OTHER), pinned("a"));
   await take(said("c"), authorDeletion(), said("d"));
@@ -99,7 +99,7 @@ it("blanks all that an author has said before, and nothing that is said since or
   assert.deepEqual(await lines(), [...left.slice(0, -1), "chat -", "author_deleted -"]);
 });
 
-it("shows nothing of a blank message by what replaces it, however often that is read", async () => {
+it("shows nothing of a blank message through its replacements, however often they are read", async () => {
   const { take, restarted, lines } = await room();
   await take(said("a"), replaced("a", "edited"), said("b"));
   await take(deletion("a"), authorDeletion());
@@ -112,7 +112,7 @@ it("shows nothing of a blank message by what replaces it, however often that is 
   }
 });
 
-it("leaves a message of each kind that keeps its shape, and nothing of who said it", async () => {
+it("leaves a message that has its kind's shape and nothing of its author", async () => {
   const { take, messages } = await room();
   const kinds = Object.entries(SENT).filter(([type]) => !type.includes("deleted"));
   const actions = kinds.flatMap(([, all]) => all).map((action, i) => renamed(action, `${i}`));
@@ -151,7 +151,7 @@ function renamed(action: object, name: string): JsonObject {
   );
 }
 
-it("changes nothing that is stored where deletions are kept", async () => {
+it("changes nothing in the store if deletions are kept", async () => {
   const { take, lines } = await room(false);
   await take(said("a"));
   await take(deletion("a"), authorDeletion());

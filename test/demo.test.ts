@@ -13,7 +13,7 @@ const VIDEO = "demo-stream";
 const URL_LINE = /curl -N '(\S+)\/v1\/stream/;
 
 describe("the demo", () => {
-  it("prints a stream that brings messages and goes on, warns of nothing, and stops at Ctrl-C", async () => {
+  it("prints a stream that brings messages and continues, logs no warning, and stops at Ctrl-C", async () => {
     const demo = new Run(["demo", "--port", "0", "--rate", "100", "--log-level", "warn"]);
     const url = await demo.printed(URL_LINE);
     const stream = await Stream.open(url, { videoId: VIDEO });
@@ -44,7 +44,7 @@ describe("the demo", () => {
     assert.equal(await demo.exited, 0);
   });
 
-  it("says which settings it does not use", async () => {
+  it("lists the settings that it does not use", async () => {
     const demo = new Run(["demo", "--port", "0"], {
       env: { RELAY_STORE: "sqlite:/no/such/folder/relay.db" },
     });
@@ -74,7 +74,7 @@ describe("the demo on a store", () => {
     return { demo, url: await demo.printed(URL_LINE) };
   };
 
-  it("goes on after a kill -9, with the messages of the time between", async (t) => {
+  it("continues after a kill -9, with the messages sent meanwhile", async (t) => {
     const store = `sqlite:${await temporaryFile(t)}`;
     const first = await start(t, store);
     const before = await Stream.open(first.url, { videoId: VIDEO });
@@ -111,7 +111,7 @@ describe("the demo on a store", () => {
     );
   });
 
-  it("refuses one in which a real service has open rooms", async (t) => {
+  it("refuses a store in which a real service has open rooms", async (t) => {
     const { path, store } = await fileStore(t);
     await store.append(await own(store, "dQw4w9WgXcQ"), 0, [], "{}");
     await store.close();

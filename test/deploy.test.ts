@@ -122,7 +122,7 @@ async function stop(child: ChildProcess): Promise<void> {
 
 describe("a viewer behind", () => {
   for (const [name, start] of Object.entries(PROXIES)) {
-    it(`${name} gets each message at once, and goes on over its restart`, {
+    it(`${name} gets each message at once, and continues after it restarts`, {
       skip: skipWithout(name.split(" ", 1)[0] ?? ""),
     }, async (t) => {
       const folder = await temporaryFolder(t);
@@ -163,7 +163,7 @@ describe("a viewer behind", () => {
 });
 
 describe("nginx", { skip: skipWithout("nginx") }, () => {
-  it("carries many streams on one connection of a browser, and leads from http to https", async (t) => {
+  it("carries many streams on one connection of a browser, and redirects http to https", async (t) => {
     const folder = await temporaryFolder(t);
     const [port = 0] = await freePorts(1);
     await using relay = await startRelay();
@@ -239,7 +239,7 @@ describe("deploy/kubernetes.yaml", () => {
     each.toJS(),
   );
 
-  it("is valid for Kubernetes, with fields that exist alone", async (t) => {
+  it("is valid for Kubernetes, and has only fields that exist", async (t) => {
     const folder = await temporaryFolder(t);
     await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
     const typed = documents.map(async (document) => {
@@ -256,7 +256,7 @@ describe("deploy/kubernetes.yaml", () => {
     assert.equal(stdout, "");
   });
 
-  it("leads from the address outside to the edges, and from these to the origin", () => {
+  it("leads from the public address to the edges, and from them to the origin", () => {
     const named = (kind: string, name: string) =>
       documents.find((each) => each.kind === kind && each.metadata.name === name) ??
       assert.fail(`no ${kind} ${name}`);
@@ -277,7 +277,7 @@ describe("deploy/alerts.yml", () => {
   const names = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
   const skip = skipWithout("promtool");
 
-  it("asks for metrics that exist", () => {
+  it("queries existing metrics", () => {
     const { registry } = new Telemetry(silentLog);
     collectDefaultMetrics({ register: registry });
     const known = new Set(registry.getMetricsAsArray().map(({ name }) => name));
@@ -286,7 +286,7 @@ describe("deploy/alerts.yml", () => {
     for (const name of asked) assert.ok(known.has(name), name);
   });
 
-  it("has only alerts that were seen to fire, and that docs/operations.md explains", { skip }, async () => {
+  it("has only alerts that were seen to fire and that docs/operations.md explains", { skip }, async () => {
     await run("promtool", ["check", "config", "prometheus.yml"], { cwd: DEPLOY });
     await run("promtool", ["test", "rules", "alerts.test.yml"], { cwd: DEPLOY });
     const tests = await readFile(join(DEPLOY, "alerts.test.yml"), "utf8");
@@ -302,18 +302,18 @@ describe("deploy/alerts.yml", () => {
 });
 
 for (const unit of ["livechat-relay.service", "livechat-relay@.service"])
-  it(`deploy/${unit} is sound for systemd`, { skip: skipWithout("systemd-analyze") }, async () => {
+  it(`deploy/${unit} is valid for systemd`, { skip: skipWithout("systemd-analyze") }, async () => {
     const { stderr } = await run("systemd-analyze", ["verify", join(DEPLOY, unit.replace("@", "@8081"))]);
     assert.equal(stderr, "");
   });
 
-it("both units confine the service alike", async () => {
+it("both units confine the service in the same way", async () => {
   const confinement = async (unit: string) =>
     /CapabilityBoundingSet=[\s\S]*/.exec(await readFile(join(DEPLOY, unit), "utf8"))?.[0];
   assert.equal(await confinement("livechat-relay@.service"), await confinement("livechat-relay.service"));
 });
 
-it("instances share a port where they are told to", async () => {
+it("instances share a port if RELAY_REUSE_PORT is on", async () => {
   const [port = 0] = await freePorts(1);
   const shared = { RELAY_PORT: `${port}`, RELAY_REUSE_PORT: "on" };
   await using one = await startRelay({ settings: { ...shared, RELAY_ROOMS: "on" } });

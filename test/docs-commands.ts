@@ -46,7 +46,7 @@ it("every block of commands is marked as one, so that it is run", () => {
   }
 });
 
-it("every npm script that a document names is there", () => {
+it("every npm script that a document names exists", () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   for (const page of PAGES) {
     for (const [, name = ""] of readFileSync(join(ROOT, page), "utf8").matchAll(
@@ -105,11 +105,11 @@ describe("a fresh clone", () => {
       const skip = CLUSTER.includes(block)
         ? "is in docs/cluster.md, too"
         : commands === "" && reasons.join("; ");
-      it(`plays ${page}: ${lines[0]}`, { skip }, () => play(commands));
+      it(`runs ${page}: ${lines[0]}`, { skip }, () => play(commands));
     }
   }
 
-  it("plays docs/cluster.md: the move to PostgreSQL, a dump, and its return under new cursors", {
+  it("runs docs/cluster.md: the move to PostgreSQL, a dump, and its return under new cursors", {
     skip: noOwnPostgres(),
   }, async (t) => {
     const { url } = await ownPostgres(t);
@@ -138,7 +138,7 @@ describe("a fresh clone", () => {
   });
 });
 
-it("docs/operations.md: its query reads a store", async (t) => {
+it("the query of docs/operations.md reads a store", async (t) => {
   const [, query = ""] = /^```sql\n(.*?)^```$/ms.exec(
     readFileSync(join(ROOT, "docs/operations.md"), "utf8"),
   ) ?? [""];

@@ -50,7 +50,7 @@ async function framesOf(
 const idsOf = (frames: string) => [...frames.matchAll(/^id: (.*)$/gm)].map(([, id = ""]) => id);
 
 describe("an edge", { timeout: 60_000 }, () => {
-  it("passes the history on as its origin answers, with headers and refusals", async (t) => {
+  it("passes on the history as its origin answers, including headers and refusals", async (t) => {
     const { origin, edge } = await setUp(t);
     await framesOf(edge.url, `stream?videoId=${VIDEO}&backfill=500`, 20);
     for (const path of [
@@ -86,7 +86,7 @@ describe("an edge", { timeout: 60_000 }, () => {
     );
   });
 
-  it("keeps pages that never change, and asks for all others whether they have changed", async (t) => {
+  it("keeps pages that never change, and revalidates all others", async (t) => {
     const { line, edge } = await setUp(t);
     await framesOf(edge.url, `stream?videoId=${VIDEO}&backfill=500`, 20);
     const [final, open] = ["&after=0&limit=5", "&limit=5"].map(

@@ -67,8 +67,8 @@ function page(query: URLSearchParams): Answer {
   return refuses(200, `{"base":${BASE},"floor":${BASE},"head":${HEAD},"messages":[${lines}]}`);
 }
 
-describe("the line of an edge", { timeout: 60_000 }, () => {
-  it("keeps the bytes of a message as they came", async (t) => {
+describe("an edge's stream from its origin", { timeout: 60_000 }, () => {
+  it("keeps the bytes of a message unchanged", async (t) => {
     const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), message(HEAD + 1))]);
     const edge = await startEdge();
     const stream = await watch(edge);
@@ -82,7 +82,7 @@ describe("the line of an edge", { timeout: 60_000 }, () => {
     assert.ok(detailed.raw.includes(`data: {${fields(HEAD + 1)}}\n\n`), "1011.0 is no other number");
   });
 
-  it("is made anew after three keepalive intervals of silence, from the last cursor", async (t) => {
+  it("reconnects from the last cursor after three keepalive intervals of silence", async (t) => {
     const clock = new LeapingClock();
     const { origin, streams, startEdge, watch } = await setUp(t, [
       (send) => send(init(HEAD), message(HEAD + 1)),
@@ -102,7 +102,7 @@ describe("the line of an edge", { timeout: 60_000 }, () => {
     assert.ok(origin.calls.length > 0);
   });
 
-  it("asks the origin about a cursor ahead of what it holds", async (t) => {
+  it("asks the origin about a cursor ahead of its own messages", async (t) => {
     let say: (...lines: string[]) => void = () => {};
     const { startEdge, watch } = await setUp(t, [
       (send) => {
@@ -123,13 +123,13 @@ describe("the line of an edge", { timeout: 60_000 }, () => {
     assert.deepEqual(ahead.cursors, [HEAD, HEAD + 1]);
   });
 
-  it("closes streams without an end where the origin released the room", async (t) => {
+  it("closes viewers' streams without an end frame if the origin released the room", async (t) => {
     const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), end("room released"))]);
     const stream = await watch(await startEdge());
     assert.equal(await stream.ended(), undefined);
   });
 
-  it("closes streams without an end where the origin no longer has what follows", async (t) => {
+  it("closes viewers' streams without an end frame if the origin no longer has the next messages", async (t) => {
     const { streams, startEdge, watch } = await setUp(t, [
       (send) => {
         send(init(HEAD), message(HEAD + 1));
@@ -149,7 +149,7 @@ describe("the line of an edge", { timeout: 60_000 }, () => {
     assert.deepEqual([last?.event, last?.data], ["error", { code: "UPSTREAM_ERROR", message: "it failed" }]);
   });
 
-  it("breaks where a line is no message or too long, and shows nothing of it", async (t) => {
+  it("breaks at a line that is not a message or too long, and shows nothing of it", async (t) => {
     const bad = [
       '{"event":"message","cursor":1011}',
       message(HEAD + 1).replace('"x"', `"${"x".repeat(5e6)}"`),
@@ -177,7 +177,7 @@ describe("the line of an edge", { timeout: 60_000 }, () => {
 describe("the origin's health", { timeout: 60_000 }, () => {
   const readiness = async ({ url }: { url: string }) => (await fetch(`${url}/readyz`)).status;
 
-  it("decides the edge's readiness, also while nobody watches", async (t) => {
+  it("decides the edge's readiness, even without viewers", async (t) => {
     let answer: Answer = alive;
     const clock = new LeapingClock();
     const { origin, startEdge } = await setUp(t, [], (...call) => answer(...call));
@@ -196,7 +196,7 @@ describe("the origin's health", { timeout: 60_000 }, () => {
     await eventually(200, () => readiness(edge));
   });
 
-  it("is bad from the start where the origin is away, and the edge starts all the same", async () => {
+  it("is bad from the start if the origin is away, and the edge starts nevertheless", async () => {
     await using edge = await startTestEdge("http://127.0.0.1:9");
     assert.equal(await readiness(edge), 503);
     assert.equal((await fetch(`${edge.url}/healthz`)).status, 200);
@@ -204,7 +204,7 @@ describe("the origin's health", { timeout: 60_000 }, () => {
     assert.deepEqual([status, body.code], [503, "CAPACITY"]);
   });
 
-  it("stops the start where something answers that is no relay", async (t) => {
+  it("stops the start if something other than a relay answers", async (t) => {
     for (const answer of [refuses(200, "<html>"), refuses(404, "{}"), refuses(200, '{"status":"ok"}')]) {
       const { startEdge } = await setUp(t, [], answer);
       await assert.rejects(
@@ -214,7 +214,7 @@ describe("the origin's health", { timeout: 60_000 }, () => {
     }
   });
 
-  it("is asked under the path of the origin's URL", async (t) => {
+  it("is requested under the path of the origin's URL", async (t) => {
     const { origin } = await setUp(t, []);
     await using _ = await startTestEdge(`${origin.url}/relay/`).catch(() => ({
       [Symbol.asyncDispose]: async () => {},

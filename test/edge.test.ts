@@ -86,7 +86,7 @@ describe("an edge", { timeout: 60_000 }, () => {
       }
   });
 
-  it("opens one connection for each room, however many watch, and lingers for the grace time", async (t) => {
+  it("opens one connection per room for any number of viewers, and lingers for the grace time", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t);
     const clock = new LeapingClock();
     const edge = await startEdge({}, clock);
@@ -139,7 +139,7 @@ describe("an edge", { timeout: 60_000 }, () => {
     assert.deepEqual((await late.untilMessages(33)).slice(0, 33), there.messages.slice(340));
   });
 
-  it("loses nothing and repeats nothing while its origin is away, and serves what it holds", async (t) => {
+  it("loses and repeats nothing while its origin is away, and serves the messages it holds", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t, KEEPALIVE);
     chat.say(20);
     const edge = await startEdge(KEEPALIVE);
@@ -164,7 +164,7 @@ describe("an edge", { timeout: 60_000 }, () => {
     assert.equal(await metric(edge, "relay_origin_stream_breaks_total"), 1);
   });
 
-  it("is replaced by any other edge, and by the origin: cursors mean the same everywhere", async (t) => {
+  it("can be replaced by any other edge and by the origin: cursors mean the same everywhere", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t);
     const [killed, other] = [await startEdge(), await startEdge()];
     const reference = await watch(origin, { backfill: 500 });
@@ -182,7 +182,7 @@ describe("an edge", { timeout: 60_000 }, () => {
     }
   });
 
-  it("closes its streams without an end where the origin has lost its store", async (t) => {
+  it("closes its streams without an end frame if the origin has lost its store", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t);
     const edge = await startEdge();
     const stream = await watch(edge);
@@ -200,7 +200,7 @@ describe("an edge", { timeout: 60_000 }, () => {
     assertConsecutive(back.cursors, back.init.cursor);
   });
 
-  it("passes on the end of a chat, and serves it afterwards", async (t) => {
+  it("passes on the end of a chat, and serves the chat afterwards", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t, { RELAY_GRACE_MS: "0" });
     const edge = await startEdge({ RELAY_GRACE_MS: "0" });
     const stream = await watch(edge);
@@ -232,7 +232,7 @@ describe("an edge", { timeout: 60_000 }, () => {
     }
   });
 
-  it("sends what is stored now without opening a room at the origin", async (t) => {
+  it("sends all stored messages without opening a room at the origin", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t, { RELAY_GRACE_MS: "0" });
     const stream = await watch(origin, { backfill: 500 });
     await stream.untilMessages(3);

@@ -44,7 +44,7 @@ const egressOf = async (relay: TestRelay) =>
 
 for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
   describe(`${program}, which speaks ${scheme}`, { skip: skipWithout(program) }, () => {
-    it("carries a chat; where it is gone another way out carries on, without a hole, and it is found when it is back", async (t) => {
+    it("carries a chat; if it is gone, another egress takes over without a gap, until it is back", async (t) => {
       await using proxy = await RealProxy.start(program, await temporaryFolder(t));
       const { relay, log } = await talkativeRelay(`${proxy.way},spare=ip:127.0.0.9`);
       await using _owned = relay;
@@ -70,7 +70,7 @@ for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
       await assertSecret(relay, log, []);
     });
 
-    it("tells what fails without user or password where it refuses them, or does not listen", async (t) => {
+    it("says that the proxy cannot be reached, without user and password, if it refuses them or does not listen", async (t) => {
       await using proxy = await RealProxy.start(program, await temporaryFolder(t));
       const wrong = `${scheme}://${USER}:${PASSWORD}@${proxy.name}`.replace(`:${PASSWORD}@`, ":open-sesame@");
       const { relay, log } = await talkativeRelay(wrong);

@@ -11,7 +11,7 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 const read = (text: string) => readFlags(SETTINGS, [], { RELAY_EGRESS: text });
 const waysIn = (text: string) => toConfig(read(text).values).upstream.specs;
 
-describe("the list of ways out", () => {
+describe("the list of egresses", () => {
   for (const [text, ...expected] of [
     ["", { name: "direct", isNamed: false, kind: "direct" }],
     ["office=direct", { name: "office", isNamed: true, kind: "direct" }],
@@ -53,7 +53,7 @@ describe("the list of ways out", () => {
     ["http://user:secret%@proxy.test", 1],
     ["http://user:secret@proxy.test:1,direct,socks5://other:secret@proxy.test:1", 3],
   ] as const) {
-    it(`is refused in one line that holds no password: ${text}`, () => {
+    it(`is refused in one line without the password: ${text}`, () => {
       assert.throws(
         () => read(text),
         (error) => {
@@ -69,7 +69,7 @@ describe("the list of ways out", () => {
     });
   }
 
-  it("stops the start where an address is none of this machine's", async () => {
+  it("stops the start if an address does not belong to this machine", async () => {
     const { values } = readFlags(SETTINGS, [], {
       RELAY_EGRESS: "direct,ip:192.0.2.7",
       RELAY_STORE: "memory:",

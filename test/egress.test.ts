@@ -60,7 +60,7 @@ function assertWhole({ chat, viewer }: { chat: Chat; viewer: { ids: string[]; cu
 }
 
 describe("rooms on two egresses", () => {
-  it("are spread over them, stay there, and move by their page where one is throttled; others notice nothing", async () => {
+  it("are spread over both and stay there; if one is throttled, its rooms move by their page, unnoticed by others", async () => {
     const { relay, watch, egresses, throttle } = withEgresses(2);
     const { upstream } = relay;
     const [first, second] = [await watch("first"), await watch("second")];
@@ -88,7 +88,7 @@ describe("rooms on two egresses", () => {
     assert.equal(await relay.metric('relay_egress_moves_total{egress="a",reason="throttled"}'), 1);
   });
 
-  it("stay where nothing works any more, and those that come are refused for as long", async () => {
+  it("stay if neither egress works any more, and new rooms are refused for as long", async () => {
     const { relay, watch, egresses, throttle, newChat } = withEgresses(2);
     await watch("first");
     await watch("second");
@@ -106,7 +106,7 @@ describe("rooms on two egresses", () => {
   });
 
   for (const on of ["sw.js", "get_live_chat"] as const) {
-    it(`a chat is opened by another where ${on} turns out to be throttled at the first one`, async () => {
+    it(`a chat is opened by the other egress if ${on} turns out to be throttled at the first one`, async () => {
       const { relay, watch, egresses } = withEgresses(2);
       relay.upstream.fault({ on, from: "a", times: 1, as: THROTTLES });
       await watch("room");
@@ -116,7 +116,7 @@ describe("rooms on two egresses", () => {
     });
   }
 
-  it("are read by the other where connections break, and nothing is lost", async () => {
+  it("move to the other egress if connections break, and nothing is lost", async () => {
     const { relay, watch, egresses } = withEgresses(2);
     const rooms = [await watch("first"), await watch("second"), await watch("third")];
     const fault = relay.upstream.fault({ on: ALL, from: "a", times: FOR_EVER, as: "reset" });
@@ -126,7 +126,7 @@ describe("rooms on two egresses", () => {
     assert.ok(fault.fired >= 2, `${fault.fired} connections broke`);
   });
 
-  it("go on from their place where they are replays, and ask for no page", async () => {
+  it("continue from their position if they are replays, and load no page", async () => {
     const { relay } = withEgresses(2);
     const { upstream } = relay;
     const chat = upstream.chat("the-replay1", { kind: "replay", kinds: ["text"] });
@@ -145,10 +145,10 @@ describe("rooms on two egresses", () => {
   });
 });
 
-describe("an egress that nothing can be reached by, before any room is read by it", () => {
+describe("an egress that reaches nothing, before it has any room", () => {
   const isUp = (relay: VirtualRelay, name: string) => relay.metric(`relay_egress_up{egress="${name}"}`);
 
-  it("counts as down from its first call on, so that chats are opened by another, and comes back by itself", async () => {
+  it("counts as down from its first call, so that the other opens chats, and recovers by itself", async () => {
     const { relay, watch, egresses } = withEgresses(2);
     relay.network.refused.add("a");
     await watch("first");
@@ -163,7 +163,7 @@ describe("an egress that nothing can be reached by, before any room is read by i
     assert.deepEqual(await egresses(), { first: "b", second: "a" });
   });
 
-  it("counts as down where there is no other, says so, and comes back by itself", async () => {
+  it("counts as down if there is no other, reports this, and recovers by itself", async () => {
     const { relay, watch, newChat } = withEgresses(1);
     relay.network.refused.add("a");
     const { message } = await relay.refusal({ videoId: newChat("first").videoId });
@@ -181,7 +181,7 @@ describe("an egress that nothing can be reached by, before any room is read by i
   });
 });
 
-it("a chat that is throttled wherever it is read takes two other egresses along at most", async () => {
+it("a chat that is throttled everywhere affects at most two other egresses", async () => {
   const { relay, watch } = withEgresses(5);
   await watch("everywhere");
   const fault = relay.upstream.fault({ on: "get_live_chat", times: FOR_EVER, as: THROTTLES });
@@ -190,7 +190,7 @@ it("a chat that is throttled wherever it is read takes two other egresses along 
   assert.deepEqual(new Set(relay.upstream.requests.map(({ from }) => from)), new Set(["a", "b", "c"]));
 });
 
-it("after a restart a room is read by the egress of the same name, and where that is gone by another, from its page", async () => {
+it("after a restart, a room is read by the egress of the same name, or from its page by another if that is gone", async () => {
   const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_EGRESS: "a=direct,b=direct" } });
   const chats = ["room-one---", "room-two---"].map((id) => relay.upstream.chat(id, { kinds: ["text"] }));
   for (const [ways, ...expected] of [
@@ -216,7 +216,7 @@ it("after a restart a room is read by the egress of the same name, and where tha
   );
 });
 
-it("sessions and the polls that follow them go by one address, while that works", async () => {
+it("a session and its polls use one address while that works", async () => {
   const [ONE, TWO] = ["127.0.0.2", "127.0.0.3"];
   await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
   const { upstream } = relay;
@@ -244,10 +244,10 @@ it("sessions and the polls that follow them go by one address, while that works"
   assert.equal((await post(relay.url, "/v1/sessions", { videoId: "egress-new1" })).status, 502);
 });
 
-describe("of an upstream that counts calls by address and holds what was said for 10 s", () => {
+describe("on an upstream that counts calls by address and keeps messages for 10 s", () => {
   const settings = { RELAY_GATE_SPACING_MS: "1000" };
 
-  it("eight addresses read eight times the rooms of one, two spacings late at most, and lose nothing", async () => {
+  it("eight addresses read eight times the rooms of one, at most two spacings late, and lose nothing", async () => {
     const asked = { seed: 1, timeoutsMs: [10_000], arrivalMs: 60_000, forMs: 90_000, settings };
     const one = await carry({ ...asked, rooms: 6 });
     const eight = await carry({ ...asked, rooms: 48, egresses: 8 });
@@ -263,7 +263,7 @@ describe("of an upstream that counts calls by address and holds what was said fo
     );
   });
 
-  it("a new room goes to the address that has the least to do, not the fewest rooms", async () => {
+  it("a new room goes to the address with the least load, not the fewest rooms", async () => {
     const timeoutsMs = [2000, 10_000, 10_000, 10_000];
     const { byEgress } = await carry({
       seed: 1,
@@ -281,7 +281,7 @@ describe("of an upstream that counts calls by address and holds what was said fo
     { as: "dead", withinMs: 15_000, addresses: 2, rooms: 24, pollsMs: 9000 },
     { as: "dead", withinMs: 7000, addresses: 3, rooms: 18, pollsMs: 9000 },
   ] as const) {
-    it(`${rooms / addresses} rooms of one of ${addresses} that is ${as} are read by the others within ${withinMs} ms, and nothing is lost`, async () => {
+    it(`${rooms / addresses} rooms of one of ${addresses} addresses that is ${as} move to the others within ${withinMs} ms, and nothing is lost`, async () => {
       const trouble = { atMs: 35_000, as };
       const timeoutsMs = [pollsMs / 0.9];
       const asked = { seed: 1, rooms, egresses: addresses, timeoutsMs, arrivalMs: 20_000 };
@@ -293,7 +293,7 @@ describe("of an upstream that counts calls by address and holds what was said fo
     });
   }
 
-  it("rooms of one that is throttled stay where the others are full", async () => {
+  it("rooms of a throttled address stay if the others are full", async () => {
     const trouble = { atMs: 45_000, as: "throttled" } as const;
     const asked = { seed: 1, rooms: 10, egresses: 2, timeoutsMs: [10_000], arrivalMs: 20_000, settings };
     const carried = await carry({ ...asked, forMs: 80_000, trouble });

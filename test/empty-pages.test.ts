@@ -69,7 +69,7 @@ function chunksOf(answer: Buffer): { chunks: string[]; behind: string } {
 
 for (const storeName of ["memory", "sqlite"]) {
   test(
-    `an empty page of ${storeName} is no chunk of the body: the rest of the stream follows`,
+    `an empty page of ${storeName} sends no chunk, so the rest of the stream follows`,
     LIMIT,
     async (t) => {
       const url = storeName === "memory" ? "memory:" : `sqlite:${await temporaryFile(t)}`;
@@ -80,7 +80,7 @@ for (const storeName of ["memory", "sqlite"]) {
   );
 }
 
-test("nothing cannot be packed as a chunk, which would end the body", () => {
+test("an empty text cannot become a chunk, which would end the body", () => {
   for (const transferCoding of ["chunked", "gzip"] as const) {
     assert.throws(() => FORMS.sse.plain[transferCoding].pack([], false), /end the body/);
   }

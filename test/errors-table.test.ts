@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { ERRORS } from "../src/protocol/errors.ts";
 
-it("the documented errors are the ones that exist, with their status and whether to try again", () => {
+it("the documented errors are the existing ones, with their status and whether to retry", () => {
   const page = readFileSync(join(import.meta.dirname, "../docs/stream.md"), "utf8");
   const rows = [...page.matchAll(/^\| (\d{3}) \| `(\w+)` \|.*\| (yes|no|if .+) \|$/gm)];
   const documented = rows.map(([, status, code, retry]) => [code, Number(status), retry === "yes"]);

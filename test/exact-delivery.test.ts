@@ -18,7 +18,7 @@ const SETTLE_MS = 3 * 60_000;
 
 const VIEWERS = 8;
 
-describe("whatever becomes of connections and of the process, every viewer is sent exactly the room's sequence", {
+describe("every viewer gets exactly the room's sequence, whatever happens to connections and the process", {
   concurrency: true,
 }, () => {
   for (const [what, store, without, events, expected] of [

@@ -56,7 +56,7 @@ describe("an export of a part", () => {
     }
   });
 
-  it("goes on with a file by its cursor, whatever time it begins at", async (t) => {
+  it("continues a file by its cursor, whatever time it begins at", async (t) => {
     const { url } = await timed(t);
     const path = join(await temporaryFolder(t), "part.jsonl");
     const args = ["export", ROOM, "--server", url, "--output", path, "--append", "--from", `${B + 1000}`];
@@ -65,7 +65,7 @@ describe("an export of a part", () => {
     assert.deepEqual(placesIn(await readFile(path, "utf8")), range(3, 8));
   });
 
-  it("is refused where its bounds cannot be meant", async () => {
+  it("is refused if its bounds make no sense", async () => {
     for (const [options, words] of [
       [["--from", "yesterday"], "--from: must be a time with a zone"],
       [["--from", "2h", "--since", "4"], "--from cannot be combined with --since"],
@@ -86,7 +86,7 @@ describe("an export of several chats", () => {
   const indexIn = async (folder: string): Promise<Record<string, string>[]> =>
     parse(await readFile(join(folder, "index.csv"), "utf8"), { columns: true });
 
-  it("is one file each and an index, also where one is refused", async (t) => {
+  it("writes one file each and an index, even if one is refused", async (t) => {
     const { url, folder } = await two(t);
     const args = ["export", "--server", url, "--output", folder, "--format", "csv"];
     const { code, error } = await outcome([...args, ROOM, UNKNOWN, `https://youtu.be/${OTHER}`, ROOM]);
@@ -108,7 +108,7 @@ describe("an export of several chats", () => {
     assert.equal(rows.length, 5);
   });
 
-  it("has all rooms with --all, and goes on with them", async (t) => {
+  it("includes all rooms with --all, and can be continued", async (t) => {
     const { url, folder, store, claim } = await two(t);
     const args = ["export", "--all", "--server", url, "--output", folder];
     assert.equal((await outcome(args)).code, 0);
@@ -130,7 +130,7 @@ describe("an export of several chats", () => {
     );
   });
 
-  it("writes nothing where a file is there already", async (t) => {
+  it("writes nothing if a file exists already", async (t) => {
     const { url, folder } = await two(t);
     const args = ["export", "--server", url, "--output", folder, OTHER];
     assert.equal((await outcome([...args, ROOM])).code, 0);
@@ -141,7 +141,7 @@ describe("an export of several chats", () => {
     assert.equal((await outcome([...args, "--force"])).code, 0); // one video, into a folder that is there
   });
 
-  it("ends where there is no service, and is refused where it cannot be meant", async (t) => {
+  it("ends if there is no service, and is refused if its arguments make no sense", async (t) => {
     const folder = await temporaryFolder(t);
     const absent = ["--server", "http://127.0.0.1:1"];
     assert.equal((await outcome(["export", ROOM, OTHER, "--output", folder, ...absent])).code, 3);

@@ -45,7 +45,7 @@ describe("export from a running service", () => {
   });
   after(() => relay[Symbol.asyncDispose]());
 
-  it("writes all that is kept up to its moment, though the chat goes on", async () => {
+  it("writes all stored messages up to its moment, though the chat goes on", async () => {
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0, details: true });
     const [first] = await viewer.untilMessages(1);
     chat.say(300);
@@ -65,7 +65,7 @@ describe("export from a running service", () => {
     );
   });
 
-  it("reads a replay with --follow to its end, as CSV by the file's ending, also of an id that begins with a dash", async (t) => {
+  it("reads a replay with --follow to its end, as CSV by the file's ending, even if the id begins with a dash", async (t) => {
     const path = `${await temporaryFile(t)}.csv`;
     const args = ["export", REPLAY, "--server", relay.url, "--output", path];
     const refused = await outcome(args);
@@ -87,7 +87,7 @@ describe("export from a running service", () => {
     );
   });
 
-  it("asks the service for its types alone, and tells how far it has come", async (t) => {
+  it("asks the service only for its types, and shows its progress", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     const sends = streams(init(0), message(1, { type: "raid" }), message(5, { type: "gap" }), id(8), NOW);
     await using server = await AnsweringServer.start(sends);
@@ -106,7 +106,7 @@ describe("export from a running service", () => {
     );
   });
 
-  it("leaves quietly with the reader of its pipe", async () => {
+  it("ends quietly when the reader of its pipe does", async () => {
     const { code, out, error } = await outcomeInShell(
       `relay export ${VIDEO} --server ${relay.url} | head -1`,
     );
@@ -115,7 +115,7 @@ describe("export from a running service", () => {
     assert.doesNotMatch(error, /\n {4}at |EPIPE/);
   });
 
-  it("says one line where the disk is full", async () => {
+  it("prints one line if the disk is full", async () => {
     const { code, error } = await outcome(["export", VIDEO, "--server", relay.url, "--output", "/dev/full"]);
     assert.equal(code, 1);
     assert.match(error, /^livechat-relay: \/dev\/full cannot be written: ENOSPC[^\n]*\n$/);
@@ -123,7 +123,7 @@ describe("export from a running service", () => {
 });
 
 describe("the file of an export", () => {
-  it("is not overwritten without --force, and is there whole or not at all", async (t) => {
+  it("is not overwritten without --force, and appears whole or not at all", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     await using server = await AnsweringServer.start(
       streams(init(0), messages(1, 2)),
@@ -153,7 +153,7 @@ describe("the file of an export", () => {
     ["jsonl", '{"cursor":3,"ty'],
     ["csv", '3,chat,3,,,,"half'],
   ] as const) {
-    it(`is gone on with after its last whole ${format} record`, async (t) => {
+    it(`is continued after its last whole ${format} record`, async (t) => {
       const path = `${await temporaryFile(t)}.${format}`;
       const odd = message(2, {
         message: 'a "quoted"\nline',
@@ -219,7 +219,7 @@ describe("the file of an export", () => {
     ["csv", CHAT_TABLE.header.trimEnd()],
     ["csv", CHAT_TABLE.header],
   ] as const) {
-    it(`is begun anew if it holds ${JSON.stringify(text.slice(0, 50))} of ${format}`, async (t) => {
+    it(`restarts if it holds ${JSON.stringify(text.slice(0, 50))} of ${format}`, async (t) => {
       const path = `${await temporaryFile(t)}.${format}`;
       await writeFile(path, text);
       await using server = await AnsweringServer.start(streams(init(0), message(1), NOW));
@@ -232,7 +232,7 @@ describe("the file of an export", () => {
     });
   }
 
-  it("has lines for people with --format txt, and these cannot be gone on with", async () => {
+  it("has lines for people with --format txt, and cannot be continued then", async () => {
     const words = message(1, { timestamp: "9:05 PM", author: "@a", message: "x\ny", amount: "", color: "" });
     await using server = await AnsweringServer.start(streams(init(0), words, NOW));
     const args = ["export", VIDEO, "--server", server.url, "--format", "txt"];
@@ -241,7 +241,7 @@ describe("the file of an export", () => {
     assert.deepEqual([code, error.includes("--format jsonl or csv")], [2, true]);
   });
 
-  it("begins with a byte order mark once, with --bom", async (t) => {
+  it("begins with one byte order mark with --bom", async (t) => {
     const path = `${await temporaryFile(t)}.csv`;
     const plain = { timestamp: "", author: "", amount: "", color: "" };
     await using server = await AnsweringServer.start(
@@ -264,7 +264,7 @@ describe("the file of an export", () => {
     );
   });
 
-  it("is gone on with by one export at a time", async (t) => {
+  it("is continued by one export at a time", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     await using server = await AnsweringServer.start(
       streams(init(0), message(1)),
@@ -284,7 +284,7 @@ describe("the file of an export", () => {
     );
   });
 
-  it("grows with --follow to the chat's end, over a cut, and a gap is told", async (t) => {
+  it("grows with --follow to the chat's end, across a cut, and marks a gap", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;
     await using server = await AnsweringServer.start(
       cuts("retry: 10\n\n", init(0), messages(1, 2)),
@@ -302,7 +302,7 @@ describe("the file of an export", () => {
   });
 });
 
-it("shows its progress on a terminal, where the data goes to a file", async (t) => {
+it("shows its progress on a terminal if the data goes to a file", async (t) => {
   const path = `${await temporaryFile(t)}.jsonl`;
   await using server = await AnsweringServer.start((response, call) => {
     streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);

@@ -21,7 +21,7 @@ const TROUBLES = {
   "an outage": { on: [...CHAT, ...PAGES], as: { status: 503 }, forMs: 20_000 },
 } as const;
 
-describe("a chat's gaps are told, and of what is whole at most one for each trouble", () => {
+describe("each gap of a chat is marked, with at most one needless gap per incident", () => {
   for (const [page, perSecond] of [
     [8, 25],
     [75, 60],
@@ -55,7 +55,7 @@ describe("a chat's gaps are told, and of what is whole at most one for each trou
   }
 });
 
-it("a token that a quiet chat loses makes no gap, though its page shows nothing that was read before", async () => {
+it("a token that a quiet chat loses makes no gap, though its page shows no earlier message", async () => {
   const relay = new VirtualRelay({ seed: 1 });
   const { clock, upstream } = relay;
   const scenario = { ...realisticHold, kinds: ["text" as const], page: 0, timeoutMs: 5000 };

@@ -5,7 +5,7 @@ import { UpstreamError } from "../src/upstream/errors.ts";
 import { gateBench } from "./support/gate-bench.ts";
 
 describe("identical in-flight upstream requests: collapsed into one call", () => {
-  it("answers all who asked for the same with one call", async () => {
+  it("answers all callers of the same request with one call", async () => {
     const { clock, call, starts } = gateBench();
     const done = Promise.all([call("same"), call("same"), call("same")]);
     await clock.advance(100);
@@ -13,7 +13,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     assert.equal(starts.length, 1);
   });
 
-  it("joins a call that already runs, and makes a new one after it", async () => {
+  it("joins a running call, and makes a new one after it", async () => {
     const { clock, call, starts } = gateBench();
     const first = call("same", { takesMs: 100 });
     await clock.advance(50);
@@ -25,7 +25,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     assert.equal(starts.length, 2);
   });
 
-  it("is a new call when it is asked for again in the moment that the first is answered, or has failed", async () => {
+  it("is a new call if it is requested at the moment when the first is answered or has failed", async () => {
     const { clock, call, starts } = gateBench();
     const again = call("same").then(() => call("same"));
     const failed = call("other", { fails: new UpstreamError("unusable", "no") }).catch(() => call("other"));
@@ -34,7 +34,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     assert.equal(starts.length, 4);
   });
 
-  it("goes on for the others when one who asked gives up, and stops when all have", async () => {
+  it("continues for the others when one caller gives up, and stops when all have", async () => {
     const { clock, call, aborted } = gateBench();
     const impatient = new AbortController();
     const alone = new AbortController();
@@ -53,7 +53,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     assert.equal(aborted(), 1);
   });
 
-  it("goes out for the others when one who asked may not call any more, and for nobody alone", async () => {
+  it("starts for the others when one caller may no longer call, and for nobody alone", async () => {
     const { clock, call, starts } = gateBench();
     const beforeStart = () => {
       throw new Error("its room has another owner");
@@ -75,7 +75,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     );
   });
 
-  it("never starts a call that everybody left while it waited", async () => {
+  it("never starts a call that all callers left while it waited", async () => {
     const { clock, call, starts } = gateBench();
     const gone = new AbortController();
     const first = call("first");
@@ -90,7 +90,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     );
   });
 
-  it("starts where somebody joins who need not wait", async () => {
+  it("starts when a caller joins that need not wait", async () => {
     const { clock, call } = gateBench();
     const [long, same] = [call("long", { lane: "caller", takesMs: 60_000 }), call("same", { lane: "probe" })];
     await clock.advance(1000);
@@ -99,7 +99,7 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
     await Promise.all([long, same, clock.advance(60_000)]);
   });
 
-  it("is as urgent as the most urgent who asks for it", async () => {
+  it("is as urgent as its most urgent caller", async () => {
     const { clock, call, starts } = gateBench();
     const done = Promise.all([
       call("first"),

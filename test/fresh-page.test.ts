@@ -38,7 +38,7 @@ describe("a page and the answer that follows it", () => {
     ["the same", () => false],
     ["different selections", isOdd],
   ] as const) {
-    it(`that show ${shows} are one list in the order of saying, at an opening and a re-bootstrap`, async () => {
+    it(`that show ${shows} are one list in the order of sending, at an opening and a re-bootstrap`, async () => {
       const relay = new VirtualRelay();
       const saidFrom = speaker(relay);
       const chat = relay.upstream.chat(VIDEO, {
@@ -62,7 +62,7 @@ describe("a page and the answer that follows it", () => {
     });
   }
 
-  it("give a poll that both show where the answer has it: on a page it has no time, and its neighbours may be missing", async () => {
+  it("give a poll that both show the answer's place: on a page it has no time, and its neighbours may be missing", async () => {
     const relay = new VirtualRelay();
     const saidFrom = speaker(relay);
     const chat = relay.upstream.chat(VIDEO, { page: 6, overlap: 5, onlyInAll: isOdd });
@@ -83,7 +83,7 @@ describe("a page and the answer that follows it", () => {
     assert.deepEqual(words, ["open", ...numbers(1, 7), "updated", 8, ...numbers(9, 11), "closed", 12]);
   });
 
-  it("are one list too where the answer comes late, after polls that failed", async () => {
+  it("are also one list if the answer comes late, after failed polls", async () => {
     const relay = new VirtualRelay();
     const saidFrom = speaker(relay);
     const chat = relay.upstream.chat(VIDEO, {
@@ -104,7 +104,7 @@ describe("a page and the answer that follows it", () => {
     assert.equal(fault.fired, 2);
   });
 
-  it("are the page alone where the room ends before any answer", async () => {
+  it("are the page alone if the room ends before any answer", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_FAILING_MS: "0" } });
     const saidFrom = speaker(relay);
     const chat = relay.upstream.chat(VIDEO, { page: 50 });
@@ -120,8 +120,8 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("leave what the page of a late answer shows beyond it to the next answer", () => late(0));
-  it("leave it to the next answer where the service's clock is an hour behind", () => late(-3_600_000));
-  it("leave it to the next answer where the service's clock is an hour ahead", () => late(3_600_000));
+  it("leave it to the next answer if the service's clock is an hour behind", () => late(-3_600_000));
+  it("leave it to the next answer if the service's clock is an hour ahead", () => late(3_600_000));
 
   async function late(aheadMs: number): Promise<void> {
     const relay = new VirtualRelay();
