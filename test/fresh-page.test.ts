@@ -145,7 +145,7 @@ describe("a page and the answer that follows it", () => {
   }
 });
 
-describe("what is history to the viewer that opens a room", () => {
+describe("history, for the viewer that opens a room,", () => {
   /**
    * The ids that the opener is sent, of five on the page and three that came between page and first answer.
    */
@@ -164,18 +164,18 @@ describe("what is history to the viewer that opens a room", () => {
     return viewer.ids.map((id) => ids.indexOf(id) + 1);
   }
 
-  it("is what the page held; the first answer is live already", async () => {
+  it("is the page's messages; the first answer is live already", async () => {
     assert.deepEqual(await sentTo(0, "both"), [6, 7, 8, 9]);
     assert.deepEqual(await sentTo(2, "both"), [4, 5, 6, 7, 8, 9]);
   });
 
-  it("is the first answer where the page held nothing", async () => {
+  it("is the first answer if the page has no messages", async () => {
     assert.deepEqual(await sentTo(0, "watch"), [9]);
     assert.deepEqual(await sentTo(2, "watch"), [7, 8, 9]);
   });
 });
 
-describe("a live chat that was lively and has been silent for long", () => {
+describe("a live chat that was busy and has been silent for long", () => {
   const QUIET_MS = 60_000;
 
   async function silentRoom() {
@@ -189,7 +189,7 @@ describe("a live chat that was lively and has been silent for long", () => {
     return { relay, chat, viewer, saidFrom };
   }
 
-  it("asks for a page after a minute, then each time after twice as long, while nothing new comes", async () => {
+  it("loads a page after a minute, and then after twice as long each time, while nothing new comes", async () => {
     const { relay, viewer } = await silentRoom();
     await relay.advance(8 * QUIET_MS);
     assert.equal(viewer.messages.length, 6);
@@ -206,7 +206,7 @@ describe("a live chat that was lively and has been silent for long", () => {
     ["cannot be loaded", ({ relay }) => void failAlways(relay, ["popout", "watch", "next"], { status: 500 })],
     ["shows no chat", ({ chat }) => chat.change({ foundOn: "watch", page: 0 })],
   ] satisfies [string, (room: Awaited<ReturnType<typeof silentRoom>>) => void][]) {
-    it(`goes on by its token, without counting a failure, where the page ${what}`, async () => {
+    it(`continues by its token, without counting a failure, if the page ${what}`, async () => {
       const room = await silentRoom();
       const { relay, chat, viewer, saidFrom } = room;
       breaks(room);
@@ -217,7 +217,7 @@ describe("a live chat that was lively and has been silent for long", () => {
     });
   }
 
-  it("goes on from the page where the token at hand is dead", async () => {
+  it("continues from the page if its token is dead", async () => {
     const { relay, chat, viewer, saidFrom } = await silentRoom();
     const dead = failAlways(relay, "get_live_chat", { status: 200, body: deadAnswer(relay) });
     chat.say(saidFrom(7, 9));
@@ -239,7 +239,7 @@ function deadAnswer(relay: VirtualRelay): JsonObject {
   };
 }
 
-it("a live chat whose token brings nothing from the first poll on asks for a page after ten minutes", async () => {
+it("a live chat whose token brings nothing from the first poll on loads a page after ten minutes", async () => {
   const relay = new VirtualRelay();
   const saidFrom = speaker(relay);
   const chat = relay.upstream.chat(VIDEO, { mute: true, timeoutMs: 3000 });
@@ -255,8 +255,8 @@ it("a live chat whose token brings nothing from the first poll on asks for a pag
   assert.ok(tookMs > 600_000 && tookMs <= 603_000, `${tookMs}`);
 });
 
-describe("a replay with a page that the upstream always refuses", () => {
-  it("stops with an error frame, though each fresh page is followed by good answers", async () => {
+describe("a replay with one token that the upstream always refuses", () => {
+  it("stops with an error frame, although each fresh page is followed by good answers", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" } });
     const chat = relay.upstream.chat(VIDEO, { kind: "replay", tokens: "reusable", pageSize: 20 });
     chat.say(speaker(relay)(1, 100));

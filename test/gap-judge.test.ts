@@ -52,7 +52,7 @@ const CASES: Record<string, { since: number; calls: Call[]; fault?: RegExp }> = 
   },
 };
 
-describe("a gap behind which nothing is missing", () => {
+describe("the judge of a needless gap", () => {
   for (const [what, { since, calls, fault }] of Object.entries(CASES))
     it(what, () => {
       const upstream = simulateInProcess();

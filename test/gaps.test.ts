@@ -128,20 +128,20 @@ describe("a room that is read again", () => {
     ["after its token was refused", tokenLost, "unreachable"],
   ];
   for (const [what, interrupt, reason, settings] of rows) {
-    it(`${what} says so before the first new message, where the page does not reach back`, async () => {
+    it(`${what} stores a gap before the first new message if the page does not reach back`, async () => {
       const { sent, reasons } = await sentAfter(interrupt, 30, settings);
       assert.deepEqual(sent, ["gap", ...numbers(26, 35)]);
       assert.deepEqual(reasons, [reason]);
     });
 
-    it(`${what} has no gap where the page shows a message that the room holds`, async () => {
+    it(`${what} has no gap if the page shows a message that the room holds`, async () => {
       const { sent } = await sentAfter(interrupt, PAGE - 1, settings);
       assert.deepEqual(sent, numbers(6, 14));
     });
   }
 });
 
-it("a replay has no gaps, however long it was not read: it goes on from its place", async () => {
+it("a replay has no gaps, however long it was not read: it continues from its position", async () => {
   const relay = new VirtualRelay({ settings: { RELAY_COOLDOWN_MS: String(AWAY_MS) } });
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 5 });
   const ids = chat.say(30);
@@ -152,7 +152,7 @@ it("a replay has no gaps, however long it was not read: it goes on from its plac
   assert.deepEqual([viewer.ids, quota.fired], [ids, 1]);
 });
 
-it("a gap stays open through empty answers and a restart, until something new comes", async () => {
+it("a gap stays open through empty answers and a restart, until a new message comes", async () => {
   const relay = new VirtualRelay({ hasDisk: true });
   const { upstream } = relay;
   const chat = upstream.chat(VIDEO, { kinds: ["text"], page: 0, holdsMessages: 4 });
@@ -172,7 +172,7 @@ it("a gap stays open through empty answers and a restart, until something new co
   );
 });
 
-it("a page that shows nothing stands between what was read and its answer: the gap there is told, however short the time", async () => {
+it("an empty page between the stored messages and its answer leaves a gap, however short the time", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;
   const chat = upstream.chat(VIDEO, { kinds: ["text"], page: PAGE, foundOn: "both" });
@@ -188,7 +188,7 @@ it("a page that shows nothing stands between what was read and its answer: the g
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
 });
 
-it("a computer sleeps between a page and the answer that follows it: the gap there is told", async () => {
+it("a computer sleeps between a page and the answer that follows it: a gap marks the place", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;
   const chat = upstream.chat(VIDEO, { kinds: ["text"], page: PAGE, holdsMessages: 4 });

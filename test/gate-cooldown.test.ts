@@ -8,7 +8,7 @@ const throttled = (retryAfterMs?: number) => new UpstreamError("throttled", "slo
 const isThrottled = (error: unknown) => error instanceof UpstreamError && error.fault === "throttled";
 
 describe("upstream throttling: every room pauses", () => {
-  it("starts nothing for the cooldown after a throttling answer, then goes on by itself", async () => {
+  it("starts nothing during the cooldown after a throttled answer, and then continues by itself", async () => {
     const { clock, gate, call, starts } = gateBench();
     const hit = assert.rejects(call("hit", { fails: throttled() }), isThrottled);
     const waits = call("waits");
@@ -21,7 +21,7 @@ describe("upstream throttling: every room pauses", () => {
     assert.equal(starts[1]?.at, 30_010);
   });
 
-  it("lets Retry-After win, shorter or longer", async () => {
+  it("lasts as long as Retry-After says, shorter or longer", async () => {
     for (const retryAfterMs of [2000, 120_000]) {
       const { clock, gate, call } = gateBench();
       const hit = assert.rejects(call("hit", { fails: throttled(retryAfterMs) }));
@@ -31,7 +31,7 @@ describe("upstream throttling: every room pauses", () => {
     }
   });
 
-  it("doubles while it goes on, to ten minutes at most, and begins anew after a success", async () => {
+  it("doubles while throttling continues, to ten minutes at most, and starts over after a success", async () => {
     const { clock, gate, call } = gateBench();
     const pauses: number[] = [];
     const hit = async () => {
@@ -47,7 +47,7 @@ describe("upstream throttling: every room pauses", () => {
     assert.deepEqual(pauses, [30, 60, 120, 240, 480, 600, 600, 30]);
   });
 
-  it("begins anew once as much time has passed without throttling as the last pause took", async () => {
+  it("starts over after as much time without throttling as the last pause took", async () => {
     for (const [passedMs, expectedMs] of [
       [29_000, 60_000],
       [31_000, 30_000],
@@ -65,7 +65,7 @@ describe("upstream throttling: every room pauses", () => {
     }
   });
 
-  it("takes the throttling of calls that were in flight together for one", async () => {
+  it("counts concurrent throttled calls as one", async () => {
     const { clock, gate, call } = gateBench();
     const hits = Promise.allSettled(
       [..."abcd"].map((name) => call(name, { takesMs: 2000, fails: throttled() })),
@@ -75,7 +75,7 @@ describe("upstream throttling: every room pauses", () => {
     assert.equal(gate.cooldownLeftMs(), 27_000);
   });
 
-  it("does not take another kind's success for the end of the throttling", async () => {
+  it("does not end because another kind of call succeeds", async () => {
     const { clock, gate, call } = gateBench();
     const hit = async () => {
       const rejected = assert.rejects(call("hit", { fails: throttled() }));
@@ -89,7 +89,7 @@ describe("upstream throttling: every room pauses", () => {
     assert.equal(gate.cooldownLeftMs(), 60_000);
   });
 
-  it("refuses, at once and while they wait, callers that will not sit it out", async () => {
+  it("refuses callers that will not wait so long, at once and while they wait", async () => {
     const { clock, call } = gateBench();
     const hit = assert.rejects(call("hit", { fails: throttled() }));
     const queued = assert.rejects(call("queued", { maxCooldownMs: 0 }), isThrottled);
@@ -101,7 +101,7 @@ describe("upstream throttling: every room pauses", () => {
   });
 });
 
-describe("pages cool down alone where a page was throttled", () => {
+describe("only pages cool down if a page was throttled", () => {
   const page = { lane: "recovery", isPage: true, kind: "/watch" } as const;
   const hit = async ({ clock, call }: ReturnType<typeof gateBench>, wishes: object) => {
     const rejected = assert.rejects(call("hit", { fails: throttled(), ...wishes }), isThrottled);
@@ -109,7 +109,7 @@ describe("pages cool down alone where a page was throttled", () => {
     await rejected;
   };
 
-  it("holds pages, and neither polls nor what a caller waits for", async () => {
+  it("holds pages, but neither polls nor calls that a caller waits for", async () => {
     const bench = gateBench();
     const { clock, gate, call, starts } = bench;
     await hit(bench, page);
@@ -129,7 +129,7 @@ describe("pages cool down alone where a page was throttled", () => {
     );
   });
 
-  it("holds pages as all else where another call was throttled", async () => {
+  it("holds pages like everything else if another call was throttled", async () => {
     const bench = gateBench();
     const { clock, gate, call, starts } = bench;
     await hit(bench, {});
@@ -141,7 +141,7 @@ describe("pages cool down alone where a page was throttled", () => {
     );
   });
 
-  it("doubles until that page is given, whatever polls are answered meanwhile", async () => {
+  it("doubles until that page is loaded, whatever polls are answered meanwhile", async () => {
     const bench = gateBench();
     const { clock, gate, call } = bench;
     const pauses: number[] = [];
@@ -155,7 +155,7 @@ describe("pages cool down alone where a page was throttled", () => {
     assert.deepEqual([...pauses, gate.cooldownLeftMs(true)], [30_000, 60_000, 120_000, 30_000]);
   });
 
-  it("refuses only those who wait for a page", async () => {
+  it("refuses only callers that wait for a page", async () => {
     const { clock, call } = gateBench();
     const first = assert.rejects(call("hit", { ...page, fails: throttled() }));
     const forPage = assert.rejects(call("page", { ...page, maxCooldownMs: 0 }), isThrottled);
@@ -166,8 +166,8 @@ describe("pages cool down alone where a page was throttled", () => {
   });
 });
 
-describe("a call that sits out so long a cooldown and no longer", () => {
-  it("waits for a shorter one, and is refused by a longer one, also while it waits", async () => {
+describe("a call that accepts a cooldown up to its limit", () => {
+  it("waits for a shorter one, and is refused by a longer one, even while it waits", async () => {
     const { clock, call } = gateBench();
     const short = assert.rejects(call("short", { fails: throttled(50_000) }));
     await clock.advance(10);

@@ -9,7 +9,7 @@ import { LANES, type Lane } from "../src/upstream/egress/lanes.ts";
 import { gateBench } from "./support/gate-bench.ts";
 
 describe("upstream request spacing: at least 250 ms apart", () => {
-  it("starts calls that come at once 250 ms apart", async () => {
+  it("starts simultaneous calls 250 ms apart", async () => {
     const { clock, call, starts } = gateBench();
     const done = Promise.all(["a", "b", "c"].map((name) => call(name)));
     await clock.advance(1000);
@@ -21,14 +21,14 @@ describe("upstream request spacing: at least 250 ms apart", () => {
     ]);
   });
 
-  it("starts a call at once when the last start lies further back", async () => {
+  it("starts a call at once if the last start was longer ago", async () => {
     const { clock, call, starts } = gateBench();
     await Promise.all([call("a"), clock.advance(400)]);
     await Promise.all([call("b"), clock.advance(10)]);
     assert.deepEqual(starts.at(-1), { name: "b", at: 400 });
   });
 
-  it("keeps no call waiting for a clock that was set back", async () => {
+  it("delays no call if the clock was set back", async () => {
     const { clock, call, starts } = gateBench();
     await clock.advance(30_000);
     await Promise.all([call("a"), clock.advance(10)]);
@@ -39,7 +39,7 @@ describe("upstream request spacing: at least 250 ms apart", () => {
 });
 
 describe("upstream concurrency: at most 4 at once", () => {
-  it("keeps the fifth waiting until one of four has ended", async () => {
+  it("delays the fifth call until one of four has ended", async () => {
     const { clock, call, starts, peak } = gateBench();
     const done = Promise.all([..."abcdefgh"].map((name) => call(name, { takesMs: 5000 })));
     await clock.advance(20_000);
@@ -50,7 +50,7 @@ describe("upstream concurrency: at most 4 at once", () => {
 });
 
 describe("fairness", () => {
-  it("starts the call that is due first, whenever it was asked for", async () => {
+  it("starts the call that is due first, in whatever order calls arrive", async () => {
     const { clock, call, starts } = gateBench();
     const done = Promise.all([
       call("now"),
@@ -66,7 +66,7 @@ describe("fairness", () => {
     );
   });
 
-  it("starts the call first that would lose messages first, not the one that is due first", async () => {
+  it("starts the call that would lose messages first, not the one that is due first", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Array.from({ length: 12 }, (_, i) => call(`poll ${i}`, { dueAt: i * 200 }));
     const tolerant = call("tolerant", { dueAt: 0, toleranceMs: 1000 });
@@ -78,7 +78,7 @@ describe("fairness", () => {
     );
   });
 
-  it("ranks only calls that are too late already, and lets none of those starve", async () => {
+  it("ranks only calls that are already too late, and starves none of them", async () => {
     const { clock, call, starts } = gateBench();
     const stop = new AbortController();
     const loop = async (name: string, options: object) => {
@@ -101,7 +101,7 @@ describe("fairness", () => {
     assert.ok(count("in time") >= 100_000 / 6000, `${count("in time")}`);
   });
 
-  it("starts a call that is too late before those that are not yet, whatever its rank", async () => {
+  it("starts a call that is too late before calls that are not, whatever its rank", async () => {
     const { clock, call, starts } = gateBench();
     const first = call("first");
     const tolerant = Array.from({ length: 8 }, (_, i) =>
@@ -113,7 +113,7 @@ describe("fairness", () => {
     assert.equal(starts.findIndex(({ name }) => name === "late") <= 1, true);
   });
 
-  it("lets the calls of an opening through between hundreds of polls that are overdue", async () => {
+  it("lets the calls of an opening through between hundreds of overdue polls", async () => {
     const { clock, call, starts } = gateBench();
     const polls = Promise.all(Array.from({ length: 300 }, (_, i) => call(`poll ${i}`, { dueAt: -i })));
     await clock.advance(1000);
@@ -126,7 +126,7 @@ describe("fairness", () => {
     await polls;
   });
 
-  it("starts three polls of four calls where all lanes wait; openings, callers and recoveries take turns", async () => {
+  it("starts three polls in four calls if all lanes wait; openings, callers and recoveries take turns", async () => {
     const { clock, call, starts } = gateBench();
     const lanes = ["recovery", "poll", "caller", "opening", "probe", "replay"] as const;
     const all = Promise.all(
@@ -147,7 +147,7 @@ describe("fairness", () => {
     ]);
   });
 
-  it("never keeps a poll waiting for more than one call of others, whatever floods the gate", async () => {
+  it("never delays a poll by more than one other call, whatever floods the gate", async () => {
     const { clock, call, starts } = gateBench();
     const flood = Promise.all(
       LANES.filter((lane) => lane !== "poll").flatMap((lane) =>
@@ -163,7 +163,7 @@ describe("fairness", () => {
     await flood;
   });
 
-  it("starts a look after four openings, callers and recoveries, however many wait, and else when nobody does", async () => {
+  it("starts a look after every four openings, callers and recoveries, or when none of them waits", async () => {
     const { clock, call, starts } = gateBench();
     const lanes = ["opening", "caller", "recovery", "look"] as const;
     const flood = Promise.all(
@@ -177,7 +177,7 @@ describe("fairness", () => {
     assert.deepEqual(looks, [4, 9, 14, 19, 24, 29, 30, 31]);
   });
 
-  it("lets a bootstrap wait for two calls of probes at most, however many probes there are", async () => {
+  it("delays a bootstrap by at most two calls of probes, however many probes there are", async () => {
     for (const concurrency of [1, 2, 4]) {
       const { clock, call, starts } = gateBench({ concurrency });
       const probe = async (name: string) => {
@@ -216,7 +216,7 @@ describe("fairness", () => {
     ["probe", 2],
     ["look", 1],
   ] as const) {
-    it(`gives calls of the lane ${lane} ${most} of 4 slots at most, so that a poll finds one`, async () => {
+    it(`gives the lane ${lane} at most ${most} of 4 slots, so that a poll finds one`, async () => {
       const { clock, call, starts, peak } = gateBench();
       const stuck = Promise.all(
         Array.from({ length: 6 }, (_, i) => call(`${lane} ${i}`, { lane, takesMs: 15_000 })),
@@ -230,7 +230,7 @@ describe("fairness", () => {
     });
   }
 
-  it("leaves a slot to a first recovery where rooms that failed more than once hold what they may", async () => {
+  it("keeps a slot for a first recovery when rooms that failed more than once use all of theirs", async () => {
     const { clock, call, starts } = gateBench();
     const stuck = Promise.all([1, 2, 3].map((i) => call(`retry ${i}`, { lane: "retry", takesMs: 15_000 })));
     await clock.advance(1000);
@@ -243,7 +243,7 @@ describe("fairness", () => {
     await stuck;
   });
 
-  it("gives all lanes but polls 3 of 4 slots together", async () => {
+  it("gives all lanes except polls 3 of 4 slots together", async () => {
     const { clock, call, peak } = gateBench();
     const lanes = LANES.filter((lane) => lane !== "poll");
     const stuck = Promise.all(lanes.map((lane) => call(lane, { lane, takesMs: 15_000 })));
@@ -253,7 +253,7 @@ describe("fairness", () => {
     await stuck;
   });
 
-  it("starves no room when there are more than the spacing can serve", async () => {
+  it("starves no room if there are more rooms than the spacing can serve", async () => {
     const { clock, call, starts } = gateBench();
     const stop = new AbortController();
     const loop = async (name: string) => {
@@ -273,7 +273,7 @@ describe("fairness", () => {
     assert.ok(Math.max(...polls) - Math.min(...polls) <= 1, `polls per room: ${polls}`);
   });
 
-  it("warns once a minute when polls start over 5 s late, with the number of rooms that it can carry", async () => {
+  it("warns once a minute if polls start over 5 s late, with the number of rooms that it can carry", async () => {
     const warnings: { lateMs: number; rooms: number; roomsCarried: number }[] = [];
     class Listening extends Telemetry {
       override pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
@@ -293,7 +293,7 @@ describe("fairness", () => {
   });
 });
 
-it("ranks recorded rooms first, then watched ones, then those that linger, and of two alike the livelier", () => {
+it("ranks recorded rooms first, then watched ones, then lingering ones, and busy ones before quiet ones", () => {
   const watched = { isRecorded: false, isWatched: true, isQuiet: false };
   const order = [
     { ...watched, isRecorded: true },
@@ -310,7 +310,7 @@ it("ranks recorded rooms first, then watched ones, then those that linger, and o
   assert.equal(new Set(order).size, order.length);
 });
 
-it("keeps spacing, concurrency and every caller's answer under any load", async () => {
+it("keeps the spacing, the concurrency and every caller's answer under any load", async () => {
   const load = fc.array(
     fc.record({
       at: fc.integer({ min: 0, max: 3000 }),

@@ -70,14 +70,14 @@ function assertExpected(held: readonly ExpectedMessage[], said: Chat["ledger"]):
   assert.ok(held.length < said.length * 0.99, "some carried nothing or came twice");
 }
 
-it(`${COUNT} generated actions give exactly what they say`, async () => {
+it(`${COUNT} generated actions give exactly the messages they describe`, async () => {
   await using upstream = await startSimulator({ seed: 20 });
   const chat = upstream.chat(VIDEO);
   chat.say(COUNT);
   assertExpected(await roomOf(chat.ledger.map(({ action }) => action)), chat.ledger);
 });
 
-it(`${RELAYED} of them in a replay come out of a relay's stream as they say`, async () => {
+it(`${RELAYED} generated actions of a replay come out of a relay's stream as described`, async () => {
   const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 1000 });
   chat.say(RELAYED);

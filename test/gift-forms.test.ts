@@ -139,7 +139,7 @@ it("waits ten seconds for its other form, or for the first answer after that", a
   }
 });
 
-it("is not joined with a gift of long ago that a page shows again", async () => {
+it("is not joined with a much older gift that a page shows again", async () => {
   const clock = new FakeClock();
   const take = await roomLog(new MemoryStore(clock), clock);
   const sent = await take(listed());
@@ -148,7 +148,7 @@ it("is not joined with a gift of long ago that a page shows again", async () => 
   assert.deepEqual([...sent, ...(await take(listed(), giftWidget("W", 1)))], [LIST, WIDGET]);
 });
 
-it("has the price of the list and the giver of the widget, whichever came first", () => {
+it("has the price of the list form and the giver of the widget form, whichever came first", () => {
   const beside = {
     elementRenderer: { compatibilityOptions: { liveChatAuthorExternalChannelId: "UCgiver" } },
   };
@@ -163,7 +163,7 @@ it("has the price of the list and the giver of the widget, whichever came first"
   }
 });
 
-it("is the first form where the second is raised or deleted", () => {
+it("is the first form if the second is raised or deleted", () => {
   const read = (...actions: JsonObject[]) => readActions(actions, CONTEXT).items;
   const both = joinGifts(read(listed(), giftWidget("W", 1)), new Set(), NO_GIFTS, 0);
   const about = read(giftWidget("W", 2), { removeChatItemAction: { targetItemId: "W" } });
@@ -193,7 +193,7 @@ it("is remembered with 200 others, the newest", () => {
   );
 });
 
-it("is no end of a gap in its second form, and joins the gap's sides no more than any other gift", async () => {
+it("does not end a gap by its second form, and, like any gift, does not prove that nothing is missing", async () => {
   const pending = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
   const GAP = /^gap gap:\d+ Messages may be missing here/;
   const missed = async (...before: JsonObject[]) => {

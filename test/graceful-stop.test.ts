@@ -75,7 +75,7 @@ function refusal(url: string): Promise<string | undefined> {
 }
 
 describe("a stop", LIMIT, () => {
-  it("turns readiness off, and newcomers and whoever waits for a room away, while it waits for the poll in hand", async () => {
+  it("turns off readiness and refuses new and waiting viewers while it waits for the running poll", async () => {
     await using relay = await startRelay();
     const { upstream, url, service } = relay;
     upstream.chat(VIDEO, SCENARIO);
@@ -137,7 +137,7 @@ describe("a stop", LIMIT, () => {
     assert.ok(viewers.every(({ sink, end }) => sink.closedBy === "end" && !end));
   });
 
-  it("keeps all that viewers saw, and makes the poll in hand durable", async () => {
+  it("keeps all messages that viewers saw, and stores those of the running poll", async () => {
     const relay = new VirtualRelay({ hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
     const viewer = await relay.enter({ videoId: VIDEO });
@@ -177,7 +177,7 @@ describe("a start", () => {
     return { relay, lastEventId, missed, asked };
   }
 
-  it("polls fresh rooms at once, without a bootstrap and without a viewer", async () => {
+  it("polls recent rooms at once, without a bootstrap and without a viewer", async () => {
     const { relay, lastEventId, missed, asked } = await afterStop();
     relay.start();
     await relay.advance(1000);
@@ -187,7 +187,7 @@ describe("a start", () => {
     assert.deepEqual(back.ids, missed);
   });
 
-  it("goes on with thirty rooms by their tokens, without a page or a script", async () => {
+  it("continues thirty rooms by their tokens, without a page or a script", async () => {
     const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GATE_SPACING_MS: "10" } });
     const videos = Array.from({ length: 30 }, (_, room) => `restarted${String(room).padStart(2, "0")}`);
     for (const videoId of videos) relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 8000 });
@@ -201,7 +201,7 @@ describe("a start", () => {
     assert.equal(new Set(asked.map(({ videoId }) => videoId)).size, 30);
   });
 
-  it("leaves rooms alone whose checkpoint is older than the grace time, until a viewer comes", async () => {
+  it("leaves rooms whose checkpoint is older than the grace time alone until a viewer comes", async () => {
     const { relay, lastEventId, missed, asked } = await afterStop();
     await relay.advance(relay.config.rooms.graceMs);
     relay.start();

@@ -48,7 +48,7 @@ function twoInstances(seed = 1) {
   };
 }
 
-test("an owner that cannot reach the upstream leaves the room to an instance that has viewers of it, and does not take it again before it reached the upstream", async () => {
+test("an owner that cannot reach the upstream leaves the room to an instance with viewers of it, and does not take it again until it has reached the upstream", async () => {
   const { world, first, second, watch, reads, until } = twoInstances();
   const [{ videoId } = assert.fail()] = world.liveRooms;
   await until(1000);
@@ -68,7 +68,7 @@ test("an owner that cannot reach the upstream leaves the room to an instance tha
   await world.upstream.close();
 });
 
-test("an instance that opens rooms and reaches nobody leaves them to an instance that has viewers of them", async () => {
+test("an instance that opens rooms and reaches nothing leaves them to an instance with viewers of them", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10); // one address, which opens slowly
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const last = videoIds.at(-1) ?? "";
@@ -82,7 +82,7 @@ test("an instance that opens rooms and reaches nobody leaves them to an instance
   await world.upstream.close();
 });
 
-test("rooms are handed on, at most one a second, until no instance reads more than twice the least and four more", async () => {
+test("rooms are handed on, at most one a second, until no instance reads more than twice the minimum plus four", async () => {
   const { world, first, second, now, watch, reads, until } = twoInstances();
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const readBy = (instance: Instance) => videoIds.filter((videoId) => reads(instance, videoId));
@@ -106,7 +106,7 @@ test("rooms are handed on, at most one a second, until no instance reads more th
   await world.upstream.close();
 });
 
-test("rooms are not handed on again and again to an instance that is gone, though it said that it has viewers", async () => {
+test("rooms are not handed on again and again to an instance that is gone, even if it reported viewers", async () => {
   const { world, first, second, watch, reads, until } = twoInstances();
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   await until(1000);

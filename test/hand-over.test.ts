@@ -31,16 +31,16 @@ function dial(t: TestContext, server: Server): Socket {
   return socket;
 }
 
-test("a connection can be taken, read, written and closed, on this Node.js", LIMIT, async () => {
+test("a connection can be taken over, read, written and closed on this Node.js", LIMIT, async () => {
   assert.equal(await handOverWorks(), true);
 });
 
-test("where a connection cannot be taken, that is noticed and nothing breaks", LIMIT, async (t) => {
+test("a failure to take over a connection is noticed and breaks nothing", LIMIT, async (t) => {
   t.mock.method(ServerResponse.prototype, "detachSocket", () => assert.fail("not on this Node.js"));
   assert.equal(await handOverWorks(), false);
 });
 
-test("nothing of the request is kept once its socket is taken", LIMIT, async (t) => {
+test("nothing of the request is kept once its socket is taken over", LIMIT, async (t) => {
   const taken = Promise.withResolvers<{ socket: Socket; held: Map<string, WeakRef<object>> }>();
   const server = await listening(t, (response) => {
     const { parser } = response.socket as Socket & { parser: object };
@@ -73,24 +73,28 @@ test("nothing of the request is kept once its socket is taken", LIMIT, async (t)
   assert.ok(!own.includes("parser") && !own.includes("_httpMessage"));
 });
 
-test("a socket that was taken has none of the server's listeners, timeouts or reading", LIMIT, async (t) => {
-  const taken = Promise.withResolvers<Socket>();
-  const server = await listening(t, (response) => {
-    response.writeHead(200);
-    taken.resolve(takeSocket(response));
-  });
-  const client = dial(t, server);
-  client.write(REQUEST);
-  const socket = await taken.promise;
-  t.after(() => socket.destroy());
-  assert.deepEqual(
-    socket.eventNames().filter((name) => typeof name === "string"),
-    [],
-  );
-  const heard = once(socket.on("error", () => {}).resume(), "data");
-  client.write(REQUEST);
-  assert.equal(String((await heard)[0]), REQUEST, "a second request is bytes, and nobody answers it");
-  server.closeIdleConnections();
-  server.closeAllConnections();
-  assert.ok(!socket.destroyed, "the server does not count it any more");
-});
+test(
+  "a socket that was taken over has none of the server's listeners, timeouts or reading",
+  LIMIT,
+  async (t) => {
+    const taken = Promise.withResolvers<Socket>();
+    const server = await listening(t, (response) => {
+      response.writeHead(200);
+      taken.resolve(takeSocket(response));
+    });
+    const client = dial(t, server);
+    client.write(REQUEST);
+    const socket = await taken.promise;
+    t.after(() => socket.destroy());
+    assert.deepEqual(
+      socket.eventNames().filter((name) => typeof name === "string"),
+      [],
+    );
+    const heard = once(socket.on("error", () => {}).resume(), "data");
+    client.write(REQUEST);
+    assert.equal(String((await heard)[0]), REQUEST, "a second request is bytes, and nobody answers it");
+    server.closeIdleConnections();
+    server.closeAllConnections();
+    assert.ok(!socket.destroyed, "the server does not count it any more");
+  },
+);

@@ -33,7 +33,7 @@ const TYPES = {
 const linesOf = (text: string) => text.trimEnd().split("\n");
 
 describe("a format", () => {
-  it("is a line of JSON for each message, cursor first", async (t) => {
+  it("is a JSON line for each message, cursor first", async (t) => {
     const { text } = await withRoom(t, STORED);
     const bare = linesOf(await text({ videoId: ROOM, format: "ndjson" }));
     assert.match(bare[0] ?? "", /^\{"cursor":\d+,"type":/);
@@ -48,7 +48,7 @@ describe("a format", () => {
     );
   });
 
-  it("is CSV with all columns filled, guarded unless it is raw, as export writes it", async (t) => {
+  it("is CSV with all columns, guarded unless raw, exactly as export writes it", async (t) => {
     const said = EVERY_TYPE.map((message) => ({ ...message, message: `=${message.message}` }));
     const { text } = await withRoom(t, said.map(encodeMessage));
     for (const raw of [false, true]) {
@@ -58,21 +58,21 @@ describe("a format", () => {
     }
   });
 
-  it("is a line of text for each message, as watch prints it", async (t) => {
+  it("is a text line for each message, as watch prints it", async (t) => {
     const { text } = await withRoom(t, STORED);
     const printer = new LinePrinter(plain);
     const expected = RECEIVED.map((message) => printer.line(message)).join("");
     assert.equal(await text({ videoId: ROOM, format: "text" }), expected);
   });
 
-  it("holds no character that could cut a line, in JSON of both forms", async (t) => {
+  it("contains no character that could cut a line, in either form of JSON", async (t) => {
     const odd = said(1, { message: "a\u2028b\u0085c\u009bd" });
     const { text } = await withRoom(t, [odd]);
     for (const format of ["json", "ndjson"])
       assert.doesNotMatch((await text({ videoId: ROOM, format })).trimEnd(), /[\p{Cc}\u2028]/u);
   });
 
-  it("is that of the parameter, else that of Accept, else JSON", async (t) => {
+  it("is chosen by the parameter, else by Accept, else JSON", async (t) => {
     const { path } = await withRoom(t, STORED);
     const rows: [accept: string | undefined, format: string | undefined, keyof typeof TYPES][] = [
       [undefined, undefined, "json"],
@@ -96,7 +96,7 @@ describe("a format", () => {
     }
   });
 
-  it("of lines leaves the pages beside it to Link", async (t) => {
+  it("without a place for the next page names it in Link", async (t) => {
     const { text, url } = await withRoom(t, several(5));
     const seen: number[] = [];
     for (let next = `${url}/v1/messages?videoId=${ROOM}&limit=2&format=ndjson`; next; ) {
@@ -112,7 +112,7 @@ describe("a format", () => {
 });
 
 describe("a download", () => {
-  it("is everything that fits, whatever the filter, as a file", async (t) => {
+  it("contains all matching messages, whatever the filter, as a file", async (t) => {
     const messages = [...several(20_100), said("rare", { type: "superchat" }), said("last")];
     const { path } = await withRoom(t, messages);
     const all = await fetch(`${path}&limit=all&format=ndjson`);
@@ -128,7 +128,7 @@ describe("a download", () => {
     assert.equal(paid.headers.get("content-disposition"), `attachment; filename="${ROOM}.csv"`);
   });
 
-  it("is compressed where that is accepted, and 304 until something is added", async (t) => {
+  it("is compressed if the client accepts it, and 304 until a message is added", async (t) => {
     const { path, store, claim } = await withRoom(t, several(1000));
     const url = `${path}&limit=all&format=ndjson`;
     const zipped = await fetch(url, { headers: { "accept-encoding": "gzip" } });
@@ -150,7 +150,7 @@ describe("a download", () => {
     assert.equal((await fetch(bounded, { headers: known })).status, 200);
   });
 
-  it("is read no faster than it is taken, and no further once its client is gone", async (t) => {
+  it("is read no faster than its client takes it, and stops when the client is gone", async (t) => {
     const long = Array.from({ length: 6000 }, (_, n) => said(n, { message: "x".repeat(5000) }));
     const { url, store } = await withRoom(t, long);
     let reads = 0;
@@ -183,7 +183,7 @@ async function standstill(count: () => number): Promise<void> {
   }
 }
 
-it("a page looks no further once its client is gone", async (t) => {
+it("a page stops searching once its client is gone", async (t) => {
   const { path, store, connections } = await withRoom(t, several(10_000));
   const leaving = new AbortController();
   let reads = 0;
@@ -214,7 +214,7 @@ describe("the store of a history", () => {
     return { relay, history: new History(relay.store, relay.clock) };
   }
 
-  it("is waited for in the middle of a download, but not by a page", async () => {
+  it("is waited for in the middle of a download, but not for a page", async () => {
     const { relay, history } = await onDisk();
     const request = { videoId: VIDEO, filter: {} };
     const whole = await relay.when(history.whole(request, NEVER));
@@ -234,7 +234,7 @@ describe("the store of a history", () => {
     );
   });
 
-  it("is searched in slices, so that the event loop runs in between, even if it answers at once", async () => {
+  it("is searched in slices, so that the event loop runs in between, even if the store answers at once", async () => {
     const store = observe(new MemoryStore(systemClock));
     const claim = await own(store, VIDEO);
     await store.append(claim, claim.head, several(20_000), "");
@@ -255,7 +255,7 @@ describe("the store of a history", () => {
     assert.ok(pauses > slices / 2 && pauses < slices * 2, `${pauses} pauses`);
   });
 
-  it("is read for two requests at a time, in turns, and not for those that are gone", async () => {
+  it("is read for two requests at a time, in turns, and not for clients that are gone", async () => {
     const { relay, history } = await onDisk();
     let [running, most, total] = [0, 0, 0];
     const { read } = relay.store;

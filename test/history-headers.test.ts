@@ -6,7 +6,7 @@ import { B, linksIn, type Page, placesOf, several, withRoom } from "./support/hi
 import { ROOM } from "./support/store-subject.ts";
 
 describe("the headers of a page", () => {
-  it("link to the pages beside it, by the same query", async (t) => {
+  it("link to the previous and the next page of the same query", async (t) => {
     const { url, get } = await withRoom(t);
     const follow = (target: string) => ask<Page>(url, `/v1/messages${target}`);
     const query = { videoId: `https://youtu.be/${ROOM}`, limit: 2, q: "says", to: B + 5000 };
@@ -61,7 +61,7 @@ describe("the headers of a page", () => {
     assert.equal((await known(etag)).status, 200);
   });
 
-  it("have a tag for each format and neighbour, though the lines are the same", async (t) => {
+  it("have a tag for each format and neighbour, even if the lines are the same", async (t) => {
     const { url, text, store, claim } = await withRoom(t);
     const tagOf = async (query: Record<string, string | number>) => {
       const asked = Object.entries({ videoId: ROOM, ...query }).map(([name, value]) => [name, `${value}`]);
@@ -88,7 +88,7 @@ describe("the headers of a page", () => {
     assert.equal(headers.get("access-control-allow-origin"), "*");
   });
 
-  it("say where a page is compressed, which RELAY_COMPRESSION=off turns off", async (t) => {
+  it("say whether a page is compressed, which RELAY_COMPRESSION=off turns off", async (t) => {
     const gzip = { "accept-encoding": "gzip" };
     const { get } = await withRoom(t, several(100));
     const zipped = await get({ videoId: ROOM }, gzip);

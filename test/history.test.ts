@@ -88,7 +88,7 @@ describe("a page of history", () => {
     }
   });
 
-  it("keeps to its bounds where pruning overtakes its reading", async (t) => {
+  it("keeps its bounds if pruning overtakes it", async (t) => {
     const { get, store, wall } = await withRoom(t);
     const { read } = store;
     let isPruned = false;
@@ -103,7 +103,7 @@ describe("a page of history", () => {
     assert.deepEqual(placesOf(await get({ videoId: ROOM, before: B + 6 })), [[], null, null]);
   });
 
-  it("is empty for a room that holds nothing any more, and NOT_STORED for a video that was never stored", async (t) => {
+  it("is empty for a room without messages, and NOT_STORED for a video that was never stored", async (t) => {
     const { get, url, store, wall, upstream } = await withRoom(t);
     wall.nowMs += 1;
     await store.prune(0, 4);
@@ -118,14 +118,14 @@ describe("a page of history", () => {
     assert.deepEqual(upstream.requests, []);
   });
 
-  it("has the details where they are wanted", async (t) => {
+  it("includes the details on request", async (t) => {
     const { get } = await withRoom(t);
     const { body } = await get({ videoId: `https://youtu.be/${ROOM}`, details: "true", limit: 1 });
     assert.deepEqual(body.messages[0]?.details, { authorId: channel("ines") });
     assert.equal(body.videoId, ROOM);
   });
 
-  it("is refused for each value that is not as described, and for each parameter that there is not", async (t) => {
+  it("is refused for each invalid value and each unknown parameter", async (t) => {
     const { url } = await withRoom(t);
     const rows: [query: string, words: RegExp][] = [
       ["", /^videoId: is required/],
@@ -174,7 +174,7 @@ describe("a page of history", () => {
     assertRefused(await ask(url, `/v1/messages?videoId=${ROOM}`), 503, "STORE_UNAVAILABLE");
   });
 
-  it("neither opens nor keeps a room, and shows the state that the list of rooms shows", async () => {
+  it("neither opens nor keeps a room, and shows the same state as the list of rooms", async () => {
     await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "10" } });
     const chat = relay.upstream.chat(ROOM, { kinds: ["text"], timeoutMs: 5 });
     chat.say(3);
@@ -236,7 +236,7 @@ describe("a filtered page", () => {
     });
   }
 
-  it("looks at twenty thousand messages at most, and goes on behind them", async (t) => {
+  it("searches at most twenty thousand messages, and continues after them", async (t) => {
     const rare = said("rare", { message: "a needle" });
     const { get, store } = await withRoom(t, [...several(44_999), rare, ...several(2, 50_000)]);
     const { read } = store;
@@ -266,7 +266,7 @@ describe("a filtered page", () => {
   });
 });
 
-it("a finished room says so", async (t) => {
+it("a finished room is reported as finished", async (t) => {
   const { get, store, claim } = await withRoom(t);
   await store.finish(claim, OVER);
   assert.equal((await get({ videoId: ROOM })).body.state, "ended");

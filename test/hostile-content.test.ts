@@ -55,7 +55,7 @@ describe("a script without usable credentials leaves them to the page", () => {
   }
 });
 
-describe("a page without a usable chat leaves it to the other page, and is told where that is no better", () => {
+describe("a page without a usable chat leaves it to the other page, and the answer says so if that is no better", () => {
   for (const [name, page] of Object.entries(PAGES)) {
     itIsFrugal(name, async (faulty) => {
       const { relay, chat } = faulty;
@@ -73,7 +73,7 @@ describe("a page without a usable chat leaves it to the other page, and is told 
     });
   }
 
-  it("does not end a room where neither is a page of a video", LIMIT, async () => {
+  it("does not end a room if neither is a page of its video", LIMIT, async () => {
     await using faulty = await startFaulty(DEADLINES);
     const { chat } = faulty;
     await using stream = await openedDespite(faulty, saying("<html>"), []);
@@ -85,7 +85,7 @@ describe("a page without a usable chat leaves it to the other page, and is told 
   });
 });
 
-describe("an answer beyond all bounds is unusable, and asked for again", () => {
+describe("an answer beyond all bounds is unusable, and requested again", () => {
   for (const [name, hostile] of Object.entries(UNUSABLE)) {
     itIsFrugal(name, async (faulty) => {
       await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
@@ -96,7 +96,7 @@ describe("an answer beyond all bounds is unusable, and asked for again", () => {
   }
 });
 
-describe("an absurd action becomes a message of bounded size, or none, and touches no other", () => {
+describe("an absurd action becomes a message of bounded size or none, and touches no other", () => {
   for (const [name, { actions, ids }] of Object.entries(ABSURD)) {
     itIsFrugal(name, async (faulty) => {
       const { relay } = faulty;
@@ -115,7 +115,7 @@ describe("an absurd action becomes a message of bounded size, or none, and touch
   }
 });
 
-describe("an absurd answer is taken for what it is", () => {
+describe("an absurd answer is read for what it contains", () => {
   const answers: Record<string, HostileAnswer> = {
     "__proto__ and constructor everywhere": changed(polluted),
     ...Object.fromEntries(Object.entries(TAKEN).map(([name, change]) => [name, withChat(change)])),
@@ -134,7 +134,7 @@ describe("an absurd answer is taken for what it is", () => {
     assert.equal(faulty.relay.upstream.requests.filter(({ kind }) => kind === "watch").length, 0);
   });
 
-  it("a caller is told no wait that a timer cannot keep", LIMIT, async () => {
+  it("a caller gets no wait that is too long for a timer", LIMIT, async () => {
     await using faulty = await startFaulty(DEADLINES);
     const waits: [asked: unknown, told: number][] = [
       [1e308, 600_000],

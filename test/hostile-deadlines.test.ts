@@ -33,7 +33,7 @@ function endedAfter(hostile: HostileAnswer, bytes: number): Promise<string> {
   return answerTo(hostile, DEADLINE_MS, { clock, meanwhile });
 }
 
-describe("an answer without end is ended by its deadline", () => {
+describe("an endless answer is ended by its deadline", () => {
   for (const [name, hostile] of Object.entries({ ...SLOW, ...PONDEROUS })) {
     it(name, { timeout: LIMIT_MS }, async () => {
       assert.match(await endedAfter(hostile, name === "no answer" ? 0 : 40), NO_ANSWER);
@@ -41,7 +41,7 @@ describe("an answer without end is ended by its deadline", () => {
   }
 });
 
-describe("a flood as fast as it is taken is not collected, and ended by its deadline", () => {
+describe("a flood that is read as fast as it comes is not collected, and is ended by its deadline", () => {
   for (const [name, hostile] of Object.entries(FLOODS)) {
     it(name, { timeout: LIMIT_MS }, async () => {
       const grownMb = await peakGrowthMb(async () => {
@@ -52,7 +52,7 @@ describe("a flood as fast as it is taken is not collected, and ended by its dead
   }
 });
 
-it("an answer byte by byte costs no more than its size", { timeout: LIMIT_MS }, async () => {
+it("an answer that comes byte by byte costs no more than its size", { timeout: LIMIT_MS }, async () => {
   const bytes = 100_000;
   const beforeMb = heldMb();
   let collectedMb = Number.NaN;

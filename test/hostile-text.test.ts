@@ -120,13 +120,13 @@ function answerTo(text: string): void {
 
 describe("reading takes linear time", () => {
   for (const [reader, read] of Object.entries(READERS)) {
-    it(`of the ${reader}, whatever it is made of`, () => {
+    it(`of the ${reader}, whatever its input`, () => {
       for (const text of Object.values(TEXTS)) assertSoon(() => read(text));
     });
   }
 });
 
-describe("what is kept is not the text that it was found in", () => {
+describe("a kept value does not hold the text in which it was found", () => {
   /** Two of the texts: the engine remembers what an expression was last tried on. */
   const MOST_KEPT_MB = 10;
   /** What twenty different texts of four megabytes leave behind, in megabytes. */
@@ -146,7 +146,7 @@ describe("what is kept is not the text that it was found in", () => {
     assert.ok(keptMb((text, i) => credentialsInPage(configuration(i) + text)) < MOST_KEPT_MB);
   });
 
-  it("the kind and the sample of an unknown action, and a message's words", () => {
+  it("the kind and the sample of an unknown action, and a message's text", () => {
     const action = (text: string, i: number) =>
       readMessages([{ [`${text}${i}Action`]: { text } }], READING).dropped;
     assert.ok(keptMb(action) < MOST_KEPT_MB);

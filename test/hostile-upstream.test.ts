@@ -35,7 +35,7 @@ const IN_A_ROOM = new Set([
   "a reset",
 ]);
 
-describe("an answer that shows what it is", () => {
+describe("an answer that is recognisably wrong", () => {
   for (const [name, hostile] of Object.entries(REFUSED)) {
     const isInRoom = IN_A_ROOM.has(name);
     it(isInRoom ? `${name}, in a room` : name, { timeout: DEADLINE_MS }, async () => {
@@ -48,7 +48,7 @@ describe("an answer that shows what it is", () => {
   }
 });
 
-describe("an answer that does not cease is told as the error that fits", () => {
+describe("an answer that never ends is reported as the matching error", () => {
   const hostile = REFUSED["a gzip bomb packed once more"];
   assert.ok(hostile);
   const rows: [code: string, kinds: RequestKind[]][] = [
@@ -76,7 +76,7 @@ describe("an answer that does not cease is told as the error that fits", () => {
   });
 });
 
-it("a circle of slow redirects has one deadline for all of it", async () => {
+it("a loop of slow redirects has one deadline in all", async () => {
   const relay = new VirtualRelay();
   relay.network.latency = { leastMs: 4000, jitterMs: 0 };
   failAlways(relay, PLACES, { redirect: "?again" });
@@ -90,7 +90,7 @@ it("a circle of slow redirects has one deadline for all of it", async () => {
   );
 });
 
-it("offers HTTP/1.1 alone: a connection that falls silent is then left with the call that met it", async () => {
+it("uses only HTTP/1.1, so that a connection that falls silent affects one call", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -112,10 +112,10 @@ const BOOTSTRAP: Row[] = [
   },
 ];
 
-describe("what a bootstrap finds", () => {
+describe("the outcome of a bootstrap", () => {
   for (const { when, options, troubles = [], works, input = { videoId: VIDEO }, expected } of BOOTSTRAP) {
     for (const [endpoint, [status, code, calls]] of Object.entries(expected)) {
-      it(`${endpoint}, where ${when}: ${status} ${code} after ${calls} upstream calls`, async () => {
+      it(`${endpoint}, if ${when}: ${status} ${code} after ${calls} upstream calls`, async () => {
         await using relay = await startRelay(options);
         relay.upstream.chat(VIDEO, works && { works }).say(3);
         for (const [on, as] of troubles) failAlways(relay, on, as);
@@ -137,7 +137,7 @@ describe("during a cooldown", () => {
     ["probe", { videoId: VIDEO }, 429, "RATE_LIMITED"],
   ];
   for (const [endpoint, input, status, code] of rows) {
-    it(`${endpoint} is answered at once, by ${status} ${code} that says so, without an upstream call`, async () => {
+    it(`${endpoint} answers at once with ${status} ${code} and the reason, without an upstream call`, async () => {
       await using relay = await startRelay();
       relay.upstream.chat(VIDEO).say(1);
       relay.upstream.fault({ on: "get_live_chat", times: 1, as: LONG });
@@ -152,7 +152,7 @@ describe("during a cooldown", () => {
   }
 });
 
-describe("what the upstream's answer to a poll means to its caller", () => {
+describe("the upstream's answer to a poll decides the caller's status and code", () => {
   const rows: [string, Failure, number, ErrorCode][] = [
     ["an error object in 200", "invalid-argument", 410, "TOKEN_EXPIRED"],
     ["an error of the old form in 200", "response-errors", 410, "TOKEN_EXPIRED"],
@@ -186,7 +186,7 @@ describe("what the upstream's answer to a poll means to its caller", () => {
   }
 });
 
-describe("validation refuses before anything is sent upstream, and names the field", () => {
+describe("validation refuses before any upstream call, and names the field", () => {
   const LONG_URL = `https://youtu.be/${VIDEO}?${"x".repeat(2048)}`;
   type Refusal = [endpoint: Endpoint, input: Input, code: ErrorCode, names: RegExp];
   const VIDEO_IDS: [unknown, ErrorCode][] = [

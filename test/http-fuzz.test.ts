@@ -291,7 +291,7 @@ describe("mutated requests", () => {
   let heapBefore = 0;
   for (const half of HALVES) {
     for (const [name, requests] of Object.entries(REQUESTS)) {
-      it(`${name}, part ${half}: never a failure of the service, and a viewer beside them gets all its messages`, async () => {
+      it(`${name}, part ${half}: never fail the service, and a viewer beside them gets all its messages`, async () => {
         await requests(half);
         assertUpstreamUnharmed();
         witnessed.say(3);

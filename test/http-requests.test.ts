@@ -50,7 +50,7 @@ describe("paths and methods", () => {
     ["/metrics", "DELETE", "OPTIONS, GET, HEAD"],
   ];
   for (const [path, method, allow] of rows) {
-    it(`${method} ${path} is 405 with the methods that are allowed, whatever its body`, async () => {
+    it(`${method} ${path} is 405 with the allowed methods, whatever its body`, async () => {
       for (const body of method === "GET" ? [undefined] : [undefined, "{", "text"]) {
         const init = body === undefined ? { method } : { method, body, headers: JSON_TYPE };
         const answer = await ask(relay.url, path, init);
@@ -60,13 +60,13 @@ describe("paths and methods", () => {
     });
   }
 
-  it("CONNECT is 405 with the methods that are allowed", async () => {
+  it("CONNECT is 405 with the allowed methods", async () => {
     const answer = await raw(["CONNECT relay.example:443 HTTP/1.1", "Host: relay.example:443"]);
     assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
     assert.equal(answer.headers.get("allow"), "OPTIONS, GET, HEAD, POST, PUT, DELETE");
   });
 
-  it("a method that browsers do not know gets the same", async () => {
+  it("a method that browsers do not know is answered in the same way", async () => {
     for (const method of ["PROPFIND", "TRACE", "QUERY"]) {
       assertRefused(await raw([`${method} /v1/stream HTTP/1.1`, "Host: a"]), 405, "METHOD_NOT_ALLOWED");
       assertRefused(await raw([`${method} /v1/nothing HTTP/1.1`, "Host: a"]), 404, "NOT_FOUND");
@@ -106,14 +106,14 @@ describe("bodies", () => {
     });
   }
 
-  it("more bytes than Content-Length announces, in chunks too, are answered in JSON", async () => {
+  it("more bytes than Content-Length announces are answered in JSON, in chunks too", async () => {
     const head = ["POST /v1/probe HTTP/1.1", "Host: a", "Content-Type: application/json"];
     assertRefused(await raw([...head, "Content-Length: 1"], "{}"), 400, "INVALID_REQUEST");
     const chunks = `${"10000\r\n"}${" ".repeat(65_536)}\r\n1\r\n \r\n0\r\n\r\n`;
     assertRefused(await raw([...head, "Transfer-Encoding: chunked"], chunks), 413, "PAYLOAD_TOO_LARGE");
   });
 
-  it("fields that are not described change nothing, whatever their names", async () => {
+  it("unknown fields change nothing, whatever their names", async () => {
     const odd = `"more":[1],"toString":5,"__proto__":{"videoId":"x"},"constructor":{"prototype":{"polluted":1}}`;
     const body = `{"videoId":"${VIDEO}",${odd}}`;
     const init = { method: "POST", headers: JSON_TYPE };
@@ -126,7 +126,7 @@ describe("bodies", () => {
   });
 });
 
-describe("what is wrong with a field is said in words", () => {
+describe("a fault of a field is described in words", () => {
   const polled = { token: "t", client: "WEB", endpoint: "get_live_chat", apiKey: "", webVersion: "2.1" };
   const rows: [string, unknown, string][] = [
     ["/v1/sessions", [], "body: must be an object."],
@@ -188,7 +188,7 @@ describe("heads", () => {
     });
   }
 
-  it("bytes that are no HTTP at all are 400 INVALID_REQUEST", async () => {
+  it("bytes that are not HTTP at all are 400 INVALID_REQUEST", async () => {
     const greeting = Buffer.from("16030100050100000000", "hex"); // of TLS
     for (const bytes of ["\r\n\r\nhello\r\n\r\n", Buffer.alloc(100), greeting]) {
       assertRefused(await askRaw(relay.url, bytes), 400, "INVALID_REQUEST");
@@ -200,7 +200,7 @@ describe("heads", () => {
     assert.deepEqual((await raw(["GET /healthz HTTP/1.0"])).body, { status: "alive" });
   });
 
-  it("half a head is waited for ten seconds, then answered 408 REQUEST_TIMEOUT", {
+  it("half a head is answered 408 REQUEST_TIMEOUT after ten seconds", {
     timeout: 20_000,
   }, async () => {
     const since = performance.now();
@@ -215,7 +215,7 @@ describe("preflights", () => {
     ...["/v1/stream", "/v1/merged", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/recordings/@name"],
     "/v1/nothing",
   ]) {
-    it(`${path}: 204 with what is allowed from any origin`, async () => {
+    it(`${path}: 204 with the methods and headers that any origin may use`, async () => {
       const headers = {
         origin: "https://overlay.example",
         "access-control-request-method": "POST",
@@ -237,7 +237,7 @@ describe("preflights", () => {
     });
   }
 
-  it("lets pages read Retry-After, and the links and tags of pages of history", async () => {
+  it("let pages read Retry-After, and the links and tags of the history", async () => {
     const { headers } = await ask(relay.url, "/v1/nothing");
     assert.equal(headers.get("access-control-expose-headers"), "ETag, Link, Retry-After");
   });
@@ -249,7 +249,7 @@ const WITHDRAWN = {
   RELAY_ROOMS: ["/v1/rooms"],
 };
 for (const [setting, paths] of Object.entries(WITHDRAWN)) {
-  it(`${setting}=off withdraws ${paths.join(" and ")}, from the description too, and nothing else`, async () => {
+  it(`${setting}=off withdraws ${paths.join(" and ")}, also from the description, and nothing else`, async () => {
     await using closed = await startRelay({ settings: { [setting]: "off" } });
     closed.upstream.chat(VIDEO, { tokens: "reusable" }).say(1);
     for (const path of paths) {
