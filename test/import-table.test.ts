@@ -61,7 +61,7 @@ function importsOf(file: string, folder = SRC): string[] {
 const folderOf = (file: string): string => (file.includes("/") ? (file.split("/")[0] ?? "") : "");
 
 describe("the import table", () => {
-  it("knows every folder of src", () => {
+  it("lists every folder of src", () => {
     assert.deepEqual(new Set(files.map(folderOf)), new Set(["", ...Object.keys(FLOORS)]));
   });
 
@@ -82,14 +82,14 @@ describe("the import table", () => {
     });
   }
 
-  it("lets the protocol and the simulator use nothing but themselves and Node", () => {
+  it("lets the protocol and the simulator use only themselves and Node", () => {
     for (const file of files.filter((name) => ["protocol", "simulator"].includes(folderOf(name)))) {
       const foreign = importsOf(file).filter((name) => !name.startsWith(".") && !name.startsWith("node:"));
       assert.deepEqual(foreign, [], file);
     }
   });
 
-  it("is what ARCHITECTURE.md says", () => {
+  it("is the one in ARCHITECTURE.md", () => {
     const architecture = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
     for (const [folder, allowed] of Object.entries(FLOORS)) {
       const row = new RegExp(`^${folder}/ +(.*?) {2,}`, "m").exec(architecture)?.[1];
@@ -113,7 +113,7 @@ for (const folder of [
   "release",
   "mutants",
 ]) {
-  it(`has no circle of imports in ${folder}/`, () => {
+  it(`has no circular imports in ${folder}/`, () => {
     const inside = globSync("**/*.ts", { cwd: join(ROOT, folder), exclude: ["dist/**"] });
     const imports = new Map(
       inside.map((file) => [
@@ -137,7 +137,7 @@ for (const folder of [
   });
 }
 
-it("keeps chaos/ and the clients of its viewers apart from what they judge: of src they import the simulator and the JSON of the wire alone", () => {
+it("separates chaos/ and its clients from the code under test: of src they import only the simulator and the JSON of the wire", () => {
   for (const file of globSync("{chaos,harness/clients}/**/*.ts", { cwd: ROOT })) {
     const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
     const judged = targets.filter((target) => /^src\/(?!simulator\/|wire-json)/.test(target));
@@ -145,7 +145,7 @@ it("keeps chaos/ and the clients of its viewers apart from what they judge: of s
   }
 });
 
-it("keeps the SDK to itself: of src it takes the protocol's types, and at run time the table of kinds alone", () => {
+it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
   const client = join(ROOT, "client");
   for (const file of globSync("*.ts", { cwd: client, exclude: ["build.ts"] })) {
     const source = readFileSync(join(client, file), "utf8");
@@ -161,7 +161,7 @@ it("keeps the SDK to itself: of src it takes the protocol's types, and at run ti
   }
 });
 
-it("keeps the pages to the SDK and, for types, the protocol", () => {
+it("lets the pages import only the SDK and the protocol's types", () => {
   const web = join(ROOT, "web");
   for (const file of globSync("**/*.ts", { cwd: web })) {
     for (const name of importsOf(file, web)) {
@@ -175,7 +175,7 @@ it("keeps the pages to the SDK and, for types, the protocol", () => {
   }
 });
 
-it(`keeps every file within ${MAX_LINES} lines`, () => {
+it(`limits every file to ${MAX_LINES} lines`, () => {
   for (const file of globSync("{src,client,web,test,chaos,harness,simulation,mutants}/**/*.ts", {
     cwd: ROOT,
     exclude: ["client/dist/**"],

@@ -64,7 +64,7 @@ async function messagesIn(t: TestContext, store: string) {
 const withoutCursors = () => read.map(({ cursor: _, ...message }) => message);
 
 describe("import", () => {
-  it("stores yt-dlp's file as the service stores the chat that it reads", async (t) => {
+  it("stores yt-dlp's file as the service stores the same chat", async (t) => {
     const store = await temporaryFile(t);
     const path = await recorded(t, `A stream [${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
@@ -73,7 +73,7 @@ describe("import", () => {
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
   });
 
-  it("stores what was exported, with the ids that the messages had", async (t) => {
+  it("stores an export with the ids of its messages", async (t) => {
     const store = await temporaryFile(t);
     const exported = read.map(({ cursor, body, details }) => {
       return JSON.stringify({ cursor, ...JSON.parse(body), details: JSON.parse(details) });
@@ -84,7 +84,7 @@ describe("import", () => {
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
   });
 
-  it("stores the lines of one video of a channel, and refuses those of several", async (t) => {
+  it("stores the lines of one video of a channel, and refuses lines of several", async (t) => {
     const store = await temporaryFile(t);
     const lineOf = (videoId: string, { body, details }: StoredMessage) =>
       JSON.stringify({ cursor: 1, videoId, ...JSON.parse(body), details: JSON.parse(details) });
@@ -98,7 +98,7 @@ describe("import", () => {
     assert.match(refused.error, /chats of several videos.*: dQw4w9WgXcQ, other-video\n/);
   });
 
-  it("stores a chat in PostgreSQL, beside an instance that runs", { skip }, async (t) => {
+  it("stores a chat in PostgreSQL beside a running instance", { skip }, async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     await using relay = await startRelay({ settings: { RELAY_STORE: url } });
     const path = await recorded(t, `[${VIDEO}].live_chat.json`);
@@ -109,7 +109,7 @@ describe("import", () => {
     assert.equal(viewer.messages.length, read.length);
   });
 
-  it("keeps the ids of an author's deletions, the second of which has one of its own", async (t) => {
+  it("keeps the ids of an author's deletions, including the second one's own", async (t) => {
     const store = await temporaryFile(t);
     const body = { timestamp: "0:01", author: "", message: "", amount: "", color: "", parts: [] };
     const says = { type: "chat", details: { authorId: "UC1" } };
@@ -129,7 +129,7 @@ describe("import", () => {
     );
   });
 
-  it("leaves out lines that lack what their type needs, and counts them", async (t) => {
+  it("skips and counts lines without the fields that their type needs", async (t) => {
     const store = await temporaryFile(t);
     const body = {
       id: "1",
@@ -156,7 +156,7 @@ describe("import", () => {
     );
   });
 
-  it("continues where it was interrupted, or where a recording that grew had ended", async (t) => {
+  it("continues where it was interrupted, or where a recording that has grown had ended", async (t) => {
     const store = await temporaryFile(t);
     const name = `[${VIDEO}].live_chat.json`;
     await importing(store, await recorded(t, name, lines.join("\n").slice(0, 700_000)));
@@ -186,7 +186,7 @@ describe("import", () => {
     assert.match(refusal, /exists already, with \d+ messages from another recording\n$/);
   });
 
-  it("goes on with the next file where one is no recording, and says of each why", async (t) => {
+  it("continues with the next file if one is not a recording, and gives the reason for each", async (t) => {
     const store = await temporaryFile(t);
     const files = [
       await recorded(t, `${VIDEO}.json`, "{}\nnot JSON"),
@@ -209,14 +209,14 @@ describe("import", () => {
     [["a", "--store", "memory:"], /RELAY_STORE: memory: keeps nothing/],
     [[], /<file> is missing/],
   ] as const)
-    it(`is refused as ${["import", ...args].join(" ")}`, async () => {
+    it(`refuses ${["import", ...args].join(" ")}`, async () => {
       const { code, error } = await outcome(["import", ...args]);
       assert.equal(code, 2);
       assert.match(error, expected);
     });
 });
 
-it("an imported room is served from the store at any time, whole, without an upstream call", async (t) => {
+it("an imported room is served whole from the store at any time, without an upstream call", async (t) => {
   const path = await temporaryFile(t);
   await importing(path, await recorded(t, `[${VIDEO}].live_chat.json`));
   const database = new DatabaseSync(path);
@@ -231,7 +231,7 @@ it("an imported room is served from the store at any time, whole, without an ups
   assert.deepEqual(relay.upstream.requests, []);
 });
 
-it("a recording of any size is read as it comes, and not into memory first", async (t) => {
+it("a recording of any size is read as a stream, not into memory first", async (t) => {
   const fifo = join(dirname(await temporaryFile(t)), "fifo");
   execFileSync("mkfifo", [fifo]);
   const writer = createWriteStream(fifo);
@@ -257,7 +257,7 @@ describe("the video of a recording", () => {
     return Buffer.from(encodeURIComponent(inner.toString("base64"))).toString("base64");
   };
 
-  it("is that in the menu of its first item, whatever text says", () => {
+  it("is taken from the menu of its first item, whatever texts contain", () => {
     const item = {
       contextMenuEndpoint: { liveChatItemContextMenuEndpoint: { params: menu("-_aaaaaaaaa") } },
     };
@@ -271,7 +271,7 @@ describe("the video of a recording", () => {
     assert.equal(videoIdIn(lines[0] ?? ""), undefined);
   });
 
-  it("is the id in brackets in its name, or its whole name", () => {
+  it("is the id in brackets in its file name, or the whole name", () => {
     for (const name of [
       `A [x] stream [${VIDEO}].live_chat.json`,
       `${VIDEO}.live_chat.json`,

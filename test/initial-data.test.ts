@@ -18,7 +18,7 @@ test("finds the data behind each form of its name", () => {
   }
 });
 
-test("reads on past quotes, braces and script ends within strings", () => {
+test("skips quotes, braces and script ends within strings", () => {
   const tricky = { contents: ['\\"', "\\\\", '{"', "};", "</script>", "\\u007b", "'", "\u2028"] };
   assert.deepEqual(
     initialData(`ytInitialData = ${JSON.stringify(tricky)};var after = {"contents":1}`),
@@ -51,7 +51,7 @@ const FORGERIES = ["ytInitialData", "ytInitialPlayerResponse"].flatMap((name) =>
   `<script>var ${name} = ${JSON.stringify(FORGED)};</script>`,
 ]);
 
-test("what is assigned within a string, another object or the page's text is not the page's data", () => {
+test("ignores assignments within a string, another object or the page's text", () => {
   const player = { playabilityStatus: { status: "OK" } };
   for (const forged of FORGERIES) {
     const text = JSON.stringify(forged);
@@ -76,7 +76,7 @@ test("what is assigned within a string, another object or the page's text is not
   }
 });
 
-test("a quote that opens no string, as in a comment, does not hide what follows on the next line", () => {
+test("a quote that opens no string, as in a comment, does not hide the next line", () => {
   assert.deepEqual(initialData(`<script>// it doesn't\nvar ytInitialData = ${JSON_TEXT};</script>`), DATA);
 });
 
@@ -98,7 +98,7 @@ test("resolves the escapes of the mobile site's string form", () => {
   assert.deepEqual(initialData(`var ytInitialData = "${escaped}";`), data);
 });
 
-test("a page without data has none", () => {
+test("a page without data gives none", () => {
   for (const page of [
     "",
     "<html></html>",
@@ -112,7 +112,7 @@ test("a page without data has none", () => {
   }
 });
 
-test("keys named like an object's own machinery stay data", () => {
+test("keys such as __proto__ stay data", () => {
   const data = initialData('ytInitialData = {"__proto__": {"contents": 1}, "constructor": 2}');
   assert.equal(data, undefined);
   assert.equal(({} as Record<string, unknown>).contents, undefined);

@@ -40,7 +40,7 @@ function received(messages: readonly Received["message"][]): number {
   return sum;
 }
 
-it("the sum over all combos is the ledger's, through expired tokens and restarts", async (t) => {
+it("the sum over all combos equals the ledger's, through expired tokens and restarts", async (t) => {
   const settings = { RELAY_STORE: `sqlite:${join(await temporaryFolder(t), "relay.db")}` };
   await using upstream = await startSimulator({ seed: 5 });
   const chat = upstream.chat(VIDEO, { timeoutMs: 5, kinds: ["jewels", "sticker"] });
@@ -72,7 +72,7 @@ it("the sum over all combos is the ledger's, through expired tokens and restarts
   assert.ok(given(chat.ledger) > 5000 && ids.some((id) => /:[3-9]$/.test(id)), "there were combos");
 });
 
-it("both forms in one answer are one message for callers that poll, too", async () => {
+it("both forms in one answer are also one message for callers that poll", async () => {
   await using relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO);
   chat.say([gift("C", "sent Gold coin for 10 Jewels"), giftWidget("W", 1), giftWidget("W", 2)]);
@@ -83,7 +83,7 @@ it("both forms in one answer are one message for callers that poll, too", async 
   assert.deepEqual([idsIn(first), idsIn(body)], [["C", "W:2"], ["X"]]);
 });
 
-it("rank, likes and replies are those of the ledger", async () => {
+it("ranks, likes and replies are those of the ledger", async () => {
   await using relay = await startRelay();
   const kinds = ["text", "paid", "counts"] as const;
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds });

@@ -52,7 +52,7 @@ describe("a gift in jewels", () => {
     });
   }
 
-  it("is a message of its own at each raise of its combo", () => {
+  it("is a separate message at each raise of its combo", () => {
     const raises = [1, 2, 7].map((combo) => read(giftWidget("g", combo)));
     assert.deepEqual(
       raises.map(({ id, details }) => [id, "target" in details ? details.target : undefined]),
@@ -64,7 +64,7 @@ describe("a gift in jewels", () => {
     );
   });
 
-  it("has its giver's channel from beside it or within, in any order", () => {
+  it("takes its giver's channel from beside it or from within, in any order", () => {
     const options = { compatibilityOptions: { liveChatAuthorExternalChannelId: "UCgiver" } };
     for (const wrap of [
       (model: object) => ({ ...model, elementRenderer: options }),
@@ -83,7 +83,7 @@ describe("a gift in jewels", () => {
   });
 });
 
-describe("what an answer brings with a message", () => {
+describe("an answer's extras of a message", () => {
   const button = (title: string) => ({ buttonViewModel: { iconName: "CROWN", title } });
   const liked = {
     pdgLikeButton: { pdgLikeViewModel: { likeCountEntityKey: "likes-1" } },
@@ -94,7 +94,7 @@ describe("what an answer brings with a message", () => {
   const extras = ({ details }: Message) =>
     ["rank", "likes", "replies"].map((key) => (details as Record<string, unknown>)[key]);
 
-  it("is its author's rank", () => {
+  it("include its author's rank", () => {
     const ranked = (title: string) => within(TEXT, { beforeContentButtons: [button(title)] });
     const titles = ["#1", "#3", "#4", "#12", "1", "#0"];
     assert.deepEqual(
@@ -104,7 +104,7 @@ describe("what an answer brings with a message", () => {
     assert.equal(extras(read(within(PAID, { leaderboardBadge: button("#2") })))[0], 2);
   });
 
-  it("is its likes and replies, from beside the actions or from an action, also of a replay", () => {
+  it("include its likes and replies, from beside the actions or from an action, also in a replay", () => {
     const command = { entityUpdateCommand: { entityBatchUpdate: { mutations: MUTATIONS } } };
     const replayed = { replayChatItemAction: { videoOffsetTimeMsec: "5", actions: [command] } };
     for (const item of [PAID, STICKER]) {
@@ -118,7 +118,7 @@ describe("what an answer brings with a message", () => {
     }
   });
 
-  it("is nothing where it is deleted, of another message, or not a count", () => {
+  it("do not include deleted values, values of another message, or values that are not counts", () => {
     const update = (entityKey: string, number: unknown) => ({
       entityKey,
       payload: { likeCountEntity: { likeCountIfIndifferentNumber: number } },

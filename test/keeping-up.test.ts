@@ -61,7 +61,7 @@ describe("the wait until the next poll", () => {
     });
   }
 
-  it("runs from the start of one poll to the start of the next, not from its answer or the page behind it", async () => {
+  it("runs from the start of one poll to the start of the next, not from its answer or the page after it", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { timeoutMs: 9000 });
     failAlways(relay, "get_live_chat", { delayMs: 1000 });
@@ -75,7 +75,7 @@ describe("the wait until the next poll", () => {
   });
 });
 
-describe("a chat too fast for the interval that its upstream asks for", () => {
+describe("a chat too fast for the interval that its upstream requests", () => {
   /** Says so many actions right after each poll; gives the times between polls, and what was lost. */
   async function polled(perPoll: number) {
     const relay = new VirtualRelay();
@@ -92,17 +92,17 @@ describe("a chat too fast for the interval that its upstream asks for", () => {
     return { intervals: [...new Set(afterThese)], lost: 6 * perPoll - viewer.messages.length };
   }
 
-  it("is polled as soon as may be where its messages are said at once", async () => {
+  it("is polled as soon as possible if many messages come at once", async () => {
     assert.deepEqual(await polled(10), { intervals: [4000], lost: 0 });
     assert.deepEqual(await polled(150), { intervals: [500], lost: 0 });
   });
 
-  it("loses what the upstream no longer holds, and only that", async () => {
+  it("loses only messages that the upstream no longer holds", async () => {
     assert.equal((await polled(250)).lost, 6 * 50);
   });
 });
 
-describe("an answer that comes so late that the upstream may no longer hold all that was said", () => {
+describe("an answer that comes after the upstream may have dropped messages", () => {
   const SAID = 30;
   const LATE_MS = 20_000;
 
@@ -138,7 +138,7 @@ describe("an answer that comes so late that the upstream may no longer hold all 
     });
   }
 
-  it("is completed after a restart too: a checkpoint tells how old it is", async () => {
+  it("is completed after a restart too, by the age in the checkpoint", async () => {
     const scenario = { holdsMessages: 5, page: 50 };
     const { relay, chat, viewer, open } = await virtualRoom(1, {}, scenario, { hasDisk: true });
     const [lastEventId] = viewer.cursors;
@@ -153,7 +153,7 @@ describe("an answer that comes so late that the upstream may no longer hold all 
     assertConsecutive(again.cursors, lastEventId);
   });
 
-  it("counts the time in which the computer slept, and not a wall clock that is set", () => {
+  it("counts the time while the computer slept, but not a wall clock that was set", () => {
     const clock = new FakeClock();
     const called = () => answeredNow(startedNow(clock), clock);
     const lateness = new Lateness(WINDOW_MS, clock, called());

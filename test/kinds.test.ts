@@ -33,7 +33,7 @@ const SAME: [
   Same<Extract<keyof MessageOf<"poll" | "chat">["details"], "poll">, never>,
 ] = [true, true, true, true, true, true, true, true, true, true];
 
-it("has the groups by which a reader chooses", () => {
+it("the kinds have the groups by which a reader chooses", () => {
   assert.deepEqual(GROUPS, {
     chat: ["chat"],
     paid: ["superchat", "supersticker", "jewels", "donation"],
@@ -45,4 +45,4 @@ it("has the groups by which a reader chooses", () => {
   });
 });
 
-it("is what the schemas describe", () => assert.ok(SAME.every(Boolean)));
+it("the kinds are those of the schemas", () => assert.ok(SAME.every(Boolean)));

@@ -91,7 +91,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
   for (const [language, { command, check }] of Object.entries(LANGUAGES)) {
     const skip = !runs(check) && `${check[0]} is not installed`;
     if (skip && OPTIONAL.includes(language)) continue;
-    it(`${language} follows a chat over a broken connection and over its own end`, { skip }, async (t) => {
+    it(`${language} follows a chat across a cut connection and its own restart`, { skip }, async (t) => {
       await using relay = await startRelay();
       await using line = await Line.to(Number(new URL(relay.url).port));
       const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], tokens: "reusable", timeoutMs: 50 });
@@ -167,6 +167,6 @@ function textAction(text: string, id = "trap") {
   return { addChatItemAction: { item: { liveChatTextMessageRenderer: renderer } } };
 }
 
-it("docs/python.md shows the example as it is", () => {
+it("docs/python.md contains the example as it is", () => {
   assert.ok(PAGE.includes(`\`\`\`python\n${FOLLOW}\`\`\``));
 });

@@ -11,7 +11,7 @@ const PHASE_MS = 20_000;
 /** The first and the last phase are quiet. */
 const RATES = [...Array.from({ length: JUMPS }, () => [2, 40]).flat(), 2];
 
-it("nothing of a chat that jumps from 2 to 40 messages a second is lost where polls are asked for every 5 s", async () => {
+it("a chat that jumps from 2 to 40 messages a second loses nothing if polls are requested every 5 s", async () => {
   const world = new World({ seed: 1, rooms: 7 });
   const { scheduler, viewers, journal } = world;
   const talk = async ({ chat }: (typeof world.rooms)[number]) => {

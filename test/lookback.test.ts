@@ -65,7 +65,7 @@ const scene = fc.record({
 const FILTER = parseTypes("superchat,raid");
 
 describe("the start of a backfill of some types", () => {
-  it("is before the newest of them, whatever is stored and deleted while it is looked for", async () => {
+  it("is before the newest of them, whatever is stored and deleted during the search", async () => {
     await fc.assert(
       fc.asyncProperty(scene, async ({ old, during, later, prunes, behind, count }) => {
         const room = await roomOf(old);
@@ -93,7 +93,7 @@ describe("the start of a backfill of some types", () => {
     );
   });
 
-  it("is looked for in the newest 20,000 messages, each of which is read once", async () => {
+  it("is searched in the newest 20,000 messages, each of which is read once", async () => {
     const room = await roomOf(Array.from({ length: 25_000 }, (_, i) => (i % 4999 === 0 ? "raid" : "chat")));
     let reads = 0;
     const head = room.base + room.log.length;
@@ -107,7 +107,7 @@ describe("the start of a backfill of some types", () => {
     assert.equal(reads, 20_000 / 500);
   });
 
-  it("is looked for in the newest 20,000 messages, while further ones are stored", async () => {
+  it("is searched in the newest 20,000 messages, while further ones are stored", async () => {
     const room = await roomOf(Array.from({ length: 21_000 }, (_, i) => (i % 97 === 0 ? "raid" : "chat")));
     const more = Array.from({ length: 100 }, (_, i) => (i === 50 ? "raid" : "chat"));
     const lookback: Lookback = new Lookback(room.base + room.log.length, async (after, limit) => {
@@ -128,7 +128,7 @@ describe("the start of a backfill of some types", () => {
     }
   });
 
-  it("is not after its head, for what is stored beyond may be of these types", async () => {
+  it("is not after the head at the start of the search, because later messages may be of these types", async () => {
     const room = await roomOf([]);
     const lookback = new Lookback(room.base, room.read);
     await room.say(["raid"]);

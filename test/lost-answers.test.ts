@@ -57,7 +57,7 @@ async function inTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
 }
 
 for (const losesLooks of [0, 1, 2]) {
-  it(`goes on after a lost answer, and ${losesLooks} looks at the room that fail`, async () => {
+  it(`continues after a lost answer and ${losesLooks} failed looks at the room`, async () => {
     const clock = new FakeClock();
     const store = new ForgetfulStore(clock);
     const hold = await own(store, VIDEO);
@@ -85,7 +85,7 @@ for (const losesLooks of [0, 1, 2]) {
   });
 }
 
-it("a store that has lost what it acknowledged is written to no more: cursors would be given out twice", async () => {
+it("a store that has lost an acknowledged write gets no more of them: they would reuse its cursors", async () => {
   class LaggingStore extends ForgetfulStore {
     override async getRoom(videoId: string) {
       const room = await super.getRoom(videoId);

@@ -27,7 +27,7 @@ describe("a room whose chat is lost", () => {
     ["HTTP 404", { status: 404 }],
   ];
   for (const [what, as] of lost) {
-    it(`ends where a re-bootstrap after ${what} finds none, asking once`, async () => {
+    it(`ends if a re-bootstrap after ${what} finds none, with one request`, async () => {
       await using room = await roomWith({ delayMs: 0 });
       await around(room);
       const fault = room.relay.upstream.fault({ on: "get_live_chat", times: 1, as });
@@ -38,7 +38,7 @@ describe("a room whose chat is lost", () => {
       assert.equal(bootstraps(room.relay), 2);
     });
 
-    it(`fails where the pages cannot be loaded after ${what}`, async () => {
+    it(`fails if the pages cannot be loaded after ${what}`, async () => {
       await using room = await roomWith({ delayMs: 0 });
       await around(room);
       failAlways(room.relay, PLACES, { status: 503 });
@@ -51,7 +51,7 @@ describe("a room whose chat is lost", () => {
 });
 
 describe("a replay", () => {
-  it("ends where an answer is silent, without a re-bootstrap", async () => {
+  it("ends after an answer without contents, without a re-bootstrap", async () => {
     await using room = await roomWith("no-contents", { kind: "replay" });
     await assertEnds(room.stream);
     assert.deepEqual(room.stream.ids, ["before"]);
@@ -59,7 +59,7 @@ describe("a replay", () => {
     assert.deepEqual(asked(room.relay), ["sw.js", "popout", "get_live_chat", replay, replay]);
   });
 
-  it("is read on to its end after a re-bootstrap, without loss or double", async () => {
+  it("is read on to its end after a re-bootstrap, without loss or duplicates", async () => {
     await using relay = await startRelay();
     const { upstream } = relay;
     const ids = ["one", "two", "three", "four", "five", "six", "seven"];

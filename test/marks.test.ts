@@ -7,7 +7,7 @@ import { MARKS } from "../src/telemetry/marks.ts";
 
 const SRC = join(import.meta.dirname, "../src");
 
-test("each mark stands in one place of the code, and in the table once", () => {
+test("each mark is in one place of the code, and once in the table", () => {
   const code = globSync("**/*.ts", { cwd: SRC, exclude: ["telemetry/marks.ts"] })
     .map((file) => readFileSync(join(SRC, file), "utf8"))
     .join("");

@@ -24,7 +24,7 @@ const prune = fc.record({
 });
 const finish = fc.record({ kind: fc.constant("finish"), room: fc.nat(ROOMS.length - 1) });
 
-test("the list is what counting anew gives, whatever is appended, finished and pruned", async () => {
+test("the list equals a full recount, whatever is appended, finished and pruned", async () => {
   const steps = fc.array(fc.oneof({ weight: 4, arbitrary: append }, prune, finish), { maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
@@ -75,7 +75,7 @@ test("the list is what counting anew gives, whatever is appended, finished and p
   );
 });
 
-test("a list goes through no array that grows with the messages, and looks at no id", async (t) => {
+test("listing builds no array that grows with the messages, and looks at no id", async (t) => {
   const store = new MemoryStore(wallAt(BORN_MS));
   const claim = await own(store, ROOMS[0] ?? "");
   for (let i = 0; i < 100; i++) await store.append(claim, claim.head + i, [message(`m${i}`)], "{}");

@@ -96,12 +96,12 @@ describe("a vector of cursors", () => {
     "1.2.zzzzzzzzzzz",
     "1.2. 3",
   ]) {
-    it(`of another form or length is none: ${text}`, () => assert.equal(parseVector(text, 3), undefined));
+    it(`of another form or length is ignored: ${text}`, () => assert.equal(parseVector(text, 3), undefined));
   }
 });
 
 describe("several chats on one connection", () => {
-  it("come whole and in order over cuts at any byte, each message once", async () => {
+  it("arrive complete and in order across cuts at any byte, each message once", async () => {
     const random = new Random(7, "cuts");
     await using relay = await startRelay();
     const chats = VIDEOS.map((video) => relay.upstream.chat(video, { ...TEXT, page: 200 }));
@@ -133,7 +133,7 @@ describe("several chats on one connection", () => {
     for (const [place, chat] of chats.entries()) assert.deepEqual(got.get(VIDEOS[place] ?? ""), said(chat));
   });
 
-  it("count as a viewer each, and as one connection until it is cut", async () => {
+  it("count as one viewer each, and as one connection until it is cut", async () => {
     await using relay = await startRelay();
     for (const video of VIDEOS) relay.upstream.chat(video, TEXT).say(1);
     const connections = () => metric(relay, 'relay_multiplexed_connections{stream="merged"}');
@@ -146,7 +146,7 @@ describe("several chats on one connection", () => {
     await eventually(0, connections);
   });
 
-  it("begin each with an init, and every event begins with its video", async () => {
+  it("begin with one init each, and every event begins with its video", async () => {
     await using relay = await startRelay();
     for (const video of VIDEOS) relay.upstream.chat(video, TEXT).say(2);
     await using line = await Merged.open(relay, {});
@@ -159,7 +159,7 @@ describe("several chats on one connection", () => {
     assert.match(last?.id ?? "", /^[0-9a-z]+\.[0-9a-z]+\.[0-9a-z]+$/);
   });
 
-  it("fail and end alone; the connection ends with the last", async () => {
+  it("fail and end separately; the connection ends with the last", async () => {
     await using relay = await startRelay();
     const [one, two] = VIDEOS.map((video) => video !== VIDEOS[2] && relay.upstream.chat(video, TEXT));
     assert.ok(one && two);
@@ -182,7 +182,7 @@ describe("several chats on one connection", () => {
     });
   });
 
-  it("keep the part of a chat that is not open as the client sent it", async () => {
+  it("keep the cursor of a chat that is not open as the client sent it", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(VIDEOS[0], TEXT).say(1);
     await using line = await Merged.open(relay, {}, { "last-event-id": "_.abc._" });
@@ -190,7 +190,7 @@ describe("several chats on one connection", () => {
     assert.match(line.of(VIDEOS[0])[0]?.id ?? "", /^[0-9a-z]+\.abc\._$/);
   });
 
-  it("are filtered, and the id moves over what is not sent", async () => {
+  it("are filtered, and the id moves past messages that are not sent", async () => {
     await using relay = await startRelay({ settings: { RELAY_KEEPALIVE_MS: "100" } });
     const chats = VIDEOS.map((video) => relay.upstream.chat(video, TEXT));
     await using line = await Merged.open(relay, { types: "paid" });
@@ -202,7 +202,7 @@ describe("several chats on one connection", () => {
     assert.equal(line.events.filter(({ event }) => event === "message").length, 0);
   });
 
-  it("begin at a time, and end with what is stored of each", async () => {
+  it("begin at a time, and end with the stored messages of each", async () => {
     await using relay = await startRelay();
     const [one, two, never] = VIDEOS;
     const chats = [one, two].map((video) => relay.upstream.chat(video, TEXT));
@@ -226,7 +226,7 @@ describe("several chats on one connection", () => {
     }
   });
 
-  it("come as NDJSON with the chat's own cursor, the vector as id, and the message's id", async () => {
+  it("in NDJSON have the chat's own cursor, the vector as id, and the message's id", async () => {
     await using relay = await startRelay();
     const chats = VIDEOS.map((video) => relay.upstream.chat(video, TEXT));
     for (const chat of chats) chat.say(2);
@@ -247,7 +247,7 @@ describe("several chats on one connection", () => {
     }
   });
 
-  it("are up to twenty, named by URLs as a browser shows them", async () => {
+  it("can be up to twenty, named by URLs as a browser shows them", async () => {
     await using relay = await startRelay();
     const videos = Array.from({ length: 20 }, (_, n) => `video-of-${n + 10}`);
     const urls = videos.map(
@@ -262,7 +262,7 @@ describe("several chats on one connection", () => {
     );
   });
 
-  it("all go on at once when a client that was slow reads on", async () => {
+  it("all resume at once when a slow client reads again", async () => {
     const relay = new VirtualRelay();
     const chats = VIDEOS.map((video) => relay.upstream.chat(video, { ...TEXT, timeoutMs: 5000 }));
     let text = "";
@@ -284,7 +284,7 @@ describe("several chats on one connection", () => {
     assert.equal(sink.closedBy, undefined);
   });
 
-  it("refuse what cannot be read", async () => {
+  it("refuse invalid parameters", async () => {
     await using relay = await startRelay({ settings: { RELAY_MAX_VIEWERS: "2" } });
     const ask = async (query: string) => {
       const response = await fetch(`${relay.url}/v1/merged?${query}`);

@@ -40,7 +40,7 @@ describe("docs/messages.md", () => {
     it(`shows ${type} as it is read`, () => assert.deepEqual([EXAMPLES.get(type)], messagesOf(first)));
   }
 
-  it("shows replaced as a room is told that holds the message", () => {
+  it("shows replaced as a room with the message gets it", () => {
     assert.deepEqual([EXAMPLES.get("replaced")], forHolder);
   });
 
@@ -52,13 +52,13 @@ describe("docs/messages.md", () => {
     assert.deepEqual([...EXAMPLES.keys()].sort(), types);
   });
 
-  it("lists every field of the details that any kind has", () => {
+  it("lists every field of the details of any kind", () => {
     const messages = [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP];
     const fields = new Set(messages.flatMap(({ details }) => Object.keys(details)));
     assert.deepEqual(new Set(rowsOf("Details")), fields.add("offsetMs"));
   });
 
-  it("names every kind that is known, and in the right place", () => {
+  it("lists every known kind in the right place", () => {
     const [sent = "", silent = ""] = section("Upstream kinds").split(
       "counts these kinds but does not send them",
     );
@@ -69,7 +69,7 @@ describe("docs/messages.md", () => {
 });
 
 describe("the actions of every kind", () => {
-  it("give what the API describes, and no other details", () => {
+  it("give the messages that the API describes, and no other details", () => {
     const validate = new Ajv2020({ strict: false }).compile(MessageSchema);
     const described = Object.keys(MessageSchema.properties.details.properties);
     for (const message of [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP]) {
@@ -78,7 +78,7 @@ describe("the actions of every kind", () => {
     }
   });
 
-  it("give the type that they stand under, whole and alone", () => {
+  it("give one whole message of their type", () => {
     for (const [type, actions] of Object.entries(SENT)) {
       for (const action of actions)
         assert.deepEqual(
@@ -88,14 +88,14 @@ describe("the actions of every kind", () => {
     }
   });
 
-  it("give nothing where they stand under silent", () => {
+  it("give nothing if they are listed as silent", () => {
     for (const action of SILENT) {
       const { messages, dropped } = readMessages([action], CONTEXT);
       assert.deepEqual([messages, [...dropped.values()].map(({ reason }) => reason)], [[], ["silent"]]);
     }
   });
 
-  it("use every reader there is", () => {
+  it("use every reader that exists", () => {
     const used = JSON.stringify([SENT, SILENT]);
     for (const kind of READERS.keys()) assert.ok(used.includes(`"${kind}":`), kind);
   });

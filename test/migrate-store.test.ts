@@ -79,7 +79,7 @@ function contents(path: string) {
 const migrated = (from: string, to: string) => migrateStore(from, to, systemClock, () => {});
 
 describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
-  it("brings a file to PostgreSQL, though killed midway, and back as it was", async (t) => {
+  it("moves a file to PostgreSQL, even if killed midway, and back unchanged", async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     const path = await filledFile(t);
     const before = contents(path);
@@ -138,7 +138,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     await (await openFor(t, `sqlite:${back}`)).close();
   });
 
-  it("does not end well where the store that it reads was written meanwhile, and does once it is not", async (t) => {
+  it("fails if the source was written meanwhile, and succeeds once it is not", async (t) => {
     const path = await filledFile(t);
     const copy = await temporaryFile(t);
     const foreign = new DatabaseSync(path);
