@@ -66,7 +66,7 @@ describe("a key that the upstream does not name", () => {
     for (const { path } of relay.upstream.requests) assert.doesNotMatch(path, /[?&]key=/);
   });
 
-  it("is no substitute for a version", async () => {
+  it("does not replace a version", async () => {
     const relay = new VirtualRelay({ simulator: { serviceWorker: "stub", pageCredentials: false } });
     relay.upstream.chat(VIDEO);
     failAlways(relay, "sw.js_data", { status: 200, body: `)]}'\n[["a",null,[[],"a-key-and-nothing"]]]` });

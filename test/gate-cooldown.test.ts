@@ -89,7 +89,7 @@ describe("upstream throttling: every room pauses", () => {
     assert.equal(gate.cooldownLeftMs(), 60_000);
   });
 
-  it("refuses callers that will not wait so long, at once and while they wait", async () => {
+  it("refuses callers that will not wait that long, at once and while they wait", async () => {
     const { clock, call } = gateBench();
     const hit = assert.rejects(call("hit", { fails: throttled() }));
     const queued = assert.rejects(call("queued", { maxCooldownMs: 0 }), isThrottled);

@@ -55,7 +55,7 @@ describe("a script without usable credentials leaves them to the page", () => {
   }
 });
 
-describe("a page without a usable chat leaves it to the other page, and the answer says so if that is no better", () => {
+describe("a page without a usable chat leaves it to the other page, and the answer says so if that is not better", () => {
   for (const [name, page] of Object.entries(PAGES)) {
     itIsFrugal(name, async (faulty) => {
       const { relay, chat } = faulty;

@@ -125,7 +125,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
 describe("examples/follow.py", () => {
   const [A, B] = ["video-aaaaa", "video-bbbbb"] as const;
 
-  it("follows a channel from one stream to the next, over its own end", async (t) => {
+  it("follows a channel from one stream to the next, across its own restart", async (t) => {
     await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "100" } });
     const channel = relay.upstream.channel("@somebody");
     const first = channel.broadcast(A, { chat: { kinds: ["text"], timeoutMs: 5 } });
@@ -149,7 +149,7 @@ describe("examples/follow.py", () => {
     );
   });
 
-  it("prints the service's words when it is refused", async () => {
+  it("prints the service's message when it is refused", async () => {
     await using relay = await startRelay();
     for (const name of ["@nobody", "jNQXAC9IVRw"]) {
       const query = `${name.startsWith("@") ? "channel" : "videoId"}=${name}`;

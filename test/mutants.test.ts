@@ -27,7 +27,7 @@ describe("the tables of mutants", () => {
     assert.deepEqual(audit(ROWS, readMemories()).failures, []);
   });
 
-  it("name files of tests that are there", () => {
+  it("name test files that exist", () => {
     const named = ROWS.filter(({ test }) => test !== undefined);
     assert.ok(named.length > 10);
     for (const { key, test = "" } of named) assert.ok(existsSync(join(PROJECT, test)), key);
@@ -41,11 +41,11 @@ describe("the record of the mutants", () => {
     return [...failures, ...unplayed].map(String);
   };
 
-  it("has nothing to say of a row that was caught as it stands", () => {
+  it("is silent about a row that was caught in its present form", () => {
     assert.deepEqual(audited([one], { [one.key]: caught(one) }), []);
   });
 
-  it("fails for a row that does not apply, one without a record, and a record without a row", () => {
+  it("fails for a row that does not apply, a row without a record, and a record without a row", () => {
     const gone = row({ find: "this text stands nowhere" });
     assert.match(audited([gone], { [gone.key]: caught(gone) }).join(), /does not stand exactly once/);
     assert.match(audited([one], {}).join(), /has no record of it/);
@@ -53,14 +53,14 @@ describe("the record of the mutants", () => {
     assert.match(audited([one, one], { [one.key]: caught(one) }).join(), /there are two such rows/);
   });
 
-  it("reports a row that was never caught, and one that has changed since", () => {
+  it("reports rows that were never caught, and rows that have changed since", () => {
     const never = audit([one], { [one.key]: { caught: "never" } });
     assert.deepEqual([never.failures, never.unplayed.get(one.key)], [[], "never caught"]);
     const changed = audit([row({ replace: "something else" })], { [one.key]: caught(one) });
     assert.deepEqual([changed.failures, changed.unplayed.get(one.key)], [[], "changed since caught"]);
   });
 
-  it("is completed with what is new, and drops what is gone", () => {
+  it("gains new rows, and drops deleted ones", () => {
     assert.deepEqual(completed({ "simulation/gone": caught(one) }, [one]), {
       [one.key]: { caught: "never" },
     });
@@ -71,7 +71,7 @@ describe("a mutant that was played", () => {
   const one = row();
   const seen = (...violations: string[]) => ({ violations, seconds: 5 });
 
-  it("is remembered with the seed, the virtual time and the violation that its row expects", () => {
+  it("is recorded with the seed, the virtual time and the violation that its row expects", () => {
     const violations = seen(
       "seed 8, after 2.000 s, a: lost",
       "seed 9, after 12.345 s, b: id 7 is stored twice",
@@ -86,7 +86,7 @@ describe("a mutant that was played", () => {
     });
   });
 
-  it("fails where nothing saw it, or something else did, and says what saw it before", () => {
+  it("fails if nothing catches it, or something else does, and names what caught it before", () => {
     const failure = (...violations: string[]) => {
       const played = judge(one, seen(...violations), 4, caught(one));
       return "failure" in played ? played.failure : "";
@@ -98,7 +98,7 @@ describe("a mutant that was played", () => {
     );
   });
 
-  it("has no seed where a test is to see it", () => {
+  it("has no seed if a test catches it", () => {
     const tested = row({ test: "test/gate.test.ts", expects: "3 of 4 slots" });
     const played = judge(tested, seen("a row of 3 of 4 slots (12ms)"), 4, undefined);
     assert.deepEqual(Object.keys(played), ["caught"]);

@@ -23,7 +23,7 @@ const PLAYED = [
   "100 callers that poll by themselves",
 ];
 
-describe("twenty live chats lose nothing, and a newcomer waits 10 s longer at most, beside", () => {
+describe("twenty live chats lose nothing, and a new one waits at most 10 s longer, beside", () => {
   let aloneMs: number;
   before(async () => {
     const { newcomer } = await playedBeside("nobody in trouble");
@@ -47,7 +47,7 @@ describe("twenty live chats lose nothing, and a newcomer waits 10 s longer at mo
   }
 });
 
-it("a page that a late answer asks for, and that is never answered, holds up no poll of its room", async () => {
+it("a page that a late answer requests and that is never answered holds up no poll of its room", async () => {
   const relay = new VirtualRelay({ seed: 1 });
   const { clock, upstream, answers } = relay;
   const videoId = "late-answer";

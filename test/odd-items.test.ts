@@ -20,7 +20,7 @@ function one(action: object): Message & { details: Details } {
   return message;
 }
 
-it("a gift's count is the run that is a number, in any language", () => {
+it("a gift's count is the text run that is a number, in any language", () => {
   const counted = (primaryText: object): Details["gift"] => {
     const header = { liveChatSponsorshipsHeaderRenderer: { primaryText } };
     const key = "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer";
@@ -39,7 +39,7 @@ it("a gift without a header is a gift without a giver", () => {
   assert.deepEqual([gift.type, gift.author, gift.message, gift.details.gift], ["gift", "", "", undefined]);
 });
 
-it("a ticker's copy is the item under its own id and author, else under the ticker's", () => {
+it("a ticker's copy has the id and author of its item, or else of the ticker", () => {
   const key = "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer";
   const bare = one(ticking("liveChatTickerSponsorItemRenderer", { [key]: { header: GIFT_HEADER } }));
   assert.deepEqual([bare.id, bare.details.authorId], ["made-up-id", "UCmade-up"]);
@@ -48,21 +48,21 @@ it("a ticker's copy is the item under its own id and author, else under the tick
   assert.deepEqual([full.id, full.details.authorId], ["own", "UCown"]);
 });
 
-it("a banner of no or a new type is told of by what it holds", () => {
+it("a banner of no known type is described by its contents", () => {
   const kinds = [undefined, "LIVE_CHAT_BANNER_TYPE_HOLOGRAM", "other", 7].map(
     (bannerType) => one(bannered(TEXT, { bannerType })).details.banner?.kind,
   );
   assert.deepEqual(kinds, ["pinned_message", "hologram", "pinned_message", "pinned_message"]);
 });
 
-it("a pinned paid message keeps its amount and colour, and the time is that of the pinning", () => {
+it("a pinned paid message keeps its amount and colour, and has the time of the pinning", () => {
   const pinned = one(bannered(PAID));
   assert.deepEqual([pinned.amount, pinned.color, pinned.timestamp], ["NT$1,500.00", "#e62117", "3:04 PM"]);
   assert.deepEqual([pinned.details.tier, pinned.details.publishedAt], [7, undefined]);
   assert.equal(one(replaying("61000", bannered(PAID))).timestamp, "1:01");
 });
 
-it("viewers who are sent on or come in are told apart by where the button leads", () => {
+it("a raid is outgoing or incoming by the target of its button", () => {
   const raid = (inlineActionButton: object) =>
     one(bannered({ liveChatBannerRedirectRenderer: { bannerMessage: runs("x"), inlineActionButton } }))
       .details.raid;
@@ -73,14 +73,14 @@ it("viewers who are sent on or come in are told apart by where the button leads"
   assert.equal(raid({}), undefined);
 });
 
-it("a product outside of a banner is known by what it shows", () => {
+it("a product outside of a banner is identified by its contents", () => {
   const product = (title: unknown) => adding({ liveChatProductItemRenderer: { title } });
   assert.match(one(product("Mug")).id, /^product:[\w-]{12}$/);
   assert.equal(one(product("Mug")).id, one(product({ simpleText: "Mug" })).id);
   assert.notEqual(one(product("Mug")).id, one(product("Poster")).id);
 });
 
-it("a donation's amount is the run that is one", () => {
+it("a donation's amount is the text run that is an amount", () => {
   const amount = (...texts: string[]) => {
     const item = { liveChatDonationAnnouncementRenderer: { id: "x", text: runs(...texts) } };
     return one(adding(item)).amount;
@@ -90,7 +90,7 @@ it("a donation's amount is the run that is one", () => {
   assert.equal(amount("100", " gave"), "");
 });
 
-it("a poll's percentages are numbers in any form, its choices and question bounded", () => {
+it("a poll's percentages are numbers in any form, and its choices and question are bounded", () => {
   const read = (change: object) =>
     one({ updateLiveChatPollAction: { pollToUpdate: { pollRenderer: { ...poll("1 vote"), ...change } } } })
       .details.poll;
@@ -105,14 +105,14 @@ it("a poll's percentages are numbers in any form, its choices and question bound
   assert.equal(read({ header })?.question.length, 500);
 });
 
-it("a replay's events carry its offset, those of no time of their own too", () => {
+it("a replay's events have its offset, even those without a time", () => {
   for (const [action] of Object.values(SENT)) {
     const message = one(replaying("3661000", action));
     assert.deepEqual([message.timestamp, message.details.offsetMs], ["1:01:01", 3661000], message.type);
   }
 });
 
-it("a sub-text follows after a space, where there are both", () => {
+it("a sub-text follows the text after a space", () => {
   const words = (text: unknown, subText: unknown) => sentence(text, subText).map((part) => part.text);
   assert.deepEqual(words(runs("on"), { simpleText: "for all" }), ["on", " ", "for all"]);
   assert.deepEqual(words(runs("on"), undefined), ["on"]);
@@ -121,7 +121,7 @@ it("a sub-text follows after a space, where there are both", () => {
   assert.equal(long.map((part) => part.text).join("").length, 10_000);
 });
 
-it("a notice is known by its text, a poll's result by the upstream's id", () => {
+it("a notice is identified by its text, and a poll's result by the upstream's id", () => {
   const id = (itemId: string, words: string, iconType: string) =>
     one(
       adding({

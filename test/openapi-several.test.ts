@@ -72,7 +72,7 @@ describe("the description of a stream of several chats", () => {
   for (const accept of [SSE, NDJSON]) {
     const settings = { RELAY_KEEPALIVE_MS: "50" };
 
-    it(`is true of /v1/merged as ${accept}`, async () => {
+    it(`matches /v1/merged as ${accept}`, async () => {
       await using relay = await startRelay({ settings });
       const chat = relay.upstream.chat(A, { kinds: ["text", "paid"], timeoutMs: 5 });
       chat.say(20);
@@ -81,7 +81,7 @@ describe("the description of a stream of several chats", () => {
       await assertDescribed(relay, "/v1/merged", [accept, "x-events"], query);
     });
 
-    it(`is true of a channel as ${accept}`, async () => {
+    it(`matches a channel as ${accept}`, async () => {
       await using relay = await startRelay({ settings });
       const { chat } = relay.upstream
         .channel("@somebody")

@@ -126,7 +126,7 @@ describe("the description", () => {
     assert.match(description.openapi, /^3\.1\./);
   });
 
-  it("describes what is served under /v1, and nothing else", async () => {
+  it("describes the endpoints under /v1, and nothing else", async () => {
     await using parts = await roomsOn(observe(new MemoryStore(systemClock)));
     const app = await createServer(parts, parts.config.http);
     const tree = app.printRoutes({ commonPrefix: false });
@@ -192,7 +192,7 @@ describe("the description", () => {
     }
   });
 
-  it("describes the lines of the same stream as NDJSON in an example", () => {
+  it("describes the same stream as NDJSON in an example", () => {
     const content = operationOf("/v1/stream").responses[200]?.content["application/x-ndjson"];
     const lines = (content?.example ?? "").split("\n");
     assert.equal(lines.pop(), "");
@@ -274,7 +274,7 @@ describe("answers", () => {
   }
 
   for (const kind of ["live", "replay"] as const) {
-    it(`to sessions, polls and probes of a ${kind} chat are as described, and so are the stream's messages`, async () => {
+    it(`to sessions, polls and probes of a ${kind} chat match their schemas, and so do the stream's messages`, async () => {
       const chat = relay.upstream.chat("whole-chats", { kind, tokens: "reusable" });
       chat.say(200);
       for (const details of [false, true]) {
@@ -295,7 +295,7 @@ describe("answers", () => {
     });
   }
 
-  it("that refuse are as described", async () => {
+  it("that refuse match their schemas", async () => {
     const client = { client: "TVHTML5", endpoint: "get_live_chat", apiKey: "AIzaSyMadeUpMadeUp" };
     const token = "made-up";
     for (const input of [

@@ -197,7 +197,7 @@ async function wholeRun(folder: string): Promise<Run> {
   return run;
 }
 
-describe("over a run in which everything happens", () => {
+describe("over a run with every kind of event", () => {
   let folder = "";
   let run: Run;
   before(async () => {
@@ -206,7 +206,7 @@ describe("over a run in which everything happens", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it("every metric that is declared moves, and says what it is", () => {
+  it("every declared metric changes, and has a description", () => {
     for (const { name, help } of run.relay.telemetry.registry.getMetricsAsArray()) {
       assert.ok(run.highest(name) > 0, `${name} has not moved`);
       assert.match(help, /^[A-Z].{10,}/, name);
@@ -214,7 +214,7 @@ describe("over a run in which everything happens", () => {
     }
   });
 
-  it("the log tells each event with the video that it is about", () => {
+  it("the log reports each event with its video", () => {
     const told = run.log.map((line) => JSON.parse(line));
     const events: [RegExp, string?][] = [
       [/^room moved to another egress$/, VIDEO],
@@ -246,7 +246,7 @@ describe("over a run in which everything happens", () => {
     );
   });
 
-  it("the log and the metrics never hold a token, a key, or the address of a viewer", async () => {
+  it("the log and the metrics never contain a token, a key, or a viewer's address", async () => {
     const text = run.log.join("") + (await run.relay.telemetry.registry.metrics());
     const callersOwn = [MADE_UP_TOKEN, MADE_UP_KEY, CONNECTION_ADDRESS, VIEWER_ADDRESS];
     const secrets = [...secretsOf(run.relay.upstream), ...callersOwn];
@@ -256,7 +256,7 @@ describe("over a run in which everything happens", () => {
 });
 
 describe("/healthz and /readyz", () => {
-  it("are 200 while all is well", async () => {
+  it("are 200 while the service is healthy", async () => {
     await using relay = await startRelay();
     const alive = await ask(relay.url, "/healthz");
     assert.deepEqual([alive.status, alive.body], [200, { status: "alive" }]);
@@ -283,7 +283,7 @@ describe("/healthz and /readyz", () => {
   });
 });
 
-it("counters start at zero for every label value that is known, so an alert on their increase sees the first count", async () => {
+it("counters start at zero for every known label value, so that an alert on their increase sees the first count", async () => {
   const telemetry = new Telemetry(silentLog);
   telemetry.egressAdded("office", {
     isUp: () => true,

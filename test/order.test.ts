@@ -35,7 +35,7 @@ function heldAfter(lists: readonly { items: readonly Item[]; now: number }[]) {
 }
 
 describe("a page and the answer that follows it", () => {
-  it("are sorted by time; what has none keeps its place in its own list", () => {
+  it("are sorted by time; messages without one keep their place in their own list", () => {
     const list = fc.array(fc.oneof(fc.nat(20), fc.constant(undefined)), { maxLength: 12 });
     fc.assert(
       fc.property(list, list, (pageTimes, answerTimes) => {
@@ -76,7 +76,7 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("of a chat with messages of all kinds, after some of it was read before, are what was said, in its order", () => {
+  it("of a chat with all kinds of messages, some of them read before, give all messages in their order", () => {
     const [length, spacingMs] = [300, 333];
     const cuts = fc.record({
       seed: fc.nat(),
@@ -115,7 +115,7 @@ describe("a page and the answer that follows it", () => {
     fc.assert(property, { numRuns: 100 });
   });
 
-  it("that hold a message both give it once, where the answer has it: one moment can hold several", () => {
+  it("that both contain a message give it once, in the answer's place, even if several share its time", () => {
     const items = (...ids: string[]) =>
       ids.map((id) => ({
         message: { id, details: { publishedAt: "2026-01-01T00:00:00.000000Z" } },
@@ -127,7 +127,7 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("give what was paid where the page has it, before its deletion, though the answer shows it in a ticker", () => {
+  it("give a paid message in the page's place, before its deletion, though the answer shows it in a ticker", () => {
     const item = (id: string, second?: number) =>
       ({
         message: { id, details: { ...(second && { publishedAt: new Date(second * 1000).toISOString() }) } },
@@ -141,7 +141,7 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("give a notice where the page has it, though it is said again in the answer", () => {
+  it("give a notice in the page's place, though the answer repeats it", () => {
     const item = (id: string, second: number) =>
       ({
         message: { id, details: { publishedAt: new Date(second * 1000).toISOString() } },
@@ -156,13 +156,13 @@ describe("a page and the answer that follows it", () => {
     );
   });
 
-  it("give a message that the page shows and its replacement that the answer shows", () => {
+  it("give both a message from the page and its replacement from the answer", () => {
     const original = { message: { id: "a", details: {} } } as unknown as Item;
     const replacement = { ...original, replaces: { as: { id: "replaced:a:hash" } } } as unknown as Item;
     assert.deepEqual(mergeInOrder([original, replacement], [replacement]), [original, replacement]);
   });
 
-  it("leave a deletion behind the answer to the next one, though the page lacks what was deleted", () => {
+  it("keep a deletion after the answer for the next one, though the page lacks the deleted message", () => {
     const said = (id: string, publishedAt?: string) =>
       ({ message: { id, details: { publishedAt } } }) as Item;
     const first = said("first", "2026-01-01T00:00:01.000000Z");

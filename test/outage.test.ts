@@ -47,7 +47,7 @@ async function callsOf({ telemetry }: VirtualRelay): Promise<number> {
   return [...samples].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-describe("ten minutes of outage fail no room, disconnect no viewer, and all rooms are read again within 35 s", () => {
+describe("an outage of ten minutes fails no room, disconnects no viewer, and all rooms are read again within 35 s", () => {
   for (const [outage, which, expired] of [
     ["HTTP 503", "half of the tokens have expired", (i: number) => i % 2 === 0],
     ["no answer", "all tokens have expired", () => true],

@@ -80,7 +80,7 @@ async function bundle(entry: string): Promise<string> {
 }
 
 describe("a release", () => {
-  it("has the service, the SDK and the checksums of both", async () => {
+  it("contains the service, the SDK and the checksums of both", async () => {
     const sums = await readFile(join(folder, "SHA256SUMS"), "utf8");
     const tarballs = sums.matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm).map(async ([, sum, name = ""]) => {
       const bytes = await readFile(join(folder, name));
@@ -127,7 +127,7 @@ describe("the packed SDK", () => {
   });
 
   for (const name of NAMES) {
-    it(`has no side effects, so that what is not used is not bundled (${name})`, async () => {
+    it(`has no side effects, so that bundlers drop unused code (${name})`, async () => {
       assert.equal(await bundle(`import "${name}"`), "");
     });
   }
@@ -140,7 +140,7 @@ describe("the packed SDK", () => {
   });
 
   for (const node of NODES) {
-    it(`is what import and require() load in ${node.name}`, { skip: node.skip }, async () => {
+    it(`is loaded by import and require() in ${node.name}`, { skip: node.skip }, async () => {
       const exported = ["ChatError", "GROUPS", "chat", "history", "merged", "poll", "probe"].join();
       const loads = NAMES.flatMap((name) => [`require("${name}")`, `await import("${name}")`]);
       const lines = loads.map((load) => `console.log(Object.keys(${load}).sort().join());`);
@@ -264,7 +264,7 @@ describe("the installed package", () => {
     }
   });
 
-  it("says in one line that something is not installed", async () => {
+  it("reports a missing installation in one line", async () => {
     await rm(join(folder, "node_modules/undici"));
     const { code, error } = await outcomeOfProcess(["serve", "--port", "0", "--store", "memory:"], { main });
     assert.equal(code, 1);

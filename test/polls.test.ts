@@ -27,7 +27,7 @@ const pollOf = (message?: { details?: Details }) => message?.details?.poll;
 const states = ({ messages }: ReturnType<typeof read>) =>
   messages.map((message) => `${pollOf(message)?.state} ${pollOf(message)?.votes}`);
 
-it("what closes says what was shown last, under an id of its own", () => {
+it("a closing repeats the last state of the poll, under an id of its own", () => {
   const opened = read([POLL_OPENED]);
   const { messages } = read([POLL_UPDATED, POLL_CLOSED], opened.panels);
   const [shown, closed] = messages;
@@ -46,14 +46,14 @@ it("a panel may have another id than its poll", () => {
   assert.deepEqual(states(read([POLL_UPDATED, byPollId])), ["updated 1972", "closed 1972"]);
 });
 
-it("what was closed, or never shown, is not told of", () => {
+it("the closing of a poll that was closed before, or never shown, gives no message", () => {
   const { messages, dropped } = read([POLL_CLOSED, POLL_OPENED, POLL_CLOSED, POLL_CLOSED]);
   assert.equal(messages.length, 2);
   const silent = dropped.get("closeLiveChatActionPanelAction");
   assert.deepEqual([silent?.reason, silent?.count], ["silent", 2]);
 });
 
-it("the id changes with what is shown, and with nothing else", () => {
+it("the id changes with the poll's contents, and only with them", () => {
   const id = (action: object) => read([action]).messages[0]?.id;
   const shown = id(updated("1,972 votes", 0.47, 0.53));
   assert.equal(shown, id(POLL_UPDATED));
@@ -67,21 +67,21 @@ it("the id changes with what is shown, and with nothing else", () => {
   assert.equal(new Set([shown, ...others]).size, 4);
 });
 
-it("an update that shows what the opening shows is not told of", () => {
+it("an update with the contents of the opening gives no message", () => {
   const opened = read([POLL_OPENED]);
   const again = read([updated("0 votes")], opened.panels);
   assert.deepEqual([again.messages, again.panels], [[], opened.panels]);
   assert.equal(again.dropped.get("updateLiveChatPollAction")?.reason, "silent");
 });
 
-it("what is shown again is told of once in an answer, and by another answer under the same id", () => {
+it("a repeated state gives one message per answer, with the same id in every answer", () => {
   const first = read([POLL_OPENED, POLL_UPDATED, POLL_UPDATED, POLL_CLOSED, POLL_CLOSED]);
   assert.deepEqual(states(first), ["open 0", "updated 1972", "closed 1972"]);
   const again = read([POLL_UPDATED, POLL_CLOSED], first.panels);
   assert.deepEqual(again.messages, first.messages.slice(1));
 });
 
-it("a room is sent what a poll shows once, and what it showed last once more when it closes", async () => {
+it("a room gets each state of a poll once, and the last one again when the poll closes", async () => {
   const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { page: 0 });
   const stream = await relay.enter({ videoId: VIDEO, details: true });
@@ -96,7 +96,7 @@ it("a room is sent what a poll shows once, and what it showed last once more whe
   assert.deepEqual(sent, ["open", "updated", "closed", "chat"]);
 });
 
-it("votes are a whole number, or not told", () => {
+it("votes are a whole number, or absent", () => {
   for (const [text, votes] of [
     ["0 votes", 0],
     ["1 vote", 1],
@@ -113,7 +113,7 @@ it("votes are a whole number, or not told", () => {
   }
 });
 
-it("polls that are never closed are forgotten, the oldest first", () => {
+it("polls that never close are forgotten, the oldest first", () => {
   const open = (n: number) => ({
     updateLiveChatPollAction: {
       pollToUpdate: { pollRenderer: { ...poll("0 votes"), liveChatPollId: `poll-${n}` } },
@@ -126,7 +126,7 @@ it("polls that are never closed are forgotten, the oldest first", () => {
   );
 });
 
-it("panels survive a position's text, and whatever else may be written in one", () => {
+it("panels survive in a position's text, and odd ones are ignored", () => {
   const { panels } = read([POLL_OPENED, POLL_UPDATED]);
   const position = { ...POSITION, panels };
   assert.deepEqual(decodePosition(encodePosition(position)), position);
@@ -143,7 +143,7 @@ it("panels survive a position's text, and whatever else may be written in one", 
   }
 });
 
-it("a poll that was open when the service stopped is closed after it starts again", async () => {
+it("a poll that was open when the service stopped is closed after the restart", async () => {
   const relay = new VirtualRelay({ hasDisk: true });
   const chat = relay.upstream.chat(VIDEO, { page: 0 });
   const before = await relay.enter({ videoId: VIDEO });
@@ -157,7 +157,7 @@ it("a poll that was open when the service stopped is closed after it starts agai
   assert.deepEqual(told, ["closed", "chat"]);
 });
 
-it("a poll that was opened while the room could not read is closed", async () => {
+it("a poll that opened while the room could not be read is closed", async () => {
   const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { holdsMessages: 1 });
   chat.say([textAction("before")]);

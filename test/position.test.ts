@@ -13,14 +13,14 @@ import { temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "unreadable1";
 
-it("comes back from its text, but for where a replay was to start", () => {
+it("survives its text, except for a replay's start", () => {
   const credentials = { ...POSITION.credentials, visitorData: "visitor" };
   for (const position of [POSITION, { ...POSITION, credentials, continuation: null }]) {
     assert.deepEqual(decodePosition(encodePosition({ ...position, playerOffsetMs: 0 })), position);
   }
 });
 
-it("says why a text cannot be read", () => {
+it("reports why a text cannot be read", () => {
   const textWith = (changed: object) => JSON.stringify({ ...POSITION, ...changed });
   for (const [text, why] of [
     ["nonsense", "it is not a JSON object"],
@@ -77,7 +77,7 @@ const DAMAGES: Record<string, object> = {
 };
 for (const [what, damage] of Object.entries({ nothing: {}, ...DAMAGES })) {
   const isDamaged = what in DAMAGES;
-  it(`beside ${what} in the room's memory ${isDamaged ? "is gone on from behind a gap" : "is gone on from"}`, async (t) => {
+  it(`with ${what} in the room's memory is continued${isDamaged ? " after a gap" : ""}`, async (t) => {
     await using upstream = await startSimulator();
     const path = await temporaryFile(t);
     const settings = { RELAY_STORE: `sqlite:${path}` };

@@ -63,7 +63,7 @@ async function rowsOf({ url }: TestRelay): Promise<ProbeBody["rows"]> {
 }
 
 describe("the attempts", () => {
-  it("are 24 in order, one row each, and each is made as the client that its row names", async () => {
+  it("are 24 in order, one per row, each made as the row's client", async () => {
     await using relay = await withChat();
     const rows = await rowsOf(relay);
     assert.deepEqual(
@@ -90,7 +90,7 @@ describe("the attempts", () => {
     }
   });
 
-  it("all use the token of one page, and the key that the upstream told", async () => {
+  it("all use the token of one page, and the key that the upstream gave", async () => {
     await using relay = await withChat();
     await rowsOf(relay);
     const { requests, credentials } = relay.upstream;
@@ -125,7 +125,7 @@ describe("the attempts", () => {
 });
 
 describe("rows", () => {
-  it("tell which combinations work, and in the upstream's words why others do not", async () => {
+  it("show which combinations work, and the upstream's words for those that do not", async () => {
     const works = [
       { client: "WEB", endpoint: "get_live_chat" },
       { client: "ANDROID_VR", endpoint: "get_live_chat_replay" },
@@ -158,7 +158,7 @@ describe("rows", () => {
     assert.ok((first?.error?.length ?? 0) < 250);
   });
 
-  it("are not ok for an answer without chat, and for one that never comes", async () => {
+  it("are not ok for an answer without a chat, or without an answer", async () => {
     await using relay = await withChat();
     relay.upstream.fault({ on: "get_live_chat", times: 1, as: "no-contents" });
     relay.upstream.fault({ on: "get_live_chat_replay", times: 1, as: "reset" });
@@ -196,7 +196,7 @@ describe("throttling", () => {
     assert.ok((next?.at ?? 0) - (throttled?.finishedAt ?? 0) >= cooldownMs - 2);
   });
 
-  it("midway: the row shows it, and the probe goes on after the cooldown", async () => {
+  it("midway: the row shows it, and the probe continues after the cooldown", async () => {
     await using relay = await withChat({}, { settings });
     relay.upstream.fault({ on: "get_live_chat_replay", times: 1, as: "quota" });
     const rows = await rowsOf(relay);
@@ -209,7 +209,7 @@ describe("throttling", () => {
     assert.ok((next?.at ?? 0) - (throttled?.finishedAt ?? 0) >= cooldownMs - 2);
   });
 
-  it("midway for longer than a minute: 429 RATE_LIMITED at once, saying for how long", async () => {
+  it("midway for longer than a minute: 429 RATE_LIMITED at once, with the time to wait", async () => {
     await using relay = await withChat();
     const as = { status: 429, headers: { "retry-after": "75" } };
     relay.upstream.fault({ on: "get_live_chat_replay", times: 1, as });
@@ -220,7 +220,7 @@ describe("throttling", () => {
   });
 });
 
-it("a caller that hangs up ends its probe, which is not counted as a failure", async () => {
+it("a caller that disconnects ends its probe, which does not count as a failure", async () => {
   await using relay = await withChat({}, { settings: { RELAY_GATE_SPACING_MS: "30" } });
   relay.upstream.chat("another-one").say(1);
   const caller = new AbortController();
@@ -244,7 +244,7 @@ describe("RELAY_CLIENTS_FILE", () => {
     return path;
   }
 
-  it("replaces what it names of a client, and leaves the rest", async (t) => {
+  it("replaces the named fields of a client, and keeps the others", async (t) => {
     const replaced = { ANDROID: { version: "22.01.1", userAgent: "agent/22" }, WEB: { version: "2.5" } };
     const settings = { RELAY_CLIENTS_FILE: await fileOf(t, JSON.stringify(replaced)) };
     await using relay = await withChat({}, { settings });
@@ -267,7 +267,7 @@ describe("RELAY_CLIENTS_FILE", () => {
     ["a user agent with a line break", '{"WEB":{"userAgent":"a\\r\\nb"}}'],
   ];
   for (const [name, content] of wrong) {
-    it(`that holds ${name} cannot be used, and one line says so`, async (t) => {
+    it(`that contains ${name} is refused in one line`, async (t) => {
       const path = await fileOf(t, content);
       assert.throws(
         () => readFlags(SETTINGS, ["--clients-file", path], {}),

@@ -81,7 +81,7 @@ const SENTENCES: [bad: string, good: string][] = [
   [`A sentence ${"that goes further and further, ".repeat(9)}ends late.`, "A sentence. Another one."],
 ];
 
-it("finds what needs a second reading, and nothing in plain words", async () => {
+it("finds every phrase to avoid, and nothing in plain sentences", async () => {
   const found = new Set<string>();
   for (const [bad, good] of SENTENCES) {
     const [message] = await lint(bad);

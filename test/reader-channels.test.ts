@@ -43,7 +43,7 @@ async function until(args: string[], pattern: RegExp): Promise<Run> {
 }
 
 describe("watch of a channel", () => {
-  it("prints one stream after the other, tells which, and continues where it stopped", async () => {
+  it("prints one stream after the other, says which, and continues where it stopped", async () => {
     await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "100" } });
     const channel = relay.upstream.channel(HANDLE);
     const first = channel.broadcast(A, { chat: { kinds: ["text"], timeoutMs: 5 } });
@@ -77,7 +77,7 @@ describe("watch of a channel", () => {
     assert.deepEqual([message.videoId, message.message, others], [B, "later", []]);
   });
 
-  it("tells each change of the channel once, without control characters", async () => {
+  it("reports each change of the channel once, without control characters", async () => {
     await using server = await AnsweringServer.start(
       streams(
         ...[news("waiting"), news("waiting", { reason: "YouTube cannot be reached" })],
@@ -175,7 +175,7 @@ describe("export --follow of a channel", () => {
       assert.equal(rows[1]?.message, 'a "quoted"\nline');
     });
 
-    it(`does not continue a file of a video (${format}), nor an export of a video one of a channel`, async (t) => {
+    it(`continues no file of a video (${format}), and an export of a video continues no file of a channel`, async (t) => {
       await using server = await AnsweringServer.start(
         streams(began(A, 4), said(A, 5), gone),
         streams(init(0), message(1, WORDS), END),

@@ -35,13 +35,13 @@ describe("text for people", () => {
     it(`keeps or cleans ${what}`, () => assert.equal(cleanText(given), expected));
   }
 
-  it("holds no control character, whatever comes", () => {
+  it("contains no control character, whatever the input", () => {
     assert.match(cleanText(EVERY_CONTROL), /^ *$/);
   });
 });
 
 describe("a JSON line", () => {
-  it("holds all of a text, and no control character or override itself", () => {
+  it("contains a whole text, but no raw control or override character", () => {
     const text = `${EVERY_CONTROL}${EVERY_OVERRIDE}\u2028\u2029`;
     const line = jsonLine({ text });
     assert.doesNotMatch(line.slice(0, -1), /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
@@ -88,7 +88,7 @@ describe("a line of watch", () => {
       assert.equal(new LinePrinter(plain).line(message(fields)), `9:05 PM   ${expected}\n`));
   }
 
-  it("names whose words were taken down", () => {
+  it("names the author whose messages were deleted", () => {
     const printer = new LinePrinter(plain);
     printer.line(message({ details: { authorId: "UC1" } }));
     const removal = { author: "", message: "" };
@@ -150,7 +150,7 @@ describe("CSV", () => {
     },
   });
 
-  it("has the columns that are promised, and is read back by another parser as it was", () => {
+  it("has the promised columns, and another parser reads it back unchanged", () => {
     const [row] = parse(CHAT_TABLE.header + CHAT_TABLE.line(full, false), {
       columns: true,
       record_delimiter: "\r\n",
@@ -190,7 +190,7 @@ describe("CSV", () => {
   const saidIn = (said: string, raw = false) => parse(lineOf(said, raw), { record_delimiter: "\r\n" });
 
   for (const start of ["=", "+", "-", "@", "\t", "\r", "\n", ";", ..."＝＋－＠﹦﹢﹣﹫"]) {
-    it(`guards a text that begins with ${JSON.stringify(start)}, but for --raw`, () => {
+    it(`guards a text that begins with ${JSON.stringify(start)}, unless --raw is given`, () => {
       const said = `${start}1+1`;
       assert.equal(saidIn(said)[0]?.[9], `'${said}`);
       assert.equal(saidIn(said, true)[0]?.[9], said);
@@ -213,7 +213,7 @@ describe("CSV", () => {
       assert.ok(lineOf(said).includes(`"${said}"`), said);
   });
 
-  it("writes a handle as it is, and nothing else that begins with @", () => {
+  it("writes a handle unchanged, and nothing else that begins with @", () => {
     for (const handle of ["@ines", "@Иван-2", "@a.b_c", "@日本語"])
       assert.equal(saidIn(handle)[0]?.[9], handle);
     for (const said of ["@", "@ines hello", "@SUM(1)", "@a+1", "@ines\n"])
@@ -236,7 +236,7 @@ describe("the format of an export", () => {
     });
   }
 
-  it("is refused where it cannot be meant", () => {
+  it("is refused if its arguments make no sense", () => {
     assert.throws(() => formatFor(undefined, "chat.json"), /^UsageError: --output: \.json is not a format/);
     for (const path of ["", "chat.jsonl", "chat.txt"])
       assert.throws(() => formatFor(undefined, path, { bom: true }), /^UsageError: --bom is for CSV/);

@@ -68,7 +68,7 @@ const SINGLED_OUT: readonly [file: string, id: string][] = [
  * The snapshot holds what was once checked by eye against the recordings. A change of it is a change of what
  * viewers are sent; `node --test --test-update-snapshots test/recorded-actions.test.ts` writes it anew.
  */
-test("every recorded action says what was read from it by eye", { skip: noRecordings }, (t) => {
+test("every recorded action gives the message that a person read from it", { skip: noRecordings }, (t) => {
   const singles = SINGLED_OUT.map(([name, id]) => {
     const message = read(recordedActions(name)).messages.find((candidate) => candidate.id === id);
     return `${name} ${JSON.stringify(message)}`;
@@ -90,7 +90,7 @@ const POLL_LIFE = [
 ] as const;
 const POLL_ID = "ChwKGkNKTzk4NUNiNzVNREZYWlFUQWdkT2U0VjVR";
 
-test("a recorded poll is sent when opened, at each change, and once when closed", {
+test("a recorded poll is sent when it opens, at each change, and once when it closes", {
   skip: noRecordings,
 }, () => {
   const actions = POLL_LIFE.flatMap(([name]) => recordedActions(`actions/${name}.json`));
@@ -113,7 +113,7 @@ test("a recorded poll is sent when opened, at each change, and once when closed"
   for (const { id } of sent) assert.ok(id.startsWith(`poll:${POLL_ID}:`), id);
 });
 
-test("nothing recorded is unknown or broken, and what is silent is known to be", {
+test("no recorded action is unknown or broken, and all silent ones are listed", {
   skip: noRecordings,
 }, () => {
   const silent = new Set<string>();

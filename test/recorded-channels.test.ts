@@ -42,7 +42,7 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
   const upcoming = () => recordedJson("channels/live-upcoming-2026-02.json") as CutWatchPage;
   const STARTS_AT = Date.UTC(2026, 1, 17, 13);
 
-  it("list streams in the older layout, the time with each", () => {
+  it("list streams in the older layout, each with its time", () => {
     assert.deepEqual(readChannelPage(tabPage(older())), {
       shows: "streams",
       channelId: CHANNEL_ID,
@@ -64,14 +64,14 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
     });
   });
 
-  it("mark a live stream by the style of its badge, wherever on the thumbnail it is", () => {
+  it("mark a live stream by the style of its badge, anywhere on the thumbnail", () => {
     const live = upcoming().liveElsewhere.map((lockupViewModel) => ({ lockupViewModel }));
     const items = [...newer().items, ...live];
     const tab = readChannelPage(tabPage({ ...newer(), items }));
     assert.deepEqual(tab.shows === "streams" && tab.live, ["ywURoa_htrg"]);
   });
 
-  it("are a watch page where /live shows a stream", () => {
+  it("are a watch page if /live shows a stream", () => {
     const channelId = CHANNEL_ID;
     assert.deepEqual(readChannelPage(watchPage(upcoming())), {
       ...{ shows: "watch", videoId: "c2lb7tb1SEA", live: [] },
@@ -107,7 +107,7 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
       );
     });
 
-    it(`are read like the simulator's, made of ${layout}`, async () => {
+    it(`are read like the simulator's ${layout}`, async () => {
       const { title, externalId } = recording().channelMetadataRenderer;
       const { channel, clock, read } = simulated({ layout, title: String(title), language: "de" });
       const recorded = readChannelPage(tabPage(recording()));

@@ -27,7 +27,7 @@ async function listedOnce(url: string, isWanted: (room: ListedRoom) => boolean):
 }
 
 describe("a recorded chat", () => {
-  it("is read from the start of the service to its end with nobody there, and again by nobody", async () => {
+  it("is read from the start of the service to its end without viewers, and not again", async () => {
     const settings = { RELAY_RECORD: `https://youtu.be/${VIDEO}, `, RELAY_GRACE_MS: "1" };
     await using relay = await startRelay({ settings });
     const chat = relay.upstream.chat(VIDEO, TEXT); // not there at the start, perhaps
@@ -57,7 +57,7 @@ describe("a recorded chat", () => {
     );
   });
 
-  it("that has not begun is tried again every 60 s, and after a failure too", async () => {
+  it("that has not begun is tried again every 60 s, also after a failure", async () => {
     const relay = new VirtualRelay();
     const { upstream } = relay;
     const recording = recordChat(VIDEO, recorderOf(relay), runUntil(new AbortController().signal));

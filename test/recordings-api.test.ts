@@ -48,7 +48,7 @@ describe("recordings while the service runs", () => {
     }
   });
 
-  it("are refused without the token, and nothing is done", async () => {
+  it("are refused without the token, and change nothing", async () => {
     await using relay = await startRelay({ settings: settings() });
     for (const token of [null, "", "another-token-of-letters", TOKEN.slice(1), `${TOKEN}x`]) {
       for (const [method, name] of [
@@ -64,7 +64,7 @@ describe("recordings while the service runs", () => {
     assert.deepEqual(await list(relay), []);
   });
 
-  it("are put once, under one form of their name, and record what nobody watches", async () => {
+  it("are created once per name, in one form of it, and record chats without viewers", async () => {
     await using relay = await startRelay({ settings: settings() });
     const chat = relay.upstream.chat(VIDEO, TEXT);
     chat.say(2);
@@ -107,7 +107,7 @@ describe("recordings while the service runs", () => {
     assert.deepEqual(await list(relay), []);
   });
 
-  it("of the settings are fixed", async () => {
+  it("from the settings are fixed", async () => {
     await using relay = await startRelay({ settings: settings({ RELAY_RECORD: VIDEO }) });
     relay.upstream.chat(VIDEO, TEXT).say(1);
     assert.partialDeepStrictEqual(await list(relay), [{ name: VIDEO, fixed: true }]);
@@ -140,7 +140,7 @@ describe("recordings while the service runs", () => {
     assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"]);
   });
 
-  it("have no body, so that one of any kind is ignored", async () => {
+  it("have no body, so that any body is ignored", async () => {
     await using relay = await startRelay({ settings: settings() });
     const url = `${relay.url}/v1/recordings/${VIDEO}`;
     for (const [type, body] of [
@@ -155,7 +155,7 @@ describe("recordings while the service runs", () => {
     }
   });
 
-  it("refuse query parameters, and change nothing then", async () => {
+  it("refuse query parameters, and then change nothing", async () => {
     await using relay = await startRelay({ settings: settings() });
     await call(relay, "PUT", VIDEO);
     for (const [method, name] of [
@@ -171,7 +171,7 @@ describe("recordings while the service runs", () => {
     assert.equal((await list(relay)).length, 1);
   });
 
-  it("are changed from a terminal, too", async () => {
+  it("can be changed from a terminal", async () => {
     await using relay = await startRelay({ settings: settings() });
     relay.upstream.chat(VIDEO, TEXT).say(1);
     const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: TOKEN };
@@ -192,7 +192,7 @@ describe("recordings while the service runs", () => {
     assert.equal((await outcome(["record", "list"], { env: { RELAY_URL: relay.url } })).code, 2);
   });
 
-  it("are refused, with the name of the setting, by a service without them", async () => {
+  it("are refused by a service without them, with the name of the setting", async () => {
     await using relay = await startRelay();
     const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: TOKEN };
     for (const args of [["list"], ["add", "@handle"], ["remove", VIDEO]]) {

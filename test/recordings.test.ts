@@ -94,7 +94,7 @@ const PLAYED: [what: string, names: string | readonly string[], count: number][]
   ["the whole folder of a replay", "replay", 243],
 ];
 
-describe("recorded answers go through the relay without loss or double", { skip: noRecordings }, () => {
+describe("recorded answers pass through the relay without loss or duplicates", { skip: noRecordings }, () => {
   for (const [what, names, count] of PLAYED) {
     it(what, async () => {
       const recorded = filesOf(names).map(recordedJson);
@@ -150,7 +150,7 @@ describe("recorded pages open a room with their own tokens", { skip: noRecording
     });
   }
 
-  it("watch-no-chat-2026.html answers 404 NO_LIVE_CHAT, saying why", async () => {
+  it("watch-no-chat-2026.html gives 404 NO_LIVE_CHAT and the reason", async () => {
     await using relay = await startRelay();
     await relay.upstream.play("qS50yDHZOx4", pathOf("pages/watch-no-chat-2026.html"));
     const { failure, message } = await refused(relay, "qS50yDHZOx4");

@@ -37,7 +37,7 @@ const replacing = (targetItemId: string, item: JsonObject): JsonObject => ({
 });
 const placeholder = (id: string): JsonObject => ({ liveChatPlaceholderItemRenderer: { id } });
 
-it("what replaces a message of an earlier batch, or earlier in its own, is replaced", async () => {
+it("a replacement of a message of an earlier batch, or earlier in its own, is replaced", async () => {
   const take = await roomLog();
   assert.deepEqual(await take(said("a", "one")), ["chat a one"]);
   assert.deepEqual(
@@ -46,7 +46,7 @@ it("what replaces a message of an earlier batch, or earlier in its own, is repla
   );
 });
 
-it("what fills a placeholder, or replaces what was never seen, is the new item", async () => {
+it("a replacement of a placeholder, or of an unknown message, is the new item", async () => {
   const take = await roomLog();
   const added = await take(
     { addChatItemAction: { item: placeholder("a") } },
@@ -57,7 +57,7 @@ it("what fills a placeholder, or replaces what was never seen, is the new item",
   assert.deepEqual(added, ["chat a one", "chat b two"]);
 });
 
-it("each new content is told once, however often it is read again", async () => {
+it("each new content is sent once, however often it is read again", async () => {
   const take = await roomLog();
   const actions = [
     replacing("a", text("a", "one")),
@@ -77,7 +77,7 @@ it("each new content is told once, however often it is read again", async () => 
   for (let from = 0; from < actions.length; from++) assert.deepEqual(await take(...actions.slice(from)), []);
 });
 
-it("a message that shows again what it showed before is replaced once more, and reading that again tells nothing", async () => {
+it("a message that returns to an earlier content is replaced once more, and a second reading adds nothing", async () => {
   const take = await roomLog();
   const contents = ["two", "one", "two", "three", "one", "two"];
   const actions = [said("a", "one"), ...contents.map((words) => replacing("a", text("a", words)))];
@@ -106,7 +106,7 @@ class ForgetfulStore extends MemoryStore {
   }
 }
 
-it("what a batch is to the room stays so when its append had no answer and is tried again", async () => {
+it("a batch is resolved the same way when its append is repeated after a lost answer", async () => {
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
   const store = new ForgetfulStore(clock);
   const hold = await own(store, VIDEO);
@@ -130,14 +130,14 @@ it("what a batch is to the room stays so when its append had no answer and is tr
   assert.deepEqual(ids, ["a", "replaced:a:#", "b", "late"]);
 });
 
-it("the same content in the place of two messages is two events", async () => {
+it("the same content in place of two messages is two events", async () => {
   const take = await roomLog();
   await take(said("a", "one"), said("b", "two"));
   const told = await take(replacing("a", text("a", "x")), replacing("b", text("b", "x")));
   assert.equal(told.length, 2);
 });
 
-it("a replaced message names what it replaces, and has the new content's details", () => {
+it("a replaced message names the message it replaces, and has the new content's details", () => {
   const [item] = readActions([replacing("a", text("b", "new"))], CONTEXT).items;
   assert.equal(item?.replaces?.id, "a");
   const { as } = item.replaces;
@@ -147,7 +147,7 @@ it("a replaced message names what it replaces, and has the new content's details
   assert.ok(encodeMessage(as).body.includes('"id":"replaced:a:'));
 });
 
-it("a stream tells of the replacement where a session, which keeps nothing, gives the new item", async () => {
+it("a stream reports the replacement; a session, which keeps nothing, gives the new item", async () => {
   await using relay = await startRelay();
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
   chat.say([textAction("a")]);

@@ -84,7 +84,7 @@ describe("a viewer with a cursor that the store has lost", () => {
     ["with the store's file", [], { replace: (path) => rm(path) }],
   ];
   for (const [what, history, loss] of losses) {
-    it(`${what}, gets a backfill, can tell by init.cursor, and misses nothing from there on`, async (t) => {
+    it(`${what}, gets a backfill, can see this from init.cursor, and misses nothing from there on`, async (t) => {
       const { cursor, resumed, kept } = await resumedAfter(t, loss);
       assert.ok(resumed.init.cursor > cursor, "it stands among the cursors that it may hold");
       assert.deepEqual(resumed.ids, ids("b", 35, 45));
@@ -94,14 +94,14 @@ describe("a viewer with a cursor that the store has lost", () => {
     });
   }
 
-  it("in a backup started as if nothing were lost, skips as much without a sign: the setting is for this", async (t) => {
+  it("skips the lost messages silently if the backup starts without RELAY_RESTORED, which exists for this", async (t) => {
     const { cursor, resumed } = await resumedAfter(t, { replace: restore });
     assert.equal(resumed.init.cursor, cursor);
     assert.deepEqual(resumed.ids, ids("b", 19, 45)); // the gap and b0 to b18 lie under cursors that it has had
   });
 });
 
-it("a start with RELAY_RESTORED=on says how many rooms it moved, and to switch it off again", async (t) => {
+it("a start with RELAY_RESTORED=on reports how many rooms it moved, and reminds to switch it off", async (t) => {
   const { log } = await resumedAfter(t, { replace: restore, settings: { RELAY_RESTORED: "on" } });
   const [line, ...others] = log.filter(({ msg }) => /RELAY_RESTORED/.test(msg));
   assert.deepEqual(others, []);

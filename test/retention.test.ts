@@ -52,7 +52,7 @@ function running(days: number) {
   return { clock, store, telemetry, rounds, over, [Symbol.asyncDispose]: dispose };
 }
 
-describe("the rounds of the retention", () => {
+describe("the retention's rounds", () => {
   const rows: [retentionMs: number, roundMs: number][] = [
     [30 * DAY_MS, LONGEST_ROUND_MS],
     [4 * HOUR_MS, LONGEST_ROUND_MS],
@@ -62,7 +62,7 @@ describe("the rounds of the retention", () => {
     [1, SHORTEST_ROUND_MS],
   ];
   for (const [retentionMs, roundMs] of rows) {
-    it(`of ${retentionMs} ms come every ${roundMs} ms, and forget nothing younger`, async () => {
+    it(`of ${retentionMs} ms come every ${roundMs} ms, and delete nothing younger`, async () => {
       await using retention = running(retentionMs / DAY_MS);
       const { clock, store, rounds } = retention;
       await clock.advance(10);
@@ -79,7 +79,7 @@ describe("the rounds of the retention", () => {
     });
   }
 
-  it("take many steps, with pauses, where there is much to forget", async () => {
+  it("take many steps, with pauses, if there is much to delete", async () => {
     await using retention = running(1);
     const { clock, store, rounds } = retention;
     const claim = await own(store, ROOM);
@@ -92,7 +92,7 @@ describe("the rounds of the retention", () => {
     assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
   });
 
-  it("delete nothing by a clock that has just jumped ahead, until it has stood for a round", async () => {
+  it("delete nothing by a clock that has just jumped ahead, until it has been steady for a round", async () => {
     await using retention = running(30);
     const { clock, store, rounds } = retention;
     await clock.advance(1);
@@ -108,7 +108,7 @@ describe("the rounds of the retention", () => {
     assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
   });
 
-  it("go on after one in which the store failed", async () => {
+  it("continue after a round in which the store failed", async () => {
     await using retention = running(1);
     const { clock, store, telemetry, rounds } = retention;
     await clock.advance(HOUR_MS / 2);
@@ -118,7 +118,7 @@ describe("the rounds of the retention", () => {
     assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="prune"\} 3$/m);
   });
 
-  it("come with a retention of 0 too, and forget no message then", async () => {
+  it("also come with a retention of 0, and then delete no message", async () => {
     await using retention = running(0);
     const { clock, store, rounds } = retention;
     const claim = await own(store, ROOM);
@@ -130,8 +130,8 @@ describe("the rounds of the retention", () => {
   });
 });
 
-describe("over the whole service, a room that outlives the retention", () => {
-  it("sends a viewer with an older cursor what there is, and init.cursor tells", async (t) => {
+describe("in the whole service, a room that outlives the retention", () => {
+  it("sends a viewer with an older cursor the remaining messages, and init.cursor shows it", async (t) => {
     const path = await temporaryFile(t);
     // Less than two seconds: what is said at first is forgotten while the viewer is away.
     const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
@@ -160,7 +160,7 @@ describe("over the whole service, a room that outlives the retention", () => {
   });
 });
 
-it("a video without a chat leaves nothing in the store, and one whose chat is over its end", async (t) => {
+it("a video without a chat leaves nothing in the store, and a finished one its end", async (t) => {
   const path = await temporaryFile(t);
   const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "0" };
   await using relay = await startRelay({ settings });
@@ -182,7 +182,7 @@ it("a video without a chat leaves nothing in the store, and one whose chat is ov
   assert.deepEqual(rooms(), before);
 });
 
-it("a store file that is written and pruned again and again does not grow: its pages are used again", async (t) => {
+it("a store file that is written and pruned again and again does not grow, because its pages are reused", async (t) => {
   const path = await temporaryFile(t);
   const wall = wallAt(BORN_MS);
   const sizes: number[] = [];

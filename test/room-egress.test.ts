@@ -34,7 +34,7 @@ function twoEgresses() {
 const throttled = (seconds: number) => ({ status: 429, headers: { "retry-after": `${seconds}` } });
 
 describe("two egresses", () => {
-  it("an egress whose rooms all left it in an outage is tried without rooms, and used again", async () => {
+  it("an egress that all its rooms left in an outage is tried without rooms, and used again", async () => {
     const { relay, fails, room, read } = twoEgresses();
     const { clock } = relay;
     for (let i = 0; i < 8; i++) void room(`early-${i}`);
@@ -50,7 +50,7 @@ describe("two egresses", () => {
     assert.ok((await read("a")) >= 3, `${await read("a")} rooms`);
   });
 
-  it("a room that two egresses throttled goes on by the other, where one of them does so for a day", async () => {
+  it("a room that two egresses throttled continues by the other if one of them throttles for a day", async () => {
     const { relay, room } = twoEgresses();
     const { clock, answers, upstream, egresses } = relay;
     const pauseMs = (name: string) => egresses.named(name)?.cooldownLeftMs(true) ?? Number.NaN;
@@ -73,7 +73,7 @@ describe("two egresses", () => {
     assert.ok(last > 1_150_000, `last read after ${Math.round(last / 1000)} s`);
   });
 
-  it("an outage that begins with errors and becomes silence is left at once, by all of its rooms", async () => {
+  it("all rooms leave an egress at once when its errors turn into silence", async () => {
     const { relay, fails, room, read } = twoEgresses();
     const { clock, network } = relay;
     for (let i = 0; i < 10; i++) void room(`room-${i}`);
@@ -87,7 +87,7 @@ describe("two egresses", () => {
     assert.equal(await read("a"), 0);
   });
 
-  it("newcomers go to the egress that has room, though another has more places to look for them", async () => {
+  it("new rooms go to the egress with capacity, even if another has more places to bootstrap them", async () => {
     const { relay, room } = twoEgresses();
     const full = relay.egresses.named("b");
     for (let i = 0; i < 26; i++) full?.setDemand(`other-${i}`, { intervalMs: 9000, windowMs: 10_000 });
@@ -99,7 +99,7 @@ describe("two egresses", () => {
   });
 });
 
-it("one poll that fails makes no gap: it is made again before the upstream forgets", async () => {
+it("one failed poll makes no gap: it is repeated before the upstream drops messages", async () => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const relay = new VirtualRelay({ seed });
     const { clock, upstream } = relay;

@@ -16,7 +16,7 @@ async function stateOf({ relay }: Pick<Awaited<ReturnType<typeof virtualRoom>>, 
 }
 
 describe("no room for the video, first viewer connects, bootstrap succeeds", () => {
-  it("opens one room however many come at once, even while it bootstraps", async () => {
+  it("opens one room for any number of viewers, even while it bootstraps", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(10);
     const viewers = Array.from({ length: 40 }, () => relay.visit({ videoId: VIDEO }));
@@ -75,7 +75,7 @@ describe("room lingering, grace period elapses with no viewer", () => {
     assert.equal(upstream.requests.length, requests);
   });
 
-  it("a viewer that comes back later opens it anew, and its cursors go on", async () => {
+  it("a viewer that comes later opens the room again, and its cursors continue", async () => {
     const room = await virtualRoom(3, {}, { page: 3 });
     const { relay, viewer } = room;
     const lastEventId = viewer.cursors[2] ?? 0;
@@ -113,7 +113,7 @@ describe("room polling, upstream returns no next continuation token", () => {
 });
 
 describe("room polling, HTTP 200 with an error object that is a quota signal", () => {
-  it("is a rate limit: all rooms pause, viewers stay connected, and it goes on by itself", async () => {
+  it("is a rate limit: all rooms pause, viewers stay connected, and polling continues by itself", async () => {
     const room = await virtualRoom(1, { RELAY_COOLDOWN_MS: "8000" });
     const { relay, upstream, chat, viewer } = room;
     const other = upstream.chat("other-video", { kinds: ["text"] });
@@ -131,7 +131,7 @@ describe("room polling, HTTP 200 with an error object that is a quota signal", (
     assert.deepEqual(viewer.ids, room.ids());
   });
 
-  it("is no failure, however often it comes", async () => {
+  it("is not a failure, however often it comes", async () => {
     const room = await virtualRoom(1, { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" });
     const fault = room.upstream.fault({ on: "get_live_chat", times: 4, as: { status: 429 } });
     room.chat.say(1);
@@ -141,7 +141,7 @@ describe("room polling, HTTP 200 with an error object that is a quota signal", (
 });
 
 describe("room polling, HTTP 200 with an error object that is not a quota signal", () => {
-  it("does not count the first expiry after an answer, even where one failure is the limit", async () => {
+  it("does not count the first expiry after an answer, even if one failure is the limit", async () => {
     const room = await virtualRoom(1, { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" });
     for (let i = 2; i < 6; i++) {
       room.chat.expireTokens();
@@ -151,7 +151,7 @@ describe("room polling, HTTP 200 with an error object that is not a quota signal
     }
   });
 
-  it("goes on with the credentials it had where the upstream tells none any more", async () => {
+  it("continues with its old credentials if the upstream provides none any more", async () => {
     const room = await virtualRoom(1);
     const { upstream } = room;
     for (const on of ["sw.js", "sw.js_data"] as const) {
@@ -165,7 +165,7 @@ describe("room polling, HTTP 200 with an error object that is not a quota signal
     assert.equal(room.bootstraps(), 2);
   });
 
-  it("counts a token refused again before any answer came", async () => {
+  it("counts a token that is refused again before any answer", async () => {
     const room = await virtualRoom(1, { RELAY_MAX_FAILURES: "3", RELAY_FAILING_MS: "0" });
     const times = Number.POSITIVE_INFINITY;
     const fault = room.upstream.fault({ on: "get_live_chat", times, as: "invalid-argument" });
@@ -175,7 +175,7 @@ describe("room polling, HTTP 200 with an error object that is not a quota signal
 });
 
 describe("room polling, errors accumulate up to the threshold", () => {
-  it("a new viewer opens a new room, whose cursors go on", async () => {
+  it("a new viewer opens a new room, whose cursors continue", async () => {
     const room = await virtualRoom(2, { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" });
     room.upstream.fault({ on: "get_live_chat", times: 1, as: "html" });
     assert.equal((await room.viewer.ended())?.event, "error");

@@ -72,7 +72,7 @@ describe("one room", () => {
     assertRefused(await show(`${OTHER}/totals`), 404, "NOT_FOUND");
   });
 
-  it("is shown without its egress where RELAY_ROOMS=off withdraws the list", async () => {
+  it("is shown without its egress if RELAY_ROOMS=off withdraws the list", async () => {
     await using closed = await startRelay({ settings: { RELAY_ROOMS: "off" } });
     closed.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     await using stream = await Stream.open(closed.url, { videoId: VIDEO });
@@ -82,7 +82,7 @@ describe("one room", () => {
     assert.equal(body.totals.types.chat, 3);
   });
 
-  it("that a process has left uncounted is counted after a start, though nobody asks", async (t) => {
+  it("that an earlier process left uncounted is counted after a start, even without requests", async (t) => {
     const { path, store } = await fileStore(t);
     const hold = await own(store, VIDEO);
     await store.append(hold, hold.head, [encodeMessage(said("chat", "a"))], "");

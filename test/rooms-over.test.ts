@@ -27,7 +27,7 @@ async function endedRoom(
 }
 
 describe("an ended room", () => {
-  it("gives a viewer with a cursor what it missed, one without its backfill, then end", async () => {
+  it("gives a viewer with a cursor the messages it missed, one without a cursor its backfill, then end", async () => {
     await using room = await endedRoom(9, {});
     await using resumed = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
     await using fresh = await room.open({ backfill: 2 });
@@ -38,7 +38,7 @@ describe("an ended room", () => {
     assert.equal(room.bootstraps(), 1);
   });
 
-  it("after its grace costs the upstream one look for all that come back with a cursor", async () => {
+  it("after its grace time costs the upstream one look for all viewers that come back with a cursor", async () => {
     await using room = await endedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
     await roomsIn(room.relay, "ended", 0);
     const { requests } = room.upstream;
@@ -57,7 +57,7 @@ describe("an ended room", () => {
   });
 });
 
-describe("a viewer that resumes a room which was released", () => {
+describe("a viewer that resumes a released room", () => {
   const cases: [what: string, Partial<Scenario>, walled: readonly RequestKind[]][] = [
     ["where its chat is over is sent what it missed, then end", { kind: "disabled" }, []],
     ["behind a wall is sent the error, and the chat once the wall is gone", {}, PLACES],
@@ -101,7 +101,7 @@ describe("a replay", () => {
     });
   }
 
-  it("is sent whole to whoever neither holds a cursor nor names a backfill: open, kept, or in the store", async () => {
+  it("is sent whole to viewers without a cursor and a backfill: open, lingering, or in the store", async () => {
     await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "150", RELAY_POLL_MIN_MS: "30" } });
     const ids = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, timeoutMs: 30 }).say(200);
     const open = (options = {}) => Stream.open(relay.url, { videoId: VIDEO, ...options });
@@ -122,7 +122,7 @@ describe("a replay", () => {
     assert.notEqual(named.ids[0], ids[0]);
   });
 
-  it("that is over is one room with shared reads, however many watch it", async (t) => {
+  it("that is over is one room with shared reads for any number of viewers", async (t) => {
     const store = `sqlite:${await temporaryFile(t)}`;
     const scenario = { ...REPLAY, page: 5, pageSize: 500 };
     await using room = await endedRoom(2000, { RELAY_GRACE_MS: "1", RELAY_STORE: store }, scenario);
@@ -135,7 +135,7 @@ describe("a replay", () => {
     assert.ok((await reads()) - before <= 25, `${(await reads()) - before} reads`);
   });
 
-  it("read to its end answers from the store for an hour, without upstream calls", async () => {
+  it("that was read to its end is answered from the store for an hour, without upstream calls", async () => {
     await using room = await endedRoom(100, { RELAY_GRACE_MS: "1" }, REPLAY);
     await roomsIn(room.relay, "ended", 0);
     const calls = room.upstream.requests.length;
@@ -168,7 +168,7 @@ describe("a video without a chat", () => {
     await viewer.untilMessages(1);
   });
 
-  it("is looked at again at once where something else came in place of its page", async () => {
+  it("is looked up again at once if its page could not be read", async () => {
     await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
     relay.upstream.chat(VIDEO, TEXT).say(1);
     relay.upstream.fault({ on: PLACES, times: 3, as: "html" });
