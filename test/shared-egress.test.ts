@@ -50,7 +50,7 @@ async function assertSpaced(upstream: Simulator): Promise<void> {
 }
 
 describe("an egress that instances share by its name", { skip, timeout: 60_000 }, () => {
-  it("starts the calls of all of them a spacing apart in the mean", async (t) => {
+  it("starts the calls of all instances one spacing apart on average", async (t) => {
     const { upstream, one, other } = await setUp(t, [{}, {}]);
     for (const [index, videoId] of ROOMS.entries()) {
       const stream = await Stream.open((index % 2 === 0 ? one : other).url, { videoId });
@@ -59,7 +59,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
     await assertSpaced(upstream);
   });
 
-  it("pauses all of them where the upstream throttles one", async (t) => {
+  it("pauses all instances if the upstream throttles one", async (t) => {
     const slow = { RELAY_COOLDOWN_MS: "3000", RELAY_GATE_SPACING_MS: "20" };
     const { upstream, one, other } = await setUp(t, [slow, slow]);
     await using stream = await Stream.open(one.url, { videoId: ROOMS[0] });
@@ -77,7 +77,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
     assert.ok(!stream.over && !another.over);
   });
 
-  it("counts the rooms of the others where it decides whether one more is read in time", async (t) => {
+  it("counts the rooms of other instances when it decides whether one more can be read in time", async (t) => {
     const polls = { RELAY_POLL_MIN_MS: "1000", RELAY_POLL_MAX_MS: "1000" };
     const scarce = { ...polls, RELAY_GATE_SPACING_MS: "300", RELAY_MAX_LATENESS_MS: "0" };
     const { upstream, one, other } = await setUp(t, [scarce, scarce]);
@@ -91,7 +91,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
     assert.match(await refused.text(), /At capacity with 1 live chat on this address/);
   });
 
-  it("keeps its own spacing where nothing can be reserved", async (t) => {
+  it("keeps its own spacing if nothing can be reserved", async (t) => {
     const { store, upstream, one } = await setUp(t, [{}, {}]);
     await run(store, "drop table egress");
     await using _stream = await Stream.open(one.url, { videoId: ROOMS[0] });

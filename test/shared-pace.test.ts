@@ -77,14 +77,14 @@ const NEAR: Way = [[1, 1]];
 
 describe("the pace of an address that instances share", () => {
   for (const wayMs of [0, 60, 120, 400])
-    it(`keeps the spacing where one is ${wayMs} ms further from the place`, async () => {
+    it(`keeps the spacing if one instance is ${wayMs} ms further away`, async () => {
       const { counts, leastMs, calls } = await startsOf([[[1 + wayMs, 1 + wayMs]], NEAR, NEAR]);
       assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
       assert.ok(calls > 0.9 * (60_000 / SPACING_MS), `${calls} calls: ${counts}`);
       assert.ok(Math.min(...counts) > 30, `${counts}`);
     });
 
-  it("keeps it where a connection is made first, or an answer is long under way", async () => {
+  it("keeps the spacing if a connection must be made first, or an answer takes long", async () => {
     const connecting: Way = [
       [180, 60],
       ...Array.from({ length: 20 }, () => [60, 60] as const),
@@ -95,7 +95,7 @@ describe("the pace of an address that instances share", () => {
     assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
   });
 
-  it("keeps it, and lets all of them call, where one is always late", async () => {
+  it("keeps the spacing, and lets all instances call, if one of them is always late", async () => {
     const { counts, leastMs } = await startsOf([NEAR, NEAR], [40, 0]);
     assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
     assert.ok(Math.min(...counts) > 60, `${counts}`);

@@ -13,7 +13,7 @@ const ROOMS = 12;
 const ONE = { instances: 1, minutes: 4, rooms: ROOMS };
 const THREE = { instances: 3, minutes: 3, rooms: ROOMS };
 
-describe("in virtual time no promise is broken, whatever happens", () => {
+describe("in virtual time, no promise is broken, whatever happens", () => {
   const rows: [what: string, options: Omit<RunOptions, "seed">, seeds: number[], kinds: readonly string[]][] =
     [
       ["to one instance", ONE, [1, 2, 4], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
@@ -44,7 +44,7 @@ function isOfOneAnswer(kind: string): boolean {
   return /^(chat|page|wall|script|chats over) /.test(kind);
 }
 
-it("a seed always plays the same, line by line, and another one differently", async () => {
+it("a seed always plays the same, line by line, and another seed plays differently", async () => {
   for (const [options, seed, other] of [
     [ONE, 4, 2],
     [THREE, 6, 2],
@@ -56,7 +56,7 @@ it("a seed always plays the same, line by line, and another one differently", as
   }
 });
 
-it("seeds differ in what happens, and not only in its order: no kind of event is in all, and each is much in some", () => {
+it("seeds differ in what happens, not only in its order: no kind of event is in all seeds, and each dominates some", () => {
   const shareOf = (events: typeof EVENTS, name: string) =>
     (events[name]?.share ?? 0) / Object.values(events).reduce((sum, { share }) => sum + share, 0);
   const mixes = Array.from({ length: 100 }, (_, seed) => drawMix(seed, EVENTS));

@@ -28,7 +28,7 @@ const answer = (continuation: object, ...actions: object[]) =>
 const replay = { liveChatReplayContinuationData: { continuation: "placeholder" } };
 const timed = { timedContinuationData: { timeoutMs: 8000, continuation: "placeholder" } };
 
-test("recorded answers come one by one, each with a token of its own, the ending one last", async (t) => {
+test("recorded answers come one by one, each with a token of its own, the final one last", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "a-end.json": answer({ playerSeekContinuationData: { continuation: "placeholder" } }),
@@ -47,7 +47,7 @@ test("recorded answers come one by one, each with a token of its own, the ending
   );
 });
 
-test("a live recording comes in its own rhythm, or so many times faster", async (t) => {
+test("a live recording plays in its own rhythm, or a given factor faster", async (t) => {
   const clock = new FakeClock();
   const upstream = await startFor(t, { clock });
   const folder = await folderWith(t, {
@@ -73,7 +73,7 @@ test("a live recording comes in its own rhythm, or so many times faster", async 
   assert.deepEqual(idsOf((await poll(upstream, second.next ?? "")).actions), ["much later"]);
 });
 
-test("yt-dlp's file of a replay is read page by page, and one of a live chat as live", async (t) => {
+test("yt-dlp's file of a replay is read page by page, and that of a live chat as live", async (t) => {
   const upstream = await startFor(t);
   const replayed = (id: string, offsetMs: number) => ({
     replayChatItemAction: { actions: [said(id, 0)], videoOffsetTimeMsec: String(offsetMs) },
@@ -118,7 +118,7 @@ test("a recording may have more lines than a call may have arguments", async (t)
   assert.equal(chat.ledger.at(-1)?.id, `m-${LINES - 1}`);
 });
 
-test("lines end at line feeds alone, and one document may take several lines", async (t) => {
+test("lines end only at line feeds, and one document may take several lines", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "1.json": `${JSON.stringify(said("one\u2028\u2029", 0))}\r\n\n${JSON.stringify(said("two", 0))}`,
@@ -131,7 +131,7 @@ test("lines end at line feeds alone, and one document may take several lines", a
   );
 });
 
-test("what was recorded live can be played as a replay, and a replay as live", async (t) => {
+test("a live recording can be played as a replay, and a replay as live", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "1.json": answer(timed, said("one", 1_000_000)),

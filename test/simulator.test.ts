@@ -25,7 +25,7 @@ import {
 const VIDEO = "simulated01";
 const CHAT_PATH = "/youtubei/v1/live_chat/get_live_chat";
 
-test("what is older than the upstream holds is lost to a late reader", async (t) => {
+test("messages older than the upstream's window are lost to a late reader", async (t) => {
   const clock = new FakeClock();
   const upstream = await startFor(t, { clock });
   const chat = upstream.chat(VIDEO, { ...realisticHold, page: 0, kinds: ["text"] });
@@ -38,7 +38,7 @@ test("what is older than the upstream holds is lost to a late reader", async (t)
   assert.deepEqual(idsOf((await poll(upstream, byNumber)).actions), [...late.slice(1), ...later]);
 });
 
-test("a chat that forgets keeps what can still be given", async (t) => {
+test("a chat that drops messages keeps those it can still give", async (t) => {
   const clock = new FakeClock();
   const upstream = await startFor(t, { clock });
   const chat = upstream.chat(VIDEO, { page: 10, holdsMs: 1000, forget: true, kinds: ["text"] });
@@ -64,7 +64,7 @@ test("a chat speaks at its rate until it is stopped", async (t) => {
   assert.equal(chat.ledger.length, 200);
 });
 
-test("a replay's actions carry their place in the video, and its answers a token to seek with", async (t) => {
+test("a replay's actions have their offset in the video, and its answers a token to seek with", async (t) => {
   const upstream = await startFor(t);
   const chat = upstream.chat(VIDEO, { kind: "replay", pageSize: 3, spacingMs: 40_000, kinds: ["text"] });
   const said = chat.say(8);
@@ -79,7 +79,7 @@ test("a replay's actions carry their place in the video, and its answers a token
   assert.deepEqual(idsOf(sought.actions), said.slice(5));
 });
 
-test("a seed always gives the same chat, and another seed another", async (t) => {
+test("a seed always gives the same chat, and another seed a different one", async (t) => {
   const say = async (seed: number) => {
     const chat = (await startFor(t, { seed, clock: new FakeClock() })).chat(VIDEO);
     chat.say(500);
@@ -105,7 +105,7 @@ for (const [as, after] of [
   });
 }
 
-test("a call without JSON, client or token is refused, and so is a foreign, an expired or a menu's token", async (t) => {
+test("a call without JSON, client or token is refused, and so is a foreign, expired or menu token", async (t) => {
   const upstream = await startFor(t);
   const other = await startFor(t, { seed: 2 });
   const chat = upstream.chat(VIDEO);
@@ -126,7 +126,7 @@ test("a call without JSON, client or token is refused, and so is a foreign, an e
   assert.equal((await poll(upstream, await firstToken(upstream, VIDEO))).status, 200);
 });
 
-test("markup in messages does not end the page's script, and reads back as it was said", async (t) => {
+test("markup in messages does not end the page's script, and reads back unchanged", async (t) => {
   const upstream = await startFor(t);
   const trap = '</script><script>};"\\\n\u2028<!--';
   const runs = [{ text: trap }];
@@ -143,7 +143,7 @@ test("markup in messages does not end the page's script, and reads back as it wa
   }
 });
 
-test("next answers in the watch page's form, with a token that works, without any key", async (t) => {
+test("next answers in the watch page's form, with a token that works without a key", async (t) => {
   const upstream = await startFor(t);
   upstream.chat(VIDEO).say(3);
   const client = { clientName: "WEB", clientVersion: "2.1" };
@@ -156,7 +156,7 @@ test("next answers in the watch page's form, with a token that works, without an
   assert.equal((await next({})).status, 400);
 });
 
-test("requests to come can be awaited by number, and the peak in flight is known for each host", async (t) => {
+test("a test can await a number of requests, and the peak of concurrent ones is known for each host", async (t) => {
   const upstream = await startFor(t);
   upstream.chat(VIDEO, { tokens: "reusable" });
   const token = await firstToken(upstream, VIDEO);
@@ -168,14 +168,14 @@ test("requests to come can be awaited by number, and the peak in flight is known
   assert.deepEqual(upstream.peakInFlight, { main: 3, music: 0, mobile: 0 });
 });
 
-test("of very many requests the last are remembered", async (t) => {
+test("only the last of very many requests are kept", async (t) => {
   const upstream = await startFor(t, { keepRequests: 5 });
   for (let index = 0; index < 12; index += 1) await fetch(`${upstream.urls.main}/nowhere?${index}`);
   assert.ok(upstream.requests.length <= 6);
   assert.equal(upstream.requests.at(-1)?.path, "/nowhere?11");
 });
 
-test("a request that is handed over without a socket is answered as over HTTP, failures too", async (t) => {
+test("a request passed in without a socket is answered as over HTTP, failures included", async (t) => {
   const options = { seed: 3, clock: new FakeClock() };
   const [overHttp, inProcess] = [await startFor(t, options), simulateInProcess(options)];
   const path = `/live_chat?v=${VIDEO}`;

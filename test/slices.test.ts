@@ -23,7 +23,7 @@ function workClock() {
   return { clock, slices, work };
 }
 
-it("work pauses after ten milliseconds, and not at all where it takes less", async () => {
+it("work pauses after ten milliseconds, and not at all if it takes less", async () => {
   const { clock, slices, work } = workClock();
   const done: number[] = [];
   await new Slices(clock).each(Array(800).keys(), (item) => {
@@ -35,7 +35,7 @@ it("work pauses after ten milliseconds, and not at all where it takes less", asy
   assert.ok(slices.every((ms) => ms >= 10 && ms < 11));
 });
 
-it("pieces of work that share their pauses take no more between two of them than one does", async () => {
+it("pieces of work that share their pauses take no longer between two of them than one piece", async () => {
   const { clock, slices, work } = workClock();
   const shared = new Slices(clock);
   // The short ones end before they look at the clock; the long ones all wait for one pause again and again.

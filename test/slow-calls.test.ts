@@ -80,7 +80,7 @@ describe("the next poll of a live chat starts", () => {
   }
 });
 
-it("a chat whose calls are slow may be polled less late: an address carries fewer of them", async () => {
+it("a chat with slow calls tolerates less delay, so an address carries fewer of them", async () => {
   const { relay, call } = await slowRoom(FAST);
   const carried = () => relay.metric('relay_gate_rooms_carried{egress="direct"}');
   await call(FAST);
@@ -90,7 +90,7 @@ it("a chat whose calls are slow may be polled less late: an address carries fewe
 });
 
 describe("of a chat that the upstream keeps for ten seconds", () => {
-  it("a gap tells what is missing between two slow answers: one as of its call, one as of its arrival", async () => {
+  it("a gap marks the messages between two slow answers, one as of its call and one as of its arrival", async () => {
     const { relay, chat, call } = await slowRoom(FAST);
     chat.speak(1);
     for (const next of [FAST, FAST, early(6000), late(6000), FAST]) await call(next);
@@ -99,7 +99,7 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
   });
 
   for (const [as, call] of Object.entries({ early, late })) {
-    it(`nothing is missing, without a gap, where all calls take two seconds and look at it ${as}`, async () => {
+    it(`nothing is missing and there is no gap if all calls take two seconds and look at the chat ${as}`, async () => {
       const room = await slowRoom(call(2000));
       const { relay, chat } = room;
       chat.speak(1);
@@ -108,7 +108,7 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     });
   }
 
-  it("nothing is missing without a gap where calls take 0.2 to 3 s, and few gaps are needless", async () => {
+  it("nothing is missing without a gap if calls take 0.2 to 3 s, and few gaps are needless", async () => {
     const { relay, chat, call } = await slowRoom(FAST);
     const random = new Random(1, "calls");
     chat.speak(1);
@@ -122,7 +122,7 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     assert.ok(needless <= 6, `${needless} needless gaps`);
   });
 
-  it("a gap tells what is missing after an answer during whose call the computer slept", async () => {
+  it("a gap marks the messages after an answer during whose call the computer slept", async () => {
     const { relay, chat, call } = await slowRoom(FAST, { holdsMessages: 4 });
     chat.say(1);
     await call(FAST);
@@ -136,7 +136,7 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     assert.deepEqual({ told, untold }, { told: 1, untold: 0 });
   });
 
-  it("a slow answer without messages is completed with what it is too late for", async () => {
+  it("a slow answer without messages is completed with those that it came too late for", async () => {
     const { relay, chat, call } = await slowRoom(FAST, { page: 50 });
     chat.say(5);
     await call(FAST);
@@ -152,7 +152,7 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     );
   });
 
-  it("a gap tells what is missing after a restart whose store is slow", async () => {
+  it("a gap marks the missing messages after a restart whose store is slow", async () => {
     const { relay, chat, call } = await slowRoom(FAST, { timeoutMs: 1000 }, { hasDisk: true });
     chat.say(1);
     await call(FAST);

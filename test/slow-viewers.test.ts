@@ -61,7 +61,7 @@ describe("a viewer that takes 4 KB at a time, 110 KB/s in all", { ...LIMIT, conc
     ["1.1", "as a socket"],
     ["1.0", "through its response"],
   ] as const) {
-    it(`is not cut, served ${what}`, async () => {
+    it(`is not disconnected, served ${what}`, async () => {
       const { socket, received } = dial(version);
       for (let reads = 0; reads < READS; reads++) {
         await pause(READ_EVERY_MS); // the system's own buffers know no other time
@@ -74,7 +74,7 @@ describe("a viewer that takes 4 KB at a time, 110 KB/s in all", { ...LIMIT, conc
   }
 });
 
-test("a viewer that takes nothing is cut by a reset, 30 s after its connection was full", async () => {
+test("a viewer that takes nothing is disconnected by a reset, 30 s after its connection was full", async () => {
   const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
   const viewer = await relay.enter({ videoId: VIDEO });
@@ -114,7 +114,7 @@ function cutAt({ rate, ahead, step }: Connection, forMs: number): number | undef
   return undefined;
 }
 
-test("who reads 5 KB/s or more is not cut, if a proxy takes a third of 4 MiB at once for them", () => {
+test("a viewer that reads 5 KB/s or more stays, even if a proxy takes a third of 4 MiB at once for it", () => {
   const connections = fc.record({
     rate: fc.integer({ min: 5000, max: 200_000 }),
     step: fc.integer({ min: 1, max: Math.floor(2 ** 22 / 3) }),
@@ -127,7 +127,7 @@ test("who reads 5 KB/s or more is not cut, if a proxy takes a third of 4 MiB at 
   );
 });
 
-test("who reads nothing is cut after the limit, whatever its system has taken for it, in ten times that at most", () => {
+test("a viewer that reads nothing is disconnected between the limit and ten times the limit, by what its system took", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 20_000_000 }), (ahead) => {
       const at = cutAt({ rate: 0, step: 1, ahead }, 2_000_000) ?? Number.POSITIVE_INFINITY;
@@ -138,7 +138,7 @@ test("who reads nothing is cut after the limit, whatever its system has taken fo
   );
 });
 
-test("what was taken long ago buys no time: who took 3 KB/s for an hour and reads no more is cut after the limit", () => {
+test("bytes taken long ago buy no time: a viewer that took 3 KB/s for an hour and stops reading is disconnected after the limit", () => {
   const stall = new Stall(STALL_MS, 0);
   const hourMs = 3_600_000;
   const written = 3 * hourMs;
@@ -152,7 +152,7 @@ test("what was taken long ago buys no time: who took 3 KB/s for an hour and read
   assert.deepEqual(looks, [STALL_MS / 2, STALL_MS]);
 });
 
-test("a viewer whose connection takes more again is no suspect", () => {
+test("a viewer whose connection takes bytes again is no longer a suspect", () => {
   const stall = new Stall(STALL_MS, 0);
   stall.full(1000, 0);
   stall.drained();

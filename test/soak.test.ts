@@ -45,13 +45,13 @@ describe("the judge of growth", () => {
       assert.equal(grows(trendOfSeries(value), BOUND), isGrowth);
     });
 
-  it("tells the slope without the start and whatever peaks", () => {
+  it("computes the slope without the start and without peaks", () => {
     const trend = trendOfSeries((minute) => (minute < 20 ? 1000 : minute % 10 === 0 ? 900 : minute));
     assert.ok(Math.abs(trend.perHour - 60) < 0.01, `${trend.perHour} an hour`);
     assert.deepEqual([trend.min, trend.max], [30 + 1 / 6, 900]);
   });
 
-  it("judges nothing that was hardly sampled", () => {
+  it("judges nothing with only a few samples", () => {
     assert.throws(() => trendOf([{ minute: 70, value: 1 }], MINUTES), RangeError);
   });
 });
