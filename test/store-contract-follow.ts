@@ -11,7 +11,7 @@ import { BORN_MS, type NewSubject, OTHER, OVER, ownedRoom, RELEASED, ROOM } from
 const numbers = (from: number, count: number) => [...Array(count).keys()].map((n) => n + from);
 
 export function followContract(subject: NewSubject): void {
-  test("a follower gets what follows its cursor, wherever that stands, and the end", async (t) => {
+  test("a follower gets the messages after its cursor, wherever that is, and the end", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const all = await store.append(claim, BORN_MS, messages(numbers(0, 1100)), "");
     await store.finish(claim, OVER);
@@ -22,7 +22,7 @@ export function followContract(subject: NewSubject): void {
     }
   });
 
-  test("a follower that waits is woken by each append, and by the end", async (t) => {
+  test("a waiting follower wakes at each append, and at the end", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
     for (let n = 0; n < 20; n++) {
@@ -38,7 +38,7 @@ export function followContract(subject: NewSubject): void {
     assert.deepEqual(await items.next(), { done: true, value: undefined });
   });
 
-  test("a follower that came before the room follows it from its birth", async (t) => {
+  test("a follower that came before the room existed follows it from its first message", async (t) => {
     const { store } = await subject(t);
     const following = followed(store, ROOM, BORN_MS, { count: 2 });
     await store.getRoom(ROOM);
@@ -47,7 +47,7 @@ export function followContract(subject: NewSubject): void {
     assert.deepEqual((await following).messages, stored(BORN_MS, ["a", "b"]));
   });
 
-  test("a follower that stands beyond the head waits until the room has passed it", async (t) => {
+  test("a follower whose cursor is beyond the head waits until the room has passed it", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const following = followed(store, ROOM, BORN_MS + 2, { count: 2 });
     await settled(store);
@@ -57,7 +57,7 @@ export function followContract(subject: NewSubject): void {
     assert.deepEqual((await following).messages, stored(BORN_MS + 2, ["c", "d"]));
   });
 
-  test("a follower of one room is not given another's messages", async (t) => {
+  test("a follower of one room does not get another room's messages", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     const following = followed(store, ROOM, BORN_MS, { count: 1 });
@@ -92,7 +92,7 @@ export function followContract(subject: NewSubject): void {
     }
   });
 
-  test("whoever follows when a room is finished sees that end, even if it is taken again and goes on at once", async (t) => {
+  test("a follower at the end of a room sees that end, even if the room is taken again and continues at once", async (t) => {
     const { store } = await subject(t);
     let claim = await own(store, ROOM);
     const following = [0, 1, 2].map((pauseTurns) => followed(store, ROOM, BORN_MS, { pauseTurns }));
@@ -108,7 +108,7 @@ export function followContract(subject: NewSubject): void {
     assert.deepEqual(next.messages, stored(BORN_MS, ["a", "b"]));
   });
 
-  test("a follower that is slow is given pages later, and misses nothing", async (t) => {
+  test("a slow follower gets larger pages later, and misses nothing", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
     const first = items.next();
@@ -135,7 +135,7 @@ export function followContract(subject: NewSubject): void {
     assert.ok(Math.max(...sizes) > 10, `batches of ${[...new Set(sizes)]}`);
   });
 
-  test("whenever and wherever a follower joins, it gets exactly the room from there on", async (t) => {
+  test("whenever and wherever a follower joins, it gets exactly the rest of the room", async (t) => {
     const { store, wall } = await subject(t);
     const ids = (most: number, length: { minLength: number; maxLength: number }) =>
       fc.array(fc.nat(most), { ...length, size: "max" });

@@ -14,7 +14,7 @@ const empty = (id: string): EncodedMessage => ({ id, body: '{"message":""}', det
 const idsOf = (found: readonly StoredMessage[]) => found.map(({ id }) => id).sort();
 
 export function overwriteContract(subject: NewSubject): void {
-  test("overwrites what the room holds with the append: cursors, ids and what is dense stay", async (t) => {
+  test("overwrites stored messages with the append, and cursors stay dense", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     await store.append(other, other.head, messages(["b"]), "");
@@ -31,7 +31,7 @@ export function overwriteContract(subject: NewSubject): void {
     assert.equal((await store.getRoom(ROOM))?.checkpoint, "three");
   });
 
-  test("overwrites nothing with an append that is refused", async (t) => {
+  test("overwrites nothing if the append is refused", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     await own(store, ROOM);
@@ -41,7 +41,7 @@ export function overwriteContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a"]));
   });
 
-  test("what was overwritten is pruned and moved as any other", async (t) => {
+  test("overwritten messages are pruned and moved like others", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs += 1000;
@@ -58,7 +58,7 @@ export function overwriteContract(subject: NewSubject): void {
     assert.equal(moved?.body, empty("c").body);
   });
 
-  test("finds messages by how their ids begin, and by their author, in one room", async (t) => {
+  test("finds messages of one room by the beginning of their ids, and by their author", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     const batch = [

@@ -19,7 +19,7 @@ import {
 const NEVER = new AbortController().signal;
 
 export function ownershipContract(subject: NewSubject): void {
-  test("a room that is taken before it exists shows to nobody, and begins at the clock's milliseconds", async (t) => {
+  test("a room that is taken before it exists is hidden, and begins at the clock's milliseconds", async (t) => {
     const { store } = await subject(t);
     const hold = await own(store, ROOM);
     assert.ok(Number.isSafeInteger(hold.epoch));
@@ -30,7 +30,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), []);
   });
 
-  test("the first append makes the room", async (t) => {
+  test("the first append creates the room", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     wall.nowMs += 1000;
     await store.append(claim, claim.head, [], "one");
@@ -49,7 +49,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.deepEqual(await store.getRoom(ROOM), { ...room, readAgoMs: 1000 });
   });
 
-  test("a taken room has an epoch that is higher by one, and all that it had", async (t) => {
+  test("a taken room has the next epoch, and everything that it had", async (t) => {
     const { store, wall } = await subject(t);
     const first = await own(store, ROOM);
     await store.append(first, BORN_MS, messages(["a"]), "one");
@@ -87,7 +87,7 @@ export function ownershipContract(subject: NewSubject): void {
     );
   });
 
-  test("an overtaken owner of a room that does not exist yet is fenced too, and takes nothing from the next", async (t) => {
+  test("an overtaken owner of a room that does not exist yet is also fenced, and takes nothing from the next owner", async (t) => {
     const { store } = await subject(t);
     const old = await own(store, ROOM);
     const current = await own(store, ROOM);
@@ -120,7 +120,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.equal(await store.getRoom(ROOM), undefined);
   });
 
-  test("a room that was never appended to cannot be finished, and whoever follows it sees no end", async (t) => {
+  test("a room without an append cannot be finished, and its followers see no end", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const following = followed(store, ROOM, BORN_MS, { count: 1 });
     await settled(store);
@@ -134,7 +134,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.deepEqual(await following, seen);
   });
 
-  test("a fenced append spoils none of those that are under way with it", async (t) => {
+  test("a fenced append does not affect concurrent ones", async (t) => {
     const { store } = await subject(t);
     const rooms = await Promise.all([...Array(20).keys()].map((n) => own(store, `room-${n}`)));
     const appends = rooms.map(({ videoId, epoch }, n) =>
@@ -148,7 +148,7 @@ export function ownershipContract(subject: NewSubject): void {
     }
   });
 
-  test("a finished room takes nothing more, and stays finished until its next owner's first append", async (t) => {
+  test("a finished room accepts nothing more, and stays finished until its next owner's first append", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     wall.nowMs += 10;
@@ -181,7 +181,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.deepEqual((await store.getRoom(ROOM))?.end, end);
   });
 
-  test("a room that is given back before it was appended to leaves nothing", async (t) => {
+  test("a room that is given back before its first append leaves nothing", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await claim.giveBack();
     assert.equal(await store.getRoom(ROOM), undefined);
@@ -194,7 +194,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.ok(next.epoch > claim.epoch);
   });
 
-  test("a finished room that is taken and given back is as finished as before, as often as that is done", async (t) => {
+  test("a finished room that is taken and given back is finished as before, however often", async (t) => {
     const { store, wall } = await subject(t);
     const first = await own(store, ROOM);
     await store.append(first, BORN_MS, messages(["a"]), "one");
@@ -216,7 +216,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.equal((await store.getRoom(ROOM))?.end, null, "the append has opened it");
   });
 
-  test("an open room that is given back is as it was, and goes on under its next owner", async (t) => {
+  test("an open room that is given back is unchanged, and continues under its next owner", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     const before = await store.getRoom(ROOM);
@@ -228,7 +228,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.deepEqual(await store.getRoom(ROOM), before);
   });
 
-  test("open rooms that nobody reads are found, where they were read within the grace time and are watched", async (t) => {
+  test("open rooms without an owner are found if they were read within the grace time and have viewers", async (t) => {
     const { store, wall } = await subject(t);
     const { ownership } = store;
     await own(store, "never-read");
@@ -247,7 +247,7 @@ export function ownershipContract(subject: NewSubject): void {
     }
   });
 
-  test("a hold that was fenced once writes nothing more, also where it knows better now", async (t) => {
+  test("a hold that was fenced once writes nothing more, even if it would now be right", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     await assert.rejects(store.append(claim, BORN_MS, messages(["b"]), "two"), isFenced);
@@ -300,13 +300,13 @@ export function ownershipContract(subject: NewSubject): void {
     await givingBack;
   });
 
-  test("what holds a room of a store that is closed is given back without a word", async (t) => {
+  test("giving back a hold of a closed store succeeds silently", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.close();
     await claim.giveBack();
   });
 
-  test("a room is watched while this instance has viewers in it", async (t) => {
+  test("a room is watched while this instance has viewers of it", async (t) => {
     const { ownership } = (await subject(t)).store;
     ownership.setViewers(ROOM, 2);
     ownership.setViewers(OTHER, 1);
@@ -316,7 +316,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.equal(await ownership.watchedForMs(OTHER), 0);
   });
 
-  test("nothing is wanted of an instance that is alone", async (t) => {
+  test("an instance that is alone has no room to hand on", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const { ownership } = store;
     await store.append(claim, claim.head, [], "");

@@ -24,7 +24,7 @@ async function kept(store: FullStore, videoId: string): Promise<[floor: number, 
 }
 
 export function pruneContract(subject: NewSubject): void {
-  test("an open room loses what is older, its floor rises, and it goes on", async (t) => {
+  test("an open room loses older messages, its floor rises, and it continues", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 100;
@@ -45,7 +45,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), added);
   });
 
-  test("a step deletes no more than its limit, oldest first over all open rooms, in the middle of a batch too", async (t) => {
+  test("a step deletes no more than its limit, the oldest first over all open rooms, even in the middle of a batch", async (t) => {
     const { store, wall } = await subject(t);
     const one = await own(store, ROOM);
     const two = await own(store, OTHER);
@@ -64,7 +64,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(0, 4), 0);
   });
 
-  test("finished rooms go first, the longest finished first, each whole, and then the others' oldest messages", async (t) => {
+  test("finished rooms go first, the longest finished first, each whole, and then the oldest messages of others", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["open", "ended-second", "ended-first", "ended-late"];
     const claims = new Map<string, Hold>();
@@ -105,7 +105,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await keptOf(), [[6, 6], undefined, undefined, [6, 6]]);
   });
 
-  test("a step that is done with finished rooms goes on with old messages, up to its limit", async (t) => {
+  test("a step that is done with finished rooms continues with old messages, up to its limit", async (t) => {
     const { store, wall } = await subject(t);
     const open = await own(store, OTHER);
     const ended = await own(store, ROOM);
@@ -120,7 +120,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(0, 4), 0);
   });
 
-  test("a finished room whose end is not old yet keeps its place when its messages go", async (t) => {
+  test("a recently finished room keeps its place when its messages go", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 500;
@@ -134,7 +134,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), []);
   });
 
-  test("finished rooms without messages go too, no more of them in a step than its limit, and open ones stay", async (t) => {
+  test("finished rooms without messages also go, up to the limit of a step, and open ones stay", async (t) => {
     const { store, wall } = await subject(t);
     const names = ["one", "two", "three"];
     for (const name of [...names, OTHER]) {
@@ -151,7 +151,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal((await store.getRoom(OTHER))?.videoId, OTHER);
   });
 
-  test("where all is kept, nothing goes, however old", async (t) => {
+  test("nothing goes, however old, if everything is kept", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     const ended = await own(store, OTHER);
     await store.append(claim, BORN_MS, messages(["a"]), "");
@@ -168,7 +168,7 @@ export function pruneContract(subject: NewSubject): void {
     );
   });
 
-  test("a finished room that was taken again and is pruned meanwhile goes on where its owner has taken it", async (t) => {
+  test("a finished room that was taken again and is pruned meanwhile continues where its owner took it", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     await store.finish(claim, OVER);
@@ -182,7 +182,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual((await readAll(store, ROOM)).slice(-1), added);
   });
 
-  test("a room that is taken again while it is half pruned stays, with its floor, and goes on", async (t) => {
+  test("a room that is taken again while it is half pruned stays, with its floor, and continues", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     await store.finish(claim, RELEASED);
@@ -199,7 +199,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 3, ["d"]));
   });
 
-  test("what is left of a room's messages stays in order, whatever was pruned of it and when", async (t) => {
+  test("the remaining messages of a room stay in order, whatever was pruned and when", async (t) => {
     const { store, wall } = await subject(t);
     const one = await own(store, ROOM);
     const two = await own(store, OTHER);
@@ -263,7 +263,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal((await readAll(store, ROOM)).length, 3);
   });
 
-  test("appends go on between the steps of a long pruning", async (t) => {
+  test("appends continue between the steps of a long pruning", async (t) => {
     const { store, wall } = await subject(t);
     const old = await own(store, OTHER);
     const live = await own(store, ROOM);
@@ -286,7 +286,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(appends).keys()]));
   });
 
-  test("a room that is born again is above its old cursors, and its old owners are fenced", async (t) => {
+  test("a room that is created again begins above its old cursors, and its old owners are fenced", async (t) => {
     const { store, wall } = await subject(t);
     const old = await own(store, ROOM);
     await store.append(old, BORN_MS, messages(["a", "b"]), "");
@@ -301,7 +301,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(added, stored(BORN_MS + 1000, ["b", "a"]));
   });
 
-  test("a follower whose next message was pruned is told, not skipped ahead", async (t) => {
+  test("a follower whose next message was pruned gets an error instead of skipping ahead", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "");
     wall.nowMs += 1;
@@ -315,7 +315,7 @@ export function pruneContract(subject: NewSubject): void {
     await assert.rejects(followed(store, ROOM, BORN_MS + 2), /cursor/);
   });
 
-  test("a follower at the head does not notice that what it has read was pruned", async (t) => {
+  test("a follower at the head does not notice that messages it has read were pruned", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     wall.nowMs += 1;

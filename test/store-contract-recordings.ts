@@ -14,7 +14,7 @@ const report = (name: string, rest: Partial<RecordingReport> = {}): RecordingRep
 });
 
 export function recordingsContract(subject: NewSubject, persists: boolean): void {
-  test("lists what was put, the oldest first, until it is removed", async (t) => {
+  test("lists added recordings, the oldest first, until they are removed", async (t) => {
     const { store, wall } = await subject(t);
     const list = store.recordings;
     assert.deepEqual(await list.listRecordings(), []);
@@ -39,7 +39,7 @@ export function recordingsContract(subject: NewSubject, persists: boolean): void
     );
   });
 
-  test("gives out what is to be run, and keeps what is reported of it", async (t) => {
+  test("returns the recordings to run, and keeps the reports on them", async (t) => {
     const { store } = await subject(t);
     const list = store.recordings;
     for (const name of ["@a", "@b", "@c"]) await list.addRecording(name);
@@ -63,7 +63,7 @@ export function recordingsContract(subject: NewSubject, persists: boolean): void
     assert.deepEqual(await list.runRecordings([failed], RUN_MS), ["@a"], "a failed one is tried again");
   });
 
-  test("takes a limited number of them", async (t) => {
+  test("accepts a limited number of them", async (t) => {
     const { store } = await subject(t);
     const names = Array.from({ length: MAX_RECORDINGS }, (_, i) => `@${i}`);
     await Promise.all(names.map((name) => store.recordings.addRecording(name)));
@@ -80,7 +80,7 @@ export function recordingsContract(subject: NewSubject, persists: boolean): void
   });
 
   if (!persists) return;
-  test("outlives a restart, and is run by the next process at once", async (t) => {
+  test("survives a restart, and is run by the next process at once", async (t) => {
     const { store, reopen } = await subject(t);
     await store.recordings.addRecording("@a");
     await store.recordings.runRecordings([], RUN_MS);

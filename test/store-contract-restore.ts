@@ -14,7 +14,7 @@ import {
 } from "./support/store-subject.ts";
 
 export function restoreContract(subject: NewSubject): void {
-  test("rooms begin at the clock, whole and in order, and go on there", async (t) => {
+  test("rooms begin at the clock, whole and in order, and continue there", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
@@ -53,7 +53,7 @@ export function restoreContract(subject: NewSubject): void {
     ["moves to the clock that has just passed its head", BORN_MS + 701, BORN_MS + 701],
   ];
   for (const [what, clock, base] of heads) {
-    test(`a room that said more than one message a millisecond ${what}`, async (t) => {
+    test(`a room with more than one message per millisecond ${what}`, async (t) => {
       const { store, wall } = await subject(t);
       const ids = [...Array(700).keys()];
       await store.append(await own(store, ROOM), BORN_MS, messages(ids), "");
@@ -67,7 +67,7 @@ export function restoreContract(subject: NewSubject): void {
     });
   }
 
-  test("whoever owned a room before may not write to it, and finished ones stay finished", async (t) => {
+  test("earlier owners of a room may not write to it, and finished rooms stay finished", async (t) => {
     const { store, wall } = await subject(t);
     const old = await own(store, ROOM);
     await store.append(old, BORN_MS, [], "one");
@@ -84,7 +84,7 @@ export function restoreContract(subject: NewSubject): void {
     assert.ok(epoch > BORN_MS + 1000, "a claim of the lost time could pass for a new one");
   });
 
-  test("a store without rooms, or whose rooms are all younger than the clock, has none to move", async (t) => {
+  test("a store without rooms, or with only rooms younger than the clock, has none to move", async (t) => {
     const { store, wall } = await subject(t);
     assert.equal(await store.moveCursors(), 0);
     const claim = await own(store, ROOM);

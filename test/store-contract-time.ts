@@ -19,7 +19,7 @@ async function assertCursors(store: FullStore, floor: number, times: Times): Pro
 }
 
 export function timeContract(subject: NewSubject): void {
-  test("a time is before the first message stored at or after it, after pruning and a restore too", async (t) => {
+  test("a time is before the first message stored at or after it, also after pruning and a restore", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     const times: number[] = [];
     for (const [afterMs, count] of [
@@ -58,7 +58,7 @@ export function timeContract(subject: NewSubject): void {
     }
   });
 
-  test("where the clock was set back, the cursor is between an earlier message and a later one", async (t) => {
+  test("if the clock was set back, the cursor is between an earlier message and a later one", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     const times = [0, 5, 9, 3, 4, 8, 2, 9, 1].map((ms) => BORN_MS + ms);
     for (const [place, at] of times.entries()) {

@@ -81,7 +81,7 @@ interface Random {
 }
 
 export function totalsContract(subject: NewSubject, { runs, persists }: Random): void {
-  test("a room is told as in the list, with totals of all that was appended before the question", async (t) => {
+  test("a room is shown as in the list, with totals of all messages appended before the request", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     const all = [...chats(1030), said("gap", "gap:1"), said("superchat", "s", paid(4.99))];
     for (let n = 0; n < all.length; n += 86) {
@@ -103,7 +103,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.equal(await store.tally("nobody's room", 10), 0);
   });
 
-  test("what is no message of a chat disturbs no totals", async (t) => {
+  test("a message of no known kind does not disturb the totals", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const odd = ["", "null", "[]", '{"type":"superchat"}', '{"type":"chat","id":7}', '{"type":"toString"}'];
     const stored = odd.map((body, n) => ({ id: `${n}`, body, details: odd[(n * 2) % odd.length] ?? "" }));
@@ -111,7 +111,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.deepEqual((await totals(store))?.types, { chat: 1, superchat: 1 });
   });
 
-  test("rooms are counted in bounded steps, each once, and the rest is told", async (t) => {
+  test("rooms are counted in bounded steps, each once, and the remainder is reported", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     await store.append(claim, BORN_MS, chats(70).map(encodeMessage), "");
@@ -159,7 +159,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.deepEqual(await totals(store), judged(writer.log), "of a room that is half gone");
   });
 
-  test("a paid message counts once, though it is stored again after it was pruned, and so does its deletion", async (t) => {
+  test("a paid message counts once, even if it is stored again after pruning, and so does its deletion", async (t) => {
     const { store, wall } = await subject(t);
     const writer = new Writer(store, wall);
     const batch = [said("superchat", "s", paid(5)), said("superchat", "d", paid(7)), deleted("d")];
@@ -173,7 +173,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.deepEqual([sums, deletedPaid], [{ EUR: { count: 1, thousandths: "5000" } }, 1]);
   });
 
-  test("the totals stay with their room where it moves to other cursors", async (t) => {
+  test("the totals stay with their room when it moves to other cursors", async (t) => {
     const { store, wall } = await subject(t);
     const writer = new Writer(store, wall);
     await writer.append(chats(20));
@@ -183,7 +183,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.deepEqual(await totals(store), judged(writer.log));
   });
 
-  test("the totals go with their room, and a room that begins anew has its own", async (t) => {
+  test("the totals go with their room, and a room that is created again has its own", async (t) => {
     const { store, wall } = await subject(t);
     const writer = new Writer(store, wall);
     const batch = [said("superchat", "s", { ...paid(5), authorId: "UC1" }), deleted("s")];
@@ -199,7 +199,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.equal(writer.log.length, 1);
   });
 
-  test("an author counts whose message is blanked right after it came", async (t) => {
+  test("an author whose message is blanked right after it came is counted", async (t) => {
     const { store, wall } = await subject(t);
     const writer = new Writer(store, wall);
     await writer.append([said("superchat", "s", { ...paid(5), authorId: "UC1" }), ...chats(1)]);
@@ -209,7 +209,7 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
     assert.deepEqual([counted?.authors, counted?.deletedPaid, counted?.paid], [2, 1, {}]);
   });
 
-  test("are what counting all at once gives, whatever is stored, deleted, blanked, pruned, moved and reopened", async (t) => {
+  test("are those of a full count, whatever is stored, deleted, blanked, pruned, moved and reopened", async (t) => {
     const step = fc.oneof(
       fc.tuple(fc.constant("append"), fc.nat(8)),
       fc.tuple(fc.constantFrom("again", "prune", "tally", "ask", "finish", "move", "reopen"), fc.nat(8)),

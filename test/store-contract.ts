@@ -66,7 +66,7 @@ function logContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["c", "a", "b"]));
   });
 
-  test("an id is added once, within a batch and across batches, and burns no cursor", async (t) => {
+  test("an id is added once, within a batch and across batches, and uses no second cursor", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "a", "c", "b"]), "");
     const added = await store.append(claim, BORN_MS + 3, messages(["c", "d", "a", "d", "e"]), "");
@@ -74,14 +74,14 @@ function logContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b", "c", "d", "e"]));
   });
 
-  test("the first message of an id stays, whatever a later one says", async (t) => {
+  test("the first message of an id stays, whatever a later one contains", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     await store.append(claim, BORN_MS + 1, [{ id: "a", body: '{"id":"other"}', details: "{}" }], "");
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a"]));
   });
 
-  test("rooms know nothing of each other's ids, cursors and owners", async (t) => {
+  test("rooms do not share ids, cursors or owners", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     wall.nowMs += 5;
     const other = await own(store, OTHER);
@@ -92,7 +92,7 @@ function logContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 5, ["b", "a"]));
   });
 
-  test("its size grows with what is stored, by about as much", async (t) => {
+  test("its size grows with the stored messages, by about as much", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const before = await store.sizeBytes();
     const [large] = messages(["large"]);
@@ -130,7 +130,7 @@ function logContract(subject: NewSubject): void {
     assert.ok(looks > 3, `only ${looks} looks`);
   });
 
-  test("an append of unknown outcome is repeated after a look at the room, and adds what is missing", async (t) => {
+  test("an append with an unknown outcome is repeated after a look at the room, and adds the missing messages", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b", "c"]), "one");
     const head = (await store.getRoom(ROOM))?.head ?? 0;
@@ -151,7 +151,7 @@ function logContract(subject: NewSubject): void {
     assert.deepEqual(await store.read(OTHER, 0, 10), []);
   });
 
-  test("finds what the room holds of some ids, and nothing of another room", async (t) => {
+  test("finds the messages of a room by ids, and none of another room", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     await own(store, OTHER);
     const added = await store.append(claim, BORN_MS, messages(["a", "b", "a'; --", "c\0d", "B"]), "");
@@ -165,7 +165,7 @@ function logContract(subject: NewSubject): void {
 }
 
 function listContract(subject: NewSubject): void {
-  test("lists rooms, the last read first, with what is kept of each", async (t) => {
+  test("lists rooms, the last read first, with their stored messages", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "gap:1", "gapless"]), "one");
     wall.nowMs += 1000;
@@ -185,7 +185,7 @@ function listContract(subject: NewSubject): void {
 }
 
 function textContract(subject: NewSubject): void {
-  test("ids are opaque: quotes, NUL, letter case and likeness make no difference", async (t) => {
+  test("ids are opaque: quotes, NUL, letter case and similarity make no difference", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const ids = [
       "a'b",
@@ -210,7 +210,7 @@ function textContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ids));
   });
 
-  test("text comes back to the letter, in any script", async (t) => {
+  test("text comes back unchanged, in any script", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const texts = [
       "\u0000",
@@ -235,7 +235,7 @@ function textContract(subject: NewSubject): void {
     assert.equal((await store.getRoom(ROOM))?.checkpoint, texts.join());
   });
 
-  test("a lone surrogate harms nothing beside it, and is read as it was handed over", async (t) => {
+  test("a lone surrogate does no harm to its neighbours, and is read as it was stored", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const odd = { id: "x\ud83dy", body: '{"a":"\udc00"}', details: '{"\ud800":1}' };
     const added = await store.append(claim, BORN_MS, [message("before"), odd, message("after")], "");
@@ -263,7 +263,7 @@ function textContract(subject: NewSubject): void {
 }
 
 function closeContract(subject: NewSubject): void {
-  test("what was begun before a close is done, and what comes after it is unavailable", async (t) => {
+  test("operations that began before a close complete, and later ones are unavailable", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const other = await own(store, OTHER);
     const begun = [
@@ -283,7 +283,7 @@ function closeContract(subject: NewSubject): void {
 }
 
 function reopenContract(subject: NewSubject): void {
-  test("rooms, messages, ids, owners and ends are what they were", async (t) => {
+  test("rooms, messages, ids, owners and ends are unchanged", async (t) => {
     const { store, wall, reopen, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const other = await own(store, OTHER);

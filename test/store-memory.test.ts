@@ -12,7 +12,7 @@ storeContract(
   200,
 );
 
-it("the memory store takes more messages at once than a call has arguments", async (t) => {
+it("the memory store accepts more messages at once than a call has arguments", async (t) => {
   const store = await openFor(t, "memory:");
   const many = messages([...Array(130_000).keys()]);
   const added = await store.append(await own(store, ROOM), 0, many, "{}");

@@ -37,7 +37,7 @@ function listening() {
   };
 }
 
-it("however many rooms fail, one line reports it and one its end", async () => {
+it("however many rooms fail, one line reports the outage and one its end", async () => {
   const { telemetry, value, failed, worked, retried } = listening();
   const relay = new VirtualRelay({ hasDisk: true, telemetry });
   const videoIds = Array.from({ length: 12 }, (_, n) => `failing-${100 + n}`);
@@ -65,7 +65,7 @@ it("however many rooms fail, one line reports it and one its end", async () => {
   assert.deepEqual([failed().length, worked().length], [1, 1]);
 });
 
-it("it is unready from the first write that fails until that write succeeds, though a probe works", async () => {
+it("the service is unready from the first failed write until that write succeeds, even if a probe works", async () => {
   const { telemetry, retried } = listening();
   const relay = new VirtualRelay({ hasDisk: true, telemetry });
   const unreadiness = () => relay.when(relay.rooms.unreadiness());
@@ -85,7 +85,7 @@ it("it is unready from the first write that fails until that write succeeds, tho
   assert.deepEqual(await unreadiness(), []);
 });
 
-it("readiness tells of a store that nobody else is asking, and so does the last room's release", async () => {
+it("a readiness check reports a failed store and its recovery without other calls, and so does the last room's release", async () => {
   const { telemetry, value, failed, worked } = listening();
   const settings = { RELAY_GRACE_MS: "1", RELAY_POLL_MIN_MS: "600000", RELAY_POLL_MAX_MS: "600000" };
   const relay = new VirtualRelay({ hasDisk: true, telemetry, settings });
@@ -113,7 +113,7 @@ it("readiness tells of a store that nobody else is asking, and so does the last 
   assert.equal(worked().length, 2);
 });
 
-it("a look at the metrics ends an outage that no room's write would end", async () => {
+it("a request for the metrics ends an outage that no room's write would end", async () => {
   const { telemetry, value, worked } = listening();
   const relay = new VirtualRelay({ hasDisk: true, telemetry, settings: { RELAY_GRACE_MS: "1" } });
   relay.upstream.chat("released-02").say(1);
@@ -128,7 +128,7 @@ it("a look at the metrics ends an outage that no room's write would end", async 
   assert.deepEqual([worked().length, await relay.when(value("relay_store_available"))], [0, 1]);
 });
 
-it("a store that goes on failing is reported once a minute, with how long it has failed", async () => {
+it("a store that keeps failing is reported once a minute, with the duration", async () => {
   const clock = new FakeClock();
   const { telemetry, failed, worked } = listening();
   const { health } = observe(new MemoryStore(clock), clock, telemetry);
@@ -147,7 +147,7 @@ it("a store that goes on failing is reported once a minute, with how long it has
   );
 });
 
-it("a store that fails and works by turns is reported once a minute", async () => {
+it("a store that alternately fails and works is reported once a minute", async () => {
   const clock = new FakeClock();
   const { telemetry, failed, worked } = listening();
   const { health } = observe(new MemoryStore(clock), clock, telemetry);
@@ -174,7 +174,7 @@ const OUTAGES: [failed: StoreOperation[], worked: StoreOperation, afterMs: numbe
   [["append", "read"], "append", 10_000, true], // or nobody needs it any more
 ];
 for (const [failures, success, afterMs, isOver] of OUTAGES) {
-  it(`after failures of ${failures.join(", ")} a successful ${success}, ${afterMs} ms later, ${isOver ? "shows" : "does not show"} that the store works again`, async () => {
+  it(`after failures of ${failures.join(", ")}, a successful ${success} ${afterMs} ms later ${isOver ? "shows" : "does not show"} that the store works again`, async () => {
     const clock = new FakeClock();
     const { telemetry, worked } = listening();
     const { health } = observe(new MemoryStore(clock), clock, telemetry);
@@ -186,7 +186,7 @@ for (const [failures, success, afterMs, isOver] of OUTAGES) {
   });
 }
 
-it("an outage lasts while the store refuses what a room has to write, whatever a probe says", async () => {
+it("an outage lasts while the store refuses a room's writes, even if a probe succeeds", async () => {
   const { telemetry } = listening();
   const store = observe(new MemoryStore(systemClock), systemClock, telemetry);
   const { health } = store;
@@ -215,7 +215,7 @@ class UnreadableStore extends MemoryStore {
   }
 }
 
-it("reads that fail under a follower are seen in log, metric and readiness, and so is their end", async () => {
+it("failed reads of a follower show in log, metric and readiness, and so does their end", async () => {
   const clock = new FakeClock();
   const { telemetry, value, failed, worked } = listening();
   const engine = new UnreadableStore(clock);

@@ -36,7 +36,7 @@ async function busy(t: TestContext, pool: PoolName, count: number) {
 }
 
 describe("statements that wait for a connection to PostgreSQL", { skip }, () => {
-  it("keep their place where they write, however long they wait", async (t) => {
+  it("keep their place if they write, however long they wait", async (t) => {
     const { clock, connections, busy: first, free } = await busy(t, "writes", 3);
     const writes = [1, 2, 3, 4].map(() => connections.query("writes", "select"));
     await clock.advance(60_000);
@@ -44,7 +44,7 @@ describe("statements that wait for a connection to PostgreSQL", { skip }, () => 
     await Promise.all([...first, ...writes]);
   });
 
-  it("are given up after a while where they read", async (t) => {
+  it("are given up after a while if they read", async (t) => {
     const { clock, connections, busy: first, free } = await busy(t, "reads", 4);
     const refused = assert.rejects(connections.query("reads", "select"), { kind: "unavailable" });
     await clock.advance(3000);
@@ -54,7 +54,7 @@ describe("statements that wait for a connection to PostgreSQL", { skip }, () => 
     await connections.query("reads", "select");
   });
 
-  it("keep no lease from being renewed", async (t) => {
+  it("do not delay the renewal of leases", async (t) => {
     const { connections, busy: first, free } = await busy(t, "writes", 3);
     const write = connections.query("writes", "select");
     await connections.query("leases", "select");
@@ -72,7 +72,7 @@ describe("statements that wait for a connection to PostgreSQL", { skip }, () => 
   });
 });
 
-describe("a store that closes while PostgreSQL is silent", { skip }, () => {
+describe("a store that closes while PostgreSQL does not answer", { skip }, () => {
   /** Connections over a line that can be silenced. */
   async function overLine(t: TestContext) {
     assert.ok(server);
@@ -93,7 +93,7 @@ describe("a store that closes while PostgreSQL is silent", { skip }, () => {
     assert.ok(performance.now() - beganAt < 2000, "it waited");
   });
 
-  it("waits for no connection that is being made", async (t) => {
+  it("waits for no connection attempt", async (t) => {
     const { line, connections } = await overLine(t);
     await connections.query("reads", "select");
     line.silence();

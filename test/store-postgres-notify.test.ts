@@ -35,7 +35,7 @@ async function listening(t: TestContext, url: string, listenUrl?: string) {
   return { notifications, notices, events };
 }
 
-it("wake nobody who shares the database in another schema", { skip }, async (t) => {
+it("reach no instance that uses the database in another schema", { skip }, async (t) => {
   assert.ok(server);
   const [one, other] = [await ownSchema(t, server), await ownSchema(t, server, '"Other relay"')];
   const [first, second] = [await listening(t, one), await listening(t, other)];

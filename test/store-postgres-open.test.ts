@@ -46,14 +46,14 @@ function withPassword(url: string, user: string): string {
 }
 
 describe("a PostgreSQL URL that leads nowhere", () => {
-  it("is told in one line where it cannot be read", async () => {
+  it("is reported in one line if it cannot be read", async () => {
     assert.match(
       await refusal(`postgres://relay:${SECRET}@host:port:port/x`),
       /URL cannot be read.*use postgres:/,
     );
   });
 
-  it("is told in one line where nothing listens, once that has stayed so", async () => {
+  it("is reported in one line if nothing listens for a while", async () => {
     const port = await unusedPort();
     let passed = 0;
     let seen = 0;
@@ -77,7 +77,7 @@ describe("a PostgreSQL URL that leads nowhere", () => {
 });
 
 describe("a start that is stopped while it waits for PostgreSQL", () => {
-  it("leaves no connection open, and makes no other", async (t) => {
+  it("leaves no connection open, and opens no other", async (t) => {
     const silent = createServer().listen(0, "127.0.0.1");
     t.after(() => silent.close());
     await once(silent, "listening");
@@ -110,7 +110,7 @@ describe("a PostgreSQL server", { skip }, () => {
     assert.ok(performance.now() - beganAt < 5000, "it waited");
   });
 
-  it("is refused where a newer program needs it, and left as it was", async (t) => {
+  it("is refused if it needs a newer program, and left unchanged", async (t) => {
     const url = await schema(t);
     await (await openFor(t, url)).close();
     await run(url, "update store set schema_version = 99, oldest_version = 98");
@@ -119,7 +119,7 @@ describe("a PostgreSQL server", { skip }, () => {
     assert.deepEqual(versions, [{ schema_version: 99, oldest_version: 98 }]);
   });
 
-  it("is used where a newer program has only added to it", async (t) => {
+  it("is used if a newer program has only added to it", async (t) => {
     const url = await schema(t);
     await (await openFor(t, url)).close();
     await run(url, "update store set schema_version = 99");
@@ -148,7 +148,7 @@ describe("a PostgreSQL server", { skip }, () => {
       assert.equal((await again.getRoom(ROOM))?.head, claim.head + 1);
     });
 
-  it("is refused at once where search_path leads to no schema, or cannot be read", async () => {
+  it("is refused at once if search_path leads to no schema, or cannot be read", async () => {
     assert.ok(server);
     const beganAt = performance.now();
     assert.match(await refusal(withSearchPath(server.url, "nowhere")), /search_path.*create it/);
@@ -159,7 +159,7 @@ describe("a PostgreSQL server", { skip }, () => {
     assert.ok(performance.now() - beganAt < 5000, "it waited");
   });
 
-  it("is told what waits for a connection by new ones, where those in use are lost", async (t) => {
+  it("gets waiting statements over new connections if those in use are lost", async (t) => {
     assert.ok(server);
     const connections = new Pools(server.url, undefined, systemClock);
     t.after(() => connections.close());

@@ -44,7 +44,7 @@ async function uncountedRoom(t: TestContext) {
 }
 
 describe("the totals in PostgreSQL", { skip }, () => {
-  it("count each message once, though two instances count at the same time", async (t) => {
+  it("count each message once, even if two instances count at the same time", async (t) => {
     const { stores, hold } = await uncountedRoom(t);
     const [one, two] = stores;
     const count = async (store: FullStore) => {
@@ -63,7 +63,7 @@ describe("the totals in PostgreSQL", { skip }, () => {
     assert.deepEqual(await counted(newer), { count: 130, authors: AUTHORS, uncounted: 0 });
   });
 
-  it("miss nothing that an instance of an earlier version prunes while a newer one counts", async (t) => {
+  it("include messages that an instance of an earlier version prunes while a newer one counts", async (t) => {
     const { url, stores, hold } = await uncountedRoom(t);
     const [older, newer] = stores;
     await older.finish(hold, OVER);
@@ -77,14 +77,14 @@ describe("the totals in PostgreSQL", { skip }, () => {
     assert.deepEqual(await run(url, "select from tally union all select from tally_item"), []);
   });
 
-  it("do not keep messages for ever where only instances of an earlier version are left", async (t) => {
+  it("do not keep messages for ever if only instances of an earlier version are left", async (t) => {
     const { url, stores, hold } = await uncountedRoom(t);
     await stores[0].finish(hold, OVER);
     await uncount(url, stores[0]);
     assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 100 }]);
   });
 
-  it("go on at the floor where messages were pruned uncounted", async (t) => {
+  it("continue at the floor if messages were pruned uncounted", async (t) => {
     const { url, stores, hold } = await uncountedRoom(t);
     await stores[0].tally(ROOM, 10);
     await run(url, "delete from message where seq <= (select min(seq) + 29 from message)");

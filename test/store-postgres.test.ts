@@ -15,4 +15,4 @@ if (server) {
     return { store: await reopen(), reopen };
   };
   storeContract("postgres store", open, true, 3);
-} else it("keeps the stores' contract", { skip }, () => {});
+} else it("keeps the contract of stores", { skip }, () => {});

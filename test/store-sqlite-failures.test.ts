@@ -33,7 +33,7 @@ async function nextThread(): Promise<Worker> {
 const PRLIMIT = "prlimit";
 const canLimit = spawnSync(PRLIMIT, ["--version"]).status === 0;
 
-test("a process that is killed loses nothing that it acknowledged, ten times over", async (t) => {
+test("a killed process loses nothing that it acknowledged, ten times over", async (t) => {
   const path = await temporaryFile(t);
   const rooms = ["room-one", "room-two", "room-three"];
   for (let round = 0; round < 10; round++) {
@@ -48,7 +48,7 @@ test("a process that is killed loses nothing that it acknowledged, ten times ove
   }
 });
 
-test("a disk that takes no more is unavailable, and once it does again nothing is missing", {
+test("a full disk makes the store unavailable, and nothing is missing once there is space again", {
   skip: canLimit ? false : "prlimit is not installed",
 }, async (t) => {
   const path = await temporaryFile(t);
@@ -77,7 +77,7 @@ test("a file that another program has locked for writing is read, and its writes
   assert.deepEqual(await store.append(claim, BORN_MS + 1, messages(["b"]), ""), stored(BORN_MS + 1, ["b"]));
 });
 
-test("what was committed although its append failed reaches the followers, once", async (t) => {
+test("a commit whose append failed reaches the followers, once", async (t) => {
   const { path, store } = await fileStore(t);
   const claim = await own(store, ROOM);
   const items = store.follow(ROOM, BORN_MS, new AbortController().signal)[Symbol.asyncIterator]();
@@ -107,7 +107,7 @@ test("what was committed although its append failed reaches the followers, once"
   assert.deepEqual(await third, { done: false, value: OVER });
 });
 
-test("a thread that dies fails what it had as unavailable; repeating it loses and doubles nothing", async (t) => {
+test("a thread that dies fails its operations as unavailable; repeating them loses and duplicates nothing", async (t) => {
   const path = await temporaryFile(t);
   let thread = nextThread();
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
@@ -140,7 +140,7 @@ test("a thread that dies fails what it had as unavailable; repeating it loses an
   assert.deepEqual((await following).messages, expected);
 });
 
-test("a follower waits longer and longer for a store that is unavailable, and goes on where it was", async (t) => {
+test("a follower waits longer and longer for an unavailable store, and continues where it was", async (t) => {
   const path = await temporaryFile(t);
   const waits: number[] = [];
   let waited = () => {};
@@ -206,7 +206,7 @@ for (const [what, lose] of Object.entries(LOSSES)) {
   });
 }
 
-test("a service whose store is lost logs that, lets its viewers go and exits with 1", async (t) => {
+test("a service whose store is lost logs this, disconnects its viewers and exits with 1", async (t) => {
   const path = await temporaryFile(t);
   await using upstream = await startSimulator();
   upstream.chat(ROOM).say(1);

@@ -49,7 +49,7 @@ test("an append that fails midway is undone alone, and the others of its group a
   assert.deepEqual(await readAll(store, "three"), stored(BORN_MS, ["d"]));
 });
 
-test("a commit that fails fails its whole group, keeps nothing of it, and does not hinder the next", async (t) => {
+test("a failed commit fails its whole group, keeps nothing of it, and does not affect the next", async (t) => {
   const { path, store } = await fileStore(t);
   const claims = await Promise.all(["one", "two"].map((room) => own(store, room)));
   const tool = new DatabaseSync(path);
@@ -70,7 +70,7 @@ test("a commit that fails fails its whole group, keeps nothing of it, and does n
   assert.deepEqual(await readAll(store, "two"), stored(BORN_MS, ["b"]));
 });
 
-test("appends that wait together share one commit, and one by one they have one each", async (t) => {
+test("waiting appends share one commit, and single ones have one each", async (t) => {
   const { path, store } = await fileStore(t);
   const rooms = [...Array(50).keys()].map((n) => `room-${n}`);
   const claims = await Promise.all(rooms.map((room) => own(store, room)));
@@ -83,7 +83,7 @@ test("appends that wait together share one commit, and one by one they have one 
   for (const room of rooms) assert.deepEqual(await readAll(store, room), stored(BORN_MS, ["a", "b", "c"]));
 });
 
-test("a check writes to the disk what is there already, so that a full one refuses it", async (t) => {
+test("a check rewrites existing data, so that a full disk refuses it", async (t) => {
   const { path, store } = await fileStore(t);
   await own(store, "one");
   const before = await commits(path);

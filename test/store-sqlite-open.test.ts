@@ -67,7 +67,7 @@ test("a store of an unknown kind is refused, without its password", async () => 
   assert.match(await refusal("sqlite::memory:"), /use memory:/);
 });
 
-test("missing folders are made, and a place that cannot be one is refused", async (t) => {
+test("missing folders are created, and a place that cannot be a folder is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await openFor(t, `sqlite:${join(folder, "a", "b", "relay.db")}`);
   await store.probeWrite();
@@ -121,7 +121,7 @@ const ORDINARY =
 const noOrdinary =
   ORDINARY.length > 0 && spawnSync("setpriv", ["--version"]).error ? "setpriv is not installed" : false;
 
-test("a file or a folder that may not be written is refused", {
+test("a file or a folder without write permission is refused", {
   skip: noOrdinary,
   timeout: 30_000,
 }, async (t) => {
@@ -171,7 +171,7 @@ const CLAIMED = `alter table room add column claimed_at integer;
     values ('claimed-again', 5, 7, 7, 7, 'c', 7, '{"state":"ended","reason":"over"}', 7, 8)`;
 
 for (const [schema, asItWas] of Object.entries({ 1: "", 2: CLAIMED, 3: "" })) {
-  test(`a file of schema ${schema} is brought up, and its rooms go on`, async (t) => {
+  test(`a file of schema ${schema} is migrated, and its rooms continue`, async (t) => {
     const path = await filledFile(t);
     execute(
       path,
@@ -191,7 +191,7 @@ for (const [schema, asItWas] of Object.entries({ 1: "", 2: CLAIMED, 3: "" })) {
   });
 }
 
-test("a damaged file is refused, with what to do", async (t) => {
+test("a damaged file is refused, with advice", async (t) => {
   const path = await filledFile(t);
   const copy = `${path}-copy`;
   await copyFile(path, copy);
@@ -223,7 +223,7 @@ test("a file under two names has one lock, also within a process", async (t) => 
   assert.match(await refusal(`sqlite:${path}`), /is in use by another process/);
 });
 
-test("the file can be read by others while it is open", async (t) => {
+test("other programs can read the file while it is open", async (t) => {
   const path = await filledFile(t);
   const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
   const claim = await own(store, ROOM);
@@ -233,7 +233,7 @@ test("the file can be read by others while it is open", async (t) => {
   assert.equal(tool.prepare("select count(*) as n from message").get()?.n, 401);
 });
 
-test("a closed store is one file that stands alone", async (t) => {
+test("a closed store is a single file", async (t) => {
   const path = await filledFile(t);
   assert.equal(await stat(`${path}-wal`).catch(() => undefined), undefined);
   const alone = join(await temporaryFolder(t), "copy.db");

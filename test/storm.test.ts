@@ -62,7 +62,7 @@ it("a storm of returning viewers is served from a file", LIMIT, async (t) => {
 
 it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t, "memory:"));
 
-it("the upstream is polled for 100 viewers as for one", LIMIT, async (t) => {
+it("the upstream is polled as often for 100 viewers as for one", LIMIT, async (t) => {
   const timeOf = async (viewers: number): Promise<number> => {
     await using relay = await startRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 15 }).say(10);
@@ -89,7 +89,7 @@ async function storedRoom(count: number) {
   return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head };
 }
 
-it("viewers that stand at one place below the tail wait for one read of the store", async () => {
+it("viewers at the same cursor below the tail share one read of the store", async () => {
   const { room, base } = await storedRoom(3);
   const first = room.page(base, PLAIN);
   assert.equal(room.page(base, PLAIN), first);
@@ -98,7 +98,7 @@ it("viewers that stand at one place below the tail wait for one read of the stor
   await first;
 });
 
-it("viewers that resume from different places below the tail soon stand at the same ones", async () => {
+it("viewers that resume at different cursors below the tail soon share theirs", async () => {
   const { room, base, head } = await storedRoom(450);
   const placesFrom = async (after: number): Promise<number[]> => {
     const { next } = await room.page(after, PLAIN);
