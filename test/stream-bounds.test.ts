@@ -28,7 +28,7 @@ async function openRooms(relay: VirtualRelay): Promise<(number | undefined)[]> {
 }
 
 describe("until=now", () => {
-  it("is everything that is kept, then the end; no room is opened, and the upstream is asked nothing", async () => {
+  it("sends all stored messages, then the end; no room is opened, and the upstream is not called", async () => {
     const { relay, upstream, open, all } = await releasedRoom(20);
     const asked = upstream.requests.length;
     const viewer = await open({ until: "now" });
@@ -122,7 +122,7 @@ describe("until=now", () => {
     assert.equal(await relay.metric("relay_viewers"), 0);
   });
 
-  it("shows all of a replay, and of a chat that is over", async () => {
+  it("sends a whole replay, and a whole finished chat", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 40, kinds: ["text"] }).say(100);
     const viewer: VirtualViewer = await relay.enter({ videoId: VIDEO });
@@ -133,7 +133,7 @@ describe("until=now", () => {
     assert.deepEqual(again.init, viewer.init);
   });
 
-  it("is refused with 404 NOT_STORED where nothing is kept", async () => {
+  it("is refused with 404 NOT_STORED if nothing is stored", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(5);
     const never = await relay.refusal({ videoId: VIDEO, until: "now" });
@@ -171,7 +171,7 @@ async function roomInTime(settings: Record<string, string> = {}) {
 }
 
 describe("from", () => {
-  it("begins with the first message stored at the time or later, and goes on", async () => {
+  it("begins with the first message stored at the time or later, and continues", async () => {
     const { relay, chat, viewer, open, second, third, all } = await roomInTime();
     const [{ lastAt } = { lastAt: null }] = await relay.when(relay.store.listRooms(1));
     const streams = [];
@@ -192,7 +192,7 @@ describe("from", () => {
     for (const stream of streams) assert.deepEqual(stream.messages.slice(-3), viewer.messages.slice(-3));
   });
 
-  it("in the future begins with the next message, also if that comes earlier", async () => {
+  it("in the future begins with the next message, even if that comes earlier", async () => {
     const { relay, chat, viewer, open, now } = await roomInTime();
     const stream = await open({ from: now + 3_600_000 });
     assert.equal(stream.init.cursor, viewer.cursors.at(-1));
@@ -204,7 +204,7 @@ describe("from", () => {
     assert.deepEqual([bounded.messages, bounded.init.cursor], [[], viewer.cursors.at(-1)]);
   });
 
-  it("before the oldest kept message begins there, and init.cursor says so", async () => {
+  it("before the oldest stored message begins there, as init.cursor shows", async () => {
     const { relay, open, second, all } = await roomInTime();
     await relay.store.prune(-1000, 7);
     for (const from of [0, second - 30_000, second]) {
@@ -217,7 +217,7 @@ describe("from", () => {
     }
   });
 
-  it("wins over backfill, and gives way to a cursor of the room", async () => {
+  it("takes precedence over backfill, but not over a cursor of the room", async () => {
     const { open, third: from, all } = await roomInTime();
     const [cursor = 0] = [all[1]?.cursor];
     for (const [visit, index] of [

@@ -32,20 +32,20 @@ describe("a list of types", () => {
     ["gap", []],
     [Object.keys(GROUPS).join(","), Object.values(GROUPS).flat()],
   ] as const) {
-    it(`"${list}" lets ${types.join(", ") || "nothing else"} through, and gap`, () => {
+    it(`"${list}" passes ${types.join(", ") || "nothing else"}, and gap`, () => {
       assert.deepEqual(passed(list), [...types, "gap"]);
     });
   }
 
   for (const list of ["", ",", "nobody", "Chat", "constructor", "superchat;chat"]) {
-    it(`"${list}" names nothing, and lets everything through, a type of a later version, too`, () => {
+    it(`"${list}" names nothing, and passes everything, even a type of a later version`, () => {
       assert.equal(parseTypes(list), ALL);
       assert.notEqual(typeBit(typed("hologram")) & ALL, 0);
       assert.equal(typeBit(typed("hologram")) & parseTypes("paid,notices"), 0);
     });
   }
 
-  it("finds the type wherever it stands in a stored message", () => {
+  it("finds the type anywhere in a stored message", () => {
     const message = { ...typed("chat"), body: '{"id":"x","type":"raid"}' };
     assert.equal(typeBit(message), typeBit(typed("raid")));
   });
@@ -84,7 +84,7 @@ describe("a viewer with types", () => {
     }
   });
 
-  it("that joins an open room is sent the newest of these, with their own cursors", async () => {
+  it("that joins an open room gets the newest of these, with their own cursors", async () => {
     const { relay, viewer, say } = await mixedRoom(50, "");
     await say("p3");
     const joined = await relay.enter({ videoId: VIDEO, backfill: 2, types: "superchat" });
@@ -92,7 +92,7 @@ describe("a viewer with types", () => {
     assert.equal(joined.init.cursor, (viewer.cursors[3] ?? 0) - 1);
   });
 
-  it("is told its cursor with a keepalive where it has moved, and never twice", async () => {
+  it("gets its cursor with a keepalive if the cursor has moved, and never twice", async () => {
     const { relay, viewer, say } = await mixedRoom(1, "paid");
     const head = viewer.init.cursor + 3; // p2 t3 t4
     await relay.advance(KEEPALIVE_MS);
@@ -107,7 +107,7 @@ describe("a viewer with types", () => {
     assert.equal(latest(viewer), `${KEEPALIVE}id: ${head + 3}\n\n${KEEPALIVE}`);
   });
 
-  it("is told where it stands where it was sent nothing, unless it came with that cursor", async () => {
+  it("gets its cursor if nothing was sent, unless it came with that cursor", async () => {
     const { relay, viewer } = await mixedRoom(50, "");
     const head = viewer.cursors.at(-1) ?? 0;
     const [without, behind, foreign] = [
@@ -120,7 +120,7 @@ describe("a viewer with types", () => {
     assert.deepEqual([without, behind, foreign].map(latest), [told, KEEPALIVE, told]);
   });
 
-  it("is told its cursor before the end, and is sent nothing but the end if it comes back with it", async () => {
+  it("gets its cursor before the end, and only the end if it comes back with that cursor", async () => {
     const { relay, viewer, chat, say } = await mixedRoom(50, "raid");
     const head = viewer.init.cursor + 1;
     await say("t5");
@@ -133,7 +133,7 @@ describe("a viewer with types", () => {
   });
 });
 
-it("a viewer of everything is told no cursor but with its messages", async () => {
+it("a viewer of all types gets cursors only with its messages", async () => {
   const { relay, viewer, chat, say } = await mixedRoom(50, "");
   const silent = await relay.enter({ videoId: VIDEO, backfill: 0 });
   await relay.advance(KEEPALIVE_MS);
@@ -154,7 +154,7 @@ describe("viewers with the same filter", () => {
   );
   const distinct = [...new Set(filters)];
 
-  it("share their bytes, those of 64 filters in a room; further ones get their own, not compressed", () => {
+  it("share their bytes, up to 64 filters per room; further ones get their own, uncompressed", () => {
     const feeds = new Feeds();
     const tail = new Tail(0);
     tail.push([typed("superchat", 1), typed("chat", 2)]);

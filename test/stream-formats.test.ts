@@ -84,7 +84,7 @@ describe("the format", LIMIT, () => {
 });
 
 describe("NDJSON", LIMIT, () => {
-  it("is the same stream, one object a line, with the event first and a message's cursor second", async () => {
+  it("is the same stream, one object per line, with the event first and a message's cursor second", async () => {
     const { chat, videoId, path } = await mixedChat();
     await using sse = await Stream.open(relay.url, { videoId, details: true });
     const { response, body } = await wholeStream(`${path}&details=true`, chat, { accept: NDJSON });
@@ -104,7 +104,7 @@ describe("NDJSON", LIMIT, () => {
     assert.deepEqual(lines.at(-1), { event: "end", reason: "no more continuations" });
   });
 
-  it("has keepalives, and the cursor where a filter has left messages out", async () => {
+  it("has keepalives, and the cursor if a filter has omitted messages", async () => {
     const { chat, path } = await mixedChat();
     const { body } = await wholeStream(`${path}&types=superchat`, chat, { accept: NDJSON });
     const [init, paid, ...rest] = linesOf(body);
@@ -150,7 +150,7 @@ describe("NDJSON", LIMIT, () => {
     );
   });
 
-  it("is no format of errors: they are JSON as ever", async () => {
+  it("does not apply to errors, which stay JSON", async () => {
     const init = { headers: { accept: NDJSON } };
     const answer = await ask(relay.url, "/v1/stream?videoId=nonsense", init);
     assertRefused(answer, 400, "INVALID_VIDEO_ID");
@@ -190,7 +190,7 @@ describe("the bounds of a stream", LIMIT, () => {
     ["until=later", "until"],
     ["until=", "until"],
   ] as const) {
-    it(`"${query}" is 400, and says what is possible`, async () => {
+    it(`"${query}" is 400, and the answer lists the valid forms`, async () => {
       const { path } = await mixedChat();
       const answer = await ask<{ message: string }>(relay.url, `${path}&${query}`);
       assertRefused(answer, 400, "INVALID_REQUEST");
@@ -198,7 +198,7 @@ describe("the bounds of a stream", LIMIT, () => {
     });
   }
 
-  it("are not those of a video of which nothing is stored: that is 404", async () => {
+  it("of a video without stored messages give 404", async () => {
     const answer = await ask(relay.url, "/v1/stream?videoId=never-read1&until=now");
     assertRefused(answer, 404, "NOT_STORED");
   });

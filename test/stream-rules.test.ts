@@ -79,7 +79,7 @@ describe("frames in order", () => {
     assert.match(room.witness.raw, /^: keepalive\n\n/m);
   });
 
-  it("give a message exactly the eight fields, and details when asked for", async () => {
+  it("give a message exactly the eight fields, and details on request", async () => {
     await using room = await roomWith(2);
     const eight = ["type", "id", "timestamp", "author", "message", "amount", "color", "parts"];
     await using plain = await Stream.open(room.relay.url, { videoId: VIDEO, backfill: 1 });
@@ -120,7 +120,7 @@ describe("rule 1: a valid cursor in Last-Event-ID", () => {
     }
   });
 
-  it("sends nothing old to a reader that has everything, then what is new", async () => {
+  it("sends nothing old to a reader that has everything, then the new messages", async () => {
     await using room = await roomWith(5);
     const lastEventId = room.witness.init.cursor;
     await using resumed = await Stream.open(room.relay.url, { videoId: VIDEO, lastEventId });
@@ -129,14 +129,14 @@ describe("rule 1: a valid cursor in Last-Event-ID", () => {
     assert.deepEqual(resumed.cursors, [lastEventId + 1]);
   });
 
-  it("takes 0 for all that is kept", async () => {
+  it("takes 0 for all stored messages", async () => {
     await using room = await roomWith(12);
     await using resumed = await Stream.open(room.relay.url, { videoId: VIDEO, backfill: 1, lastEventId: 0 });
     await resumed.untilMessages(12);
     assert.deepEqual(resumed.ids, room.ids());
   });
 
-  it("resumes far below what memory holds, page after page from the store", async () => {
+  it("resumes far below the messages in memory, page after page from the store", async () => {
     await using room = await roomWith(10);
     room.chat.say(1500);
     await room.witness.untilMessages(1500);
@@ -166,7 +166,7 @@ describe("lastEventId in the query", () => {
     });
   }
 
-  it("that is no cursor counts as absent, however long it is", async () => {
+  it("that is not a cursor counts as absent, however long it is", async () => {
     await using room = await roomWith(8);
     const options = { videoId: VIDEO, backfill: 3, inQuery: "1".repeat(2000) };
     await using stream = await Stream.open(room.relay.url, options);
@@ -248,7 +248,7 @@ describe("rule 5: failures before the stream opens are JSON errors with real sta
 });
 
 describe("rule 6: an SSE client reconnects after an end frame unless it closes itself", () => {
-  it("and one that does gets what it missed, which is nothing, and the end again", async () => {
+  it("and one that does gets no message, and the end again", async () => {
     await using room = await roomWith(3);
     room.chat.end("reload-only");
     await room.witness.ended();
@@ -279,7 +279,7 @@ describe("backfill normalization", () => {
     [" 7 ", 7],
     [undefined, 50],
   ];
-  it("uses what the table says for each number sent", async () => {
+  it("uses the table's value for each number sent", async () => {
     await using room = await roomWith(HISTORY);
     for (const [sent, expected] of used) {
       const before = room.chat.ledger.length;

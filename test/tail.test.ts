@@ -37,7 +37,7 @@ describe("a tail", () => {
     assert.equal(readAll(tail).at(-1), tail.head);
   });
 
-  it("keeps fewer where they are long, and goes on with short ones", () => {
+  it("keeps fewer long messages, and then short ones again", () => {
     const tail = new Tail(HEAD);
     tail.push(messages(HEAD, 100, 100_000));
     assert.equal(tail.head, HEAD + 100);
@@ -58,7 +58,7 @@ describe("a tail", () => {
     }
   });
 
-  it("keeps nothing of a message that is longer than all of it", () => {
+  it("keeps nothing of a message that is longer than the whole tail", () => {
     const tail = new Tail(HEAD);
     tail.push(messages(HEAD, 1, 5_000_000));
     assert.deepEqual([tail.floor, tail.head, tail.chunk(tail.head, PLAIN)], [HEAD + 1, HEAD + 1, undefined]);

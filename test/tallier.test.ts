@@ -59,7 +59,7 @@ function simulated() {
   return { store, disk, clock, scheduler, when, steps, uncounted, fill };
 }
 
-test("a room is counted now and then while messages come, and at its end", async () => {
+test("a room is counted from time to time while messages come, and at its end", async () => {
   const { store, scheduler, when, uncounted, steps } = simulated();
   const hold = await when(own(store, ROOM));
   let { head } = hold;
@@ -74,7 +74,7 @@ test("a room is counted now and then while messages come, and at its end", async
   assert.equal(uncounted(), 0);
 });
 
-test("a question waits until all that was stored before it is counted", async () => {
+test("a request waits until all messages stored before it are counted", async () => {
   const { store, when, fill } = simulated();
   fill(ROOM, 20_000);
   const [one, two] = await when(Promise.all([store.getAccount(ROOM), store.getAccount(ROOM)]));
@@ -82,7 +82,7 @@ test("a question waits until all that was stored before it is counted", async ()
   assert.deepEqual(two, one);
 });
 
-test("a question is told how far the totals have come where a store of an earlier version is counted", async () => {
+test("a request gets the totals so far while a store of an earlier version is counted", async () => {
   const { store, clock, scheduler, when, fill, steps, uncounted } = simulated();
   fill(ROOM, 23_000);
   fill(OTHER, 10);
@@ -107,7 +107,7 @@ test("a question is told how far the totals have come where a store of an earlie
   await when(running);
 });
 
-test("pruning counts a room that nobody has counted before it deletes a part of it", async () => {
+test("pruning counts an uncounted room before it deletes a part of it", async () => {
   const { store, when, fill, disk } = simulated();
   fill(ROOM, 100);
   disk.tables.finish({ videoId: ROOM, epoch: 1 }, OVER, 1);

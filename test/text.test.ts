@@ -18,7 +18,7 @@ test("each of the three forms of text gives its words", () => {
   assert.equal(plainText(parts), "one two");
 });
 
-test("what is no text has no parts and no words", () => {
+test("anything other than text has no parts and no words", () => {
   for (const odd of [
     undefined,
     null,
@@ -61,7 +61,7 @@ test("a standard emoji is its character, a custom one its first shortcut, else i
   assert.deepEqual(emoji({}), []);
 });
 
-test("a link leads where it leads: out of the redirect, and absolute", () => {
+test("a link has its final, absolute URL", () => {
   const cases: [endpoint: unknown, url: string | undefined][] = [
     [{ urlEndpoint: { url: "https://example.org/a?b=c" } }, "https://example.org/a?b=c"],
     [
@@ -104,7 +104,7 @@ test("a link leads where it leads: out of the redirect, and absolute", () => {
   ]);
 });
 
-test("only whole http addresses of a bounded length pass", () => {
+test("only absolute http URLs of a bounded length pass", () => {
   for (const odd of [
     "",
     "example.org",
@@ -118,7 +118,7 @@ test("only whole http addresses of a bounded length pass", () => {
   }
 });
 
-test("an image is its largest form, whatever their order", () => {
+test("an image is its largest version, in any order", () => {
   const form = (width: unknown) => ({ url: `//img.example/${width}`, width });
   assert.equal(imageUrl({ thumbnails: [form(32), form(64)] }), "https://img.example/64");
   assert.equal(imageUrl({ thumbnails: [form(64), form(32)] }), "https://img.example/64");

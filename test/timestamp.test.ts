@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isoTime, microseconds, offsetText, timeOfDay } from "../src/upstream/readers/timestamp.ts";
 
-test("microseconds come as text or number, and 0 or nonsense is no time", () => {
+test("microseconds are read from text or number, and 0 or nonsense gives no time", () => {
   assert.equal(microseconds("1767323045678901"), 1767323045678901);
   assert.equal(microseconds(1767323045678901), 1767323045678901);
   for (const odd of [

@@ -28,7 +28,7 @@ const NEW_KINDS: Record<string, object> = {
   }),
 };
 
-it("new renderers, actions and wrappers show in metrics and log, and the stream goes on", async () => {
+it("new renderers, actions and wrappers show in metrics and log, and the stream continues", async () => {
   const lines: string[] = [];
   const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line: string) => lines.push(line) }));
   await using relay = await startRelay({ telemetry });
@@ -53,7 +53,7 @@ it("new renderers, actions and wrappers show in metrics and log, and the stream 
   }
 });
 
-it("a reader that fails is logged as a bug of ours with its stack, counted apart, and the chat goes on", async () => {
+it("a reader that fails is logged as an internal bug with its stack, counted separately, and the chat continues", async () => {
   const lines: string[] = [];
   const telemetry = new Telemetry(pino({ level: "error" }, { write: (line: string) => lines.push(line) }));
   const failing = () => ({

@@ -80,7 +80,7 @@ describe("a host that cannot be reached", () => {
     assert.match(line.why, /^127.0.0.1:\d+ cannot be reached: /);
   });
 
-  it("is named first, too, where it takes connections and never answers", async () => {
+  it("is also named first if it accepts connections and never answers", async () => {
     await using host = await silentHost();
     const { answers, log } = await answersWith(host.url);
     for (const { body } of answers) {
@@ -89,14 +89,14 @@ describe("a host that cannot be reached", () => {
     assert.equal(log.filter(({ videoId }) => videoId === VIDEO).length, 1);
   });
 
-  it("is not given its full deadline for each page", async () => {
+  it("does not get its full deadline for each page", async () => {
     const relay = new VirtualRelay();
     relay.network.silentUntil = Number.POSITIVE_INFINITY;
     assert.equal((await relay.refusal({ videoId: VIDEO })).status, 502);
     assert.equal(Math.round(relay.clock.monotonic()), 7000 + 3 * 1200);
   });
 
-  it("has the code of a missing page where the scripts had told the credentials", async () => {
+  it("gives the code of a missing page if the scripts gave the credentials", async () => {
     await using relay = await startRelay({ deadlines: { pageMs: DEADLINE_MS } });
     relay.upstream.fault({ on: PLACES, times: 6, as: "silent" });
     const pages = ["sw.js", ...PLACES];
@@ -111,7 +111,7 @@ describe("a host that cannot be reached", () => {
 });
 
 describe("a proxy that the environment names", () => {
-  it("is asked for other machines' addresses, and never for loopback ones", async () => {
+  it("is used for addresses of other machines, and never for loopback addresses", async () => {
     const targets: (string | undefined)[] = [];
     const proxy = createHttpServer().listen(0, "127.0.0.1");
     proxy.on("connect", (request, socket) => {

@@ -59,7 +59,7 @@ const payment = (id: string) => encodeMessage(said("superchat", id, { ...paid(0.
 describe("totals that cannot be read", () => {
   for (const [name, { skip, make }] of Object.entries(PLACES)) {
     for (const [damage, sql] of Object.entries(DAMAGES)) {
-      it(`because they ${damage} are counted again in ${name}, and every append goes on`, {
+      it(`because they ${damage} are counted again in ${name}, and every append continues`, {
         skip,
       }, async (t) => {
         const { url, write } = await make(t);

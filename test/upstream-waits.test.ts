@@ -28,20 +28,20 @@ async function pollThatMeets(as: Failure) {
   return { room, call, next, apartMs: Math.round(next.at - call.at) };
 }
 
-describe("waits that the upstream imposes", () => {
+describe("waits that the upstream requests", () => {
   const incomplete: [what: string, as: Failure][] = [
     ["no answer", "silent"],
     ["an answer that never ends", { drip: { bytes: 1, everyMs: 1000 } }],
   ];
   for (const [what, as] of incomplete) {
-    it(`${what}: a failed poll, tried again at once with the same token`, async () => {
+    it(`${what}: a failed poll, repeated at once with the same token`, async () => {
       const { room, call, next, apartMs } = await pollThatMeets(as);
       assert.equal(next.continuation, call.continuation);
       assert.equal(room.bootstraps(), 1);
       assert.ok(apartMs >= DEADLINE_MS && apartMs <= DEADLINE_MS + 500, `${apartMs}`);
     });
 
-    it(`${what}: a failed attempt, after which the next is made`, async () => {
+    it(`${what}: a failed attempt, followed by the next`, async () => {
       const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO, { tokens: "reusable" });
       relay.upstream.fault({ on: "get_live_chat", times: 1, as });

@@ -129,7 +129,7 @@ for (const [form, inputs] of Object.entries(REFUSED)) {
   });
 }
 
-test("a refusal says what is wrong and what is accepted", () => {
+test("a refusal names the fault and the accepted forms", () => {
   const messageOf = (input: string): string => {
     try {
       return parseVideoId(input);

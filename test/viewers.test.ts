@@ -119,14 +119,14 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-describe("no trace is left of a viewer", LIMIT, () => {
-  it("that sends half a head and goes", async () => {
+describe("nothing is left of a viewer", LIMIT, () => {
+  it("that sends half a head and disconnects", async () => {
     const socket = dial("GET /v1/stream?video");
     await once(socket, "connect");
     socket.resetAndDestroy();
   });
 
-  it("that hangs up in the middle of its request, a hundred times", async () => {
+  it("that disconnects in the middle of its request, a hundred times", async () => {
     for (let i = 0; i < 100; i++) {
       const socket = dial(`${HEAD}\r\n`);
       await once(socket, "connect");
@@ -151,14 +151,14 @@ describe("no trace is left of a viewer", LIMIT, () => {
     });
   }
 
-  it("that sends garbage right behind its request, and keeps its half of the connection", async () => {
+  it("that sends garbage right after its request, and keeps its half of the connection", async () => {
     const socket = dial(`${HEAD}\r\n\0\0garbage\r\n\r\n`);
     assert.match(await rest(socket), /^HTTP\/1\.1 400 .*"code":"INVALID_REQUEST"/s);
     chat.say(1);
     await untilViewers(1);
   });
 
-  it("that sends garbage into its stream, and keeps its half; nothing but the stream comes back", async () => {
+  it("that sends garbage into its stream, and keeps its half; only the stream comes back", async () => {
     const socket = dial(`${HEAD}\r\n`);
     await reads(socket, "event: init");
     await untilViewers(2);
@@ -173,7 +173,7 @@ describe("no trace is left of a viewer", LIMIT, () => {
     ["at once", true],
     ["one after the other", false],
   ] as const) {
-    it(`that asks for two streams ${name} on one connection, which ends it`, async () => {
+    it(`that requests two streams ${name} on one connection, which ends it`, async () => {
       const request = `${HEAD}\r\n`;
       const socket = dial(atOnce ? request + request : request);
       if (!atOnce) {
@@ -191,7 +191,7 @@ describe("no trace is left of a viewer", LIMIT, () => {
     ["a response, for the request has a body,", "ended-chat2", "Content-Length: 1\r\n\r\nx"],
     ["a response, for another request stands behind it,", "ended-chat3", "\r\nGET /healthz HTTP/1.1\r\n\r\n"],
   ] as const) {
-    it(`whose stream through ${name} has ended: its connection is closed without a word`, async () => {
+    it(`whose stream through ${name} has ended: its connection is closed silently`, async () => {
       const ended = relay.upstream.chat(videoId, SCENARIO);
       const socket = dial(`${HEAD.replace(VIDEO, videoId)}${behind || "\r\n"}`);
       const received = await reads(socket, "event: init");
@@ -209,7 +209,7 @@ describe("no trace is left of a viewer", LIMIT, () => {
     socket.destroy();
   });
 
-  it("that leaves while its room is bootstrapped; who stays is served by the same bootstrap", async () => {
+  it("that leaves during its room's bootstrap; the remaining viewer is served by the same bootstrap", async () => {
     relay.upstream.chat(OTHER, SCENARIO).say(3);
     const slow = relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: { delayMs: 600 } });
     const leaver = dial(HEAD.replace(VIDEO, OTHER).concat("\r\n"));
@@ -230,7 +230,7 @@ describe("no trace is left of a viewer", LIMIT, () => {
 });
 
 describe("a viewer", LIMIT, () => {
-  it("that never reads is cut off after the limit, and resumes where it stood", async () => {
+  it("that never reads is disconnected after the limit, and resumes at its cursor", async () => {
     const dropped = await droppedViewers();
     const from = witness.history.cursor;
     const socket = dial(`${HEAD}Last-Event-ID: ${from}\r\n\r\n`);
@@ -258,7 +258,7 @@ describe("a viewer", LIMIT, () => {
     );
   });
 
-  it("that pauses for less than the limit, again and again, is sent everything on its connection", async () => {
+  it("that pauses for less than the limit, again and again, gets everything on one connection", async () => {
     const dropped = await droppedViewers();
     const from = witness.history.cursor;
     const request = get(relay.url + PATH, { headers: { "last-event-id": from } });
@@ -291,7 +291,7 @@ describe("at capacity", LIMIT, () => {
     assert.ok(Number(answer.headers.get("retry-after")) >= 1);
   }
 
-  it("viewers above the limit get 503 CAPACITY, and let in when one has left", async () => {
+  it("viewers above the limit get 503 CAPACITY, and are admitted when one has left", async () => {
     await using small = await startRelay({ settings: { RELAY_MAX_VIEWERS: "2" } });
     small.upstream.chat(VIDEO, SCENARIO);
     await using stays = await Stream.open(small.url, { videoId: VIDEO });
@@ -304,7 +304,7 @@ describe("at capacity", LIMIT, () => {
     assert.ok(!stays.over);
   });
 
-  it("rooms above the limit get 503 CAPACITY, those that are open are entered", async () => {
+  it("rooms above the limit get 503 CAPACITY, and open rooms can be entered", async () => {
     await using small = await startRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
     small.upstream.chat(VIDEO, SCENARIO);
     small.upstream.chat(OTHER, SCENARIO);
@@ -316,7 +316,7 @@ describe("at capacity", LIMIT, () => {
     assert.ok(!small.upstream.requests.some(({ videoId }) => videoId === OTHER));
   });
 
-  it("a video that is still looked for takes no place, and finds none if another room was open first", async () => {
+  it("a video takes no place during its bootstrap, and finds none if another room was opened first", async () => {
     await using small = await startRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
     small.upstream.chat(VIDEO, SCENARIO);
     small.upstream.chat(OTHER, SCENARIO);

@@ -35,7 +35,7 @@ async function afterExpiry(scenario: Partial<Scenario>, troubles: readonly Troub
   return { relay, chat, viewer, repair };
 }
 
-describe("a room whose token is refused ends where its chat is over: a page of its video says so and nothing failed", () => {
+describe("a room whose token is refused ends if its chat is over: a page of its video says so and nothing failed", () => {
   const over: [what: string, Partial<Scenario>][] = [
     ["the chat is disabled", { kind: "disabled" }],
     ["the video has none", { kind: "none" }],
@@ -55,7 +55,7 @@ describe("a room whose token is refused ends where its chat is over: a page of i
   }
 });
 
-describe("a room whose token is refused waits and looks again behind a wall", () => {
+describe("a room whose token is refused waits behind a wall and tries again", () => {
   const walls: [what: string, Partial<Scenario>, ...Trouble[]][] = [
     ["a sign-in wanted of bots", {}, [PLACES, "bot"]],
     ["a question about cookies", {}, [PLACES, "consent"]],
@@ -123,7 +123,7 @@ describe("pages that are throttled", () => {
   }
 });
 
-describe("a first viewer is told which it is, and only what is over is remembered", () => {
+describe("a first viewer learns whether the chat is over or hidden, and only a finished one is remembered", () => {
   const cases: [what: string, Partial<Scenario>, Trouble[], why: RegExp, isKept: boolean][] = [
     ["a chat that is disabled", { kind: "disabled" }, [], /^No live chat found: .*disabled/, true],
     ["a video without one", { kind: "none" }, [], /^No live chat found: the video has no live chat$/, true],

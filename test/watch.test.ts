@@ -44,7 +44,7 @@ describe("watch", () => {
   });
   after(() => relay[Symbol.asyncDispose]());
 
-  it("prints whole lines without colour into a pipe, and at Ctrl-C how to go on", async () => {
+  it("prints whole lines without colour into a pipe, and at Ctrl-C the command to continue", async () => {
     const watch = new Run(["watch", VIDEO, "--server", relay.url]);
     await watch.printed(/a message by @bob\n/);
     watch.signal("SIGINT");
@@ -73,7 +73,7 @@ describe("watch", () => {
     assert.deepEqual(Object.keys(next), fields);
   });
 
-  it("leaves with 143 at SIGTERM", async () => {
+  it("exits with 143 at SIGTERM", async () => {
     const watch = new Run([
       "watch",
       VIDEO,
@@ -93,7 +93,7 @@ describe("watch", () => {
     assert.equal(watch.lines.length, 1);
   });
 
-  it("says one line where standard output is full", async () => {
+  it("prints one line if standard output is full", async () => {
     const { code, error } = await outcomeInShell(`relay watch ${VIDEO} --server ${relay.url} > /dev/full`);
     assert.equal(code, 1);
     assert.match(error, /^livechat-relay: standard output cannot be written: ENOSPC[^\n]*\n$/);
@@ -126,7 +126,7 @@ describe("watch", () => {
 });
 
 describe("on a terminal", () => {
-  it("there is colour", async () => {
+  it("output has colour", async () => {
     await using server = await AnsweringServer.start(
       streams(init(0), message(1, { timestamp: "9:05 PM", author: "@ann", amount: "" }), END),
     );
@@ -136,7 +136,7 @@ describe("on a terminal", () => {
     assert.ok(out.includes(ESCAPE));
   });
 
-  it("probe shows that it is at work, and a table", async () => {
+  it("probe shows its progress, and a table", async () => {
     const row = { label: "WEB", endpoint: "get_live_chat", ok: true, actions: 3, error: null };
     await using server = await AnsweringServer.start(
       (response) => void setTimeout(() => response.end(JSON.stringify({ videoId: VIDEO, rows: [row] })), 400),
@@ -150,9 +150,9 @@ describe("on a terminal", () => {
   });
 });
 
-describe("what a service refuses", () => {
+describe("a refusal of the service", () => {
   const none = { code: "NO_LIVE_CHAT", message: "There is no chat.\x1b[2J" };
-  it("ends a command with 1, and its code and words", async () => {
+  it("ends a command with exit code 1, and its code and message", async () => {
     await using server = await AnsweringServer.start(refuses(404, none));
     const { code, out, error } = await outcome(["export", VIDEO, "--server", server.url]);
     assert.deepEqual([code, out], [1, ""]);
@@ -160,7 +160,7 @@ describe("what a service refuses", () => {
   });
 
   for (const command of ["watch", "export", "probe"]) {
-    it(`is 3 where there is no service for ${command}`, async () => {
+    it(`gives exit code 3 if there is no service for ${command}`, async () => {
       const [port] = await freePorts(1);
       const { code, out, error } = await outcome([command, VIDEO], {
         env: { RELAY_URL: `http://127.0.0.1:${port}` },
@@ -175,7 +175,7 @@ describe("what a service refuses", () => {
     });
   }
 
-  it("is waited for with --wait, where the chat has not begun", async () => {
+  it("is waited out with --wait if the chat has not begun", async () => {
     await using server = await AnsweringServer.start(
       refuses(404, none),
       streams(init(0), messages(1, 2), END),
@@ -186,7 +186,7 @@ describe("what a service refuses", () => {
     assert.match(error, /NO_LIVE_CHAT: There is no chat\.\[2J; waiting\n.*connected\n/);
   });
 
-  it("is not waited for where waiting cannot help", async () => {
+  it("is not waited out if waiting cannot help", async () => {
     const answer = { code: "INVALID_VIDEO_ID", message: "No." };
     await using server = await AnsweringServer.start(refuses(400, answer));
     const { code } = await outcome(["watch", VIDEO, "--server", server.url, "--wait"]);
@@ -194,7 +194,7 @@ describe("what a service refuses", () => {
     assert.equal(server.calls.length, 1);
   });
 
-  it("is 1 where a chat fails, and where no client works", async () => {
+  it("gives exit code 1 if a chat fails, and if no client works", async () => {
     const failed = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"It failed."}\n\n';
     const row = { label: "WEB", endpoint: "get_live_chat", ok: false, actions: 0, error: "HTTP 400" };
     await using server = await AnsweringServer.start(
@@ -213,7 +213,7 @@ describe("what a service refuses", () => {
 describe("watch --post", () => {
   const KEY = Buffer.from("a key of the test");
 
-  it("sends each message in order until it is taken, signed, and goes on from its cursor file", async (t) => {
+  it("sends each message in order until it is accepted, signed, and continues from its cursor file", async (t) => {
     const folder = await temporaryFolder(t);
     const before = process.cwd();
     t.after(() => process.chdir(before));
@@ -256,7 +256,7 @@ describe("watch --post", () => {
     );
   });
 
-  it("keeps its cursor also while only types come that were not asked for, and none that is not taken", async (t) => {
+  it("advances its cursor past types that were not requested, but not past rejected messages", async (t) => {
     const path = await temporaryFile(t);
     t.mock.timers.enable({ apis: ["setInterval"] });
     const holds = (cursor: number) =>
@@ -303,7 +303,7 @@ describe("watch --post", () => {
     );
   });
 
-  it("stops where the receiver wants no more, and refuses a cursor file of something else", async (t) => {
+  it("stops if the receiver wants no more, and refuses a cursor file of something else", async (t) => {
     await using hook = await AnsweringServer.start(refuses(410, ""));
     await using server = await AnsweringServer.start(streams(init(0), messages(1, 1)));
     const path = await temporaryFile(t);

@@ -22,7 +22,7 @@ const text = fc.string({
   unit: fc.oneof(separators, fc.string({ unit: "binary", minLength: 1, maxLength: 1 })),
 });
 
-test("a frame stays whole wherever a client ends lines, and gives back any text, stored unescaped or not", () => {
+test("a frame stays whole wherever a client splits lines, and gives back any text, stored unescaped or not", () => {
   fc.assert(
     fc.property(text, fc.boolean(), (said, isDetailed) => {
       // As stores hold it that were written before anything was escaped.
@@ -43,14 +43,14 @@ test("a frame stays whole wherever a client ends lines, and gives back any text,
   );
 });
 
-test("the frames around messages are escaped, too", () => {
+test("the frames around messages are also escaped", () => {
   const error = { code: "UPSTREAM_ERROR", message: "one\u2028two\u0085three\u009f" } as const;
   const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }, undefined).bytes);
   assert.doesNotMatch(frame.replaceAll("\n", ""), RAW);
   assert.ok(frame.includes("one\\u2028two\\u0085three\\u009f"), frame);
 });
 
-test("JSON keeps lone surrogates and all else as JSON.stringify gives them", () => {
+test("JSON keeps lone surrogates and everything else as JSON.stringify writes them", () => {
   fc.assert(
     fc.property(text, (said) => {
       const json = wireJson({ said });

@@ -55,7 +55,7 @@ async function assertStopped(t: TestContext, relay: Awaited<ReturnType<typeof st
 }
 
 describe("several workers", { timeout: 60_000 }, () => {
-  it("are one service, and one that dies is started again", async (t) => {
+  it("are one service, and one that dies is restarted", async (t) => {
     const before = childrenOf(process.pid);
     await using relay = await startRelay({ settings: TWO });
     const { url } = relay;
