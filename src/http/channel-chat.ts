@@ -51,6 +51,7 @@ export class ChannelChat {
   #branch: Branch | undefined;
   /** Whether the viewer got an end that is the chat's for this connection, too. */
   #isOver = false;
+  #isEntered = false;
 
   constructor(request: ChatRequest, line: Multiplex, parts: ChannelParts, events: ChannelChatEvents) {
     const { videoId, lastEventId } = request;
@@ -67,6 +68,11 @@ export class ChannelChat {
   /** The cursor up to which the client has everything; undefined if it has nothing. */
   get cursor(): number | undefined {
     return this.#writer.cursor;
+  }
+
+  /** Whether the viewer is in the room, or was until it left. If not, the room may have more for it. */
+  get isEntered(): boolean {
+    return this.#isEntered;
   }
 
   /** Leaves the chat, but reads one that is over to its end. Resolves when it has left. */
@@ -92,10 +98,12 @@ export class ChannelChat {
   async #stay(signal: AbortSignal): Promise<number | undefined> {
     const { form, rooms, clock } = this.#parts;
     const line = this.#line;
+    this.#isEntered = false;
     const branch = line.branch(form, (part) => this.#write(part));
     const open = () => {
       signal.throwIfAborted();
       this.#branch = branch;
+      this.#isEntered = true;
       return branch;
     };
     try {

@@ -74,6 +74,8 @@ export class ChannelViewer {
   #told: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
   #resume: ChannelPlace | undefined;
+  /** The client's place in a room that could not be entered; it lacks what is stored after it. */
+  #behind: ChannelPlace | undefined;
   /** By video, the cursor up to which the client has everything. */
   readonly #cursors = new Map<string, number>();
 
@@ -105,6 +107,10 @@ export class ChannelViewer {
     const { videoId } = state;
     if (this.#chat?.videoId !== videoId) await this.#chat?.leave();
     this.#state = state;
+    if (videoId !== undefined) {
+      this.#resume ??= this.#behind;
+      this.#behind = undefined;
+    }
     const place = this.#resume;
     const isOfChannel = place && (await this.#parts.watch.has(place.videoId));
     if (place && isOfChannel === undefined) return this.#tell(waitingOf(state, state.reason ?? UNLISTED));
@@ -148,6 +154,8 @@ export class ChannelViewer {
     await chat.over;
     this.#chat = undefined;
     this.#remember(chat);
+    if (!chat.isEntered && chat.cursor !== undefined && !isBounded)
+      this.#behind = { videoId, cursor: chat.cursor };
   }
 
   #remember({ videoId, cursor }: ChannelChat): void {
