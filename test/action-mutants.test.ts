@@ -1,6 +1,6 @@
 /**
- * Every action that is recorded or made up, with one thing at any depth gone or changed, one at a time: none
- * throws, none touches another message, and what comes of it is a message in form and within its bounds, or
+ * Every recorded or synthetic action with one field missing or changed, at any depth and one at a time: none
+ * throws or touches another message, and each either gives a well-formed message within its bounds or is
  * counted.
  */
 import assert from "node:assert/strict";

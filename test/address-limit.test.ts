@@ -77,7 +77,7 @@ describe("X-Forwarded-For", () => {
 
   it("is trusted for one proxy if one is configured, and no further back", async () => {
     await using limited = await withLimit({ RELAY_TRUST_PROXY: "1" });
-    // Whoever is named before the last address was named by the caller itself.
+    // The caller itself sent all addresses but the last.
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.1"), true);
     assert.equal(await limited.opens("127.0.0.1", "198.51.100.1, 203.0.113.1"), true);
     assert.equal(await limited.opens("127.0.0.1", "198.51.100.2, 203.0.113.1"), 503);

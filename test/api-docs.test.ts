@@ -1,7 +1,4 @@
-/**
- * docs/api.md: each of its calls, made as it stands, is answered with the status and in the shape that it
- * shows.
- */
+/** docs/api.md: each call in it, made unchanged, is answered with the documented status and shape. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -67,7 +64,7 @@ function run(command: string, enough: (output: string) => boolean): Promise<stri
   });
 }
 
-/** Of the only one. */
+/** The state of the only recording. */
 async function stateOfRecording({ url }: TestRelay): Promise<string | undefined> {
   const init = { headers: { authorization: `Bearer ${TOKEN}` } };
   const { body } = await ask<{ recordings: { state: string }[] }>(url, "/v1/recordings", init);
@@ -77,7 +74,7 @@ async function stateOfRecording({ url }: TestRelay): Promise<string | undefined>
 describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not installed" }, () => {
   let relay: TestRelay;
   let chat: Chat;
-  /** Of the session that was opened last. */
+  /** The session that was opened last. */
   let session: Record<string, string> = {};
   before(async () => {
     relay = await startRelay({ settings: { RELAY_ADMIN_TOKEN: TOKEN } });

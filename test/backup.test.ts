@@ -1,6 +1,6 @@
 /**
- * `backup` while the service writes. Each copy, put in the store's place, is sound and complete up to its
- * moment. `BACKUPS=60` takes so many, one a second.
+ * `backup` while the service writes. Each copy, put in the store's place, is intact and complete up to its
+ * moment. `BACKUPS=60` takes 60 copies, one per second.
  */
 import assert from "node:assert/strict";
 import { chmod, copyFile, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";

@@ -145,7 +145,7 @@ describe("a caller's loop", () => {
         }
         const read = [...opened.messages, ...(await readOn(room.relay, opened))];
         assert.deepEqual(idsOf(read), ids);
-        const used = chatCalls(room.relay).slice(place); // those before it were tried in vain
+        const used = chatCalls(room.relay).slice(place); // those before it failed
         assert.ok(
           used.every(({ client, kind: endpoint }) => client === way.client && endpoint === way.endpoint),
         );

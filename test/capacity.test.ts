@@ -107,7 +107,7 @@ describe("live chats are accepted as long as all can be read in time", () => {
 });
 
 describe("videos that wait for a bootstrap", () => {
-  /** A queue before so many places; who had its turn, and how places become free. */
+  /** A queue for this many places, the callers that got one, and a way to free places. */
   function queueOf(places: number) {
     const clock = new FakeClock();
     let free = places;

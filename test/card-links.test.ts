@@ -36,7 +36,7 @@ interface Drawn {
   isOnCard: boolean;
 }
 
-/** In the page: draws messages and gives the colours of each one's link and of what is behind it. */
+/** In the page: draws messages and returns the colours of each one's link and of its background. */
 const DRAW = `async (messages) => {
   const { draw } = await import("/web/chat/draw.js");
   return messages.map((message) => {

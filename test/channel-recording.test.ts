@@ -10,7 +10,7 @@ import { recorderOf } from "./support/recorder-parts.ts";
 const HANDLE = "@somebody";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** As the upstream keeps and asks: what is read late is lost. */
+/** Polls and drops messages as the real upstream does: a late poll loses messages. */
 const CHAT = { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 } as const;
 
 function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {

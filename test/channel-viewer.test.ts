@@ -11,7 +11,7 @@ const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const said = (...chats: { ledger: readonly { id: string }[] }[]) =>
   chats.flatMap(({ ledger }) => ledger.map(({ id }) => id));
 
-/** What a client is told that comes back after an earlier stream. */
+/** The events for a client that comes back after an earlier stream. */
 const REST_THEN_TODAY = [
   "channel live live-secon1",
   "init live-first1",

@@ -26,7 +26,7 @@ type Script = (...args: [...Parameters<Answer>, heard: (line: string) => Promise
 
 interface Case {
   answers: readonly Script[];
-  /** What is heard, each line at least to where it is written here. */
+  /** The expected lines, each matched at least up to its end here. */
   hears: readonly string[];
   /** The Last-Event-ID of each call. */
   sends?: readonly (string | undefined)[];
@@ -48,7 +48,7 @@ const ERROR = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"gone"}\n\
 const CAPACITY = '{"code":"CAPACITY","message":"full"}';
 const OPENED = "opened at 100 from nothing";
 const AGAIN = "opened at 101 from 101";
-/** Those that tell whatever breaks a rule; the SDK makes the best of it, or comes back without a word. */
+/** The clients that report every broken rule; the SDK copes with it, or reconnects silently. */
 const WATCHFUL: readonly ClientKind[] = ["http", "curl", "eventsource"];
 
 /** A stream that begins after a cursor and stays open. */
@@ -121,7 +121,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-/** What breaks a rule, the stream's frames, and what is heard. */
+/** The broken rule, the stream's frames, and the expected lines. */
 const BROKEN: [what: string, frames: string[], ...hears: string[]][] = [
   [
     "a cursor that is not an integer",

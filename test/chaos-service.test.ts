@@ -38,10 +38,10 @@ describe("chaos controls the service", { concurrency: true }, () => {
       injector.close();
     });
     await service.start();
-    // Whoever loads a page is shown all that was said: what is missing in the end, the relay has lost.
+    // A page load shows the whole chat, so a message that is missing in the end was lost by the relay.
     const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10, page: 1000, overlap: 20 });
     const speech = chat.speak(SPOKEN_PER_SECOND);
-    const acceptEncoding = "identity"; // half a frame is seen in what is not compressed
+    const acceptEncoding = "identity"; // half a frame can be seen only without compression
     let stream = await Stream.open(service.url, { videoId: VIDEO, lastEventId: 0, acceptEncoding });
     const ids: string[] = [];
     for (const point of KILL_POINTS) {

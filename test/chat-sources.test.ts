@@ -75,7 +75,7 @@ describe("a key that the upstream does not name", () => {
 });
 
 describe("credentials are kept for rooms that are opened again", () => {
-  /** What is asked between a refusal of the room's poll and the next good answer. */
+  /** The requests between a refusal of the room's poll and the next good answer. */
   async function askedAfter(refusal: Failure): Promise<RequestKind[]> {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { tokens: "reusable" });

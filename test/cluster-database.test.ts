@@ -1,7 +1,4 @@
-/**
- * What a database does to the instances on it: it is emptied, fails over, goes away, or stands behind a
- * pooler.
- */
+/** How instances handle their database: it is emptied, fails over, goes away, or is behind a pooler. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -135,7 +132,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => 
     await own.stop();
     for (const relay of relays) await readiness(relay, 503);
     clock.leap(2 * Number(SETTINGS.RELAY_LEASE_MS)); // no lease can be proved any more
-    for (const relay of relays) await readiness(relay, 503); // what was on its way is there
+    for (const relay of relays) await readiness(relay, 503); // calls in flight have arrived
     const asked = upstream.requests.length;
     chat.say(4);
     for (let polls = 0; polls < 20; polls++) {

@@ -1,6 +1,6 @@
 /**
- * Who owns a room among instances on one PostgreSQL, seen at the store itself: what is given back, found,
- * moved and forgotten.
+ * The ownership of rooms among instances on one PostgreSQL, seen at the store itself: how rooms are given
+ * back, found, moved and pruned.
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";

@@ -1,4 +1,6 @@
-/** Several instances on one PostgreSQL: one reads each chat, all serve it, and whoever goes is replaced. */
+/**
+ * Several instances on one PostgreSQL: one reads each chat, all serve it, and any of them can be replaced.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
@@ -99,7 +101,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     const before = bootstraps(upstream);
     const relay = await start();
     await run(url, "update room set owner = 'dead', lease_until = clock_timestamp() + interval '300 ms'");
-    // Who finds the lease good then waits for the row, until the lease is over.
+    // An instance that finds the lease valid then waits for the row, until the lease is over.
     const held = new Client({ connectionString: url });
     await held.connect();
     await held.query("begin; select from room for update");

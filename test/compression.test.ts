@@ -1,6 +1,6 @@
 /**
- * Streams that are compressed once for all their viewers: whatever a connection is sent, from wherever it
- * begins, what comes out is what an uncompressed one shows, and of its own room only.
+ * Streams that are compressed once for all their viewers: wherever a connection begins, it decompresses to
+ * the uncompressed stream of its own room.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";

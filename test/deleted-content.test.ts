@@ -1,4 +1,4 @@
-/** RELAY_DELETED=blank: what a deletion leaves of what is stored, for whoever reads it later. */
+/** RELAY_DELETED=blank: what a deletion leaves in the store for later readers. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { it } from "node:test";

@@ -1,4 +1,4 @@
-/** The demo: what it prints, what it plays, and what is left of it after a kill. */
+/** The demo: its output, its chats, and its state after a kill. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
@@ -94,7 +94,7 @@ describe("the demo on a store", () => {
       [...cursors.keys()].map((index) => (cursors[0] ?? 0) + index),
     );
 
-    // The chat depends on the clock alone, so another simulator says what was to be read.
+    // The chat depends on the clock alone, so another simulator gives the expected messages.
     await using upstream = await startSimulator();
     const chat = upstream.chat(VIDEO, { kinds: SPECIES.filter((kind) => kind !== "unknown") });
     chat.speakEndlessly(RATE, 1000);

@@ -1,6 +1,6 @@
 /**
- * What lies in deploy/, as far as a machine without Docker goes: proxies with a viewer behind them, alerts,
- * the unit.
+ * The files of deploy/, as far as a machine without Docker can try them: proxies with a viewer behind them,
+ * alerts, the unit.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * The commands of the other documents as they stand, block by block, in a fresh clone: those that read, from
+ * The commands of the other documents, unchanged and block by block, in a fresh clone; reading commands use
  * the clone's demo. clone-commands.ts follows the README and the installation, api-docs.test.ts docs/api.md.
  */
 import assert from "node:assert/strict";

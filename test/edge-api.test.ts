@@ -25,7 +25,7 @@ async function setUp(t: TestContext, settings: TestRelayOptions["settings"] = {}
   return { origin, line, edge, chats };
 }
 
-/** The frames of a stream until it has so many messages. */
+/** The frames of a stream up to this many messages. */
 async function framesOf(
   url: string,
   query: string,

@@ -22,7 +22,7 @@ const fields = (cursor: number) =>
 const message = (cursor: number) => `{"event":"message","cursor":${cursor},${fields(cursor)}}`;
 const end = (reason: string) => `{"event":"end","reason":"${reason}"}`;
 
-/** An origin whose streams do one after the other what is written down. */
+/** An origin whose streams follow these lines, one after the other. */
 async function setUp(t: TestContext, lines: readonly Line[], healthz: Answer = alive) {
   let opened = 0;
   const streams: (string | undefined)[] = [];

@@ -43,7 +43,7 @@ type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest 
 /** The frames of a stream as they came, without keepalives. */
 const framesOf = ({ raw }: Stream) => raw.replaceAll(": keepalive\n\n", "");
 
-/** What is stored now, as a stream sends it. */
+/** The stored messages, as a stream sends them. */
 async function bounded(url: string, query = "", headers: Record<string, string> = {}): Promise<string> {
   return await (await fetch(`${url}/v1/stream?videoId=${VIDEO}&until=now&${query}`, { headers })).text();
 }

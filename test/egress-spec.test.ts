@@ -1,4 +1,4 @@
-/** The ways out to the upstream, as `RELAY_EGRESS` lists them. */
+/** The egresses to the upstream, as `RELAY_EGRESS` lists them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SETTINGS, toConfig } from "../src/cli/config.ts";

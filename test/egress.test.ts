@@ -1,6 +1,6 @@
 /**
- * Several ways out to the upstream: who is read by which, and what becomes of rooms where one is throttled or
- * dies. What callers ask for themselves, and the addresses that a system sends from, is over real sockets.
+ * Several egresses to the upstream: which rooms each reads, and what happens to them if one is throttled or
+ * dies. Callers' own calls, and the addresses that a system sends from, are tested over real sockets.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -17,11 +17,11 @@ import { TEXT } from "./support/watched-room.ts";
 
 const ALL: readonly RequestKind[] = ["sw.js", "popout", "watch", "next", "get_live_chat"];
 const FOR_EVER = Number.POSITIVE_INFINITY;
-/** For how long the upstream holds what was said, in milliseconds. */
+/** How long the upstream keeps messages, in milliseconds. */
 const HELD_MS = 10_000;
 const THROTTLES = { status: 429, headers: { "retry-after": "3600" } };
 
-/** A relay whose ways out are called a, b and so on, and rooms on it. */
+/** A relay whose egresses are called a, b and so on, and rooms on it. */
 function withEgresses(count: number, options = {}) {
   const names = [..."abcdefgh"].slice(0, count);
   const settings = { RELAY_EGRESS: names.map((name) => `${name}=direct`).join() };

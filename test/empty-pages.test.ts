@@ -54,7 +54,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   return Buffer.concat(received);
 }
 
-/** The chunks of the body, up to the one of size 0, and what came behind that. */
+/** The chunks of the body, up to the one of size 0, and the bytes after it. */
 function chunksOf(answer: Buffer): { chunks: string[]; behind: string } {
   const chunks: string[] = [];
   for (let at = answer.indexOf("\r\n\r\n") + 4; ; ) {

@@ -31,7 +31,7 @@ const records = (text: string) =>
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-/** The end of what is stored now. */
+/** The end of the stored messages. */
 const NOW = 'event: end\ndata: {"reason":"until"}\n\n';
 
 describe("export from a running service", () => {

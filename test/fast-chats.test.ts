@@ -1,6 +1,6 @@
 /**
- * Lively chats whose pages show little: where tokens expire, pages are walls and the upstream is away, each
- * gap is told.
+ * Busy chats whose pages show little: tokens expire, pages are walls, the upstream is away, and each gap is
+ * marked.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -14,7 +14,7 @@ const VIDEO = "fast-chat-1";
 const CHAT = ["get_live_chat"] as const;
 const PAGES = ["popout", "watch", "next"] as const;
 
-/** What befalls the chat now and then; how long it lasts, in milliseconds. */
+/** Incidents that hit the chat from time to time, and their lengths in milliseconds. */
 const TROUBLES = {
   "tokens expire": { on: [], as: "lost", forMs: 0 },
   "a wall on its pages": { on: PAGES, as: "bot", forMs: 8000 },

@@ -88,7 +88,7 @@ class World {
 
 /** One client over all its connections, and its judge. */
 class Client {
-  /** The last cursor that it was told: what it comes back with. */
+  /** The last cursor that it was sent, with which it comes back. */
   known: number | undefined;
   hasEnded = false;
   readonly #world: World;
@@ -149,7 +149,7 @@ class Client {
     assert.equal(this.known, cursor);
   }
 
-  /** Reads a share of what has come, then loses the connection, and what was not read. */
+  /** Reads a share of the received bytes, then loses the connection and the rest. */
   async cut(share: number): Promise<void> {
     await this.read(Math.floor(this.#unread.length * share));
     this.sink?.leave();
@@ -157,7 +157,7 @@ class Client {
     this.#unread = Buffer.alloc(0);
   }
 
-  /** Reads so many bytes of what has come, and judges the events that they complete. */
+  /** Reads this many of the received bytes, and judges the events that they complete. */
   async read(bytes = this.#unread.length): Promise<void> {
     this.#floor = await this.#world.floor();
     const end = this.#asked.format === "sse" ? "\n\n" : "\n";

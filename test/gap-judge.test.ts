@@ -11,9 +11,7 @@ const VIDEO = "gap-judge-1";
 /** A call's kind, and the seconds before the gap's end at which it arrived and was answered. */
 type Call = [kind: "get_live_chat" | "popout", at: number, answered: number, more?: Partial<RequestRecord>];
 
-/**
- * Seconds before the gap's end at which the last good answer came, the calls, and what is wrong with the gap.
- */
+/** Seconds between the last good answer and the gap's end, the calls, and the fault of the gap. */
 const CASES: Record<string, { since: number; calls: Call[]; fault?: RegExp }> = {
   "is right after eleven silent seconds": { since: 11, calls: [["get_live_chat", 11.2, 11]] },
   "is needless after nine": {

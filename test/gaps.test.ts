@@ -1,6 +1,6 @@
 /**
- * Gaps: where a room was not read for a while, a message of type `gap` stands before the first new message,
- * unless what comes next joins what the room holds.
+ * Gaps: if a room was not read for a while, a message of type `gap` comes before the first new message,
+ * unless the next answer overlaps the stored messages.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -11,9 +11,9 @@ import { failAlways } from "./support/opening.ts";
 import { assertConsecutive } from "./support/stream.ts";
 
 const VIDEO = "gaps-told-1";
-/** How many messages the page shows: of more it does not reach back to what was said before. */
+/** The number of messages on a page: after more of them, the page does not reach back to earlier ones. */
 const PAGE = 10;
-/** Longer than the upstream holds what was said. */
+/** Longer than the upstream keeps messages. */
 const AWAY_MS = 20_000;
 const GRACE_MS = 5000;
 
@@ -55,7 +55,7 @@ const throttledPages: Interruption = async ({ relay, chat, viewer }) => {
 };
 const tokenLost: Interruption = async ({ relay, chat }) => {
   chat.expireTokens();
-  await relay.requested("get_live_chat"); // what was under way has been answered before it
+  await relay.requested("get_live_chat"); // calls in flight were answered before it
   return () => {};
 };
 const throttledAndTokenLost: Interruption = async (scene) => {

@@ -48,7 +48,7 @@ async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]
   for (let from = 0; from < actions.length; ) {
     const to = from + 1 + random.below(200);
     const repeated = random.chance(0.3) ? random.below(100) : 0;
-    // What is known of earlier answers is what a restart would know.
+    // As after a restart, only the stored record is known of earlier answers.
     const record = await store.getRoom(VIDEO);
     const { panels } = record ? positionOf(record) : POSITION;
     const context = { receivedAt: Date.now(), timeOfDay: UTC, panels };

@@ -18,7 +18,7 @@ const SCENARIO = { kinds: ["text" as const], timeoutMs: 20 };
 const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
 const LIMIT = { timeout: 60_000 };
 
-/** A stream as it comes over HTTP; `complete` tells whether its chunked end came. */
+/** A stream as it comes over HTTP; `complete` says whether its final chunk came. */
 async function openBare(
   base: string,
   videoId: string,
@@ -149,7 +149,7 @@ describe("a stop", LIMIT, () => {
     const inHand = chat.say(5);
     await relay.stop();
 
-    // Nobody can be told again what was said.
+    // Nobody can read the earlier messages again.
     chat.change({ page: 0 });
     chat.expireTokens();
     relay.start();

@@ -145,7 +145,7 @@ describe("a download", () => {
     const { headers } = await fetch(bounded);
     await store.append(claim, B + 1000, several(1, 1000), "");
     assert.equal((await again()).status, 200);
-    // What was added may have blanked a message before the bound.
+    // A new message may have blanked one before the bound.
     const known = { "if-none-match": headers.get("etag") ?? "" };
     assert.equal((await fetch(bounded, { headers: known })).status, 200);
   });

@@ -1,4 +1,4 @@
-/** What scripts and caches are told about a page of history, beside its messages. */
+/** What scripts and caches learn about a page of history besides its messages. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ask } from "./support/api.ts";

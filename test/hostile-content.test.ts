@@ -1,6 +1,6 @@
 /**
- * An upstream whose scripts, pages and answers hold what none should: what is beyond all bounds is unusable
- * as a whole, what is merely absurd is cut down to a message or left out, and the chat goes on.
+ * An upstream whose scripts, pages and answers have absurd contents: beyond all bounds, they are unusable as
+ * a whole; otherwise they are cut down to a message or skipped, and the chat continues.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -27,7 +27,7 @@ const DEADLINES = { chatMs: 30_000, pageMs: 30_000 };
 const LIMIT = { timeout: 30_000 };
 /** A few times the largest answer. */
 const MAX_MB = 150;
-/** Of one message as it is sent. */
+/** The maximum size of one message as it is sent. */
 const MAX_LENGTH = 150_000;
 
 /** A test that must cost little memory. */
@@ -40,7 +40,7 @@ function itIsFrugal(name: string, work: (faulty: FaultyUpstream) => Promise<void
   });
 }
 
-/** Asserts that the room goes on to what is said next. */
+/** Asserts that the room continues to the next message. */
 async function assertGoesOn({ chat }: FaultyUpstream, stream: Stream, id: string): Promise<void> {
   chat.say([textAction(id)]);
   await stream.until(() => stream.ids.includes(id));

@@ -20,7 +20,7 @@ const MOST_MB = 120;
 const NO_ANSWER = /^unusable: (127\.0\.0\.1:\d+ cannot be reached: )?no complete answer within 8000 ms$/;
 
 /**
- * What one call comes to whose answer goes on until so many bytes of it have been taken, and the deadline is
+ * The outcome of one call whose answer goes on until this many bytes of it have been read and the deadline is
  * over.
  */
 function endedAfter(hostile: HostileAnswer, bytes: number): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * Reading is linear in what is read, however it was made to be otherwise, and what is kept of it does not
- * hold on to the rest. Quadratic reading of such texts takes from minutes to days.
+ * Reading takes linear time in the size of its input, even if that was crafted, and kept values do not hold
+ * on to the rest. Quadratic reading of such texts takes from minutes to days.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

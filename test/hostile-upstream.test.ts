@@ -1,6 +1,6 @@
 /**
- * An upstream that speaks HTTP as none should: whatever it does, to whichever request, takes bounded time and
- * memory, is told as what it is, and leaves viewers where they are.
+ * An upstream that violates HTTP: whatever it does, to whichever request, takes bounded time and memory, is
+ * reported as what it is, and leaves viewers where they are.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

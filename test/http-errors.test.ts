@@ -12,7 +12,7 @@ import { startRelay, type TestRelay, type TestRelayOptions } from "./support/rel
 
 const VIDEO = "error-table";
 const UNKNOWN_VIDEO = "not-a-chat_";
-/** Of the right form, of no chat. */
+/** Valid in form, but without a chat. */
 const MADE_UP = {
   token: "made-up-token",
   client: "TVHTML5",
@@ -197,7 +197,7 @@ describe("validation refuses before any upstream call, and names the field", () 
     ["", "INVALID_VIDEO_ID"],
   ];
   const ODD: unknown[] = [undefined, 5, null];
-  /** What is no value of a poll's field. */
+  /** Invalid values of a poll's fields. */
   const POLL_FIELDS: Record<string, unknown[]> = {
     token: [...ODD, "", "t\n", "t".repeat(8193)],
     client: ODD,

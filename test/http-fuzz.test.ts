@@ -18,7 +18,7 @@ import { Stream } from "./support/stream.ts";
 
 const VIDEO = "fuzzed-chat";
 const WITNESSED = "witnessed-1";
-/** Stands in requests for the address of the host that nobody shall be led to. */
+/** In requests, replaced by the address of the host that must never be called. */
 const TRAP = "trap.invalid";
 /** Half of the requests come before memory is measured for the first time. */
 const HALVES = [1, 2];
@@ -87,7 +87,7 @@ const LOOK_ALIKES = [
   `file:///etc/passwd?v=${VIDEO}`,
 ];
 
-/** Sends a request in which the trap stands under its true address. */
+/** Sends a request in which the trap has its true address. */
 function send(path: string, init: RequestInit = {}): Promise<Response> {
   const address = `127.0.0.1:${(trap.address() as AddressInfo).port}`;
   const body = typeof init.body === "string" ? { body: init.body.replaceAll(TRAP, address) } : {};
@@ -104,7 +104,7 @@ const anyText = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 30 }),
   fc.stringMatching(/^[\w-]{9,13}$/),
 );
-/** Mostly what is right: a request with everything wrong is refused for the first of it. */
+/** Mostly valid values: a request with everything wrong is refused for its first fault. */
 const mostly = <T, U>(right: fc.Arbitrary<T>, ...wrong: fc.Arbitrary<U>[]) =>
   fc.oneof({ weight: 6 * wrong.length, arbitrary: right }, ...wrong);
 const videoId = fc.oneof(good, fc.constantFrom(...LOOK_ALIKES), anyText);
@@ -169,10 +169,7 @@ async function assertProper(path: string, response: Response): Promise<void> {
   assert.equal(ERRORS[body.code].status, response.status);
 }
 
-/**
- * Asserts that the upstream was asked nothing but what the service asks by itself, and forgets what was
- * checked.
- */
+/** Asserts that the upstream got only the service's own calls, and forgets the checked ones. */
 function assertUpstreamUnharmed(): void {
   const { requests } = relay.upstream;
   for (const { at, method, path, kind, videoId } of requests.filter((request) => request.at > checked)) {
@@ -213,7 +210,7 @@ const rawRequest = () => {
   });
 };
 
-/** What comes back for bytes after which the caller says no more. */
+/** The answer to bytes after which the caller sends no more. */
 async function answerTo(bytes: Buffer): Promise<string> {
   const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
   socket.on("error", () => {}); // a reset is an answer too
@@ -221,7 +218,7 @@ async function answerTo(bytes: Buffer): Promise<string> {
   return await text(socket).catch(() => "");
 }
 
-/** Sends so many requests of a kind, the same ones for the same seed. */
+/** Sends this many requests of a kind, the same ones for the same seed. */
 const sent =
   <Ts>(numRuns: number, property: fc.IAsyncPropertyWithHooks<Ts>) =>
   (seed: number): Promise<void> =>
@@ -271,7 +268,7 @@ const REQUESTS = {
       async (method, path, type, body) => {
         const headers = { "content-type": type };
         const response = await send(path, { method, headers, ...(method === "GET" ? {} : { body }) });
-        // What stands at the root is for people.
+        // The pages at the root are for people.
         if (path !== "/" && path !== "") await assertProper(new URL(response.url).pathname, response);
         else await response.body?.cancel();
       },

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a request as HTTP, before any endpoint looks at it: always answered in the one JSON
- * shape, to any origin.
+ * Faults of a request as HTTP, before any endpoint looks at it: always answered in the one JSON shape, to any
+ * origin.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * On real sockets: what a room adds up to in jewels is what was given, and what answers bring with messages
- * is theirs.
+ * On real sockets: a room's jewels add up to the gifts that were given, and an answer's extras belong to the
+ * right messages.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import type { Received } from "./support/stream.ts";
 
 const VIDEO = "jewels-sum1";
 
-/** What was given: each message once. */
+/** The sum of all gifts: each message once. */
 function given(ledger: Chat["ledger"]): number {
   const paid = new Map(ledger.map(({ says }) => [says?.id, says?.jewels ?? 0]));
   return [...paid.values()].reduce((sum, jewels) => sum + jewels, 0);

@@ -76,7 +76,10 @@ describe("the wait until the next poll", () => {
 });
 
 describe("a chat too fast for the interval that its upstream requests", () => {
-  /** Says so many actions right after each poll; gives the times between polls, and what was lost. */
+  /**
+   * Says this many actions right after each poll; returns the times between polls, and the number of lost
+   * messages.
+   */
   async function polled(perPoll: number) {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 4000, holdsMessages: 200 });

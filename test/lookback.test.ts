@@ -38,7 +38,7 @@ async function roomOf(types: readonly string[]) {
     log,
     base: hold.head,
     read: (after: number, limit: number) => store.read(ROOM, after, limit),
-    /** What is asked for, by looking at every message. */
+    /** The expected start, by looking at every message. */
     start(count: number, filter: number, floor: number, end = hold.head + log.length): number {
       const wanted = log.filter(
         (message) => message.cursor > floor && message.cursor <= end && (typeBit(message) & filter) !== 0,

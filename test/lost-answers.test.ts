@@ -1,4 +1,4 @@
-/** A store that does what it is told and cannot say so: a room goes on, and holds everything once. */
+/** A store that writes, but whose answer is lost: the room continues, and holds everything once. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { RoomEnd } from "../src/protocol/chat.ts";
