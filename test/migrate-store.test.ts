@@ -43,7 +43,7 @@ async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
     wall.nowMs += 1000;
   }
   await store.finish(over, OVER);
-  await own(store, "over-and-out"); // whoever took it died
+  await own(store, "over-and-out"); // its owner died
   for (const name of ["@handle", ROOM]) await store.recordings.addRecording(name);
   const failure = { state: "failed", videoId: ROOM, error: "no network:\0 '\\" } as const;
   await store.recordings.runRecordings([{ name: "@handle", ...failure }], 60_000);
@@ -87,7 +87,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     assert.equal(before.items.length, 2);
     assert.equal(before.recordings.length, 2);
     await (await openFor(t, url)).close(); // there, and empty
-    // What stands in the way of the second batch holds it up.
+    // This row blocks the second batch.
     await using held = new AsyncDisposableStack();
     const blocker = held.adopt(new Client({ connectionString: url }), (client) => client.end());
     await blocker.connect();

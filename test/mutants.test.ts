@@ -17,7 +17,7 @@ function row(changed: Partial<Row> = {}): Row {
   return { ...first, expects: "is stored twice", ...changed };
 }
 
-/** The memory of a row as it stands. */
+/** The memory of a row in its present form. */
 function caught(as: Row, by = "id 7 is stored twice"): Memory {
   return { seed: 3, caught: { version: versionOf(as), by, virtualSeconds: 61.2, seconds: 9 } };
 }

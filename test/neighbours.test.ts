@@ -12,7 +12,7 @@ import { realisticHold } from "../src/simulator/index.ts";
 const MAX_EXTRA_MS = 10_000;
 /** Where the upstream refuses every page, no new chat can be found. */
 const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIMITED" };
-/** Of each lane at the gate the one that troubles others most; `npm run neighbours` plays all. */
+/** For each lane at the gate, the scenario that disturbs others most; `npm run neighbours` plays all. */
 const PLAYED = [
   "three chats whose pages are never answered",
   "pages throttled for 120 s",

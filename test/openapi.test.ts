@@ -130,7 +130,7 @@ describe("the description", () => {
     await using parts = await roomsOn(observe(new MemoryStore(systemClock)));
     const app = await createServer(parts, parts.config.http);
     const tree = app.printRoutes({ commonPrefix: false });
-    const list = tree.replaceAll(/(v1\/\w+)( .*\n).*?(\/:\w+)/g, "$1$2$1$3"); // what stands below another path
+    const list = tree.replaceAll(/(v1\/\w+)( .*\n).*?(\/:\w+)/g, "$1$2$1$3"); // routes below another path
     const served = [...list.matchAll(/\/?(v1\/\S+) \((.*)\)/g)];
     assert.deepEqual(
       served
@@ -319,7 +319,7 @@ describe("answers", () => {
     const throttled = { status: 429, headers: { "retry-after": "90" } };
     const videoId = "throttled-1";
     relay.upstream.chat(videoId);
-    // Of this video alone: a room that lingers may poll before it.
+    // For this video alone: a room that lingers may poll before it.
     relay.upstream.fault({ on: "get_live_chat", videoId, times: 1, as: throttled });
     assertDescribed("/v1/stream", await ask(relay.url, `/v1/stream?videoId=${videoId}`));
     for (const path of ["/v1/sessions", "/v1/poll", "/v1/probe"] as const) {

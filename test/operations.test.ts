@@ -140,7 +140,7 @@ async function slowViewer(run: Run): Promise<void> {
   slow.destroy();
 }
 
-/** Another program that locks the store's file: writes fail until it lets go. */
+/** Another program that locks the store's file: writes fail until it unlocks the file. */
 async function failingStore(run: Run, path: string): Promise<void> {
   const { url, upstream } = run.relay;
   const other = new DatabaseSync(path, { timeout: 5000 }); // the relay may be writing just now

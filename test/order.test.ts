@@ -16,7 +16,7 @@ import { FakeClock } from "./support/fake-clock.ts";
 
 const UTC = timeOfDay("UTC");
 
-/** Of each message, in the order of the log. */
+/** The replacements of each message, in the order of the log. */
 function replacementsIn(held: ReadonlyMap<string, Message>): Map<string, Message[]> {
   const all = [...held.values()].filter((message) => message.type === "replaced");
   return Map.groupBy(all, ({ details }) => details.target.messageId);

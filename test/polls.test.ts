@@ -1,4 +1,6 @@
-/** Polls from answer to answer: told when opened, when they show something else, and once when closed. */
+/**
+ * Polls from answer to answer: a message when one opens, when its contents change, and once when it closes.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

@@ -1,4 +1,4 @@
-/** Where the reading of a chat stands, as it is stored: what cannot be read is named, and stops nothing. */
+/** The stored position of reading a chat: an unreadable part is named, and stops nothing. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { it } from "node:test";

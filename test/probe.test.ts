@@ -1,6 +1,6 @@
 /**
- * `POST /v1/probe`: all attempts in order, each as the client it names, paced by the gate, and told row by
- * row.
+ * `POST /v1/probe`: all attempts in order, each as the client it names, paced by the gate, and reported row
+ * by row.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, "..");
 /** As the formatter wraps code. A quote of the specification stays on its line. */
 const MAX_COLUMNS = 110;
 
-/** What is covered. Code comes here once it is clean. */
+/** The files that are covered. */
 const COVERED: [what: string, files: string, textOf: (source: string) => string][] = [
   ["documents", "{*,docs/*,bench/*,client/*}.md", (source) => source],
   ["comments", "{examples,deploy}/*", commentsOf],
@@ -96,10 +96,10 @@ it("finds every phrase to avoid, and nothing in plain sentences", async () => {
 it("reads the comments and the strings of code, and the titles of tests, with their lines", async () => {
   const code = [
     "/** The first line. */",
-    "const a = 'whoever comes first'; // It is no pun.",
+    "const a = 'whoever comes first'; // It is a pun.",
     'const what = "is";',
   ];
-  assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is no pun.\n");
+  assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is a pun.\n");
   assert.match((await lint(stringsOf(code.join("\n")))).join(), /^2: .*Whoever|^2: .*whoever/);
   assert.equal(commentsOf("# A line\nkey: value # its comment\n"), "A line\nits comment\n");
   const tests = [

@@ -44,7 +44,7 @@ function linesOf(name: string): string[] {
   });
 }
 
-/** Of the long recordings, messages that show a form of their own. */
+/** From the long recordings, messages with a form of their own. */
 const SINGLED_OUT: readonly [file: string, id: string][] = [
   ["live/get_live_chat.custom-emoji.json", "recorded-21f52dfc66426bd0"],
   ["live/get_live_chat.global-emoji2.json", "recorded-4e2fb5ebca9a658f"],
@@ -65,8 +65,8 @@ const SINGLED_OUT: readonly [file: string, id: string][] = [
 ];
 
 /**
- * The snapshot holds what was once checked by eye against the recordings. A change of it is a change of what
- * viewers are sent; `node --test --test-update-snapshots test/recorded-actions.test.ts` writes it anew.
+ * The snapshot was once checked by eye against the recordings. A change of it is a change of the messages
+ * that viewers get; `node --test --test-update-snapshots test/recorded-actions.test.ts` rewrites it.
  */
 test("every recorded action gives the message that a person read from it", { skip: noRecordings }, (t) => {
   const singles = SINGLED_OUT.map(([name, id]) => {
@@ -94,7 +94,7 @@ test("a recorded poll is sent when it opens, at each change, and once when it cl
   skip: noRecordings,
 }, () => {
   const actions = POLL_LIFE.flatMap(([name]) => recordedActions(`actions/${name}.json`));
-  // One answer for each action: what was shown is handed on.
+  // One answer for each action: the open panels are passed on.
   let panels = NO_PANELS;
   const messages = actions.flatMap((action) => {
     const answer = read([action], { panels });

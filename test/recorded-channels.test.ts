@@ -23,7 +23,7 @@ function watchPage({ currentVideoEndpoint, playerResponse }: CutWatchPage): stri
   return page(data, { ...player, microformat });
 }
 
-/** The names of all fields, each with the path to it; elements of lists are not told apart. */
+/** The names of all fields, each with the path to it; all elements of a list count as one. */
 function fields(value: unknown, path = ""): string[] {
   if (Array.isArray(value)) return value.flatMap((element) => fields(element, `${path}[]`));
   if (typeof value !== "object" || value === null) return [path];

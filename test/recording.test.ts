@@ -1,4 +1,4 @@
-/** Chats that are recorded, watched or not, and the list of what is stored and read. */
+/** Chats that are recorded, watched or not, and the list of stored and open rooms. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

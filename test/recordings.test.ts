@@ -1,6 +1,6 @@
 /**
- * What was recorded of the real upstream, served over HTTP again and read by a whole relay: the stream agrees
- * with a reading of the same files that shares no code with the service.
+ * Recordings of the real upstream, served over HTTP again and read by a whole relay: the stream agrees with a
+ * reading of the same files that shares no code with the service.
  */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -25,7 +25,7 @@ interface Renderer {
   headerPrimaryText?: object;
 }
 
-/** Every object under one key, wherever in the recording it stands, in order. */
+/** Every object under one key, anywhere in the recording, in order. */
 function* under(key: string, node: unknown): Generator<Record<string, unknown>> {
   if (typeof node !== "object" || node === null) return;
   for (const [name, value] of Object.entries(node)) {
@@ -115,7 +115,7 @@ describe("recorded answers pass through the relay without loss or duplicates", {
   }
 });
 
-/** A recorded page, its video and what is found on it. */
+/** A recorded page, its video, its type of chat, and the pages that are asked for. */
 const PAGES: [name: string, videoId: string, chatType: string, asked: readonly string[]][] = [
   ["popout-initial-data-2020.json", "7kdepDepMjk", "liveChatRenderer", ["popout", "get_live_chat"]],
   ["watch-live-2026.html", "qT5OTDvJK1Q", "liveChatRenderer", ["popout", "watch", "get_live_chat"]],

@@ -88,7 +88,7 @@ describe("a viewer with a cursor that the store has lost", () => {
       const { cursor, resumed, kept } = await resumedAfter(t, loss);
       assert.ok(resumed.init.cursor > cursor, "it stands among the cursors that it may hold");
       assert.deepEqual(resumed.ids, ids("b", 35, 45));
-      // What was said between the backup and its start nobody read.
+      // Nobody read the messages between the backup and its start.
       const gap = history.length > 0 ? [`gap:${kept.at(history.length)?.slice(4)}`] : [];
       assert.deepEqual(kept, [...history, ...gap, ...ids("b", 0, 45)]);
     });

@@ -1,6 +1,6 @@
 /**
- * What is older than the retention is forgotten: when, for whom it is seen, and what becomes of its place on
- * disk.
+ * Messages older than the retention are deleted: when, how their room's viewers see it, and that their disk
+ * space is reused.
  */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
@@ -133,7 +133,7 @@ describe("the retention's rounds", () => {
 describe("in the whole service, a room that outlives the retention", () => {
   it("sends a viewer with an older cursor the remaining messages, and init.cursor shows it", async (t) => {
     const path = await temporaryFile(t);
-    // Less than two seconds: what is said at first is forgotten while the viewer is away.
+    // Less than two seconds: the first messages are deleted while the viewer is away.
     const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
     await using relay = await startRelay({ settings });
     const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });

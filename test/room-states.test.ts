@@ -1,6 +1,6 @@
 /**
- * The specification's table "States and transitions", row by row. What is left out here of an opening is held
- * by bootstrap.test.ts and bootstrap-client.test.ts, and of what an answer means by upstream-answers.test.ts.
+ * The specification's table "States and transitions", row by row. The steps of an opening are in
+ * bootstrap.test.ts and bootstrap-client.test.ts, the meanings of an answer in upstream-answers.test.ts.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -121,7 +121,7 @@ describe("room polling, HTTP 200 with an error object that is a quota signal", (
     const witness = await room.open({ videoId: "other-video" });
     const fault = upstream.fault({ on: "get_live_chat", videoId: VIDEO, times: 1, as: "quota" });
     await relay.until(() => fault.fired === 1);
-    await relay.advance(1000); // it is answered, and so is what was under way
+    await relay.advance(1000); // it is answered, and so are earlier calls
     const before = upstream.requests.length;
     for (const one of [chat, other]) one.say(1);
     await relay.advance(6000);

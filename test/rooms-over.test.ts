@@ -1,4 +1,4 @@
-/** What is still answered of a chat that is over, and of a video that has none. */
+/** The answers about a finished chat, and about a video without a chat. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

@@ -83,7 +83,7 @@ describe("an egress that instances share by its name", { skip, timeout: 60_000 }
     const { upstream, one, other } = await setUp(t, [scarce, scarce]);
     await using _first = await Stream.open(one.url, { videoId: ROOMS[0] });
     await using _second = await Stream.open(other.url, { videoId: ROOMS[1] });
-    // What its rooms ask for an instance tells with its calls, and learns with its own.
+    // An instance reports its rooms' demand with its calls, and learns the others' from the answers.
     await upstream.requested("get_live_chat", { videoId: ROOMS[0], count: 3 });
     await upstream.requested("get_live_chat", { videoId: ROOMS[1], count: 2 });
     const refused = await fetch(streamUrl(other.url, { videoId: ROOMS[2] }));

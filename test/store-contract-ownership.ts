@@ -202,7 +202,7 @@ export function ownershipContract(subject: NewSubject): void {
     const finished = await store.getRoom(ROOM);
     for (const agoMs of [1000, 2000]) {
       wall.nowMs += 1000;
-      await own(store, ROOM); // whoever took it died
+      await own(store, ROOM); // its owner died
       const hold = await own(store, ROOM);
       assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: OVER });
       await hold.giveBack();
@@ -240,7 +240,7 @@ export function ownershipContract(subject: NewSubject): void {
       await hold.giveBack();
     }
     for (const name of ["never-read", "r-edge", "r-finished", "r-young"]) ownership.setViewers(name, 1);
-    await ownership.watchedForMs(ROOM); // when what was said before is known
+    await ownership.watchedForMs(ROOM); // when earlier reports are known
     for await (const videoIds of ownership.orphans(200, NEVER)) {
       assert.deepEqual([...videoIds].sort(), ["r-edge", "r-young"]);
       break;

@@ -1,4 +1,4 @@
-/** A store that fails under many rooms: what the log and the metrics tell of it, and how often. */
+/** A store that fails under many rooms: what the log and the metrics report, and how often. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
@@ -22,7 +22,7 @@ function listening() {
   const lines: { level: number; msg: string; [field: string]: unknown }[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
   const telemetry = new Telemetry(pino({ level: "trace" }, { write }));
-  /** Of a metric, its labels summed up. */
+  /** The value of a metric, summed over its labels. */
   const value = async (metric: string) => {
     const text = await telemetry.registry.metrics();
     const samples = text.matchAll(/^(\w+)(?:\{.*\})? (\d+)$/gm);

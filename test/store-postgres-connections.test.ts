@@ -1,4 +1,4 @@
-/** The connections to PostgreSQL: who waits for one, for how long, and what their end leaves. */
+/** The connections to PostgreSQL: which statements wait for one, for how long, and what their end leaves. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";

@@ -27,7 +27,7 @@ async function counted(store: FullStore) {
   return { count: totals?.paid.EUR?.count, authors: totals?.authors, uncounted };
 }
 
-/** Makes the room one that nobody has counted: a store counts by itself now and then, and at the end. */
+/** Makes the room uncounted: a store counts by itself from time to time, and at the end. */
 async function uncount(url: string, store: FullStore): Promise<void> {
   await counted(store); // waits for a count that has begun
   await run(url, "truncate tally, tally_item");

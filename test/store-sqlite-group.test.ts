@@ -1,4 +1,4 @@
-/** What is written in one commit, counted in the file's own log: writes that wait together share one. */
+/** Group commits, counted in the file's own log: writes that wait together share one commit. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";

@@ -161,9 +161,7 @@ test("a file of a newer schema is refused and left alone", async (t) => {
   assert.deepEqual(await readFile(path), before);
 });
 
-/**
- * Rooms as they may stand in a file of schema 2: one that was claimed and never read, and one that was over.
- */
+/** Possible rooms in a file of schema 2: one that was claimed and never read, and one that was over. */
 const CLAIMED = `alter table room add column claimed_at integer;
   create index room_claimed on room (claimed_at) where claimed_at is not null;
   insert into room (video_id, epoch, base, floor, head, claimed_at) values ('never-read', 5, 7, 7, 7, 7);

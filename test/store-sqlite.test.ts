@@ -1,5 +1,5 @@
 /**
- * The embedded store keeps the stores' contract. What is special to a file is in the tests beside this one.
+ * The embedded store keeps the contract of stores. The properties of a file are in the tests beside this one.
  */
 import { join } from "node:path";
 import { type OpenForTest, storeContract } from "./store-contract.ts";

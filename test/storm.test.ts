@@ -77,7 +77,7 @@ it("the upstream is polled as often for 100 viewers as for one", LIMIT, async (t
   assert.ok(together > alone * 0.6, `40 polls took ${alone} ms for one viewer, ${together} ms for 100`);
 });
 
-/** A room of so many messages, all of them below its tail. */
+/** A room of this many messages, all of them below its tail. */
 async function storedRoom(count: number) {
   const store = observe(new MemoryStore(systemClock));
   const claim = await own(store, VIDEO);

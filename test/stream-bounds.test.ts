@@ -1,6 +1,6 @@
 /**
- * Streams of a part of what is stored: with `from`, they begin at a time; with `until=now`, they end where
- * the room stood.
+ * Streams of a part of the stored messages: with `from`, they begin at a time; with `until=now`, they end at
+ * the room's present head.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

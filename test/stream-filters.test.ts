@@ -1,5 +1,5 @@
 /**
- * `types` on `/v1/stream`: what is sent through a filter, how its client learns the cursors in between, and
+ * `types` on `/v1/stream`: which messages pass a filter, how its client learns the cursors in between, and
  * what viewers share.
  */
 import assert from "node:assert/strict";

@@ -205,7 +205,7 @@ describe("the bounds of a stream", LIMIT, () => {
 });
 
 describe("a cursor without data, for clients of Server-Sent Events", LIMIT, () => {
-  /** A stream of Super Chats whose client is told a cursor by a keepalive and before the end. */
+  /** A stream of Super Chats whose client gets a cursor with a keepalive and before the end. */
   async function filtered(): Promise<{ chat: Chat; path: string; head: number; videoId: string }> {
     const { chat, path, videoId } = await mixedChat();
     await using stream = await Stream.open(relay.url, { videoId, backfill: 3 });

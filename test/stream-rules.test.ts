@@ -7,7 +7,7 @@ import { Stream, streamUrl } from "./support/stream.ts";
 const VIDEO = "stream-rule";
 const KINDS = ["text"] as const;
 
-/** A relay with an open room whose history holds so many messages. */
+/** A relay with an open room whose history holds this many messages. */
 async function roomWith(history: number, options: Parameters<typeof startRelay>[0] = {}) {
   const relay = await startRelay(options);
   const chat = relay.upstream.chat(VIDEO, { kinds: KINDS, page: history, timeoutMs: 5 });

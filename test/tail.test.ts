@@ -1,5 +1,5 @@
 /**
- * What a room keeps of its newest messages in memory: so many, and so many bytes; the rest is the store's.
+ * The newest messages that a room keeps in memory, limited in number and in bytes; the rest is in the store.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -47,7 +47,7 @@ function simulated() {
     await scheduler.until(() => isSettled, 60_000);
     return promise;
   };
-  /** What is counted of a room, though nobody asks. */
+  /** The number of a room's uncounted messages; asking starts no count. */
   const uncounted = (videoId = ROOM) => disk.tables.getAccount(videoId, 0)?.uncounted;
   /** Stores what nobody has counted, as an earlier version. */
   const fill = (videoId: string, count: number) => {

@@ -12,16 +12,16 @@ import { CONTEXT } from "./support/room-log.ts";
 
 const VIDEO = "tomorrows-1";
 
-/** By the name under which each is told of. */
+/** By the name under which each is reported. */
 const NEW_KINDS: Record<string, object> = {
   liveChatHologramRenderer: adding({ liveChatHologramRenderer: { id: "x", message: { simpleText: "hi" } } }),
   liveChatMoodViewModel: adding({ liveChatMoodViewModel: { id: "x" } }),
   shakeScreenAction: { shakeScreenAction: { durationMs: 500 } },
-  // New wrappers around what is known.
+  // New wrappers around known contents.
   addSpatialChatItemAction: { addSpatialChatItemAction: { item: TEXT } },
   liveChatThreadRenderer: adding({ liveChatThreadRenderer: { item: TEXT } }),
   liveChatTickerHologramRenderer: ticking("liveChatTickerHologramRenderer", TEXT),
-  // And what is known, around something new.
+  // And known wrappers around new contents.
   liveChatBannerHologramRenderer: bannered({ liveChatBannerHologramRenderer: { id: "x" } }),
   hologramModel: adding({
     elementRenderer: { newElement: { type: { componentType: { model: { hologramModel: {} } } } } },

@@ -1,5 +1,6 @@
 /**
- * An upstream host that cannot be reached: whoever asks learns it first, soon, and the operator from the log.
+ * An upstream host that cannot be reached: every caller learns it first and soon, and the operator from the
+ * log.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

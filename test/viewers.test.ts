@@ -42,7 +42,7 @@ before(async () => {
   base = witness.history.cursor;
 });
 
-/** Whatever a test did: the witness is sent what is said, and is the only one left. */
+/** Whatever a test did: the witness gets every message, and is the only viewer left. */
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets.clear();

@@ -1,6 +1,4 @@
-/**
- * What tells a chat that is over from a wall that hides it, for a room that was open and for a first viewer.
- */
+/** What distinguishes a finished chat from a wall that hides it, for an open room and for a first viewer. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

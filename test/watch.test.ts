@@ -58,7 +58,7 @@ describe("watch", () => {
     );
     const cursor = /^livechat-relay: to resume from here: --since (\d+)\n$/.exec(watch.error)?.[1] ?? "";
     chat.say([textAction("third", { text: "what comes next" })]);
-    const speaking = chat.speak(50); // whoever leaves a pipe is noticed at the next write
+    const speaking = chat.speak(50); // the next write notices that the reader has left the pipe
     const { code, out, error } = await outcomeInShell(
       `relay watch ${VIDEO} --since ${cursor} --json | head -1`,
       {

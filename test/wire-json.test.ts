@@ -1,5 +1,5 @@
 /**
- * Text on the wire: no client's splitting of lines cuts a frame or a body, and what is read is what was said.
+ * Text on the wire: no client's splitting of lines cuts a frame or a body, and text is read back unchanged.
  */
 import assert from "node:assert/strict";
 import { connect } from "node:net";

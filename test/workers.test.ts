@@ -13,7 +13,7 @@ import { Stream, type StreamOptions } from "./support/stream.ts";
 const VIDEO = "dQw4w9WgXcQ";
 const CHAT = { kinds: ["text" as const], timeoutMs: 20 };
 const TWO = { RELAY_WORKERS: "2", RELAY_LOG_LEVEL: "silent", RELAY_KEEPALIVE_MS: "200" } as const;
-/** The kernel spreads connections by chance: with so many, each process has some. */
+/** The kernel spreads connections by chance: with this many, each process has some. */
 const CONNECTIONS = 24;
 
 const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;

@@ -11,7 +11,7 @@ import type { Stream } from "./stream.ts";
 
 export const VIDEO = "any-answers";
 export const COOLDOWN_MS = 60;
-/** So many polls may fail in a row; the last of them stops the room. */
+/** This many failed polls in a row stop the room. */
 export const MAX_FAILURES = 3;
 
 /** An answer that holds a next token, or one of which the token does not matter. */

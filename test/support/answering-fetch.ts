@@ -20,7 +20,7 @@ export class AnsweringFetch {
   }
 }
 
-/** Opens a stream, sends the texts with pauses of so many milliseconds between them, and ends it. */
+/** Opens a stream, sends the texts with pauses of the given milliseconds between them, and ends it. */
 export function streamed(clock: FakeClock, ...steps: (string | number)[]): Answer {
   return () => {
     const play = async function* () {

@@ -102,7 +102,7 @@ export function refuses(status: number, body: unknown, headers: Record<string, s
 export const init = (cursor: number): string =>
   `event: init\ndata: ${JSON.stringify({ videoId: "v", chatType: "liveChatRenderer", cursor })}\n\n`;
 
-/** Of the cursor, which is its id, too. */
+/** A message with this cursor, which is its id, too. */
 export const message = (cursor: number, more: object = {}): string =>
   `id: ${cursor}\nevent: message\ndata: ${JSON.stringify({ type: "chat", id: `${cursor}`, message: "x", ...more })}\n\n`;
 

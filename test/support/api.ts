@@ -126,7 +126,7 @@ export async function assertNothingKept({ url }: TestRelay): Promise<void> {
 }
 
 /**
- * All that must never be told by error or log: the upstream's key and visitor, and every token seen so far.
+ * Everything that no error or log may contain: the upstream's key and visitor, and every token seen so far.
  */
 export function secretsOf({ credentials, requests }: TestRelay["upstream"]): string[] {
   const tokens = requests.flatMap(({ continuation }) => continuation ?? []).filter((t) => t.length > 8);

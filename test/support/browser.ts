@@ -31,7 +31,7 @@ export function launchChromiumServer(): Promise<BrowserServer> {
   return chromium.launchServer({ executablePath: CHROMIUM, args: FLAGS, host: "127.0.0.1", ...signals });
 }
 
-/** What is wrong with a page: exceptions, and what the policy refused but for pictures. */
+/** A page's faults: exceptions, and violations of the policy except pictures. */
 export function faultsOf(page: Page): string[] {
   const faults: string[] = [];
   const note = (text: string): unknown => !/img-src/.test(text) && faults.push(text);

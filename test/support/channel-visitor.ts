@@ -62,7 +62,7 @@ export class ChannelVisitor {
     return words;
   }
 
-  /** Of the messages that `news` has seen: their ids, and the last id of the connection. */
+  /** The ids of the messages that `news` has seen, and the last id of the connection. */
   readonly ids: string[] = [];
   lastId: string | undefined;
 

@@ -1,4 +1,4 @@
-/** Actions that a simulated chat says, each with what a test needs to tell it apart. */
+/** Actions that a simulated chat says, each with a text by which tests recognise it. */
 import type { JsonObject } from "../../src/simulator/json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
 

@@ -94,7 +94,7 @@ const update = (entityKey: string, payload: object) => ({
   type: "ENTITY_MUTATION_TYPE_REPLACE",
   payload,
 });
-/** What comes beside the actions: the likes and replies of that message. */
+/** The mutations beside the actions: the likes and replies of that message. */
 export const MUTATIONS = [
   update("likes-1", { likeCountEntity: { key: "likes-1", likeCountIfIndifferentNumber: "12" } }),
   update("replies-1", { replyCountEntity: { key: "replies-1", replyCountNumber: "3" } }),

@@ -47,7 +47,7 @@ export async function clockedPostgres(t: TestContext, server: PostgresServer, cl
   };
 }
 
-/** Of these no call needs the time. */
+/** No call of these needs the time. */
 const TIMELESS: ReadonlySet<string | symbol> = new Set<keyof StoreEngine | keyof Ownership>([
   "followers",
   "lost",

@@ -1,6 +1,6 @@
 /**
- * A server at a distance: what goes to it and comes from it is late by half of a round trip. `cut` ends all
- * open connections.
+ * A server at a distance: data in each direction is late by half a round trip. `cut` ends all open
+ * connections.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";

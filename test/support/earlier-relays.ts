@@ -46,13 +46,13 @@ export async function unreadableRoom(telemetry: Telemetry, path: string): Promis
   await moved(relay, "relay_unreadable_totals_total");
 }
 
-/** A room that leaves a throttled way out for another, of a relay that is gone when the run begins. */
+/** A room that leaves a throttled egress for another, in a relay that is gone when the run begins. */
 export async function movedRoom(telemetry: Telemetry, videoId: string): Promise<void> {
   const settings = { RELAY_EGRESS: "one=direct,two=direct", RELAY_COOLDOWN_MS: "5000" };
   await using relay = await startRelay({ telemetry, settings });
   relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 5 }).speak(50);
   await using viewer = await Stream.open(relay.url, { videoId });
-  await viewer.untilMessages(5); // its page shows them again: no gap is told
+  await viewer.untilMessages(5); // its page shows them again, so there is no gap
   relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
   await moved(relay, "relay_egress_moves_total");
 }

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 const PATIENCE_MS = 30_000;
 const LOOK_MS = 10;
 
-/** Resolves once `look` gives what is expected; `look` may be anything that can be repeated. */
+/** Resolves once `look` gives the expected value; `look` may be anything that can be repeated. */
 export async function eventually<T>(expected: T, look: () => T | Promise<T>): Promise<void> {
   for (const limit = AbortSignal.timeout(PATIENCE_MS); ; await delay(LOOK_MS)) {
     const seen = await look();

@@ -92,7 +92,7 @@ export const GAP: MessageOf<"gap"> = {
 /** The types as which something of the upstream is read. */
 export const READ_TYPES = MESSAGE_TYPES.filter((type) => type !== GAP.type);
 
-/** `replaced` is what a room is told that holds the message; read alone, it is the item itself. */
+/** `replaced` is for a room that holds the message; read alone, it gives the item itself. */
 export const SENT: Record<Exclude<MessageType, "replaced" | "gap">, [object, ...object[]]> = {
   chat: [adding(TEXT), adding(PHONE_TEXT), REPLACED],
   superchat: [

@@ -126,8 +126,8 @@ export async function startFaulty(
 }
 
 /**
- * Asserts that a room lives through a hostile answer that every kind of its requests meets, and its caller
- * too, who is told as `says`; and that no connection to it is kept.
+ * Asserts that a room survives a hostile answer to every kind of its requests, that its caller does too and
+ * gets the error `says`, and that no connection to the answer is kept.
  */
 export async function assertSurvived(
   hostile: HostileAnswer,
@@ -165,7 +165,7 @@ export async function openedDespite(
   return stream;
 }
 
-/** Asserts that the room goes on to what is said after its next poll has met the hostile answer. */
+/** Asserts that the room continues to later messages after its next poll has met the hostile answer. */
 export async function assertPolledDespite(
   faulty: FaultyUpstream,
   stream: Stream,

@@ -2,7 +2,8 @@
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 
 /**
- * What of a room's log is missing without a gap that tells it, what is told, and which gaps tell of nothing.
+ * Counts the places where messages are missing without a gap and with one, and the gaps without missing
+ * messages.
  */
 export async function gapsIn(
   relay: VirtualRelay,

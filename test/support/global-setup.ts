@@ -1,6 +1,6 @@
 /**
- * What all files of a run share, each told to them by a variable: a PostgreSQL server, and Chromium. What is
- * not installed is not started, and what a test file does not find it starts for itself.
+ * The servers that all files of a run share, each named by a variable: PostgreSQL and Chromium. A program
+ * that is not installed is not started, and a test file starts its own server if it finds none.
  */
 import { launchChromiumServer, NO_CHROMIUM } from "./browser.ts";
 import { noOwnPostgres, startInstalled } from "./postgres-server.ts";

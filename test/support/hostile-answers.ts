@@ -43,7 +43,7 @@ function keys(count: number): string {
 interface Absurd {
   /** As JSON, where a string. */
   actions: readonly unknown[];
-  /** Of the messages that come of it. */
+  /** The ids of the resulting messages. */
   ids: readonly string[];
 }
 

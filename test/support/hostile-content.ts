@@ -58,7 +58,7 @@ export function polluted(json: string): string {
 const key = "AIzaSyMade-up-key";
 const utf16 = (text: string): Buffer => Buffer.from(`\ufeff${text}`, "utf16le");
 
-/** Scripts that tell no credentials. */
+/** Scripts without credentials. */
 export const SCRIPTS: Readonly<Record<string, string | Buffer>> = {
   "nothing but NULs": "\0".repeat(MUCH),
   "a key of a megabyte": `"INNERTUBE_API_KEY":"${filled("k", MEGABYTE)}"`,

@@ -39,7 +39,7 @@ export async function setUpInstances(t: TestContext, server: PostgresServer | un
   return { upstream, url, start, watch };
 }
 
-/** The streams have got so many of one sequence, under the same cursors. */
+/** Asserts that the streams have got this many messages of one sequence, under the same cursors. */
 export async function assertSame(streams: readonly Stream[], count: number): Promise<void> {
   const [first, ...others] = await Promise.all(streams.map((stream) => stream.untilMessages(count)));
   for (const other of others) assert.deepEqual(other.slice(0, count), first?.slice(0, count));

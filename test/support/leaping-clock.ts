@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 
 export class LeapingClock implements Clock {
   #leaptMs = 0;
-  /** Those who sleep, to be told that time has leapt. */
+  /** The sleepers to notify of a leap. */
   readonly #sleepers = new Set<() => void>();
 
   now(): number {
@@ -39,7 +39,7 @@ export class LeapingClock implements Clock {
     signal?.throwIfAborted();
   }
 
-  /** Skips so much time; who sleeps no longer than that wakes. */
+  /** Skips this many milliseconds; sleepers whose time is then over wake. */
   leap(ms: number): void {
     this.#leaptMs += ms;
     for (const wake of this.#sleepers) wake();

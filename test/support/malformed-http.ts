@@ -1,5 +1,5 @@
 /**
- * Malformed HTTP: answers without end, bombs, lies about lengths, and what is no HTTP at all. Each writes as
+ * Malformed HTTP: endless answers, bombs, false lengths, and bytes that are not HTTP at all. Each writes as
  * fast as it is read, and stops when its reader has gone.
  */
 import type { ServerResponse } from "node:http";
@@ -36,7 +36,7 @@ function cut(...bytes: Bytes[]): HostileAnswer {
   };
 }
 
-/** The same again and again behind a beginning: every so often, or as fast as it is taken. */
+/** The same bytes again and again after a beginning: once per interval, or as fast as they are read. */
 function endless(beginning: Bytes, again: Bytes, everyMs = 0): HostileAnswer {
   return async (response) => {
     const socket = socketOf(response);
@@ -51,7 +51,7 @@ function endless(beginning: Bytes, again: Bytes, everyMs = 0): HostileAnswer {
   };
 }
 
-/** A body of zeros in an encoding whose frames can stand one behind the other. */
+/** A body of zeros in an encoding whose frames can follow one another. */
 function bomb(encoding: string, frame: Buffer, frames: number): HostileAnswer {
   return (response) => {
     const length = frame.length * frames;

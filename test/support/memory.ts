@@ -11,13 +11,13 @@ const collectGarbage = runInNewContext("gc") as (options?: { type: "minor" }) =>
 /** The engine keeps the shapes of objects, and with them their keys, for some collections more. */
 const COLLECTIONS = 4;
 
-/** In megabytes: what the engine cannot let go of, buffers and strings outside of its heap included. */
+/** In megabytes: memory that the engine cannot free, including buffers and strings outside of its heap. */
 export function heldMb(): number {
   for (let i = 0; i < COLLECTIONS; i++) collectGarbage();
   return memoryMb();
 }
 
-/** The most that is held at a time while the work goes on, garbage included, over what was held before. */
+/** The peak of memory during the work, garbage included, above the start. */
 export async function peakGrowthMb(work: () => Promise<unknown>): Promise<number> {
   collectGarbage();
   collectGarbage({ type: "minor" }); // frees the buffers that the first one found

@@ -1,6 +1,6 @@
 /**
  * An engine as old as the oldest that the pages support (Chromium 103, which OBS 30 embeds): Chromium without
- * what came later. It stands in for the old one; which version brought what is written beside it.
+ * later features, each noted with its version.
  */
 import type { Page } from "playwright-core";
 

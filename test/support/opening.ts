@@ -1,6 +1,4 @@
-/**
- * How a room is opened, seen from both ends: what the first viewer is told, and what the upstream was asked.
- */
+/** How a room is opened, seen from both ends: the first viewer's answer, and the upstream's requests. */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Failure } from "../../src/simulator/faults.ts";
@@ -69,7 +67,7 @@ export async function opened(relay: TestRelay, videoId: string): Promise<Stream[
   return stream.init;
 }
 
-/** The answer to a stream that is refused: its form is checked, and that it tells no credential. */
+/** The answer to a stream that is refused; checks its form, and that it contains no credential. */
 export async function refused(relay: TestRelay, videoId: string) {
   const response = await inTime(fetch(streamUrl(relay.url, { videoId })), `a refusal of ${videoId}`);
   assert.notEqual(response.status, 200);

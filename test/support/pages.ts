@@ -24,7 +24,7 @@ export class Pages {
   relay!: TestRelay;
   browser!: Browser;
   page!: Page;
-  /** Of the test that runs. */
+  /** The video of the current test. */
   videoId!: string;
   chat!: Chat;
   readonly #path: string;

@@ -1,6 +1,6 @@
 import type { Position } from "../../src/upstream/position.ts";
 
-/** Where the reading of some live chat stands. */
+/** A position in some live chat. */
 export const POSITION: Position = {
   chatType: "liveChatRenderer",
   pair: { client: "WEB", endpoint: "get_live_chat" },

@@ -67,9 +67,7 @@ export async function ownSchema(
   return withSearchPath(url, schema);
 }
 
-/**
- * A schema of its own whose time stands where the test sets it, in wall milliseconds, all on one connection.
- */
+/** A schema of its own whose time the test sets, in wall milliseconds, all on one connection. */
 export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
   const schema = uniqueName();
   // The schema comes first: so its clock is found before PostgreSQL's.

@@ -1,6 +1,6 @@
 /**
- * Recorded upstream bodies. They lie beside the project and are no part of it; where they are missing, the
- * tests of them are skipped.
+ * Recorded upstream bodies, which are beside the project and not part of it. Without them, their tests are
+ * skipped.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 

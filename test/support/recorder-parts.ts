@@ -13,7 +13,7 @@ export function recorderOf({
   return { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
 }
 
-/** A run of a recording that ends with the signal, and of which nobody is told. */
+/** A run of a recording that ends with the signal, and reports to nobody. */
 export const runUntil = (signal: AbortSignal): RecordingRun => ({
   signal,
   deleted: new AbortController().signal,

@@ -92,7 +92,7 @@ export async function metric(
   return line === undefined ? undefined : Number(line.slice(name.length));
 }
 
-/** Resolves when the metrics show so many rooms in the state. */
+/** Resolves when the metrics show this many rooms in the state. */
 export async function roomsIn(relay: TestRelay, state: string, expected = 1): Promise<void> {
   await eventually(expected, () => metric(relay, `relay_rooms{state="${state}"}`));
 }

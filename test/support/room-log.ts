@@ -16,8 +16,8 @@ import { observe } from "./store-subject.ts";
 export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
 
 /**
- * Appends a batch of actions; gives type, id (hashes as #) and words of what is new. Called again with the
- * same store, it is a service that was started again, perhaps after something was missed.
+ * Appends a batch of actions; returns type, id (hashes as #) and text of the new messages. Called again with
+ * the same store, it is a restarted service, perhaps with a pending gap.
  */
 export async function roomLog(
   store = new MemoryStore(systemClock),

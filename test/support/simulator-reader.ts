@@ -1,4 +1,7 @@
-/** A plain reader of the simulated upstream over HTTP: loads pages, follows tokens, and shows what came. */
+/**
+ * A plain reader of the simulated upstream over HTTP: loads pages, follows tokens, and shows the actions it
+ * gets.
+ */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";

@@ -49,7 +49,7 @@ export class StoreProcess {
     await exited;
   }
 
-  /** Reads what was acknowledged before the end of the process. */
+  /** Reads the acknowledgements before the end of the process. */
   async drain(): Promise<void> {
     while ((await this.line("added")) !== undefined);
   }

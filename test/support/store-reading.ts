@@ -37,7 +37,7 @@ export async function readAll(store: Pick<Store, "read">, videoId: string): Prom
   }
 }
 
-/** When what was begun before has been answered: a follower that finds nothing to read has begun to wait. */
+/** Resolves when earlier operations are answered: a follower that finds nothing to read has begun to wait. */
 export async function settled(store: Store): Promise<void> {
   for (let answers = 0; answers < 4; answers++) await store.getRoom("nobody's room");
 }

@@ -16,7 +16,7 @@ import { own } from "./store-reading.ts";
 
 export type FullStore = ObservedStore;
 
-/** `reopen` gives the same store anew after a close. */
+/** `reopen` opens the same store again after a close. */
 interface Subject {
   store: FullStore;
   wall: Wall;

@@ -14,7 +14,7 @@ export { streamUrl };
 
 export interface Frame {
   event: string;
-  /** The `id:` line as it stood. */
+  /** The `id:` line, unchanged. */
   id: string | undefined;
   data: unknown;
 }

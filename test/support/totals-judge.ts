@@ -6,7 +6,7 @@ import type { Totals } from "../../src/store/totals.ts";
 
 export const PAID = ["superchat", "supersticker", "jewels", "donation"];
 
-/** A message of this type; its text tells it from a blank one. */
+/** A message of this type; its text distinguishes it from a blank one. */
 export function said(type: MessageType, id: string, details: Details = {}): Message {
   const shown = { timestamp: "1:23 AM", author: details.authorId ?? "@nobody", message: `says ${id}` };
   return { type, id, ...shown, amount: "", color: "", parts: [], details } as Message;
@@ -71,7 +71,7 @@ const targeting = (messageId: string): Details => ({ target: { messageId } });
 const draw = fc.record({ author: fc.nat(3), amount: fc.nat(11), target: fc.nat(30), count: fc.nat(20) });
 const kind = fc.constantFrom(...Object.keys(MAKERS), "superchat", "superchat", "deleted", "banned");
 
-/** A log with messages of all kinds that the totals tell apart. */
+/** A log with messages of all kinds that the totals distinguish. */
 export const randomLog = fc.array(fc.tuple(kind, draw), { maxLength: 60, size: "max" }).map((drawn) =>
   drawn.map(([kind, draw], n): Message => {
     const make = MAKERS[kind] as (typeof MAKERS)[string];

@@ -34,7 +34,7 @@ export class Changes {
  */
 export class History implements ChatObserver {
   readonly messages: { cursor: number; id: string; data: string }[] = [];
-  /** What was wrong, in words. */
+  /** The faults, in words. */
   readonly faults: string[] = [];
   /** The cursor of the first init. */
   start: number | undefined;

@@ -47,7 +47,7 @@ export function intervals(relay: VirtualRelay, on: RequestKind): number[] {
   return calls.slice(1).map(({ at }, i) => Math.round(at - (calls[i]?.at ?? 0)));
 }
 
-/** What a viewer is refused with, as `/v1/stream` answers; it tells no credential. */
+/** The refusal of a viewer, as `/v1/stream` answers it; it contains no credential. */
 export async function refused(relay: VirtualRelay, videoId: string) {
   const { status, code, message, retryAfterMs } = await relay.refusal({ videoId });
   const tokens = chatCalls(relay).flatMap(({ continuation }) => continuation ?? []);
