@@ -330,48 +330,6 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([viewer.news(), viewer.sink.closedBy], [[], "end"]);
   });
 
-  for (const [why, settings, keepOut] of [
-    [
-      "there is no place for its room",
-      { RELAY_MAX_ROOMS: "1" },
-      async ({ relay, upstream }) => {
-        upstream.chat("other-one-1", CHAT);
-        await relay.enter({ videoId: "other-one-1" });
-      },
-    ],
-    [
-      "its chat cannot be opened",
-      {},
-      async ({ upstream }) => {
-        upstream.fault({ on: ["popout", "watch", "next"], videoId: "live-first1", times: 1000, as: "bot" });
-      },
-    ],
-  ] satisfies [string, object, (parts: ReturnType<typeof visited>) => Promise<void>][]) {
-    it(`gets the stored rest of its stream before the next one if ${why}`, async () => {
-      const parts = visited({}, { settings: { RELAY_GRACE_MS: "1000", ...settings } });
-      const { relay, visit, live } = parts;
-      const { chat } = live("live-first1");
-      const cut = visit();
-      chat.say(3);
-      await relay.advance(MINUTE);
-      cut.news();
-      const stays = visit();
-      cut.leave();
-      chat.say(4);
-      await relay.advance(MINUTE / 2);
-      stays.leave();
-      await relay.advance(MINUTE / 2);
-      await keepOut(parts);
-      const back = visit(cut.lastId);
-      await relay.advance(MINUTE / 2);
-      assert.ok(!back.news().includes("init live-first1"));
-      live("live-secon1").chat.say(2);
-      await relay.advance(5 * MINUTE);
-      back.news();
-      assert.deepEqual(back.ids.slice(0, 4), said(chat).slice(3));
-    });
-  }
-
   it("waits for its turn if this instance has no room for the stream", async () => {
     const { relay, upstream, visit, live } = visited({}, { settings: { RELAY_MAX_ROOMS: "1" } });
     upstream.chat("other-one-1", CHAT);

@@ -74,7 +74,7 @@ export class ChannelViewer {
   #told: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
   #resume: ChannelPlace | undefined;
-  /** The client's place in a room that could not be entered; it lacks what is stored after it. */
+  /** The client's place in a room that could not be entered: it lacks the messages after it. */
   #behind: ChannelPlace | undefined;
   /** By video, the cursor up to which the client has everything. */
   readonly #cursors = new Map<string, number>();
