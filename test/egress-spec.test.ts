@@ -76,7 +76,7 @@ describe("the list of egresses", () => {
     });
     await assert.rejects(
       startService(toConfig(values), systemClock, new Telemetry(silentLog)),
-      /^Error: RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine$/,
+      /^UsageError: RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine$/,
     );
   });
 });

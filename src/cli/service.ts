@@ -11,8 +11,9 @@ import { runRetention } from "../store/retention.ts";
 import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
-import { assertLocal } from "../upstream/egress/spec.ts";
+import { foreignAddress } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
+import { UsageError } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
 import { Port } from "./port.ts";
 
@@ -28,8 +29,9 @@ export interface Service {
 }
 
 /**
- * Rejects with an error of one clear line if the store cannot be opened or the port is in use, and with the
- * reason of `stopped` if that aborts before the service listens.
+ * Rejects with an error of one clear line if the store cannot be opened or the port is in use, with
+ * `UsageError` if an egress has an address of another machine, and with the reason of `stopped` if that
+ * aborts before the service listens.
  */
 export async function startService(
   config: Config,
@@ -39,7 +41,8 @@ export async function startService(
 ): Promise<Service> {
   await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { specs } = config.upstream;
-  await assertLocal(specs); // before anything is opened, like the pool: a refusal must leave nothing open
+  const foreign = await foreignAddress(specs); // before anything is opened: a refusal must leave nothing open
+  if (foreign) throw new UsageError(`RELAY_EGRESS: ${foreign} is not an address of this machine`);
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   const file = { isBlanking: config.rooms.isBlanking };
   const { storeUrl, shared } = config;

@@ -39,8 +39,8 @@ export function parseEgressSpecs(text: string): EgressSpec[] {
   return specs;
 }
 
-/** Rejects with a one-line error if an address is not one of this machine's. */
-export async function assertLocal(specs: readonly EgressSpec[]): Promise<void> {
+/** The first address that is not one of this machine's. */
+export async function foreignAddress(specs: readonly EgressSpec[]): Promise<string | undefined> {
   for (const spec of specs) {
     if (spec.kind !== "address") continue;
     const server = createServer();
@@ -48,11 +48,12 @@ export async function assertLocal(specs: readonly EgressSpec[]): Promise<void> {
       server.listen(0, spec.address);
       await once(server, "listening");
     } catch {
-      throw new Error(`RELAY_EGRESS: ${spec.address} is not an address of this machine`);
+      return spec.address;
     } finally {
       server.close();
     }
   }
+  return undefined;
 }
 
 function parseSpec(entry: string): EgressSpec | undefined {
