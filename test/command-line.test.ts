@@ -34,6 +34,22 @@ const CLAIM_AGE = `Object.defineProperty(process, "versions", { value: { ...proc
 
 const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
 
+it("an edge warns of each setting that only its origin uses", async () => {
+  const unused = { RELAY_STORE: "memory:", RELAY_RECORD: "@handle", RELAY_EGRESS: "direct", RELAY_PROBE: "" };
+  const env = { ...unused, RELAY_GRACE_MS: "1", RELAY_GRACEMS: "1" };
+  const command = new Run(["edge", "--origin", "http://127.0.0.1:9", "--port", "0"], { env });
+  await command.printed(/RELAY_GRACEMS/);
+  command.signal("SIGTERM");
+  assert.equal(await command.exited, 0);
+  const warned = command.out.split("\n").flatMap((line) => /"level":40.*"msg":"(.*)"/.exec(line)?.[1] ?? []);
+  assert.deepEqual(
+    new Set(warned.filter((line) => line.includes("edge"))),
+    new Set(
+      ["STORE", "RECORD", "EGRESS"].map((name) => `an edge does not use RELAY_${name}: set it at the origin`),
+    ),
+  );
+});
+
 describe("a start that cannot succeed ends with one line that says what to do", () => {
   const rows: [string[], number, RegExp][] = [
     [["serve", "--port", "x"], 2, /RELAY_PORT: must be a whole number/],
@@ -46,6 +62,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*choose a file/],
     [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
     [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
+    [["--egress", "ip:192.0.2.7"], 2, /RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine/],
     [["--clients-file", "/nowhere.json"], 2, /RELAY_CLIENTS_FILE: must be .*no such file/],
     [["srve"], 2, /"srve" is not a command; did you mean serve\?.*--help/],
     [["nonsense", "--help"], 2, /"nonsense" is not a command \(--help/],

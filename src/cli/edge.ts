@@ -1,6 +1,7 @@
 /** `edge`: follows another instance. */
+import { SETTINGS } from "./config.ts";
 import { toEdgeConfig } from "./edge-config.ts";
-import type { EDGE_FLAGS } from "./edge-flags.ts";
+import { EDGE_FLAGS } from "./edge-flags.ts";
 import { startEdge } from "./edge-service.ts";
 import type { Input } from "./flags.ts";
 import { startLogged } from "./serve.ts";
@@ -13,5 +14,8 @@ export async function edge(
   surroundings: Surroundings,
   stopped: AbortSignal,
 ): Promise<Service> {
-  return await startLogged(startEdge, toEdgeConfig(input.values), input, surroundings, stopped);
+  const config = toEdgeConfig(input.values);
+  const unused = Object.keys(SETTINGS).filter((name) => surroundings.env[name] && !(name in EDGE_FLAGS));
+  const warnings = unused.map((name) => `an edge does not use ${name}: set it at the origin`);
+  return await startLogged(startEdge, config, input, surroundings, stopped, warnings);
 }

@@ -36,13 +36,17 @@ interface Logged {
   rooms: { maxViewers: number; maxRooms: number };
 }
 
-/** Starts a service or an edge, and logs its URL and warnings about its settings. Rejects like `start`. */
+/**
+ * Starts a service or an edge, and logs its URL and warnings about its settings, with those of the command.
+ * Rejects like `start`.
+ */
 export async function startLogged<C extends Logged>(
   start: (config: C, clock: Clock, telemetry: Telemetry, stopped: AbortSignal) => Promise<Service>,
   config: C,
   { given }: Pick<ServeInput, "given">,
   { env, stdout }: Surroundings,
   stopped: AbortSignal,
+  warnings: readonly string[] = [],
 ): Promise<Service> {
   const log = createLog(config.logLevel, stdout);
   const telemetry = new Telemetry(log);
@@ -63,7 +67,8 @@ export async function startLogged<C extends Logged>(
     );
   }
   // The variables of another command are not mistakes.
-  for (const line of unknownVariables({ ...SETTINGS, ...OF_EDGE, ...WATCH_FLAGS }, env)) log.warn(line);
+  const unknown = unknownVariables({ ...SETTINGS, ...OF_EDGE, ...WATCH_FLAGS }, env);
+  for (const line of [...warnings, ...unknown]) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();
