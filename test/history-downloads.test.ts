@@ -58,6 +58,17 @@ describe("a format", () => {
     }
   });
 
+  it("is CSV behind a byte order mark on request, in a page and in a download", async (t) => {
+    const { text } = await withRoom(t, STORED);
+    for (const limit of ["1000", "all"]) {
+      const query = { videoId: ROOM, format: "csv", limit };
+      assert.equal(await text({ ...query, bom: "true" }), `\ufeff${await text(query)}`);
+      assert.equal(await text({ ...query, bom: "false" }), await text(query));
+      const lines = { ...query, format: "ndjson" };
+      assert.equal(await text({ ...lines, bom: "true" }), await text(lines));
+    }
+  });
+
   it("is a text line for each message, as watch prints it", async (t) => {
     const { text } = await withRoom(t, STORED);
     const printer = new LinePrinter(plain);

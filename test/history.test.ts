@@ -153,6 +153,7 @@ describe("a page of history", () => {
       [`q=${"x".repeat(101)}`, /^q: must not be longer than 100/],
       ["details=yes", /^details: must be one of true, false/],
       ["raw=1", /^raw: /],
+      ["bom=yes", /^bom: must be one of true, false/],
       ["format=xml", /^format: must be one of json, ndjson, csv, text/],
       ["limits=5", /^limits: .*did you mean limit\?/],
       ["videoid=x", /^videoid: .*did you mean videoId\?/],

@@ -224,7 +224,7 @@ describe("the examples", () => {
     const parameters = operationOf("/v1/messages").parameters ?? [];
     assert.deepEqual(
       parameters.map(({ name }) => name),
-      "videoId after before from to limit types author q details format raw".split(" "),
+      "videoId after before from to limit types author q details format raw bom".split(" "),
     );
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     await using stream = await Stream.open(relay.url, { videoId: VIDEO });

@@ -2,6 +2,9 @@
 import type { Details } from "../protocol/kinds.ts";
 import { choicesText, type ReceivedMessage } from "./message.ts";
 
+/** The byte order mark, without which some spreadsheets do not read UTF-8. */
+export const BOM = "\ufeff";
+
 type Cell = string | number | null | undefined;
 
 type Columns = Record<string, (message: ReceivedMessage, details: Details) => Cell>;

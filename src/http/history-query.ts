@@ -35,7 +35,7 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
     },
     limit: limitIn(query, format),
     format,
-    options: { details: query.details === "true", raw: query.raw === "true" },
+    options: { details: query.details === "true", raw: query.raw === "true", bom: query.bom === "true" },
   };
 }
 

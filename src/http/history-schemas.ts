@@ -53,6 +53,7 @@ export const MessagesQuery = Type.Object({
     }),
   ),
   raw: flag("CSV: whether texts that a spreadsheet would run as formulas stay as they are."),
+  bom: flag("CSV: whether it begins with a byte order mark, which some spreadsheets need."),
 });
 export type MessagesQuery = Static<typeof MessagesQuery>;
 

@@ -98,7 +98,7 @@ async function download(
   const { room, after, last, batches } = await history.whole(request, signal);
   const { extension, header } = FORMATS[format].file ?? {};
   // A deletion that blanks a message is a message itself, and so changes the head.
-  const content = JSON.stringify([query, format, header, room.base, room.head, after, last]);
+  const content = JSON.stringify([query, format, header?.(options), room.base, room.head, after, last]);
   return {
     headers: { "content-disposition": `attachment; filename="${room.videoId}.${extension}"` },
     hash: createHash("sha256").update(content).digest("base64url").slice(0, 22),

@@ -52,7 +52,7 @@ export interface Served {
   ): Promise<Answer<Body>>;
   /** The number of open connections to the service. */
   connections(): Promise<number>;
-  /** The body as text. */
+  /** The body as text, unchanged. */
   text(query: Record<string, string | number>, headers?: Record<string, string>): Promise<string>;
 }
 
@@ -81,7 +81,7 @@ export async function serve(
     text: async (query, headers = {}) => {
       const response = await fetch(url + pathOf(query), { headers });
       assert.equal(response.status, 200);
-      return response.text();
+      return Buffer.from(await response.arrayBuffer()).toString(); // with a byte order mark
     },
   };
 }

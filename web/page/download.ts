@@ -3,10 +3,10 @@ import { find, make } from "../chat/element.ts";
 
 /** The offered files, each with its query. */
 const FILES = [
-  ["CSV, for spreadsheets", { format: "csv" }],
+  ["CSV, for spreadsheets", { format: "csv", bom: "true" }],
   ["JSON lines, with all details", { format: "ndjson", details: "true" }],
   ["Text", { format: "text" }],
-  ["What was paid, as CSV", { format: "csv", types: "paid" }],
+  ["What was paid, as CSV", { format: "csv", bom: "true", types: "paid" }],
 ] as const;
 
 /** Without a video there is nothing to download. */

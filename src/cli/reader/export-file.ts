@@ -2,10 +2,11 @@
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
+import { BOM } from "../../formats/csv.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
 import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
-import { BOM, type Format } from "./formats.ts";
+import type { Format } from "./formats.ts";
 import { Output } from "./output.ts";
 import type { Cursor } from "./subject.ts";
 

@@ -1,6 +1,6 @@
 /** The formats of an export in one table: how to write messages, and where records of a file end. */
 import { extname } from "node:path";
-import { CHAT_TABLE, CHATS_TABLE, type CsvTable } from "../../formats/csv.ts";
+import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/lines.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { jsonLine } from "../../formats/text.ts";
@@ -73,9 +73,6 @@ function cursorBy(place: RegExp): (record: string) => Cursor | undefined {
     return parseCursor(videoId === undefined ? cursor : `${videoId}.${cursor}`);
   };
 }
-
-/** The byte order mark. */
-export const BOM = "\ufeff";
 
 function isCutFrom(text: string, beginning: string): boolean {
   return text.startsWith(beginning) || beginning.startsWith(text);

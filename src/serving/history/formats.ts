@@ -3,7 +3,7 @@
  * the event loop runs in between.
  */
 import { createHash } from "node:crypto";
-import { CHAT_TABLE } from "../../formats/csv.ts";
+import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/lines.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
@@ -16,12 +16,14 @@ export interface WritingOptions {
   details: boolean;
   /** CSV: whether texts that a spreadsheet would run as formulas stay as they are. */
   raw: boolean;
+  /** CSV: whether it begins with a byte order mark. */
+  bom: boolean;
 }
 
 interface Format {
   mediaType: string;
   /** Present if the format consists of lines, so that it can be sent while it is read. */
-  file?: { extension: string; header: string };
+  file?: { extension: string; header(options: WritingOptions): string };
   /** A function that writes the messages of one answer in their order. */
   writer(options: WritingOptions): (message: StoredMessage) => string;
 }
@@ -42,17 +44,17 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   },
   ndjson: {
     mediaType: "application/x-ndjson",
-    file: { extension: "ndjson", header: "" },
+    file: { extension: "ndjson", header: () => "" },
     writer: (options) => (message) => `${jsonOf(message, options.details)}\n`,
   },
   csv: {
     mediaType: "text/csv; charset=utf-8",
-    file: { extension: "csv", header: CHAT_TABLE.header },
+    file: { extension: "csv", header: ({ bom }) => (bom ? BOM : "") + CHAT_TABLE.header },
     writer: (options) => (message) => CHAT_TABLE.line(received(message), options.raw),
   },
   text: {
     mediaType: "text/plain; charset=utf-8",
-    file: { extension: "txt", header: "" },
+    file: { extension: "txt", header: () => "" },
     writer: () => {
       const printer = new LinePrinter(plain);
       return (message) => printer.line(received(message));
@@ -90,7 +92,7 @@ export async function pageBody(
     hash.update(piece);
     pieces.push(piece);
   };
-  add(file ? file.header : opening);
+  add(file ? file.header(options) : opening);
   await inPieces(messages, writer(options), slices, add);
   if (!file) add(`],"next":${next},"prev":${prev}}`);
   return { body: Buffer.concat(pieces), hash: hash.digest("base64url").slice(0, 22) };
@@ -104,7 +106,7 @@ export async function* wholeBody(
   slices: Slices,
 ): AsyncGenerator<string> {
   const write = writer(options);
-  if (file?.header) yield file.header;
+  if (file) yield file.header(options);
   for await (const batch of batches) {
     const pieces: string[] = [];
     await inPieces(batch, write, slices, (text) => pieces.push(text));
