@@ -39,9 +39,16 @@ describe("the limit of viewers per address", () => {
       assert.equal(await limited.opens(from), true);
     }
     assert.equal(await limited.opens("127.0.0.9"), 503);
-    const answer = await ask(limited.relay.url, `/v1/stream?videoId=${VIDEO}`);
+    const answer = await ask<{ message: string }>(limited.relay.url, `/v1/stream?videoId=${VIDEO}`);
     assertRefused(answer, 503, "CAPACITY");
     assert.equal(answer.headers.get("retry-after"), "30");
+    assert.match(answer.body.message, /may have 2 viewers: yours has 2, and this stream counts as 1\./);
+    const merged = await ask<{ message: string }>(
+      limited.relay.url,
+      `/v1/merged?videoIds=${VIDEO},jNQXAC9IVRw,dQw4w9WgXcQ`,
+    );
+    assertRefused(merged, 503, "CAPACITY");
+    assert.match(merged.body.message, /may have 2 viewers: yours has 2, and this stream counts as 3\./);
   });
 
   it("frees a place when its viewer leaves, or was refused for another reason", async () => {

@@ -21,13 +21,12 @@ export class AddressLimit {
   take(caller: { readonly ip: string }, count = 1): () => void {
     if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // avoids even asking the system for the address
     const network = networkOf(caller.ip);
-    const viewers = (this.#viewers.get(network) ?? 0) + count;
-    if (viewers > this.#max) {
-      throw new RelayError("CAPACITY", "Too many viewers are connected from this address.", {
-        retryAfterMs: RETRY_MS,
-      });
+    const viewers = this.#viewers.get(network) ?? 0;
+    if (viewers + count > this.#max) {
+      const message = `One address may have ${this.#max} viewers: yours has ${viewers}, and this stream counts as ${count}.`;
+      throw new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS });
     }
-    this.#viewers.set(network, viewers);
+    this.#viewers.set(network, viewers + count);
     let isTaken = true;
     return () => {
       if (!isTaken) return;
