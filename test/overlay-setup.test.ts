@@ -96,6 +96,22 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await page.getByText("/(/ is not used: ( has no end.").waitFor();
   });
 
+  it("says beside the field that it holds no video or no channel, or the other one", async () => {
+    const { page } = pages;
+    const problem = (name: string) => page.locator(`.field:has([name=${name}]) .problem`);
+    await goto("?videoId=no-id&channel=Some%20body");
+    await problem("videoId").getByText("This is neither the id nor the URL of a video.").waitFor();
+    await problem("channel").getByText("neither a handle (@name) nor the id or URL of a channel").waitFor();
+    await set("videoId", "youtube.com/@somebody");
+    await problem("videoId").getByText("This is a channel: enter it in the next field.").waitFor();
+    await set("channel", "https://youtu.be/abcdefghijk");
+    await problem("channel").getByText("This is a video: enter it in the field above.").waitFor();
+    await set("videoId", "https://youtu.be/abcdefghijk");
+    await set("channel", "UCabcdefghijklmnopqrstuv");
+    for (const name of ["videoId", "channel"])
+      await problem(name).filter({ hasText: /^$/ }).waitFor({ state: "attached" });
+  });
+
   it("previews the samples, or the chat, as the parameters say", async () => {
     const { page, chat } = pages;
     const preview = page.frameLocator("#preview");

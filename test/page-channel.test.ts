@@ -49,6 +49,9 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     const { page, relay } = pages;
     const channel = relay.upstream.channel("@quiet");
     await page.goto(relay.url);
+    const setup = async () =>
+      new URL(String(await page.locator("#overlay-setup").evaluate((link) => String(link))));
+    assert.deepEqual([(await setup()).pathname, (await setup()).search], ["/overlay/setup", ""]);
     await page.locator("#open input").fill("https://www.youtube.com/@quiet/live");
     await page.keyboard.press("Enter");
     await until(
@@ -58,11 +61,13 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     assert.equal(new URL(page.url()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
     assert.equal(await page.locator("html").getAttribute("data-state"), "open");
     assert.deepEqual(channel.listed, []);
+    assert.equal((await setup()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
     await page.locator("#open input").fill(pages.videoId);
     pages.chat.say([textAction("v")]);
     await page.keyboard.press("Enter");
     await pages.has("v");
     assert.equal(await statusOf(page), "Live");
     assert.equal(new URL(page.url()).searchParams.get("channel"), null);
+    assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
   });
 });

@@ -60,6 +60,8 @@ class Page {
     this.#settings = settings;
     const name = settings.videoId || settings.channel;
     document.title = name === "" ? "Live chat" : `Live chat · ${name}`;
+    const source = settings.videoId === "" ? "channel" : "videoId";
+    find("#overlay-setup", HTMLAnchorElement).search = name && `${source}=${encodeURIComponent(name)}`;
     const look = {
       images: settings.images,
       timestamps: settings.timestamps !== "off",

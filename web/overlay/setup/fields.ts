@@ -1,4 +1,5 @@
 /** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
+import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts";
 import { make } from "../../chat/element.ts";
 import { Parameters } from "../../chat/parameters.ts";
 import { readPeople } from "../../chat/people.ts";
@@ -28,7 +29,7 @@ function labelled(label: string, control: HTMLElement, hint?: string): HTMLEleme
   return make("div", { class: "field" }, make("label", { for: control.id }, label), control, words);
 }
 
-export function textField(name: string, label: string, placeholder: string): Field {
+function textField(name: string, label: string, placeholder: string): Field {
   const input = make("input", { name, type: "text", placeholder, spellcheck: "false", autocomplete: "off" });
   return {
     name,
@@ -40,26 +41,56 @@ export function textField(name: string, label: string, placeholder: string): Fie
   };
 }
 
-/** A list of names, channel ids and patterns; says which items cannot be used. */
-export function peopleField(name: string, label: string, hint: string): Field {
-  const { element, show, value } = textField(name, label, "@name, UC…, /pattern/");
-  const problems = make("p", { class: "problem", role: "status" });
-  const judge = (): void => {
-    const found: string[] = [];
-    readPeople(value(), (item, why) => found.push(`${item} is not used: ${why}.`));
-    problems.textContent = found.join(" ");
+/** The field, with words below its control if its value cannot be used. */
+function judged({ show, ...field }: Field, judge: (value: string) => string): Field {
+  const problem = make("p", { class: "problem", role: "status" });
+  const say = (): void => {
+    problem.textContent = judge(field.value());
   };
-  element.append(make("p", { class: "hint" }, hint), problems);
-  element.addEventListener("input", judge);
+  field.element.append(problem);
+  field.element.addEventListener("input", say);
   return {
-    name,
-    element,
+    ...field,
     show: (query) => {
       show(query);
-      judge();
+      say();
     },
-    value,
   };
+}
+
+/** The video or the channel of the overlay; says if it is neither, or the other one. */
+export function sourceField(name: keyof typeof SOURCES, label: string, placeholder: string): Field {
+  return judged(textField(name, label, placeholder), (value) => {
+    if (value === "") return "";
+    const { neither, other } = SOURCES[name];
+    try {
+      return isChannel(parseVideoOrChannel(value)) === (name === "channel") ? "" : other;
+    } catch {
+      return neither;
+    }
+  });
+}
+
+const SOURCES = {
+  videoId: {
+    neither: "This is neither the id nor the URL of a video.",
+    other: "This is a channel: enter it in the next field.",
+  },
+  channel: {
+    neither: "This is neither a handle (@name) nor the id or URL of a channel.",
+    other: "This is a video: enter it in the field above.",
+  },
+} as const;
+
+/** A list of names, channel ids and patterns; says which items cannot be used. */
+export function peopleField(name: string, label: string, hint: string): Field {
+  const field = textField(name, label, "@name, UC…, /pattern/");
+  field.element.append(make("p", { class: "hint" }, hint));
+  return judged(field, (value) => {
+    const found: string[] = [];
+    readPeople(value, (item, why) => found.push(`${item} is not used: ${why}.`));
+    return found.join(" ");
+  });
 }
 
 /** An empty field is the default, which the field shows as its placeholder. */

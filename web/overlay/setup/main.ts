@@ -8,8 +8,8 @@ import {
   type Field,
   numberField,
   peopleField,
+  sourceField,
   switchField,
-  textField,
   themeField,
   typesField,
 } from "./fields.ts";
@@ -21,8 +21,8 @@ const OVERLAY = new URL("../overlay", location.href).href;
 /** The parameters in groups. */
 const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   Chat: [
-    textField("videoId", "Video", "URL or id of the stream"),
-    textField("channel", "Or channel", "@handle: whatever it streams"),
+    sourceField("videoId", "Video", "URL or id of the stream"),
+    sourceField("channel", "Or channel", "@handle: whatever it streams"),
     choiceField("view", "Show", [
       "the chat",
       "alerts: Super Chats and members, one at a time",
