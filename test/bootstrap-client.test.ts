@@ -146,7 +146,7 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
     "Retry-After": new Date(Date.UTC(2001, 0, 1, 0, 10)).toUTCString(),
   };
   for (const [what, headers, expectedMs] of [
-    ["for as long as the upstream says, where it says so", { "Retry-After": "7200" }, 7_200_000],
+    ["for as long as the upstream says", { "Retry-After": "7200" }, 7_200_000],
     ["until a date by the upstream's own clock", DATED, 600_000],
   ] as const) {
     it(what, async () => {

@@ -59,20 +59,26 @@ const STUB = body("self.addEventListener('install', () => {})");
 
 describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAILED", () => {
   const sources: [what: string, script: Failure, data: Failure, key: string, version: string][] = [
-    ["sw.js tells both", script({ ...SCRIPT_KEY, ...SCRIPT_VERSION }), DATA, "key-of-the-script", "1.1.1"],
-    ["sw.js tells the key, its data the version", script(SCRIPT_KEY), DATA, "key-of-the-script", "2.2.2"],
-    ["sw.js tells the version, its data the key", script(SCRIPT_VERSION), DATA, "key-of-its-data", "1.1.1"],
+    ["sw.js has both", script({ ...SCRIPT_KEY, ...SCRIPT_VERSION }), DATA, "key-of-the-script", "1.1.1"],
+    ["sw.js has the key, its data the version", script(SCRIPT_KEY), DATA, "key-of-the-script", "2.2.2"],
+    ["sw.js has the version, its data the key", script(SCRIPT_VERSION), DATA, "key-of-its-data", "1.1.1"],
     ["sw.js is a stub", STUB, DATA, "key-of-its-data", "2.2.2"],
     [
-      "a stub, and the data tell the key",
+      "sw.js is a stub, and its data has the key",
       STUB,
       scriptData("key-of-its-data", null),
       "key-of-its-data",
       "3.3.3",
     ],
-    ["a stub, and the data the version", STUB, scriptData(null, "2.2.2"), "key-of-the-page", "2.2.2"],
-    ["sw.js tells the key and the data nothing", script(SCRIPT_KEY), "html", "key-of-the-script", "3.3.3"],
-    ["both tell nothing", STUB, scriptData(null, null), "key-of-the-page", "3.3.3"],
+    [
+      "sw.js is a stub, and its data has the version",
+      STUB,
+      scriptData(null, "2.2.2"),
+      "key-of-the-page",
+      "2.2.2",
+    ],
+    ["sw.js has the key, its data nothing", script(SCRIPT_KEY), "html", "key-of-the-script", "3.3.3"],
+    ["both have nothing", STUB, scriptData(null, null), "key-of-the-page", "3.3.3"],
     ["both are missing", { status: 404 }, { status: 404 }, "key-of-the-page", "3.3.3"],
     ["both fail", { status: 500 }, { status: 503 }, "key-of-the-page", "3.3.3"],
     ["both break off", "truncated", "reset", "key-of-the-page", "3.3.3"],
@@ -93,7 +99,7 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
       failAlways(relay, "sw.js", swJs);
       failAlways(relay, "sw.js_data", swJsData);
       await relay.enter({ videoId: VIDEO });
-      const scripts = what === "sw.js tells both" ? ["sw.js"] : ["sw.js", "sw.js_data"];
+      const scripts = what === "sw.js has both" ? ["sw.js"] : ["sw.js", "sw.js_data"];
       assert.deepEqual(asked(relay), [...scripts, "popout", "get_live_chat"]);
       const [call] = chatCalls(relay);
       assert.match(call?.path ?? "", new RegExp(`\\?key=${key}(&|$)`));

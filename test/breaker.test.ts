@@ -100,7 +100,7 @@ describe("the breaker of an egress", () => {
 
   for (const [what, error, expected] of [
     ["1, 2, 4, 8, 10 s", FAILED, [1, 3, 7, 15, 25, 35, 45, 55]],
-    ["1, 2, 4, 5 s where there is no connection", UNCONNECTED, [1, 3, 7, 12, 17, 22, 27, 32]],
+    ["1, 2, 4, 5 s without a connection", UNCONNECTED, [1, 3, 7, 12, 17, 22, 27, 32]],
   ] as const) {
     it(`lets one room try after ${what}`, async () => {
       const { clock, tries, stop, running } = failingRooms(20, error);

@@ -41,15 +41,15 @@ describe("live chats are accepted as long as all can be read in time", () => {
     windowMs: number,
     rooms: number,
   ][] = [
-    ["asked every 2 s: polls may be 5 s late", {}, 2000, WINDOW_MS, 19],
-    ["asked every 4.5 s: polls may be 5 s late", {}, 4500, WINDOW_MS, 26],
-    ["asked every 9 s: polls may be half a second late", {}, 9000, WINDOW_MS, 26],
-    ["a spacing of half the time carries twice as many", { spacingMs: 125 }, 9000, WINDOW_MS, 53],
-    ["a spacing of twice the time, half as many", { spacingMs: 500 }, 9000, WINDOW_MS, 13],
+    ["polled every 2 s: polls may be 5 s late", {}, 2000, WINDOW_MS, 19],
+    ["polled every 4.5 s: polls may be 5 s late", {}, 4500, WINDOW_MS, 26],
+    ["polled every 9 s: polls may be half a second late", {}, 9000, WINDOW_MS, 26],
+    ["half the spacing carries twice as many", { spacingMs: 125 }, 9000, WINDOW_MS, 53],
+    ["twice the spacing carries half as many", { spacingMs: 500 }, 9000, WINDOW_MS, 13],
     ["no spacing, no limit", { spacingMs: 0 }, 9000, WINDOW_MS, 200],
     ["less lateness, fewer rooms", { maxLatenessMs: 1000 }, 2000, WINDOW_MS, 8],
     ["an interval beyond the window is no reason to refuse", {}, 12_000, WINDOW_MS, 47],
-    ["replays take what is left, however many they are", {}, 500, REPLAY, 200],
+    ["replays use the remaining calls, however many they are", {}, 500, REPLAY, 200],
   ];
   for (const [name, settings, intervalMs, windowMs, rooms] of rows) {
     it(name, () => assert.equal(fill(capacityOf(settings), intervalMs, windowMs), rooms));

@@ -85,7 +85,7 @@ describe("chaos controls the service", { concurrency: true }, () => {
 describe("neither the service nor the disk outlives a driver that", () => {
   const ends = {
     breaks: 'throw new Error("broken")',
-    "is told to go": 'process.kill(process.pid, "SIGTERM")',
+    "gets SIGTERM": 'process.kill(process.pid, "SIGTERM")',
   };
   for (const [name, end] of Object.entries(ends)) {
     it(name, async () => {

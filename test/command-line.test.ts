@@ -224,7 +224,7 @@ describe("serve", () => {
   });
 
   const rows: [string, NodeJS.ProcessEnv, RegExp[]][] = [
-    ["nothing where nothing was set", { RELAY_PORT: "" }, []],
+    ["nothing if nothing was set", { RELAY_PORT: "" }, []],
     ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^RELAY_MAX_VIEWERS is lowered/]],
     ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\?$/]],
   ];

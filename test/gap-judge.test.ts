@@ -33,14 +33,14 @@ const CASES: Record<string, { since: number; calls: Call[]; fault?: RegExp }> = 
     ],
     fault: /no more than/,
   },
-  "is right after nine if a page was asked for and did not come": {
+  "is right after nine if a page was requested and did not come": {
     since: 9,
     calls: [
       ["get_live_chat", 9.2, 9],
       ["popout", 5, 4, { status: 503 }],
     ],
   },
-  "is needless if a whole page joins what the room held": {
+  "is needless if a whole page overlaps with the room": {
     since: 30,
     calls: [
       ["get_live_chat", 30.2, 30],
@@ -50,7 +50,7 @@ const CASES: Record<string, { since: number; calls: Call[]; fault?: RegExp }> = 
   },
 };
 
-describe("the judge of a needless gap", () => {
+describe("a gap without missing messages", () => {
   for (const [what, { since, calls, fault }] of Object.entries(CASES))
     it(what, () => {
       const upstream = simulateInProcess();

@@ -217,14 +217,14 @@ describe("a filtered page", () => {
   const rows: [what: string, query: Record<string, string>, places: number[]][] = [
     ["types", { types: "superchat" }, [2, 3]],
     ["groups and blanks", { types: " paid , members" }, [2, 3, 7]],
-    ["an author, by their channel alone", { author: channel("piotr") }, [2, 3, 4]],
-    ["words in any case", { q: "hELLO" }, [1, 3, 4]],
+    ["an author by the channel id alone", { author: channel("piotr") }, [2, 3, 4]],
+    ["words in any letter case", { q: "hELLO" }, [1, 3, 4]],
     ["words with quotes and line breaks", { q: '"HELLO", twice\n' }, [3, 4]],
     ["words of a name", { q: "@ine" }, [1, 3]],
     ["both forms of sigma", { q: "οδυσσευσ" }, [3, 6]],
     ["the end of a Greek name", { q: "ΟΔΟΣ" }, [3, 6]],
-    ["nothing of what is beside words and name", { q: "superchat" }, [3]],
-    ["all of them at once", { types: "chat", author: channel("piotr"), q: "says" }, [3, 4]],
+    ["no words outside of text and author", { q: "superchat" }, [3]],
+    ["messages by all filters at once", { types: "chat", author: channel("piotr"), q: "says" }, [3, 4]],
   ];
   for (const [what, query, places] of rows) {
     it(`finds ${what}`, async (t) => {

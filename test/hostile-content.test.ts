@@ -151,7 +151,7 @@ describe("an absurd answer is read for what it contains", () => {
     }
   });
 
-  itIsFrugal("an error of four million brackets is an expired token, told in few words", async (faulty) => {
+  itIsFrugal("an error of four million brackets is an expired token, reported briefly", async (faulty) => {
     const hostile = saying(JSON.stringify({ error: { code: 400, message: "<".repeat(4e6) } }));
     await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
     await untilMet(faulty.order("get_live_chat", hostile));

@@ -28,18 +28,18 @@ describe("the wait until the next poll", () => {
     })) as unknown as Item[];
   const shownAgain = items(3, 1000).map((item): Item => ({ ...item, isInTicker: true }));
   const rows: [string, "live" | "replay", number | undefined, number, number, items?: Item[]][] = [
-    ["is what the upstream asks for", "live", 4000, 0, 4000],
+    ["is the one that the upstream requests", "live", 4000, 0, 4000],
     ["is never below the minimum", "live", 10, 0, 500],
     ["is never above the maximum", "live", 60_000, 0, 13_500],
-    ["is a second where a live chat asks for none", "live", undefined, 0, 1000],
-    ["is the minimum where a replay asks for none", "replay", undefined, 0, 500],
-    ["is a little shorter than a long one that is asked for", "live", 10_000, 0, 9000],
-    ["of a replay is not", "replay", 10_000, 0, 10_000],
-    ["is left alone by an answer of 75 actions", "live", 4000, 75, 4000],
-    ["is shortened in proportion by a fuller one", "live", 10_000, 150, 5000],
+    ["is a second if a live chat requests none", "live", undefined, 0, 1000],
+    ["is the minimum if a replay requests none", "replay", undefined, 0, 500],
+    ["is a little shorter than a long one that a live chat requests", "live", 10_000, 0, 9000],
+    ["is not shorter for a replay", "replay", 10_000, 0, 10_000],
+    ["is unchanged after an answer of 75 actions", "live", 4000, 75, 4000],
+    ["is shortened in proportion after a fuller answer", "live", 10_000, 150, 5000],
     ["is shortened from the clamped wait", "live", 60_000, 150, 7500],
     ["is shortened down to the minimum", "live", 1000, 1000, 500],
-    ["of a replay is not shortened", "replay", 4000, 300, 4000, items(300, 100)],
+    ["is not shortened for a replay", "replay", 4000, 300, 4000, items(300, 100)],
     [
       "is as short as the rate of its last messages makes an answer full",
       "live",
@@ -127,10 +127,10 @@ describe("an answer that comes after the upstream may have dropped messages", ()
 
   const rows: [what: string, holds: number, page: number, given: number, pages: number, pauseMs?: number][] =
     [
-      ["is completed from the chat's page, in the order in which it was said", 5, 50, SAID, 2],
+      ["is completed from the chat's page, in the order of sending", 5, 50, SAID, 2],
       ["is completed as far as the page reaches back, behind a gap", 5, 20, 20, 2],
-      ["stands first where it reaches further back than the page, behind a gap", 20, 5, 20, 2],
-      ["is left alone where it is not that late", 5, 50, 5, 1, 8000],
+      ["comes first if it reaches further back than the page, behind a gap", 20, 5, 20, 2],
+      ["is not completed if it is not that late", 5, 50, 5, 1, 8000],
     ];
   for (const [what, holds, page, given, pages, pauseMs] of rows) {
     it(what, async () => {

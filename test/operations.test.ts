@@ -251,7 +251,7 @@ describe("over a run with every kind of event", () => {
     const callersOwn = [MADE_UP_TOKEN, MADE_UP_KEY, CONNECTION_ADDRESS, VIEWER_ADDRESS];
     const secrets = [...secretsOf(run.relay.upstream), ...callersOwn];
     assert.ok(secrets.length > 50);
-    for (const secret of secrets) assert.ok(!text.includes(secret), `it tells ${secret}`);
+    for (const secret of secrets) assert.ok(!text.includes(secret), `it contains ${secret}`);
   });
 });
 

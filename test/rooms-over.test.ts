@@ -59,9 +59,9 @@ describe("an ended room", () => {
 
 describe("a viewer that resumes a released room", () => {
   const cases: [what: string, Partial<Scenario>, walled: readonly RequestKind[]][] = [
-    ["where its chat is over is sent what it missed, then end", { kind: "disabled" }, []],
-    ["behind a wall is sent the error, and the chat once the wall is gone", {}, PLACES],
-    ["whose chat only a source shows that fails, is sent the same", { foundOn: "next" }, ["next"]],
+    ["whose chat is over gets the messages it missed, then end", { kind: "disabled" }, []],
+    ["behind a wall gets the error, and the chat once the wall is gone", {}, PLACES],
+    ["gets the same if the only source of the chat fails", { foundOn: "next" }, ["next"]],
   ];
   for (const [what, scenario, walled] of cases) {
     it(what, async () => {

@@ -58,10 +58,10 @@ describe("the next poll of a live chat starts", () => {
       [1500, 100, 2500, ...Array.from({ length: 9 }, () => 100)],
       [9000, 8000, 9000, 7000, ...Array.from({ length: 7 }, () => 8000), 9000],
     ],
-    ["no earlier where the interval has room for slow calls", 5000, [3000, 3000, 3000], [4500, 4500, 4500]],
-    ["earlier by what the interval has no room for", 8000, [2000, 4000, 100], [7200, 7200, 5500]],
+    ["no earlier if the interval has room for slow calls", 5000, [3000, 3000, 3000], [4500, 4500, 4500]],
+    ["earlier by the time that the interval lacks", 8000, [2000, 4000, 100], [7200, 7200, 5500]],
     [
-      "earlier where the upstream asks for a longer wait, too",
+      "also earlier if the upstream asks for a longer wait",
       15_000,
       [490, 2000, 100],
       [13_500, 13_500, 12_000],

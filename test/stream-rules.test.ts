@@ -149,8 +149,8 @@ describe("rule 1: a valid cursor in Last-Event-ID", () => {
 describe("lastEventId in the query", () => {
   const rows: [string, (cursor: number) => number | string | undefined, number][] = [
     ["resumes as the header does", () => undefined, 0],
-    ["gives way to a header", (cursor) => cursor + 3, 3],
-    ["holds where the header is no cursor", () => "abc", 0],
+    ["is ignored if there is a header", (cursor) => cursor + 3, 3],
+    ["applies if the header is not a cursor", () => "abc", 0],
   ];
   for (const [name, header, start] of rows) {
     it(name, async () => {

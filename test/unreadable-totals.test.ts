@@ -51,7 +51,7 @@ const DAMAGES: Record<string, string> = {
   "are empty": "update tally set totals = '{}'",
   "have a number that is a text": `update tally set totals = '{"types":{"chat":"7"},${READABLE}}'`,
   "have a sum that is none": `update tally set totals = '{"types":{},${READABLE.replace("{}", '{"EUR":{"count":1,"thousandths":"x"}}')}}'`,
-  "have a payment that is none": "update tally_item set payment = '[]' where payment is not null",
+  "have an invalid payment": "update tally_item set payment = '[]' where payment is not null",
 };
 
 const payment = (id: string) => encodeMessage(said("superchat", id, { ...paid(0.5), authorId: `UC${id}` }));

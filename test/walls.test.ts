@@ -36,12 +36,12 @@ async function afterExpiry(scenario: Partial<Scenario>, troubles: readonly Troub
 describe("a room whose token is refused ends if its chat is over: a page of its video says so and nothing failed", () => {
   const over: [what: string, Partial<Scenario>][] = [
     ["the chat is disabled", { kind: "disabled" }],
-    ["the video has none", { kind: "none" }],
+    ["the video has no chat", { kind: "none" }],
     ["the video is private", { kind: "private" }],
     ["the video is gone", { kind: "unavailable" }],
     ["the video is for members", { kind: "members-only" }],
     ["the chat is a replay now", { kind: "replay" }],
-    ["the chat is a replay now, which the watch page alone shows", { kind: "replay", foundOn: "watch" }],
+    ["the chat is a replay now, as only the watch page shows", { kind: "replay", foundOn: "watch" }],
   ];
   for (const [what, scenario] of over) {
     it(what, async () => {
@@ -55,27 +55,31 @@ describe("a room whose token is refused ends if its chat is over: a page of its 
 
 describe("a room whose token is refused waits behind a wall and tries again", () => {
   const walls: [what: string, Partial<Scenario>, ...Trouble[]][] = [
-    ["a sign-in wanted of bots", {}, [PLACES, "bot"]],
-    ["a question about cookies", {}, [PLACES, "consent"]],
-    ["a redirect to it", {}, [PLACES, { redirect: "https://consent.youtube.com/m?continue=a" }]],
+    ["a sign-in for bots", {}, [PLACES, "bot"]],
+    ["a consent page", {}, [PLACES, "consent"]],
+    [
+      "a redirect to the consent page",
+      {},
+      [PLACES, { redirect: "https://consent.youtube.com/m?continue=a" }],
+    ],
     ["a captcha", {}, ["popout", "captcha"]],
-    ["a redirect to one", {}, ["popout", { redirect: "https://www.google.com/sorry/index", status: 429 }]],
+    [
+      "a redirect to a captcha",
+      {},
+      ["popout", { redirect: "https://www.google.com/sorry/index", status: 429 }],
+    ],
     ["pages without data", {}, [PLACES, "no-data"]],
     ["pages of another video", {}, [PLACES, "other-video"]],
-    ["streams said not to be live", {}, [PLACES, "offline"]],
+    ["pages that say the stream is not live", {}, [PLACES, "offline"]],
     ["pages that fail", {}, [PLACES, NO]],
-    ["a popout page that alone has the chat and fails", { foundOn: "popout" }, ["popout", NO]],
-    ["a watch page that alone has the chat and fails", { foundOn: "watch" }, ["watch", NO]],
-    ["next that alone has the chat and fails", { foundOn: "next" }, ["next", NO]],
-    ["no source that shows the chat of a live video", { foundOn: "popout" }, ["popout", "offline"]],
-    ["a popout page that fails before a replay", { kind: "replay" }, ["popout", NO]],
-    ["a popout page that fails where the others show no chat", { kind: "disabled" }, ["popout", NO]],
-    ["a watch page that asks to sign in where the others show no chat", { kind: "none" }, ["watch", "bot"]],
-    [
-      "next that is of another video where the others show no chat",
-      { kind: "none" },
-      ["next", "other-video"],
-    ],
+    ["a failing popout page, the only one with the chat", { foundOn: "popout" }, ["popout", NO]],
+    ["a failing watch page, the only one with the chat", { foundOn: "watch" }, ["watch", NO]],
+    ["a failing next, the only source with the chat", { foundOn: "next" }, ["next", NO]],
+    ["sources that show no chat of a live video", { foundOn: "popout" }, ["popout", "offline"]],
+    ["a failing popout page before a replay", { kind: "replay" }, ["popout", NO]],
+    ["a failing popout page, while the others show no chat", { kind: "disabled" }, ["popout", NO]],
+    ["a sign-in on the watch page, while the others show no chat", { kind: "none" }, ["watch", "bot"]],
+    ["a next of another video, while the others show no chat", { kind: "none" }, ["next", "other-video"]],
   ];
   for (const [what, scenario, ...troubles] of walls) {
     it(what, async () => {

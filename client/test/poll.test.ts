@@ -50,7 +50,7 @@ describe("poll() of the SDK", () => {
 
   for (const [clamps, options, times] of [
     ["500 ms and 15 s", {}, [0, 15_000, 15_500, 20_500]],
-    ["what it is told", { minDelayMs: 2000, maxDelayMs: 4000 }, [0, 4000, 6000, 10_000]],
+    ["minDelayMs and maxDelayMs", { minDelayMs: 2000, maxDelayMs: 4000 }, [0, 4000, 6000, 10_000]],
   ] as const) {
     it(`waits timeoutMs before each poll, clamped to ${clamps}`, async () => {
       const clock = new FakeClock();

@@ -52,7 +52,7 @@ async function idsOf(messages: AsyncIterable<{ id: string }>, max = Number.POSIT
 }
 
 export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
-  "hands out everything once and in order over connections that are cut": async (stage) => {
+  "yields each message once and in order over connections that are cut": async (stage) => {
     const { sdk, service, videoId } = stage;
     const said = await stage.act("say", 30);
     const room = sdk.chat(service, { ...FAST, videoId, details: true });
@@ -77,7 +77,7 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     same([...new Set(states)], ["connecting", "open", "reconnecting", "closed"]);
   },
 
-  "goes on behind the cursor of an earlier room": async (stage) => {
+  "continues after the cursor of an earlier room": async (stage) => {
     const { sdk, service, videoId } = stage;
     const said = await stage.act("say", 20);
     const first = sdk.chat(service, { ...FAST, videoId });
@@ -88,7 +88,7 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     same(ids, said);
   },
 
-  "hands out the types that were chosen, and moves its cursor over the others": async (stage) => {
+  "yields the chosen types, and moves its cursor past the others": async (stage) => {
     const { sdk, service, videoId } = stage;
     await stage.act("say", 40);
     const whole = sdk.chat(service, { ...FAST, videoId });
@@ -105,7 +105,7 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     if (expected.length === 0) throw new Error(`no ${wanted} among ${types}`);
   },
 
-  "reads what is stored, as a chat up to now and as a history": async (stage) => {
+  "reads the stored messages, as a chat up to now and as a history": async (stage) => {
     const { sdk, service, videoId } = stage;
     const said = await stage.act("say", 20);
     const types: string[] = [];
@@ -122,7 +122,7 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     );
   },
 
-  "follows a channel from one stream to the next, over cuts and in a later room": async (stage) => {
+  "follows a channel from one stream to the next, across cuts and in a later room": async (stage) => {
     const { sdk, service, channel, videoId } = stage;
     const said = await stage.act("say", 10);
     let room = sdk.chat(service, { ...FAST, channel });
@@ -146,34 +146,33 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     same([ids, [...videos], room.cursor?.slice(0, 12)], [said, [videoId, next], `${next}.`]);
   },
 
-  "reads several chats on one connection, each once and in order over cuts, to the end of the last": async (
-    stage,
-  ) => {
-    const { sdk, service } = stage;
-    const videoIds = [stage.videoId, await stage.another(), await stage.another()];
-    const said = new Map<string, string[]>();
-    const say = async (videoId: string) => {
-      said.set(videoId, [...(said.get(videoId) ?? []), ...(await stage.act("say", 10, videoId))]);
-    };
-    for (const videoId of videoIds) await say(videoId);
-    const room = sdk.merged(service, { ...FAST, videoIds: [...videoIds, "no-chat-her"] });
-    const [ends, errors]: [string[], unknown[]] = [[], []];
-    room.on("gap", (gap) => errors.push(gap));
-    room.on("end", ({ videoId }) => ends.push(videoId));
-    room.on("error", ({ videoId, code }) => errors.push([videoId, code]));
-    const got = new Map<string, string[]>();
-    let count = 0;
-    for await (const { videoId, id } of room) {
-      got.set(videoId, [...(got.get(videoId) ?? []), id]);
-      count += 1;
-      if (count === 30) await stage.act("end", 0, videoIds[0]);
-      if (count === 30 || count === 50) for (const later of videoIds.slice(1)) await say(later);
-      if (count === 30 || count === 50) await stage.act("cut");
-      if (count === 70) for (const later of videoIds.slice(1)) await stage.act("end", 0, later);
-    }
-    for (const videoId of videoIds) same(got.get(videoId), said.get(videoId));
-    same([ends.sort(), errors], [videoIds, [["no-chat-her", "NO_LIVE_CHAT"]]]);
-  },
+  "reads several chats on one connection, each message once and in order across cuts, to the end of the last":
+    async (stage) => {
+      const { sdk, service } = stage;
+      const videoIds = [stage.videoId, await stage.another(), await stage.another()];
+      const said = new Map<string, string[]>();
+      const say = async (videoId: string) => {
+        said.set(videoId, [...(said.get(videoId) ?? []), ...(await stage.act("say", 10, videoId))]);
+      };
+      for (const videoId of videoIds) await say(videoId);
+      const room = sdk.merged(service, { ...FAST, videoIds: [...videoIds, "no-chat-her"] });
+      const [ends, errors]: [string[], unknown[]] = [[], []];
+      room.on("gap", (gap) => errors.push(gap));
+      room.on("end", ({ videoId }) => ends.push(videoId));
+      room.on("error", ({ videoId, code }) => errors.push([videoId, code]));
+      const got = new Map<string, string[]>();
+      let count = 0;
+      for await (const { videoId, id } of room) {
+        got.set(videoId, [...(got.get(videoId) ?? []), id]);
+        count += 1;
+        if (count === 30) await stage.act("end", 0, videoIds[0]);
+        if (count === 30 || count === 50) for (const later of videoIds.slice(1)) await say(later);
+        if (count === 30 || count === 50) await stage.act("cut");
+        if (count === 70) for (const later of videoIds.slice(1)) await stage.act("end", 0, later);
+      }
+      for (const videoId of videoIds) same(got.get(videoId), said.get(videoId));
+      same([ends.sort(), errors], [videoIds, [["no-chat-her", "NO_LIVE_CHAT"]]]);
+    },
 
   "gives listeners the whole chat": async (stage) => {
     const { sdk, service, videoId } = stage;
@@ -210,7 +209,7 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     same([error.code, error.status], ["NO_LIVE_CHAT", 404]);
   },
 
-  "says that nobody answers": async ({ sdk, videoId }) => {
+  "reports that nothing answers": async ({ sdk, videoId }) => {
     const room = sdk.chat("http://127.0.0.1:1", { videoId, retry: () => false });
     const error = await thrownBy(() => idsOf(room));
     if (!(error instanceof sdk.ChatError)) throw error;

@@ -113,7 +113,7 @@ export function assertRefused(
   assert.ok(body.message.length > 10, body.message);
   assert.doesNotMatch(body.message, /\bat \S+ \(|node:|\.ts\b/, "a stack");
   for (const secret of upstream ? secretsOf(upstream) : []) {
-    assert.ok(!body.message.includes(secret), `the message tells a credential: ${body.message}`);
+    assert.ok(!body.message.includes(secret), `the message contains a credential: ${body.message}`);
   }
   return body.message;
 }

@@ -76,7 +76,7 @@ export async function refused(relay: TestRelay, videoId: string) {
   assert.deepEqual(Object.keys(body), ["code", "message"]);
   const tokens = chatCalls(relay).flatMap(({ continuation }) => continuation ?? []);
   for (const secret of [relay.upstream.credentials.apiKey, ...tokens]) {
-    assert.ok(!body.message.includes(secret), `the message tells a credential: ${body.message}`);
+    assert.ok(!body.message.includes(secret), `the message contains a credential: ${body.message}`);
   }
   const retryAfter = response.headers.get("retry-after");
   return { failure: `${response.status} ${body.code}`, message: body.message, retryAfter };

@@ -52,6 +52,6 @@ export async function refused(relay: VirtualRelay, videoId: string) {
   const { status, code, message, retryAfterMs } = await relay.refusal({ videoId });
   const tokens = chatCalls(relay).flatMap(({ continuation }) => continuation ?? []);
   for (const secret of [relay.upstream.credentials.apiKey, ...tokens])
-    assert.ok(!message.includes(secret), `the message tells a credential: ${message}`);
+    assert.ok(!message.includes(secret), `the message contains a credential: ${message}`);
   return { failure: `${status} ${code}`, message, retryAfterMs };
 }
