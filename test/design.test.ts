@@ -38,7 +38,7 @@ describe("the design sheet", () => {
     ]),
   );
 
-  it("states each contrast as it is, and enough of it", () => {
+  it("states each contrast correctly, and each is sufficient", () => {
     let claims = 0;
     for (const [name, { day, night, claim }] of colors) {
       const [, ground = "", byDay, byNight] = CLAIM.exec(claim ?? "") ?? [];
@@ -57,7 +57,7 @@ describe("the design sheet", () => {
     assert.ok(claims >= 14, `${claims} claims`);
   });
 
-  it("gives every colour of text a contrast", () => {
+  it("gives every text colour a contrast", () => {
     const grounds = new Set([...colors.values()].map(({ claim }) => CLAIM.exec(claim ?? "")?.[1]));
     const silent = [...colors].filter(([name, { claim }]) => claim === undefined && !grounds.has(name));
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe("the design sheet", () => {
   });
 });
 
-it("the icons are those of their set", () => {
+it("the icons equal those of their set", () => {
   assert.equal(readFileSync(SHEET, "utf8"), iconSheet());
   assert.match(
     readFileSync(join(WEB, "chat/icons.LICENSE"), "utf8"),
@@ -75,7 +75,7 @@ it("the icons are those of their set", () => {
   );
 });
 
-it("the overlay's scripts have no syntax that the oldest supported browser does not know", () => {
+it("the overlay's scripts have only syntax that the oldest supported browser knows", () => {
   const files = globSync("{web/{chat,overlay}/**,client}/*.ts", { cwd: join(WEB, "..") });
   assert.ok(files.length > 30);
   for (const file of files) {
@@ -88,7 +88,7 @@ it("the overlay's scripts have no syntax that the oldest supported browser does 
 });
 
 for (const file of globSync("{chat,overlay}/**/*.css", { cwd: WEB })) {
-  it(`${file} has nothing that the oldest supported browser does not know`, () => {
+  it(`${file} has only features that the oldest supported browser knows`, () => {
     assert.deepEqual(tooNewIn(readFileSync(join(WEB, file), "utf8")), []);
   });
 }

@@ -86,7 +86,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
   });
 
-  it("the new words of a pinned message that was replaced", async () => {
+  it("the new text of a pinned message that was replaced", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), bannered(textItem("a", { text: "old words" }), { actionId: "one" })]);
     await visit();
@@ -111,7 +111,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.unroute(/gstatic/);
   });
 
-  it("times of a live chat in the zone of the one who looks", async () => {
+  it("times of a live chat in the reader's time zone", async () => {
     const { chat, relay, browser, videoId } = pages;
     chat.say([textAction("a")]);
     const context = await browser.newContext({ timezoneId: "Asia/Kolkata" });
@@ -142,7 +142,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.emulateMedia({ forcedColors: "none" });
   });
 
-  it("no movement where less of it is wanted", async () => {
+  it("no movement if less motion is preferred", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a")]);
     const animation = () =>
@@ -160,7 +160,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
   });
 
   for (const path of ["/overlay", "/"])
-    it(`the neighbours of odd messages, and of these what can be read, on ${path}`, async () => {
+    it(`the neighbours of odd messages, and the readable part of these, on ${path}`, async () => {
       const { page, relay } = pages;
       const oddities: object[] = [
         { details: null, parts: null, message: "details null" },

@@ -46,7 +46,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.ok(Date.now() - since < 2600);
   });
 
-  it("leaves out bots, commands and types that are not asked for", async () => {
+  it("leaves out bots, commands and types that are not requested", async () => {
     const { page, chat } = pages;
     chat.say([
       textAction("bot", { author: "@NightBot" }),
@@ -80,7 +80,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     });
   }
 
-  it("is transparent without scroll bars, in every theme, and says where it stands", async () => {
+  it("is transparent without scroll bars, in every theme, and takes its side from the parameters", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 30));
     for (const theme of ["dark", "light", "bubbles", "plate", "terminal", "none"]) {
@@ -109,7 +109,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("gives way to any rule of the user's", async () => {
+  it("gives precedence to any rule of the user's", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("paid", "$5.00"), textAction("a")]);
     await visit();
@@ -171,7 +171,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     });
   }
 
-  it("explains itself only where a video is missing or none", async () => {
+  it("explains itself only if the video is missing or invalid", async () => {
     const { page, relay } = pages;
     for (const query of ["", "?videoId=no"]) {
       await page.goto(`${relay.url}/overlay${query}`);
@@ -183,7 +183,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#status").isVisible(), false);
   });
 
-  it("shows a sample of each kind within five seconds, without asking the service", async () => {
+  it("shows a sample of each kind within five seconds, without calls to the service", async () => {
     const { page, relay } = pages;
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
@@ -198,7 +198,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     );
     assert.deepEqual(
       MESSAGE_TYPES.filter((type) => !types.includes(type)),
-      ["banner", "gap"], // one stands above, one is none of the upstream's
+      ["banner", "gap"], // the banner is above the rows, and the gap does not come from the upstream
     );
     assert.deepEqual(
       asked.filter((path) => path.startsWith("/v1/")),

@@ -25,7 +25,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
   };
   const shows = (id: string) => pages.page.locator(rowOf(id)).waitFor({ timeout: 10_000 });
 
-  it("shows what the stream says, of every kind, in its order, each message once", async () => {
+  it("shows every kind of message once and in the order of the stream", async () => {
     const { page, chat, relay, videoId } = pages;
     const faults = faultsOf(page);
     chat.change({ kinds: undefined });
@@ -60,7 +60,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(faults, []);
   });
 
-  it("shows one element for a poll, whatever becomes of it", async () => {
+  it("shows one element for a poll, in all its states", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), POLL_OPENED]);
     await visit();
@@ -78,7 +78,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("keeps what is pinned above until it is taken down, each by itself", async () => {
+  it("keeps each pinned message above the chat until it is taken down", async () => {
     const { page, chat } = pages;
     const pin = (name: string) => bannered(textItem(name), { actionId: `banner-${name}` });
     const unpin = (name: string) => ({
@@ -104,7 +104,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await pinned(), []);
   });
 
-  it("follows at the bottom, and keeps in place what is read further up", async () => {
+  it("follows at the bottom, and stays in place while an older part is read", async () => {
     const { page, chat } = pages;
     chat.say(texts("old", 80));
     await visit("&backfill=80");
@@ -149,7 +149,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.locator("#chat[data-following=true]").waitFor();
   });
 
-  it("is bounded while it follows and while it does not, and goes on with the newest 500 in order", async () => {
+  it("is bounded, whether it follows or not, and resumes with the newest 500 in order", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 500));
     await visit("&backfill=500");
@@ -177,7 +177,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("filters at once what is there, keeps what is rare, and writes the choice into the address", async () => {
+  it("filters the present messages at once, keeps rare ones, and writes the choice into the URL", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("paid-1", "$5.00"), ...texts("a", 40), textAction("needle", { author: "@Needle" })]);
     await visit();
@@ -212,7 +212,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(new URL(page.url()).searchParams.get("q"), "words of y");
   });
 
-  it("asks the filter anew about what was replaced, and shows nothing where no type is chosen", async () => {
+  it("filters replaced messages again, and shows nothing if no type is chosen", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a", { text: "a needle" }), textAction("b"), textAction("c", { text: "needle c" })]);
     await visit("&q=needle");
@@ -233,7 +233,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await none(), [0, 0]);
   });
 
-  it("shows no old rows beside the newest of a wider filter, as others between them were dropped", async () => {
+  it("drops old rows when a filter is widened, because messages between them were dropped", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("old", "$5.00"), adding(MEMBER)]);
     await visit("&types=paid&backfill=500");
@@ -248,7 +248,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["new"]);
   });
 
-  it("asks for no picture with images=off, and remembers that and the theme", async () => {
+  it("loads no pictures with images=off, and remembers that and the theme", async () => {
     const { page, chat, relay, videoId } = pages;
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));

@@ -1,4 +1,4 @@
-/** How the pages stand failures: what they say, that they go on, and that nothing is lost or shown twice. */
+/** How the pages handle failures: they explain them, continue, and lose or repeat nothing. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
@@ -32,7 +32,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 800, height: 600 });
   const { has, visit } = pages;
 
-  it("is idle without a video, and says what a refusal means", async () => {
+  it("is idle without a video, and explains a refusal", async () => {
     const { page, relay, chat } = pages;
     await page.goto(relay.url);
     await stateIs(page, "idle");
@@ -147,7 +147,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
   }
 
   for (const path of ["/?types=paid,chat&", "/overlay?"]) {
-    it(`marks where messages are missing, and shows nothing twice, on ${path}`, async () => {
+    it(`marks the places of missing messages, and shows nothing twice, on ${path}`, async () => {
       const again = message(21) + message(22, { id: "21" }) + message(23);
       let cut = (): unknown => assert.fail("no stream was asked for");
       const first: Answer = (response, call) => {
@@ -173,7 +173,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     });
   }
 
-  it("goes on over a 429 with the server's words, stops at an error frame, and then goes on where it was", async () => {
+  it("continues after a 429 with the server's words, stops at an error frame, and then resumes", async () => {
     await using opened = await open("/?", [
       refuses(429, { code: "CAPACITY", message: "Full." }, { "retry-after": "5" }),
       streams(init(10), message(11), BROKEN),
@@ -197,7 +197,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("says until when it waits, for a chat that has not begun and at 429 and 503, and can try now", async () => {
+  it("says until when it waits, for a chat that has not begun and at 429 and 503, and can try at once", async () => {
     await using opened = await open(
       "/?",
       [
@@ -226,7 +226,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.equal(calls().length, 4);
   });
 
-  it("goes on where it was when a released chat is opened again", async () => {
+  it("resumes when a released chat is opened again", async () => {
     await using opened = await open("/?", [
       streams(init(10), message(11), RELEASED),
       streams(init(11), message(12)),
@@ -245,7 +245,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("says after 10 s of connecting why that may be", async () => {
+  it("says after 10 s of connecting what the reason may be", async () => {
     await using opened = await open("/?", [() => {}], "stands still");
     const { page } = opened;
     await stateIs(page, "connecting");
@@ -265,7 +265,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     ["a chat that was released, after 3 s", [streams(init(10), message(11), RELEASED)], [3, 3]],
   ];
   for (const [what, answers, seconds] of waits) {
-    it(`has an overlay that asks again for ${what}, and says nothing of it`, async () => {
+    it(`has an overlay that silently asks again for ${what}`, async () => {
       await using opened = await open("/overlay?", answers, "stands still");
       const { page, calls } = opened;
       for (const [at, wait] of seconds.entries()) {
@@ -282,7 +282,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     });
   }
 
-  it("draws what lacks fields as far as it goes", async () => {
+  it("draws messages without some fields as far as possible", async () => {
     const bare = 'id: 11\nevent: message\ndata: {"type":"brand_new","id":"bare","message":"hi"}\n\n';
     for (const path of ["/?", "/overlay?"]) {
       await using opened = await open(path, [streams(init(10), bare, message(12))]);

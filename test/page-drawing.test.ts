@@ -19,7 +19,7 @@ interface Drawn {
   colors: Record<"body" | "head" | "text" | "headText", string>;
 }
 
-/** In the page: draws a message and tells what came of it. */
+/** In the page: draws a message and describes the result. */
 const DRAW = `window.drawn = async (message, fate = {}, look = {}) => {
   const { draw } = await import("/web/chat/draw.js");
   const row = document.createElement("div");
@@ -110,7 +110,7 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("has the upstream's colours, and of black and white what contrasts more", async () => {
+  it("has the upstream's colours, and black or white text, whichever has more contrast", async () => {
     const rows: [body: string, text: "0, 0, 0" | "255, 255, 255"][] = [
       ["#1565c0", "255, 255, 255"],
       ["#1e88e5", "0, 0, 0"],
@@ -132,7 +132,7 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     }
   });
 
-  it("keeps nothing of what was taken down, unless it is to be struck out", async () => {
+  it("keeps nothing of a deleted message, unless it is to be struck out", async () => {
     for (const message of EXAMPLES.filter(({ amount, type }) => amount !== "" || type === "chat")) {
       const hidden = await drawn(message, { deleted: "message" });
       assert.equal(hidden.attributes["data-deleted"], "message");
@@ -149,7 +149,7 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     }
   });
 
-  it("makes links of http and https alone, and text of emoji without pictures", async () => {
+  it("makes links only of http and https, and text of emoji without pictures", async () => {
     const parts = [
       "https://a.example/",
       "http://b.example/",
@@ -196,7 +196,7 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(plain.fields, [["message", ":wave:"]]);
   });
 
-  it("draws a kind it does not know, and what lacks most fields, as far as it goes", async () => {
+  it("draws an unknown kind, and a message without most fields, as far as possible", async () => {
     const { fields, attributes } = await drawn({
       type: "brand_new",
       id: "n",
@@ -215,5 +215,5 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     assert.equal(attributes["data-type"], "brand_new");
   });
 
-  it("has broken no policy", () => assert.deepEqual(faults, []));
+  it("violates no policy", () => assert.deepEqual(faults, []));
 });

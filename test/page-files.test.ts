@@ -67,7 +67,7 @@ describe("the pages' files", () => {
     });
 
   for (const path of FILES) {
-    it(`${path} is asked for again each time, and sent again only if it has changed`, async () => {
+    it(`${path} is requested again each time, and sent again only if it has changed`, async () => {
       const response = await fetch(relay.url + path);
       const { headers } = response;
       assert.equal(headers.get("cache-control"), "no-cache");

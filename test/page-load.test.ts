@@ -37,7 +37,7 @@ describe("the first load of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.ok(asked.length <= MAX_REQUESTS, asked.join("\n"));
   });
 
-  it("has the chosen theme before its own script is there", async () => {
+  it("has the chosen theme before its own script arrives", async () => {
     const { relay, browser } = pages;
     const context = await browser.newContext({ colorScheme: "light" });
     const page = await context.newPage();

@@ -13,7 +13,7 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
   const height = (selector: string) =>
     evaluate<number>(`document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect().height`);
 
-  it("is denser and larger where that is asked for", async () => {
+  it("is denser and larger on request", async () => {
     pages.chat.say(texts("a", 3));
     await visit("&size=16");
     await has("a-2");

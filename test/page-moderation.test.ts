@@ -13,7 +13,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.stateIs("open");
   };
 
-  it("applies deletions and replacements, and shows what an author says after one", async () => {
+  it("applies deletions and replacements, and shows later messages of a deleted author", async () => {
     const { page, chat } = pages;
     chat.say([
       textAction("a"),
@@ -41,7 +41,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["a", "b", "c", "d", "e"]);
   });
 
-  it("strikes out or removes what was deleted, where the address says so", async () => {
+  it("strikes out or removes deleted messages, if the URL says so", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), deletionOf("a"), textAction("z")]);
     await visit("&deleted=strike");
@@ -52,7 +52,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["z"]);
   });
 
-  it("says in the moderation log whom a deletion was about, and what where words are struck out", async () => {
+  it("names the author in the moderation log, and the struck-out words", async () => {
     const { page, chat } = pages;
     chat.say([
       textAction("a", { author: "@ann", text: "spam of ann" }),
@@ -77,7 +77,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator(`${rowOf("a")} del`).innerText(), "spam of ann");
   });
 
-  it("marks what was edited", async () => {
+  it("marks edited messages", async () => {
     pages.chat.say([textAction("a"), replacementOf("a", "new words"), textAction("z")]);
     await visit();
     await shows("z");
@@ -86,7 +86,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([await after("a"), await after("z")], ['"edited"', "none"]);
   });
 
-  it("shows as taken down what the service holds blank", async () => {
+  it("shows blanked messages of the service as deleted", async () => {
     const { page, chat } = pages;
     const blank = { addChatItemAction: { item: { liveChatTextMessageRenderer: { id: "a" } } } };
     chat.say([blank, textAction("z")]);
@@ -98,7 +98,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["z"]);
   });
 
-  it("has moderation as rows once asked for", async () => {
+  it("shows moderation as rows on request", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), deletionOf("a"), textAction("z")]);
     await visit();

@@ -1,4 +1,4 @@
-/** The pages' lists of authors and words (`hide`, `mark`), and how long what is paid stays in a ticker. */
+/** The pages' lists of authors and words (`hide`, `mark`), and the time of paid messages in a ticker. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { completed } from "../web/chat/message.ts";
@@ -23,7 +23,7 @@ const said = (author: string, message: string, authorId?: string) =>
   completed({ type: "chat", cursor: 1, author, message, details: { authorId } } as never);
 
 describe("a pattern", () => {
-  it("matches as JavaScript's own do, in any case of letters", () => {
+  it("matches as JavaScript's own, in any letter case", () => {
     let count = 0;
     for (const pattern of PATTERNS) {
       const own = compile(pattern, new Budget());
@@ -59,7 +59,7 @@ describe("a pattern", () => {
     "(((a{99}){99}){99})",
     "\\",
   ]) {
-    it(`is refused if it cannot be used: ${pattern}`, () => {
+    it(`is refused if it is invalid: ${pattern}`, () => {
       assert.throws(() => compile(pattern, new Budget()), SyntaxError);
     });
   }
@@ -72,7 +72,7 @@ describe("a list of authors and words", () => {
     (item) => void reported.push(item),
   );
 
-  it("names authors by name, in any case and with or without @, and by channel id", () => {
+  it("names authors by name, in any letter case and with or without @, and by channel id", () => {
     for (const author of ["@nightbot", "NightBot", "@Mia", "ÜNAL"])
       assert.ok(isNamed(said(author, "x")), author);
     assert.ok(isNamed(said("@else", "x", "UCabc")));
@@ -80,14 +80,14 @@ describe("a list of authors and words", () => {
       assert.ok(!isNamed(said(author, "x", "UCx")), author);
   });
 
-  it("looks for patterns in names and words; a pattern may have commas", () => {
+  it("looks for patterns in names and texts; a pattern may contain commas", () => {
     assert.ok(isNamed(said("@x", "get FREE, money")));
     assert.ok(isNamed(said("free money", "x")));
     assert.ok(isNamed(said("@x", "!uptime")));
     assert.ok(!isNamed(said("@x", "freedom")));
   });
 
-  it("reports what cannot be used, and is bounded", () => {
+  it("reports invalid items, and is bounded", () => {
     assert.deepEqual(reported, ["@", "/(/"]);
     const many: string[] = [];
     const list = Array.from({ length: 300 }, (_, at) => `/a{${at}}/`).join();
@@ -108,7 +108,7 @@ describe("in a ticker", () => {
     assert.equal(standsInTickerMs(member, NOW, 8000), 300_000);
   });
 
-  it("its time runs from the moment when it was said, but for a replay's", () => {
+  it("the time runs from the message's own time, except in a replay", () => {
     const publishedAt = "2026-07-01T11:59:00.123456Z";
     assert.equal(standsInTickerMs(paid(3, { publishedAt }), NOW, 0), 75_123);
     assert.equal(standsInTickerMs(paid(1, { publishedAt }), NOW, 8000), 0);

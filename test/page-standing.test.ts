@@ -16,7 +16,7 @@ import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts"
 /** The platform's times, with the time that a message may be on its way. */
 const LONGEST_MS = 3_615_000;
 
-/** Of the lowest tier, which does not stay. */
+/** A paid message of the lowest tier, which does not stay. */
 const blue = (id: string) =>
   JSON.parse(
     JSON.stringify(paidAction(id, "$1.00")).replace(/("headerBackgroundColor":)\d+/, `$1${0xff1565c0}`),
@@ -47,7 +47,7 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await paid(), []);
   });
 
-  it("follows what becomes of them, also once the log has dropped them", async () => {
+  it("follows deletions and replacements, even after the log has dropped the messages", async () => {
     const { chat } = pages;
     const said = (name: string) => ({ author: name, channel: `UC${name}` });
     chat.say(["ann", "bob", "cem"].map((name) => paidAction(name, "$50.00", said(name))));
@@ -60,7 +60,7 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     await paidAre("@somebody new words");
   });
 
-  it("lets them go when their time is over", async () => {
+  it("removes them when their time is over", async () => {
     const { page, chat } = pages;
     await page.clock.install();
     chat.say([paidAction("p1", "$50.00", { author: "@ann" })]);
@@ -73,7 +73,7 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     await paidAre();
   });
 
-  it("has the open poll below what is pinned, as it stands, until it is closed", async () => {
+  it("has the open poll below the pinned messages, up to date, until it is closed", async () => {
     const { page, chat } = pages;
     chat.say([POLL_OPENED, ...texts("a", 3)]);
     await visit();

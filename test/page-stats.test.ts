@@ -53,7 +53,7 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#authors li").first().innerText(), "@somebody\n13");
   });
 
-  it("leave nothing of what was paid in a row whose message was deleted", async () => {
+  it("show nothing of a payment in a row whose message was deleted", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("p", "$500.00"), deletionOf("p"), textAction("z")]);
     await visit();
@@ -92,7 +92,7 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([rows.at(-1), rows.at(-2), rows.reduce((sum, each) => sum + each, 0)], [3, 1, 4]);
   });
 
-  it("are by the video's time for a replay, of any length", async () => {
+  it("go by the video's time for a replay, of any length", async () => {
     const { page, chat } = pages;
     chat.change({ kind: "replay" });
     const minutes = [-1, 0, 0, 1, 119];
