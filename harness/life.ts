@@ -4,10 +4,12 @@
  */
 
 import type { Config } from "../src/cli/config.ts";
+import type { OriginAnswer } from "../src/origin/connections.ts";
 import { Channels } from "../src/rooms/channels.ts";
 import { RoomList } from "../src/rooms/listing.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { StoredRooms } from "../src/rooms/stored-rooms.ts";
+import { History } from "../src/serving/history/history.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { type ObservedStore, observed } from "../src/store/observed.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
@@ -15,6 +17,7 @@ import { EgressPool } from "../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../src/upstream/egress/spec.ts";
 import { probe } from "../src/upstream/probe.ts";
 import type { Network } from "./network.ts";
+import { historyAnswer, type OriginService } from "./origin-api.ts";
 import type { Peek } from "./peek.ts";
 import { MortalClock, type Scheduler } from "./scheduler.ts";
 import type { Storage } from "./storage.ts";
@@ -31,7 +34,7 @@ interface LifeParts {
   aheadMs?: number;
 }
 
-export class Life {
+export class Life implements OriginService {
   readonly rooms: Rooms;
   readonly list: RoomList;
   readonly channels: Channels;
@@ -42,6 +45,8 @@ export class Life {
   readonly telemetry: Telemetry;
   readonly keepaliveMs: number;
   readonly #drainMs: number;
+  readonly #history: History;
+  readonly #isBlanking: boolean;
 
   /** Rejects if the store does not work: then there is no service until the next attempt. */
   static async begin(parts: LifeParts): Promise<Life> {
@@ -74,6 +79,13 @@ export class Life {
     this.telemetry = telemetry;
     this.keepaliveMs = config.rooms.keepaliveMs;
     this.#drainMs = instance === "" ? 0 : config.drainMs;
+    this.#history = new History(store, clock);
+    this.#isBlanking = settings.isBlanking;
+  }
+
+  pages(query: string, signal: AbortSignal): Promise<OriginAnswer> {
+    const parts = { rooms: this.rooms, history: this.#history, isBlanking: this.#isBlanking };
+    return historyAnswer(query, parts, signal);
   }
 
   /** Probes a video by the best egress. Resolves at the end of the probe, whatever its result. */
@@ -91,11 +103,11 @@ export class Life {
     await this.egresses.close();
     await this.clock.sleep(1); // the service closes its listener here
     await this.store.close();
-    this.clock.isDead = true;
+    this.clock.die();
   }
 
   /** Freezes it silently: nothing continues, and no connection is closed. */
   kill(): void {
-    this.clock.isDead = true;
+    this.clock.die();
   }
 }

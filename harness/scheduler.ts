@@ -115,7 +115,7 @@ export class Scheduler implements Clock {
 /** The clock of a process that can be killed; its sleeps then never end. */
 export class MortalClock implements Clock {
   readonly #scheduler: Scheduler;
-  isDead = false;
+  readonly #death = new AbortController();
   /** The error of its wall clock, in milliseconds. */
   aheadMs: number;
   /** How long its computer has slept: timers and the monotonic clock do not include this time. */
@@ -124,6 +124,19 @@ export class MortalClock implements Clock {
   constructor(scheduler: Scheduler, aheadMs = 0) {
     this.#scheduler = scheduler;
     this.aheadMs = aheadMs;
+  }
+
+  /** Aborts when the process ends. */
+  get death(): AbortSignal {
+    return this.#death.signal;
+  }
+
+  get isDead(): boolean {
+    return this.death.aborted;
+  }
+
+  die(): void {
+    this.#death.abort("the process is dead");
   }
 
   now(): number {

@@ -7,7 +7,7 @@ import { ChannelViewer, firstLook, parsePlace } from "../src/http/channel-viewer
 import { parseVector } from "../src/http/cursor-vector.ts";
 import { errorTeller } from "../src/http/errors.ts";
 import { readMerged } from "../src/http/merged-chat.ts";
-import type { Channels } from "../src/rooms/channels.ts";
+import type { WatchedChannels } from "../src/rooms/channels.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import { parseTypes } from "../src/serving/filter.ts";
 import type { Format } from "../src/serving/form.ts";
@@ -16,9 +16,9 @@ import { PART_FORMS } from "../src/serving/multiplex/parts.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
 
 /** The service behind a connection. */
-interface Served {
+export interface Served {
   rooms: Rooms;
-  channels: Channels;
+  channels: WatchedChannels;
   clock: Clock;
   telemetry: Telemetry;
   keepaliveMs: number;

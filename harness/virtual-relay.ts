@@ -153,23 +153,26 @@ export class VirtualRelay {
     return this.when(this.upstream.requested(kind, { since, ...awaited }), `a request of ${kind}`);
   }
 
-  /** A viewer that is about to enter a room. */
-  visit(visit: Visit): VirtualViewer {
-    return new VirtualViewer(this.rooms, visit, this.#frames, (condition, what) =>
-      this.until(condition, what),
-    );
+  /** The service as edges use it. */
+  get service(): Life {
+    return this.#life;
+  }
+
+  /** A viewer that is about to enter a room, here or at an edge. */
+  visit(visit: Visit, rooms = this.rooms): VirtualViewer {
+    return new VirtualViewer(rooms, visit, this.#frames, (condition, what) => this.until(condition, what));
   }
 
   /** Takes a viewer into a room, however long it takes. Rejects as `/v1/stream` answers. */
-  async enter(visit: Visit): Promise<VirtualViewer> {
-    const viewer = this.visit(visit);
+  async enter(visit: Visit, rooms = this.rooms): Promise<VirtualViewer> {
+    const viewer = this.visit(visit, rooms);
     await this.when(viewer.entered, `a stream of ${visit.videoId}`);
     return viewer;
   }
 
   /** The error with which a viewer is refused. */
-  async refusal(visit: Visit): Promise<RelayError> {
-    const error = await this.enter(visit).catch((reason: unknown) => reason);
+  async refusal(visit: Visit, rooms = this.rooms): Promise<RelayError> {
+    const error = await this.enter(visit, rooms).catch((reason: unknown) => reason);
     if (error instanceof RelayError) return error;
     throw new Error(`a stream of ${visit.videoId} was not refused`, { cause: error });
   }

@@ -1,9 +1,8 @@
 /** Several chats on one connection. */
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
-import type { Life } from "../harness/life.ts";
 import { MergedFrames, vectorOf } from "../harness/merged-frames.ts";
-import { openMerged } from "../harness/several-chats.ts";
+import { openMerged, type Served } from "../harness/several-chats.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
 import type { Random } from "../src/simulator/random.ts";
 import type { ChatJudge } from "./chat-judge.ts";
@@ -54,7 +53,7 @@ export class MergedChats implements Subscription {
     this.#frames.begin(lastEventId);
   }
 
-  async open(service: Life, asked: Asked, open: () => SimulatedSink): Promise<void> {
+  async open(service: Served, asked: Asked, open: () => SimulatedSink): Promise<void> {
     openMerged(service, this.#videoIds, asked, open());
   }
 

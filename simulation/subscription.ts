@@ -1,6 +1,6 @@
 /** What a viewer watches: how its client asks for it, and how its frames are judged. */
 import type { Frame } from "../harness/frames.ts";
-import type { Life } from "../harness/life.ts";
+import type { Served } from "../harness/several-chats.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
 import { parseTypes } from "../src/serving/filter.ts";
 import type { Format } from "../src/serving/form.ts";
@@ -39,7 +39,7 @@ export interface Subscription {
   /** A connection begins. */
   begin(lastEventId: string | undefined): void;
   /** Resolves when the answer has begun; rejects as the route refuses. */
-  open(service: Life, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void>;
+  open(service: Served, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void>;
   take(frame: Frame): void;
   /** What it lacks, in calm; undefined if it has everything. */
   lag(): { room: RoomJudge; what: string } | undefined;
@@ -83,7 +83,7 @@ export class OneChat implements Subscription {
   }
 
   open(
-    { rooms }: Life,
+    { rooms }: Served,
     { lastEventId, backfill, types, address }: Asked,
     open: () => SimulatedSink,
     gone: AbortSignal,

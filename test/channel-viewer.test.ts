@@ -26,7 +26,7 @@ function visited(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayO
   const { relay, channel } = parts;
   return {
     ...parts,
-    visit: (lastEventId?: string, query = {}) => new ChannelVisitor(relay, lastEventId, query),
+    visit: (lastEventId?: string, query = {}) => new ChannelVisitor(relay.service, lastEventId, query),
     live: (videoId: string) => channel.broadcast(videoId, { chat: CHAT }),
   };
 }

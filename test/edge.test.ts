@@ -201,7 +201,8 @@ describe("an edge", { timeout: 60_000 }, () => {
   });
 
   it("passes on the end of a chat, and serves the chat afterwards", async (t) => {
-    const { origin, chat, startEdge, watch } = await setUp(t, { RELAY_GRACE_MS: "0" });
+    const settings = { RELAY_GRACE_MS: "0", RELAY_NO_CHAT_MS: "20000" };
+    const { origin, chat, startEdge, watch } = await setUp(t, settings);
     const edge = await startEdge({ RELAY_GRACE_MS: "0" });
     const stream = await watch(edge);
     await stream.untilMessages(3);

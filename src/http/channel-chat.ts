@@ -75,13 +75,18 @@ export class ChannelChat {
     return this.#isEntered;
   }
 
-  /** Leaves the chat, but reads one that is over to its end. Resolves when it has left. */
-  leave(): Promise<void> {
-    if (!this.#branch || this.#parts.rooms.isRead(this.videoId)) {
+  /**
+   * Leaves the chat, but reads one that is over to its end. Resolves when it has left: to whether that was
+   * before an end.
+   */
+  async leave(): Promise<boolean> {
+    const isEarly = !this.#branch || this.#parts.rooms.isRead(this.videoId);
+    if (isEarly) {
       this.#left.abort("another video");
       this.#branch?.closed();
     }
-    return this.over;
+    await this.over;
+    return isEarly;
   }
 
   async #run(signal: AbortSignal): Promise<void> {

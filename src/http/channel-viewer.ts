@@ -105,7 +105,7 @@ export class ChannelViewer {
 
   async #follow(state: ChannelState): Promise<void> {
     const { videoId } = state;
-    if (this.#chat?.videoId !== videoId) await this.#chat?.leave();
+    if (this.#chat && this.#chat.videoId !== videoId) await this.#leave(this.#chat);
     this.#state = state;
     if (videoId !== undefined) {
       this.#resume ??= this.#behind;
@@ -118,6 +118,14 @@ export class ChannelViewer {
     this.#tell(state);
     if (place && isOfChannel && (await this.#catchUp(place, state))) this.#tell(state, true);
     if (videoId !== undefined && !this.#chat) void this.#read(videoId);
+  }
+
+  /** The chat here may be behind the channel's state: then the rest of it is sent first. */
+  async #leave(chat: ChannelChat): Promise<void> {
+    const isEarly = await chat.leave();
+    if (!isEarly || !this.#parts.watch.isRemote || chat.cursor === undefined) return;
+    await this.#read(chat.videoId, true);
+    this.#behind = undefined;
   }
 
   #tell(state: ChannelState | undefined, isAgain = false): void {

@@ -29,13 +29,16 @@ const zip = promisify(gzip);
 /** One page at a time is compressed, so that the cores stay free for the live streams. */
 const zips = new Semaphore(1);
 
-interface MessagesParts {
+interface PageParts {
   rooms: Rooms;
   history: History;
-  /** Whether answers may be compressed. */
-  compresses: boolean;
   /** Whether a stored message may change: deleted ones are blanked. */
   isBlanking: boolean;
+}
+
+interface MessagesParts extends PageParts {
+  /** Whether answers may be compressed. */
+  compresses: boolean;
 }
 
 interface Answer {
@@ -59,7 +62,7 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       reply.headers(HEADERS);
       const wanted = readQuery(query, headers.accept);
       const gone = clientGone(reply.raw);
-      const answer = await (wanted.limit === "all" ? download : page)(query, wanted, parts, gone);
+      const answer = await (wanted.limit === "all" ? download : historyPage)(query, wanted, parts, gone);
       const etag = `W/"${answer.hash}"`;
       reply.headers({ ...answer.headers, etag });
       if (isKnown(etag, headers["if-none-match"])) return reply.code(304).send();
@@ -76,10 +79,11 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
   );
 }
 
-async function page(
+/** One page. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, or the signal's reason. */
+export async function historyPage(
   query: MessagesQuery,
   { request, limit, format, options }: HistoryQuery,
-  { rooms, history, isBlanking }: MessagesParts,
+  { rooms, history, isBlanking }: PageParts,
   signal: AbortSignal,
 ): Promise<Answer> {
   const found = await history.page(request, Number(limit), signal);
@@ -92,7 +96,7 @@ async function page(
 async function download(
   query: MessagesQuery,
   { request, format, options }: HistoryQuery,
-  { history }: MessagesParts,
+  { history }: PageParts,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { room, after, last, batches } = await history.whole(request, signal);

@@ -5,15 +5,17 @@ import { StoreError } from "../store/port.ts";
 const RETRY_MS = 5000;
 
 /**
- * The origin cannot be reached, or something else answers in its place. It is to an edge what an unavailable
- * store is to others: readers wait and try again. The message says what happened.
+ * The origin cannot be reached, something else answers in its place, or it cannot answer for now. It is to an
+ * edge what an unavailable store is to others: readers wait and try again. The message says what happened.
  */
 export class OriginAway extends StoreError {
   constructor(why: string, cause?: unknown) {
     super("unavailable", `the origin is away: ${why}`, { cause });
   }
 
+  /** The origin's own refusal, if that is the cause. */
   override get refusal(): RelayError {
+    if (this.cause instanceof RelayError) return this.cause;
     const message = "The origin of this edge does not answer; try again shortly.";
     return new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS, cause: this });
   }

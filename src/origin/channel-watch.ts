@@ -21,6 +21,7 @@ const RETRY_MS = 30_000;
 const ASK_LIMIT_MS = 2000;
 
 export class OriginChannelWatch implements WatchedChannel {
+  readonly isRemote = true;
   readonly #channel: string;
   readonly #parts: { origin: Origin; clock: Clock };
   readonly #closed: AbortSignal;

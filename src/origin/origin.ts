@@ -2,8 +2,7 @@
  * Another instance of the service as an edge reads it: through the public API, like any client. Its streams
  * and pages are read as NDJSON, which has one message per line, so that its bytes can be kept as they are.
  */
-import type { Readable } from "node:stream";
-import { Agent, cacheStores, interceptors, request as send } from "undici";
+import { text } from "node:stream/consumers";
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import { asNumber, asString, dig, parseJson } from "../json.ts";
@@ -11,22 +10,20 @@ import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
+import { HttpOrigin, type OriginAnswer, type OriginConnections, type RelayedRequest } from "./connections.ts";
 import { LineStream } from "./line-stream.ts";
 import { LineReader, messageIn } from "./lines.ts";
 import { OriginStream } from "./stream.ts";
 
-const CONNECT_TIMEOUT_MS = 5000;
-/** A stream whose room must be opened first takes no longer to begin. */
-const OPENING_TIMEOUT_MS = 60_000;
 /** Time limit of a page of messages. */
 const PAGE_TIMEOUT_MS = 10_000;
 const HEALTH_TIMEOUT_MS = 4000;
-/** Connections for everything but streams, each of which has its own. */
-const MAX_CONNECTIONS = 32;
-/** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
-const CACHE = { maxSize: 64 * 1024 * 1024, maxCount: 10_000, maxEntrySize: 4 * 1024 * 1024 };
 /** Maximum size of an error's body and of an answer to the health check. */
 const MAX_NOTE_BYTES = 64 * 1024;
+/**
+ * The cause of a NO_LIVE_CHAT without a `Retry-After`: the origin does not remember it, as it may be wrong.
+ */
+const MAY_BE_WALL = "the origin is not sure";
 
 export interface OriginParts {
   /** Base URL, without a trailing slash. */
@@ -34,6 +31,8 @@ export interface OriginParts {
   /** The interval of keepalives; a stream that is silent for three of them is dead. */
   keepaliveMs: number;
   clock: Clock;
+  /** By default over HTTP. */
+  connections?: OriginConnections;
 }
 
 /** The place where a stream begins: after a cursor, or at the head. */
@@ -43,31 +42,18 @@ export interface StreamStart {
   isBounded?: boolean;
 }
 
-type IncomingHeaders = Record<string, string | string[]>;
-
-/** The answer to a request that is passed on. */
-export type OriginAnswer = Awaited<ReturnType<typeof send>>;
-
 export class Origin {
   readonly url: string;
   readonly #keepaliveMs: number;
   readonly #clock: Clock;
   #openStreams = 0;
-  readonly #streams = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false });
-  readonly #requests = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    allowH2: false,
-    connections: MAX_CONNECTIONS,
-  });
-  /** Keeps answers as long as their headers allow. */
-  readonly #cached = this.#requests.compose(
-    interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) }),
-  );
+  readonly #connections: OriginConnections;
 
-  constructor({ url, keepaliveMs, clock }: OriginParts) {
+  constructor({ url, keepaliveMs, clock, connections = new HttpOrigin(url) }: OriginParts) {
     this.url = url;
     this.#keepaliveMs = keepaliveMs;
     this.#clock = clock;
+    this.#connections = connections;
   }
 
   /** The number of streams that are open here: each is a viewer at the origin. */
@@ -102,15 +88,8 @@ export class Origin {
     };
     const cut = new AbortController();
     const over = AbortSignal.any([signal, cut.signal]);
-    const answer = await this.#reached(over, () =>
-      send(`${this.url}/v1/stream?${new URLSearchParams(query)}`, {
-        dispatcher: this.#streams,
-        headers,
-        signal: over,
-        headersTimeout: OPENING_TIMEOUT_MS,
-        bodyTimeout: 0, // the stream's own limit is in keepalives
-      }),
-    );
+    const path = `/v1/stream?${new URLSearchParams(query)}`;
+    const answer = await this.#reached(over, () => this.#connections.stream({ path, headers }, over));
     if (answer.statusCode !== 200) throw await refusal(answer);
     this.#openStreams += 1;
     cut.signal.addEventListener("abort", () => {
@@ -157,8 +136,8 @@ export class Origin {
   /** The first page of a history as JSON; undefined if nothing is stored. */
   async #first(query: { videoId: string; [bound: string]: string | number }): Promise<unknown> {
     try {
-      const text = await this.#page({ ...query, format: "json" }, ({ body }) => body.text());
-      return parseJson(text) ?? {};
+      const page = await this.#page({ ...query, format: "json" }, ({ body }) => text(body));
+      return parseJson(page) ?? {};
     } catch (error) {
       if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
       throw error;
@@ -169,27 +148,23 @@ export class Origin {
     query: Record<string, string | number>,
     read: (answer: OriginAnswer) => Promise<T>,
   ): Promise<T> {
-    const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]));
+    const asked = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]));
     using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);
     return await this.#reached(limit.signal, async () => {
-      const answer = await this.pass(`/v1/messages?${text}`, {}, limit.signal);
-      if (answer.statusCode !== 200) throw await refusal(answer);
+      const answer = await this.pass(`/v1/messages?${asked}`, {}, limit.signal);
+      if (answer.statusCode !== 200) throw awayIfPassing(await refusal(answer));
       return await read(answer);
     });
   }
 
   /** Asks for `path` with its query. Rejects with `OriginAway`. */
   pass(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<OriginAnswer> {
-    return this.#reached(signal, () => send(this.url + path, { dispatcher: this.#cached, headers, signal }));
+    return this.#reached(signal, () => this.#connections.page({ path, headers }, signal));
   }
 
   /** Sends a request of a client on. Rejects with `OriginAway`. */
-  relay(
-    { path, ...request }: { path: string; method: string; headers: IncomingHeaders; body: Readable | null },
-    signal: AbortSignal,
-  ): Promise<OriginAnswer> {
-    const options = { ...request, dispatcher: this.#requests, signal };
-    return this.#reached(signal, () => send(this.url + path, options));
+  relay(request: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    return this.#reached(signal, () => this.#connections.relay(request, signal));
   }
 
   /**
@@ -201,14 +176,14 @@ export class Origin {
     const over = AbortSignal.any([signal, limit.signal]);
     return await this.#reached(over, async () => {
       const answer = await this.pass("/healthz", {}, over);
-      const text = await note(answer);
+      const said = await note(answer);
       if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
-      return answer.statusCode === 200 && asString(dig(parseJson(text), "status")) === "alive";
+      return answer.statusCode === 200 && asString(dig(parseJson(said), "status")) === "alive";
     });
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#streams.destroy(), this.#requests.destroy()]);
+    await this.#connections.close();
   }
 
   /** Turns failures of the connection into `OriginAway`. */
@@ -230,7 +205,14 @@ async function refusal(answer: OriginAnswer): Promise<RelayError | OriginAway> {
   if (code === undefined || message === undefined || !isCode(code))
     return new OriginAway(`it answers ${answer.statusCode}`);
   const seconds = asNumber(answer.headers["retry-after"]?.toString());
-  return new RelayError(code, message, seconds === undefined ? {} : { retryAfterMs: 1000 * seconds });
+  if (seconds !== undefined) return new RelayError(code, message, { retryAfterMs: 1000 * seconds });
+  return new RelayError(code, message, code === "NO_LIVE_CHAT" ? { cause: MAY_BE_WALL } : {});
+}
+
+/** A reader of pages waits while the origin cannot answer. */
+function awayIfPassing(error: RelayError | OriginAway): RelayError | OriginAway {
+  const isPassing = error instanceof RelayError && ERRORS[error.code].retry;
+  return isPassing ? new OriginAway(error.message, error) : error;
 }
 
 function isCode(code: string): code is ErrorCode {

@@ -67,20 +67,29 @@ export class OriginRoomLog implements RoomLog {
     let stream: OriginStream | undefined = first;
     signal.addEventListener("abort", () => stream?.[Symbol.dispose](), { once: true });
     while (stream) {
-      using open: OriginStream = stream;
-      try {
-        for await (const next of open.batches()) {
-          if (Array.isArray(next)) cursor = next.at(-1)?.cursor ?? cursor;
-          yield next;
-          if (signal.aborted || !Array.isArray(next)) return;
-        }
-        this.#parts.events.streamBroke(videoId, "the origin ended it");
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!isUnavailable(error)) throw error;
-        this.#parts.events.streamBroke(videoId, error.message);
+      for await (const next of this.#batches(videoId, stream, signal)) {
+        if (Array.isArray(next)) cursor = next.at(-1)?.cursor ?? cursor;
+        yield next;
+        if (signal.aborted || !Array.isArray(next)) return;
       }
       stream = await this.#resume(videoId, cursor, signal);
+    }
+  }
+
+  /** What a stream brings until it breaks. Then it is closed: the origin counts it as a viewer. */
+  async *#batches(
+    videoId: string,
+    stream: OriginStream,
+    signal: AbortSignal,
+  ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
+    using open = stream;
+    try {
+      yield* open.batches();
+      this.#parts.events.streamBroke(videoId, "the origin ended it");
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isUnavailable(error)) throw error;
+      this.#parts.events.streamBroke(videoId, error.message);
     }
   }
 

@@ -5,6 +5,8 @@ import type { RelayError } from "../protocol/errors.ts";
 
 /** A channel as its viewers see it. Disposing removes one watcher. */
 export interface WatchedChannel extends Disposable {
+  /** Whether another instance sends the states, so that a chat here may be behind the end of its stream. */
+  readonly isRemote?: boolean;
   /**
    * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects
    * with `RelayError` NO_LIVE_CHAT if there is no such channel, and with the signal's reason.

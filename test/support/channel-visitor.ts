@@ -1,8 +1,7 @@
 /** A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, without its socket. */
 import { createParser } from "eventsource-parser";
-import { openChannel } from "../../harness/several-chats.ts";
+import { openChannel, type Served } from "../../harness/several-chats.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
-import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import { HANDLE } from "./watched-channel.ts";
@@ -25,7 +24,7 @@ export class ChannelVisitor {
   refusal: unknown;
   readonly #gone = new AbortController();
 
-  constructor(relay: VirtualRelay, lastEventId?: string, query: { backfill?: number; types?: string } = {}) {
+  constructor(service: Served, lastEventId?: string, query: { backfill?: number; types?: string } = {}) {
     const parser = createParser({
       onEvent: ({ event = "", id, data }) => this.events.push({ event, id, data: JSON.parse(data) }),
     });
@@ -33,15 +32,12 @@ export class ChannelVisitor {
       this.text += bytes;
       parser.feed(bytes.toString());
     });
-    const { keepaliveMs } = relay.config.rooms;
-    const { rooms, channels, clock, telemetry } = relay;
     const open = () => {
-      this.beganAt = clock.monotonic();
+      this.beganAt = service.clock.monotonic();
       return this.sink;
     };
-    const served = { rooms, channels, clock, telemetry, keepaliveMs };
     const asked = { ...query, lastEventId, address: "viewer" };
-    openChannel(served, HANDLE, asked, open, this.#gone.signal).catch((error: unknown) => {
+    openChannel(service, HANDLE, asked, open, this.#gone.signal).catch((error: unknown) => {
       this.refusal = error;
     });
   }

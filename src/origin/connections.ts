@@ -1,0 +1,78 @@
+/** The connections of an edge to its origin, over HTTP. Each stream has one; other requests share a few. */
+import type { Readable } from "node:stream";
+import { Agent, cacheStores, interceptors, request as send } from "undici";
+
+const CONNECT_TIMEOUT_MS = 5000;
+/** A stream whose room must be opened first takes no longer to begin. */
+const OPENING_TIMEOUT_MS = 60_000;
+/** Connections for everything but streams. */
+const MAX_CONNECTIONS = 32;
+/** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
+const CACHE = { maxSize: 64 * 1024 * 1024, maxCount: 10_000, maxEntrySize: 4 * 1024 * 1024 };
+
+type Headers = Record<string, string | string[] | undefined>;
+
+export interface OriginRequest {
+  /** Begins with a slash, and includes the query. */
+  path: string;
+  headers: Headers;
+}
+
+/** A client's request that is sent on. */
+export interface RelayedRequest extends OriginRequest {
+  method: string;
+  body: Readable | null;
+}
+
+/** An answer whose head has arrived. Its body fails if the connection breaks. */
+export interface OriginAnswer {
+  statusCode: number;
+  headers: Headers;
+  body: Readable;
+}
+
+/** All requests reject with the connection's error, or with the signal's reason. */
+export interface OriginConnections {
+  /** Opens a stream. The signal ends it, too. */
+  stream(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer>;
+  /** Asks for a page. It may come from a cache, if the headers of an earlier answer allow that. */
+  page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer>;
+  relay(request: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer>;
+  close(): Promise<void>;
+}
+
+const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
+
+export class HttpOrigin implements OriginConnections {
+  readonly #url: string;
+  readonly #streams = new Agent(OPTIONS);
+  readonly #requests = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
+  readonly #cached = this.#requests.compose(
+    interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) }),
+  );
+
+  /** `url`: the origin's base URL, without a trailing slash. */
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  stream({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    return send(this.#url + path, {
+      ...{ dispatcher: this.#streams, headers, signal },
+      headersTimeout: OPENING_TIMEOUT_MS,
+      bodyTimeout: 0, // the stream's own limit is in keepalives
+    });
+  }
+
+  page({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    return send(this.#url + path, { dispatcher: this.#cached, headers, signal });
+  }
+
+  relay({ path, ...request }: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    return send(this.#url + path, { ...request, dispatcher: this.#requests, signal });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#streams.destroy(), this.#requests.destroy()]);
+  }
+}
