@@ -2,7 +2,8 @@
 import { FrameReader } from "../harness/frames.ts";
 import { Random } from "../src/simulator/random.ts";
 import { ChannelChats } from "./channel-chats.ts";
-import type { Instance } from "./instance.ts";
+import type { Edge } from "./edges.ts";
+import type { Host } from "./host.ts";
 import { type ChannelWorld, LiveChannel } from "./live-channel.ts";
 import { MergedChats } from "./merged-chats.ts";
 import { OneChat } from "./subscription.ts";
@@ -11,12 +12,15 @@ import { Viewer, type ViewerParts } from "./viewer.ts";
 const VIEWERS_PER_ROOM = 2;
 const MERGED_VIEWERS = 3;
 const CHANNEL_VIEWERS = 3;
+/** Viewers of any room, for each edge; like all others they come to any process. */
+const VIEWERS_PER_EDGE = 2;
 /** The most chats of one connection. */
 const MAX_MERGED = 6;
 
 /** The parts of the world that the audience uses. */
 interface AudienceWorld extends ChannelWorld {
-  instances: readonly Instance[];
+  instances: readonly Host[];
+  edges: readonly Edge[];
   /** Whether each trouble affects only one party. */
   isNeighbourly: boolean;
 }
@@ -40,7 +44,10 @@ export class Audience {
         this.#add((judge) => new OneChat(judge(room)), room.home);
     }
     if (this.#draws("merged chats", 0.4, "runs with viewers of several chats")) this.#addMerged();
-    if (this.#draws("channel", 0.4, "runs with a channel")) this.channel = this.#addChannel();
+    // A channel's viewer that changes its process may find one that does not know its stream yet.
+    if (world.edges.length === 0 && this.#draws("channel", 0.4, "runs with a channel"))
+      this.channel = this.#addChannel();
+    this.#addForEdges();
   }
 
   /** From a sequence of its own, so that the rest of a seed stays the same. */
@@ -68,6 +75,16 @@ export class Audience {
     return channel;
   }
 
+  #addForEdges(): void {
+    const { seed, edges, rooms } = this.#world;
+    const random = new Random(seed, "viewers of edges");
+    const open = rooms.filter(({ home }) => home === undefined);
+    for (let left = VIEWERS_PER_EDGE * edges.length; left > 0; left--) {
+      const room = random.pick(open);
+      this.#add((judge) => new OneChat(judge(room)));
+    }
+  }
+
   /** `home`: the name of the only instance to which it comes. */
   #add(subscribe: ViewerParts["subscribe"], home?: string): void {
     const { seed, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
@@ -77,15 +94,16 @@ export class Audience {
     const parts: ViewerParts = {
       ...{ scheduler, random, journal, tastes, isSharedWell, subscribe },
       frames: this.#frames,
-      instance: () => this.#instanceFor(home, random),
+      host: () => this.#hostFor(home, random),
       onFrames: this.#onFrames,
     };
     this.viewers.push(new Viewer(String(index), parts));
   }
 
-  /** An instance that takes viewers, if there is one. */
-  #instanceFor(home: string | undefined, random: Random): Instance | undefined {
-    const open = this.#world.instances.filter(({ life, name }) => life && (home ?? name) === name);
+  /** A process that takes viewers, if there is one. */
+  #hostFor(home: string | undefined, random: Random): Host | undefined {
+    const hosts = [...this.#world.instances, ...this.#world.edges];
+    const open = hosts.filter(({ life, name }) => life && (home ?? name) === name);
     return open.length > 1 ? random.pick(open) : open[0];
   }
 }

@@ -2,8 +2,7 @@
 import { ChannelFrames } from "../harness/channel-frames.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
-import type { Life } from "../harness/life.ts";
-import { openChannel } from "../harness/several-chats.ts";
+import { openChannel, type Served } from "../harness/several-chats.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
 import type { Random } from "../src/simulator/random.ts";
 import type { ChatJudge } from "./chat-judge.ts";
@@ -63,7 +62,7 @@ export class ChannelChats implements Subscription {
     this.#frames.begin(lastEventId);
   }
 
-  async open(service: Life, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void> {
+  async open(service: Served, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void> {
     const opened = () => {
       this.#sink = open();
       return this.#sink;

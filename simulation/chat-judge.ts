@@ -93,8 +93,7 @@ export class ChatJudge implements ChatFrames {
     const { base = Number.NaN, head = Number.NaN } = this.room;
     const asked = this.#asked === 0 ? base : this.#asked;
     this.#violate(this.#sequence.begin(start, this.#isHonoured ? asked : undefined));
-    if (start < base || start > head || Number.isNaN(start))
-      this.#violate(`begins after ${start}, in a room from ${base} to ${head}`);
+    if (!this.room.holds(start)) this.#violate(`begins after ${start}, in a room from ${base} to ${head}`);
   }
 
   message(cursor: number, data: string): void {
@@ -133,7 +132,7 @@ export class ChatJudge implements ChatFrames {
     this.#violate(this.#sequence.end("end"));
     journal.count("frames end");
     const { head, overSince } = this.room;
-    if (head !== undefined && this.cursor !== head) this.#violate(`is sent end at ${this.cursor} of ${head}`);
+    if (!this.room.endsAt(this.cursor)) this.#violate(`is sent end at ${this.cursor} of ${head}`);
     if (scheduler.monotonic() < overSince) {
       journal.count("false ends");
       this.room.overSince = scheduler.monotonic();

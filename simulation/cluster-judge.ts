@@ -138,7 +138,8 @@ export class ClusterJudge {
   /** The instances at which each room is watched now. */
   #watching(): Map<RoomJudge, Set<Instance>> {
     const watching = new Map<RoomJudge, Set<Instance>>();
-    for (const { watching: rooms, instance } of this.#world.viewers) {
+    for (const { watching: rooms, host } of this.#world.viewers) {
+      const instance = this.#world.instances.find((each) => each === host);
       if (!instance?.life) continue;
       for (const room of rooms) watching.getOrInsertComputed(room, () => new Set<Instance>()).add(instance);
     }

@@ -1,11 +1,13 @@
 /**
  * Plays minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, the
  * seeds that have failed before come first, then seeds from 1 on. A seed draws the number of instances (one
- * to three, unless given) and the kinds of events with their frequencies; with `--even` each kind has its
- * usual share.
+ * to three, unless given), the edges that follow them (none to six in up to three tiers, unless given), and
+ * the kinds of events with their frequencies; with `--even` each kind has its usual share.
  *
- *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N] [--even]
- *         [--until-failure]
+ *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N]
+ *         [--edges N [--tiers N]] [--even] [--until-failure]
+ *
+ * Many edges, once: `npm run simulate -- --seeds 1 --from 1 --minutes 4 --edges 200 --tiers 3`.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -15,6 +17,8 @@ import { commandLine } from "../chaos/command-line.ts";
 import { MARKS } from "../src/telemetry/marks.ts";
 import type { Report } from "./child.ts";
 import { CLUSTER_FAULT_KINDS } from "./cluster-events.ts";
+import { EDGE_FAULT_KINDS } from "./edge-events.ts";
+import { drawEdges } from "./edges.ts";
 import { FAULT_KINDS } from "./events.ts";
 import type { RunOptions } from "./run.ts";
 import { drawInstances } from "./settings.ts";
@@ -26,6 +30,8 @@ const { values } = commandLine({
     minutes: { type: "string", default: "10" },
     rooms: { type: "string", default: "20" },
     instances: { type: "string" },
+    edges: { type: "string" },
+    tiers: { type: "string" },
     even: { type: "boolean", default: false },
     "until-failure": { type: "boolean", default: false },
   },
@@ -48,7 +54,7 @@ const MAX_SHOWN = 5;
 const PROGRESS_MS = 60_000;
 
 /** The flag's number; the minimum if the flag is absent. */
-function numberOf(name: "seeds" | "from" | "minutes" | "rooms" | "instances", minimum: number): number {
+function numberOf(name: Exclude<keyof typeof values, "even" | "until-failure">, minimum: number): number {
   const value = Number(values[name] ?? minimum);
   if (Number.isSafeInteger(value) && value >= minimum) return value;
   process.stderr.write(`--${name}: must be a whole number, ${minimum} or more, not "${values[name]}"\n`);
@@ -62,22 +68,27 @@ const [seeds, from, minutes, rooms] = [
   numberOf("rooms", 12),
 ];
 const instances = values.instances === undefined ? undefined : numberOf("instances", 1);
+const edges = values.edges === undefined ? undefined : numberOf("edges", 0);
+const tiers = numberOf("tiers", 1);
 
-/** A seed to play; without a number of instances, the seed draws one. */
-type Turn = Pick<RunOptions, "seed" | "instances"> & Partial<RunOptions>;
-const failedBefore: Turn[] = JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
-const isAsked = (turn: Turn) => instances === undefined || turn.instances === instances;
+/** A seed to play; it draws the number of instances and the edges, unless they are given. */
+type Turn = Pick<RunOptions, "seed" | "instances" | "edges"> & Partial<RunOptions>;
+const failedBefore = readFailed().map((row): Turn => ({ edges: 0, ...row }));
+const isAsked = (turn: Turn) =>
+  (instances === undefined || turn.instances === instances) && (edges === undefined || turn.edges === edges);
 const kept = values.from === undefined ? failedBefore.filter(isAsked) : [];
 const inTurn = Array.from(
   { length: seeds },
-  (_, index): Turn => ({ seed: from + index, instances, isEven: values.even }),
+  (_, index): Turn => ({ seed: from + index, instances, edges, tiers, isEven: values.even }),
 );
 const queue = [...kept, ...inTurn].slice(0, seeds);
 
 const inCluster = ({ seed, instances = drawInstances(seed) }: Turn) => instances > 1;
+const hasEdges = ({ seed, edges = drawEdges(seed).edges }: Turn) => edges > 0;
 const kinds = [
   ...(queue.every(inCluster) ? [] : FAULT_KINDS),
   ...(queue.some(inCluster) ? CLUSTER_FAULT_KINDS : []),
+  ...(queue.some(hasEdges) ? EDGE_FAULT_KINDS : []),
 ];
 const counts = new Map([...kinds, ...MARKS].map((kind) => [kind, 0]));
 let failures = 0;
@@ -105,6 +116,10 @@ const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : kinds.filter((kind) => counts.
 if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: ${unseen.join(", ")}\n`);
 process.stdout.write(`\n${failures} of ${total} seeds failed\n`);
 process.exit(failures + unseen.length > 0 || (isForMarks && unmarked.length > 0) ? 1 : 0);
+
+function readFailed(): Turn[] {
+  return JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));
+}
 
 /**
  * Plays seeds of the queue in a process of its own, which it replaces after a few seeds, until the queue is
@@ -137,11 +152,12 @@ async function work(): Promise<void> {
 }
 
 function show({ violation, last, ...played }: Report): void {
-  const { seed, minutes, rooms, instances, isEven } = played;
+  const { seed, minutes, rooms, instances, edges, tiers, isEven } = played;
+  const below = edges > 0 ? `--edges ${edges} --tiers ${tiers}` : "--edges 0";
   const { atMs = 0, videoId = "", what = "" } = violation ?? {};
   process.stdout.write(
     `\nVIOLATION seed ${seed}, after ${(atMs / 1000).toFixed(3)} s, ${videoId || "all rooms"}: ${what}\n` +
       `${last.map((line) => `  ${line.slice(0, 300)}\n`).join("")}` +
-      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms} --instances ${instances}${isEven ? " --even" : ""}\n`,
+      `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms} --instances ${instances} ${below}${isEven ? " --even" : ""}\n`,
   );
 }

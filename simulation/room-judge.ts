@@ -13,6 +13,12 @@ import type { StoredMessage } from "../src/store/stored-message.ts";
 /** Types of messages that occur once; no ticker repeats them. */
 const PLAIN = new Set(["chat", "donation"]);
 
+/** Messages in a row, and the cursor before them; undefined while there are none. */
+interface Log {
+  base: number | undefined;
+  rows: readonly StoredMessage[];
+}
+
 export class RoomJudge {
   readonly chat: Chat;
   /** The time at which the upstream drops its last burst, on the simulation's clock. */
@@ -32,7 +38,9 @@ export class RoomJudge {
   readonly #journal: Journal;
   /** The cursor before the first row; undefined while there is none. */
   base: number | undefined;
-  readonly rows: StoredMessage[] = [];
+  rows: StoredMessage[] = [];
+  /** The logs of lost stores, which edges may still hold. */
+  readonly #former: Log[] = [];
   readonly #ids = new Set<string>();
   /** The ledger's index of each plain message. */
   readonly #places = new Map<string, number>();
@@ -66,14 +74,27 @@ export class RoomJudge {
 
   /** The store is lost, and the room's log with it. */
   forget(): void {
+    this.#former.push({ base: this.base, rows: this.rows });
     this.base = undefined;
-    this.rows.length = 0;
+    this.rows = [];
     this.#ids.clear();
     this.#lastPlace = undefined;
   }
 
   at(cursor: number): StoredMessage | undefined {
-    return this.rows[cursor - (this.base ?? 0) - 1];
+    const { base = 0, rows }: Log = [this, ...this.#former].find((log) => isIn(log, cursor - 1)) ?? this;
+    return rows[cursor - base - 1];
+  }
+
+  /** Whether a connection may begin after the cursor: after any, while nothing is stored. */
+  holds(cursor: number): boolean {
+    return this.base === undefined || [this, ...this.#former].some((log) => isIn(log, cursor));
+  }
+
+  /** Whether a viewer at the cursor has everything: also of a log that only an edge still holds. */
+  endsAt(cursor: number | undefined): boolean {
+    const isEnd = ({ base = Number.NaN, rows }: Log) => cursor === base + rows.length;
+    return this.base === undefined || [this, ...this.#former].some(isEnd);
   }
 
   pageCame(): void {
@@ -187,6 +208,10 @@ export class RoomJudge {
   #violate(what: string): void {
     this.#journal.violate(this.videoId, what);
   }
+}
+
+function isIn({ base = Number.NaN, rows }: Log, cursor: number): boolean {
+  return cursor >= base && cursor <= base + rows.length;
 }
 
 function isPlain(says: Says | undefined): says is Says {

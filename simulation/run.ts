@@ -6,6 +6,8 @@ import type { Violation } from "../harness/journal.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { troubleAddresses } from "./addresses.ts";
 import { CLUSTER_EVENTS } from "./cluster-events.ts";
+import { EDGE_EVENTS } from "./edge-events.ts";
+import { drawEdges, type EdgeTiers } from "./edges.ts";
 import { EVENTS, type Event } from "./events.ts";
 import { drawMix } from "./mix.ts";
 import { drawInstances } from "./settings.ts";
@@ -17,11 +19,14 @@ export interface RunOptions {
   rooms: number;
   /** Drawn if absent. */
   instances?: number | undefined;
+  /** Both are drawn if the first is absent. */
+  edges?: number | undefined;
+  tiers?: number | undefined;
   /** Whether each kind of event has its usual share; drawn if absent. */
   isEven?: boolean;
 }
 
-export interface Outcome {
+export interface Outcome extends EdgeTiers {
   seed: number;
   instances: number;
   violation: Violation | undefined;
@@ -38,7 +43,7 @@ const EVENT_MS = 3000;
  * The duration of the calm before the final messages, and the time in which these must reach every viewer.
  */
 const CALM_MS = 90_000;
-const RELAYED_MS = 40_000;
+const RELAYED_MS = 50_000;
 /** Pages are scarce: on average, one instance loads at most one page per room in this time. */
 const MS_PER_PAGE = 8000;
 /** A short run may consist of walls. */
@@ -48,7 +53,8 @@ const LAST_LINES = 60;
 
 export async function run(options: RunOptions): Promise<Outcome> {
   const { seed, minutes, rooms, instances = drawInstances(seed), isEven = false } = options;
-  const world = new World({ seed, rooms, instances });
+  const { edges, tiers } = edgeTiers(options);
+  const world = new World({ seed, rooms, instances, edges, tiers });
   const { scheduler, journal } = world;
   const calmAt = Math.max(60_000, minutes * 60_000 - CALM_MS);
   let isSettled = false;
@@ -110,14 +116,23 @@ export async function run(options: RunOptions): Promise<Outcome> {
   );
   const { violation, counts, lines } = journal;
   const last = violation ? journal.lastAbout(violation.videoId, LAST_LINES) : [];
-  return { seed, instances, violation, counts, lines, last };
+  return { seed, instances, edges, tiers, violation, counts, lines, last };
+}
+
+/** Drawn unless the number of edges is given. */
+function edgeTiers({ seed, edges, tiers = 1 }: RunOptions): EdgeTiers {
+  return edges === undefined ? drawEdges(seed) : { edges, tiers: Math.min(tiers, edges) };
 }
 
 /** Starts the service and plays events until it is time for calm; events never cut each other short. */
 async function trouble(world: World, calmAt: number, isEven: boolean): Promise<void> {
   const { scheduler, random, journal } = world;
   await world.start();
-  const possible = world.cluster ? { ...EVENTS, ...CLUSTER_EVENTS } : EVENTS;
+  const possible = {
+    ...EVENTS,
+    ...(world.cluster ? CLUSTER_EVENTS : {}),
+    ...(world.edges.length > 0 ? EDGE_EVENTS : {}),
+  };
   const mix = isEven ? possible : drawMix(world.seed, possible);
   const events = Object.values(mix).filter(({ isShared }) => !(isShared && world.isNeighbourly));
   while (scheduler.monotonic() < calmAt) {

@@ -14,7 +14,7 @@ import { FORMS, type Format } from "../src/serving/form.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import { ChatJudge } from "./chat-judge.ts";
-import type { Instance } from "./instance.ts";
+import type { Host } from "./host.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import type { Subscription } from "./subscription.ts";
 
@@ -31,8 +31,8 @@ export interface ViewerParts {
   frames: FrameReader;
   /** What it watches. */
   subscribe(judge: JudgeOf, violate: Violate): Subscription;
-  /** An instance that takes it, if there is one. */
-  instance(): Instance | undefined;
+  /** A process that takes it, if there is one. */
+  host(): Host | undefined;
   /** Draws its filter and its format; undefined in a run whose viewers get everything. */
   tastes: Random | undefined;
   /** Whether everything that rooms share works. */
@@ -48,8 +48,8 @@ export class Viewer {
   /** Why it is not connected. */
   closeReason = "";
   sink: SimulatedSink | undefined;
-  /** Its latest instance. */
-  instance: Instance | undefined;
+  /** The process to which it came last. */
+  host: Host | undefined;
   readonly #parts: ViewerParts;
   readonly #isDetailed: boolean;
   readonly #format: Format;
@@ -103,8 +103,8 @@ export class Viewer {
   async #watch(): Promise<void> {
     const { random, journal, scheduler } = this.#parts;
     const { name } = this.#subscription;
-    this.instance = this.#parts.instance();
-    const service = this.instance?.life;
+    this.host = this.#parts.host();
+    const service = this.host?.life;
     if (!service) {
       this.closeReason = "no service";
       return;
@@ -118,7 +118,8 @@ export class Viewer {
     this.#subscription.begin(lastEventId);
     this.#hasBegun = false;
     this.sink = sink;
-    journal.note(`viewer ${this.name} of ${name} comes with ${lastEventId}`);
+    const { name: host } = this.host ?? {};
+    journal.note(`viewer ${this.name} of ${name} comes${host && ` to ${host}`} with ${lastEventId}`);
     const request = {
       lastEventId,
       backfill: random.pick([null, 0, 1, 50, 500]) ?? undefined,
@@ -148,7 +149,7 @@ export class Viewer {
     journal.count(`viewers ${sink.closedBy}`);
     journal.note(`viewer ${this.name} of ${name} at ${this.#subscription.lastEventId}: ${sink.closedBy}`);
     await scheduler.sleep(1);
-    const isStopped = this.instance?.life !== service;
+    const isStopped = this.host?.life !== service;
     if (sink.closedBy === "end" && !isStopped && !this.#subscription.mayEnd)
       this.#violate("", `of ${name} is sent nothing more, though chats go on`);
   }

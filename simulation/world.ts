@@ -16,15 +16,17 @@ import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
+import type { Logger } from "../src/telemetry/log.ts";
 import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
+import { type Edge, type EdgeTiers, edgesIn } from "./edges.ts";
 import { Instance } from "./instance.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { drawConfig, HOLD } from "./settings.ts";
 import type { Viewer } from "./viewer.ts";
 
-export interface WorldOptions {
+export interface WorldOptions extends Partial<EdgeTiers> {
   seed: number;
   rooms: number;
   /** The number of instances; several share a store. */
@@ -61,6 +63,7 @@ export class World {
   /** Undefined if the store is in memory or shared. */
   readonly disk: Disk | undefined;
   readonly instances: readonly Instance[];
+  readonly edges: readonly Edge[];
   /** The state that several instances share; undefined if there is one. */
   readonly cluster: Cluster | undefined;
   /** Whether each trouble affects only one party, and nothing that rooms share. */
@@ -76,7 +79,7 @@ export class World {
   #lookedAt = 0;
   readonly #faults = new Set<Fault>();
 
-  constructor({ seed, rooms, instances = 1 }: WorldOptions) {
+  constructor({ seed, rooms, instances = 1, edges = 0, tiers = 0 }: WorldOptions) {
     this.random = new Random(seed, "events");
     this.scheduler = new Scheduler(new Random(seed, "time"));
     this.journal = new Journal(() => this.scheduler.monotonic());
@@ -112,6 +115,15 @@ export class World {
     this.journal.count(`runs on ${this.cluster ? `${instances} instances` : hasDisk ? "sqlite" : "memory"}`);
     const numbers = Array.from({ length: instances }, (_, index) => (this.cluster ? String(index + 1) : ""));
     this.instances = numbers.map((name) => this.#newInstance(name, config));
+    this.edges = edgesIn(
+      {
+        ...{ seed, scheduler: this.scheduler, journal: this.journal, instances: this.instances },
+        logOf: (name) => this.#logOf(name),
+        viewersOf: (name) => this.#viewersOf(name),
+      },
+      { edges, tiers },
+    );
+    if (edges > 0) this.journal.count(`runs with edges in ${tiers} tiers`);
     this.addresses = this.instances.flatMap((instance) => instance.addresses);
     for (let number = 1; number <= rooms; number++) this.#addRoom(number);
     for (let number = 0; number < REPLAYS_BESIDE; number++) {
@@ -126,19 +138,27 @@ export class World {
 
   #newInstance(name: string, config: Config): Instance {
     const { scheduler, network, journal, upstreamJudge, disk, cluster } = this;
-    const log = pino(
-      { level: "info", base: null, timestamp: false },
-      { write: (line: string) => this.#logged(name, line.trimEnd()) },
-    );
+    const log = this.#logOf(name);
     const { line, aheadMs, storage } = cluster?.member(name) ?? {};
     return new Instance({
       ...{ name, config, scheduler, network, journal, upstreamJudge, log, line, aheadMs },
       storage: storage ?? (disk ? onDisk(disk) : inMemory()),
-      viewers: () => this.viewers.filter(({ instance }) => instance?.name === name),
+      viewers: () => this.#viewersOf(name),
       started: () => {
         if (!disk && !cluster) for (const room of this.rooms) room.forget();
       },
     });
+  }
+
+  #logOf(name: string): Logger {
+    return pino(
+      { level: "info", base: null, timestamp: false },
+      { write: (line: string) => this.#logged(name, line.trimEnd()) },
+    );
+  }
+
+  #viewersOf(name: string): Viewer[] {
+    return this.viewers.filter(({ host }) => host?.name === name);
   }
 
   /** A random instance. */
@@ -173,9 +193,10 @@ export class World {
     return this.rooms.filter(({ overSince }) => overSince === Number.POSITIVE_INFINITY);
   }
 
-  /** Starts the service, and retries like a supervisor until it keeps running. */
+  /** Starts the service and its edges, and retries like a supervisor until they keep running. */
   async start(): Promise<void> {
     await Promise.all(this.instances.map((instance) => instance.start()));
+    for (const edge of this.edges) await edge.start();
   }
 
   #logged(instance: string, line: string): void {
@@ -221,6 +242,7 @@ export class World {
     this.network.calm();
     this.disk?.calm();
     this.cluster?.calm();
+    for (const { line } of this.edges) line.calm();
     for (const viewer of this.viewers) {
       viewer.isCalm = true;
       viewer.sink?.readOn();
@@ -249,7 +271,7 @@ export class World {
   /** Call it when everything that a timer started has come to rest. */
   async judge(): Promise<void> {
     const now = this.scheduler.monotonic();
-    const isDue = now - this.#lookedAt >= LOOK_MS;
+    const isDue = now - this.#lookedAt >= LOOK_MS || this.#isStoreEnding;
     const peek = this.#peek;
     if (peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
       const rooms = isDue
@@ -269,6 +291,12 @@ export class World {
     }
     this.#offers = [];
     this.cluster?.judge();
+  }
+
+  /** A store in memory is about to be lost, while edges hold what nobody has been sent yet. */
+  get #isStoreEnding(): boolean {
+    const isInMemory = !this.disk && !this.cluster;
+    return isInMemory && this.edges.length > 0 && this.instances.some(({ life }) => !life);
   }
 
   /** Call it at the end of a run. */

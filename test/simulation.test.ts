@@ -5,19 +5,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CLUSTER_FAULT_KINDS } from "../simulation/cluster-events.ts";
+import { EDGE_FAULT_KINDS } from "../simulation/edge-events.ts";
 import { EVENTS, FAULT_KINDS } from "../simulation/events.ts";
 import { drawMix } from "../simulation/mix.ts";
 import { type Outcome, type RunOptions, run } from "../simulation/run.ts";
 
 const ROOMS = 12;
-const ONE = { instances: 1, minutes: 4, rooms: ROOMS };
-const THREE = { instances: 3, minutes: 3, rooms: ROOMS };
+const ONE = { instances: 1, edges: 0, minutes: 4, rooms: ROOMS };
+const THREE = { ...ONE, instances: 3, minutes: 3 };
+const EDGES = { ...ONE, edges: 4, tiers: 3, minutes: 3 };
 
 describe("in virtual time, no promise is broken, whatever happens", () => {
   const rows: [what: string, options: Omit<RunOptions, "seed">, seeds: number[], kinds: readonly string[]][] =
     [
       ["to one instance", ONE, [1, 2, 4], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
       ["to three instances", THREE, [2, 6, 9], CLUSTER_FAULT_KINDS],
+      ["to edges of edges", EDGES, [11], EDGE_FAULT_KINDS],
     ];
   for (const [what, options, seeds, kinds] of rows) {
     it(what, async () => {
