@@ -45,7 +45,7 @@ function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelay
   };
 }
 
-/** The stream begins, its chat goes on for this long, and it ends. `act`: what happens in the middle. */
+/** The stream begins, its chat lasts this long, and it ends. `act` runs in the middle. */
 async function goesLive(
   relay: VirtualRelay,
   stream: Broadcast,

@@ -1,4 +1,4 @@
-/** How many pages the watchers of channels cost, and what they are shown where none can be read. */
+/** The pages that watchers of channels cost, and what they see if none can be read. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../src/protocol/errors.ts";

@@ -1,4 +1,4 @@
-/** Chaos's hold on the service: each kill point ends it where it says, and nothing outlives the driver. */
+/** Chaos's control of the service: each kill point ends it at its step, and nothing outlives the driver. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,6 +1,5 @@
 /**
- * Where credentials and chat may come from: any two of four sources may be dead, and pages are asked for
- * sparingly.
+ * The sources of credentials and chat: any two of four may be dead, and pages are requested sparingly.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -132,7 +132,7 @@ describe("a Node.js version that is too old", () => {
   const installed = "/usr/bin/node";
   const isOld = isOlderThan(24, installed);
   const node = isOld ? installed : process.execPath;
-  // Where none is installed, the project's own says that it is one.
+  // If no old one is installed, the project's own claims to be one.
   const env = isOld ? {} : { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(CLAIM_AGE)}` };
   for (const [main, args] of [
     [LAUNCHER, ["serve"]],

@@ -122,7 +122,7 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
     const settings = { RELAY_FRAME_ANCESTORS: new URL(page.url()).origin };
     await using allowing = await startRelay({ upstream: relay.upstream, settings });
     relay.upstream.chat(VIDEO, { kinds: ["text"], tokens: "reusable" }).say(3);
-    /** Whether the frame shows messages; false where the browser refuses to show it. */
+    /** Whether the frame shows messages; false if the browser refuses to show it. */
     const isShown = async (url: string) => {
       await page.setContent(`<iframe src="${url}" width="600" height="400"></iframe>`);
       const [, frame] = page.frames();

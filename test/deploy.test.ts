@@ -44,7 +44,7 @@ interface Way {
 interface Proxy {
   child: ChildProcess;
   way: Way;
-  /** Where it answers without TLS, if that is another place. */
+  /** The URL without TLS, if it differs. */
   plainUrl?: string;
 }
 

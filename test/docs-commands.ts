@@ -78,7 +78,7 @@ describe("a fresh clone", () => {
   });
   after(() => running.disposeAsync());
 
-  /** Runs a block to its end. Where a command has none, each runs until it has shown enough. */
+  /** Runs a block to its end; a command without an end runs until it has shown enough. */
   async function play(block: string, settings: NodeJS.ProcessEnv = {}): Promise<void> {
     const script = block
       .replaceAll("http://127.0.0.1:8080", env.RELAY_URL ?? "")

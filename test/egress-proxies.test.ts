@@ -1,4 +1,4 @@
-/** Chats that are read through real proxies, HTTP and SOCKS: by one alone, and where it dies by another. */
+/** Chats that are read through real proxies, HTTP and SOCKS: through one, and through another if it dies. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";

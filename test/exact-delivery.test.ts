@@ -9,10 +9,7 @@ import { run } from "../chaos/run.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 
-/**
- * What hangs is ended; where the machine is merely slow, the whole round is played, and everybody gets
- * everything.
- */
+/** Ends a run that hangs; on a slow machine, the whole round still completes. */
 const MAX_MS = 15 * 60_000;
 const SETTLE_MS = 3 * 60_000;
 

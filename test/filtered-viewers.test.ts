@@ -1,7 +1,7 @@
 /**
- * Viewers with filters, whatever becomes of their connections: each is sent every message that its filter
- * lets through, once and in order, over cuts at any byte, slow reading and a floor that overtakes it. Its
- * client knows only what it was sent, comes back with its last cursor, and knows the head after a keepalive.
+ * Viewers with filters: each gets every message that passes its filter, once and in order, across cuts at any
+ * byte, slow reading and a floor that overtakes it. Its client knows only the received bytes, comes back with
+ * its last cursor, and knows the head after a keepalive.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

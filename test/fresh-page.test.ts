@@ -1,6 +1,6 @@
 /**
- * A room that goes on from a fresh page of its chat: at its opening, when its token was refused, when an
- * answer came late, when the chat has been silent for long.
+ * A room that continues from a fresh page of its chat: at its opening, after its token was refused, after a
+ * late answer, and after a long silence of the chat.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** A stop: everything is durable, every stream ends cleanly, and after the restart viewers just go on. */
+/** A stop: everything is durable, every stream ends cleanly, and after the restart viewers just continue. */
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";

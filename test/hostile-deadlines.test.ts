@@ -16,7 +16,7 @@ const LIMIT_MS = 60_000;
 /** How much of a flood is let in, and how much of that may be held, in megabytes. */
 const FLOOD_MB = 192;
 const MOST_MB = 120;
-/** Where not even a head has come, the host counts as one that cannot be reached. */
+/** If not even a head has come, the host counts as one that cannot be reached. */
 const NO_ANSWER = /^unusable: (127\.0\.0\.1:\d+ cannot be reached: )?no complete answer within 8000 ms$/;
 
 /**

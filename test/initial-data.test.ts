@@ -40,9 +40,7 @@ test("takes the first candidate that is JSON and has contents", () => {
   assert.deepEqual(initialData(page), { continuationContents: 7 });
 });
 
-/**
- * An assignment in words that somebody else has written, in the forms that need no quote which JSON escapes.
- */
+/** An assignment within another person's text, in the forms that need no quote which JSON escapes. */
 const FORGED = { contents: "forged", playabilityStatus: "forged" };
 const FORGERIES = ["ytInitialData", "ytInitialPlayerResponse"].flatMap((name) => [
   `${name} = '${JSON.stringify(FORGED)}'`,

@@ -25,7 +25,7 @@ function given(ledger: Chat["ledger"]): number {
   return [...paid.values()].reduce((sum, jewels) => sum + jewels, 0);
 }
 
-/** By the name that a message has of its gift, and by the price where it has one. */
+/** The sum of the gifts, by the gift's name in each message, and by the price if it has one. */
 function received(messages: readonly Received["message"][]): number {
   let sum = 0;
   for (const message of messages) {
@@ -60,7 +60,7 @@ it("the sum over all combos equals the ledger's, through expired tokens and rest
     // A chat without words gives no proof that nothing is missing.
     messages.push(...stream.messages.map(({ message }) => message).filter(({ type }) => type !== "gap"));
     lastEventId = stream.cursors.at(-1);
-    // What nobody reads is read later.
+    // Messages that are read only later.
     chat.say(10);
   }
   const judge = new ExpectedMessages();

@@ -12,13 +12,13 @@ import type { ErrorBody } from "../src/protocol/errors.ts";
 import { type Details, GROUPS, type MessageType } from "../src/protocol/kinds.ts";
 import type { Message, MessageOf, Part } from "../src/protocol/message.ts";
 
-/** True where the types are the same, to the last optional field. */
+/** True if the types are the same, to the last optional field. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 type Described<Name extends keyof typeof schemas> = Static<(typeof schemas)[Name]>;
 type Reason = Extract<StreamEnd, { reason: string }>["reason"];
 
 /**
- * Does not compile where a schema and the protocol differ, or where a kind has other details than its own.
+ * Does not compile if a schema and the protocol differ, or if a kind has details of another one.
  */
 const SAME: [
   Same<Described<"Details">, Details>,

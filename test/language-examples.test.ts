@@ -33,7 +33,7 @@ const LANGUAGES: Record<string, { command: string[]; check: string[] }> = {
   sh: { command: ["sh", "examples/follow.sh"], check: ["curl", "--version"] },
   go: { command: ["go", "run", "examples/follow.go"], check: ["go", "version"] },
 };
-/** Go is large, and httpx is not part of Python: no test is skipped where they are missing. */
+/** Go is large, and httpx is not part of Python: no test is skipped if they are missing. */
 const OPTIONAL = ["go", "httpx"];
 
 class Follower implements AsyncDisposable {

@@ -1,6 +1,6 @@
 /**
- * Where a backfill of some types begins: exactly, as far as it looks back, whatever is stored and deleted
- * while it reads.
+ * The start of a backfill of some types: exact, within the range of the search, whatever is stored and
+ * deleted meanwhile.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** `migrate-store`: what one store holds comes into another one as it was, also where that is interrupted. */
+/** `migrate-store`: copies one store into another unchanged, even if it is interrupted. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";

@@ -1,6 +1,5 @@
 /**
- * One's trouble is nobody else's: what chats, viewers and callers in trouble do to live chats that are read
- * beside them.
+ * Isolation: how chats, viewers and callers in trouble affect live chats that are read beside them.
  */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
@@ -10,7 +9,7 @@ import { realisticHold } from "../src/simulator/index.ts";
 
 /** How much longer than alone a newcomer may wait, in milliseconds. */
 const MAX_EXTRA_MS = 10_000;
-/** Where the upstream refuses every page, no new chat can be found. */
+/** While the upstream refuses every page, no new chat can be found. */
 const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIMITED" };
 /** For each lane at the gate, the scenario that disturbs others most; `npm run neighbours` plays all. */
 const PLAYED = [

@@ -24,7 +24,7 @@ import { Stream, streamUrl } from "./support/stream.ts";
 const VIDEO = "a-whole-run";
 const SLOW_VIDEO = "slow-viewer";
 const FAILING_VIDEO = "failing-one";
-/** Where a viewer comes from: of the connection, and as the proxy in front names it. */
+/** A viewer's address: that of its connection, and that which the proxy in front names. */
 const CONNECTION_ADDRESS = "127.0.0.77";
 const VIEWER_ADDRESS = "203.0.113.177";
 const MADE_UP_TOKEN = "made-up-token-of-a-caller";

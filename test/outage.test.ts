@@ -41,7 +41,7 @@ const OUTAGES: Record<string, Outage> = {
   },
 };
 
-/** How many calls have ended, also those that reached nobody. */
+/** The number of calls that have ended, including those that reached nothing. */
 async function callsOf({ telemetry }: VirtualRelay): Promise<number> {
   const samples = (await telemetry.registry.metrics()).matchAll(/^relay_upstream_calls_total{.*} (\d+)$/gm);
   return [...samples].reduce((sum, [, count]) => sum + Number(count), 0);

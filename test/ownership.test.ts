@@ -27,7 +27,7 @@ it("another owner's room is asked of the upstream no more, left as it is, and ne
   const { relay, viewer, polls } = await polledRoom();
   const { store } = relay;
   const other = await own(store, VIDEO);
-  // As where instances share the store: it stays the other one's.
+  // As with a shared store: the room stays with its other owner.
   const freed = (_: string, signal: AbortSignal) =>
     new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   Object.assign(store.ownership, { take: async () => undefined, freed });

@@ -34,7 +34,7 @@ function* under(key: string, node: unknown): Generator<Record<string, unknown>> 
   }
 }
 
-/** Id and type of the items in recorded answers, each id where it comes first. */
+/** Id and type of the items in recorded answers, each id at its first occurrence. */
 function itemsOf(recorded: readonly unknown[]): [id: string, type: string][] {
   const items = new Map<string, string>();
   for (const { item } of under("addChatItemAction", recorded)) {

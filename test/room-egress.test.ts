@@ -1,4 +1,4 @@
-/** Rooms on several egresses, in virtual time: none stays where it cannot be read while another works. */
+/** Rooms on several egresses, in virtual time: none stays on one that cannot read it while another works. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

@@ -1,6 +1,5 @@
 /**
- * The pace of an address that instances share, whatever the way is like to the place where they reserve their
- * calls.
+ * The pace of an address that instances share, at any distance from the place where they reserve their calls.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** What every store promises where an append overwrites messages, and of the search for them. */
+/** The promises of every store about appends that overwrite messages, and about the search for them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EncodedMessage, StoredMessage } from "../src/store/stored-message.ts";

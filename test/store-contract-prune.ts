@@ -17,7 +17,7 @@ import {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** A room's cursors from its birth, or undefined where it is gone. */
+/** A room's cursors from its birth, or undefined if it is gone. */
 async function kept(store: FullStore, videoId: string): Promise<[floor: number, head: number] | undefined> {
   const room = await store.getRoom(videoId);
   return room && [room.floor - room.base, room.head - room.base];

@@ -33,7 +33,7 @@ async function uncount(url: string, store: FullStore): Promise<void> {
   await run(url, "truncate tally, tally_item");
 }
 
-/** A room of 100 messages that nobody has counted, and two stores on its database. */
+/** A room of 100 uncounted messages, and two stores on its database. */
 async function uncountedRoom(t: TestContext) {
   const url = await ownSchema(t, server as PostgresServer);
   const stores = [await openFor(t, url), await openFor(t, url)] as const;

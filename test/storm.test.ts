@@ -1,7 +1,6 @@
 /**
- * Everybody comes back at once: hundreds of viewers lose their connection and resume, each from its own
- * cursor, while the chat goes on. None is refused, each gets what it missed once, and it costs the upstream
- * nothing.
+ * All viewers come back at once: hundreds lose their connection and resume, each from its own cursor, while
+ * the chat continues. None is refused, each gets the missed messages once, without an upstream call.
  */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";

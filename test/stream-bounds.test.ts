@@ -13,7 +13,7 @@ const STALL_MS = 30_000;
 
 const ended = { event: "end", data: { reason: "until" } };
 
-/** A room that nobody watches any more: it has been released. */
+/** A room without viewers: it has been released. */
 async function releasedRoom(said: number) {
   const room = await virtualRoom(said, { RELAY_GRACE_MS: String(GRACE_MS) });
   const all = room.viewer.messages;

@@ -49,7 +49,7 @@ function simulated() {
   };
   /** The number of a room's uncounted messages; asking starts no count. */
   const uncounted = (videoId = ROOM) => disk.tables.getAccount(videoId, 0)?.uncounted;
-  /** Stores what nobody has counted, as an earlier version. */
+  /** Stores uncounted messages, as an earlier version does. */
   const fill = (videoId: string, count: number) => {
     const claim = { videoId, epoch: 1 };
     for (let n = 0; n < count; n += 5000) {

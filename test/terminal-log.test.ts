@@ -1,4 +1,4 @@
-/** The log on a terminal: readable lines, in colour where the terminal shows colours. */
+/** The log on a terminal: readable lines, in colour if the terminal shows colours. */
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { it } from "node:test";

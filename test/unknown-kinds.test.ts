@@ -1,4 +1,4 @@
-/** What the upstream will send tomorrow: it is counted and logged by its name, and the stream goes on. */
+/** Kinds that the upstream may add: they are counted and logged by name, and the stream continues. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";

@@ -99,7 +99,7 @@ async function rest(socket: Socket): Promise<string> {
   return all;
 }
 
-/** 12 MB, which is more than a socket holds that nobody reads; the witness reads along. */
+/** 12 MB, more than an unread socket holds; the witness reads along. */
 async function sayMuch(): Promise<void> {
   for (let i = 0; i < 3; i++) {
     chat.say(longActions(chat.ledger.length, 200));
@@ -245,7 +245,7 @@ describe("a viewer", LIMIT, () => {
     const reading = async () => {
       for await (const chunk of socket.setEncoding("utf8")) received += chunk;
     };
-    // A reset: nobody goes on offering what it did not take.
+    // A reset: no system keeps offering the bytes that it did not take.
     await assert.rejects(reading, { code: "ECONNRESET" });
     const last = Number([...received.matchAll(/^id: (\d+)$/gm)].at(-2)?.[1] ?? from);
     assert.ok(last < base + chat.ledger.length, "all was sent to one who does not read");

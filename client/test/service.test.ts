@@ -91,7 +91,7 @@ describe("a loop that is slower than the chat", () => {
     const clock = new FakeClock();
     const opened: number[] = [];
     let tookAt = 0;
-    /** Is cut off where nothing was taken for 100 ms. */
+    /** Is disconnected if it took nothing for 100 ms. */
     const fetch: typeof globalThis.fetch = async (_, options) => {
       let sent = Number(new Headers(options?.headers).get("last-event-id") ?? 0);
       opened.push(sent);

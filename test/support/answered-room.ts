@@ -50,7 +50,7 @@ export async function around({ relay }: Room) {
   return { call, next };
 }
 
-/** Says something more, and asserts that the stream goes on to it, having brought exactly these. */
+/** Says one more message, and asserts that the stream continues to it after exactly these. */
 export async function assertGoesOn({ chat, stream }: Room, ids: readonly string[] = []): Promise<void> {
   chat.say([textAction("after")]);
   await stream.until(() => stream.ids.includes("after"));

@@ -36,7 +36,7 @@ export function streamed(clock: FakeClock, ...steps: (string | number)[]): Answe
 
 export const silent: Answer = () => new Promise(() => {});
 
-/** 503, with a Retry-After where one is given. */
+/** 503, with a Retry-After if one is given. */
 export const busy =
   (retryAfter?: string): Answer =>
   () =>

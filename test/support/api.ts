@@ -67,7 +67,7 @@ export async function session(base: string, body: object): Promise<SessionBody> 
   return answer.body;
 }
 
-/** The body of a poll that goes on from a session. */
+/** The body of a poll that continues a session. */
 export function pollOf({ token, client, endpoint, apiKey, webVersion }: SessionBody) {
   return { token, client, endpoint, apiKey, webVersion };
 }

@@ -1,4 +1,4 @@
-/** Texts that become markup, style, an address or a script where they are not treated as text. */
+/** Texts that become markup, style, an address or a script if they are not treated as text. */
 
 const CALL = "window.pwned=1";
 

@@ -80,7 +80,7 @@ export const MILESTONE = {
   },
 };
 
-/** A paid message of somebody on the leaderboard, with likes and replies. */
+/** A paid message of an author on the leaderboard, with likes and replies. */
 export const LIKED = {
   liveChatPaidMessageRenderer: {
     ...PAID.liveChatPaidMessageRenderer,

@@ -13,7 +13,7 @@ import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ownSchemaAndTime, type PostgresServer } from "./postgres-server.ts";
 
-/** What resolves once the database has the time that the clock shows; undefined where it has it already. */
+/** Resolves once the database has the clock's time; undefined if it has it already. */
 type OnTime = () => Promise<void> | undefined;
 
 const SETTINGS = { ...SHARED_DEFAULTS, graceMs: 0, isNotifying: false };

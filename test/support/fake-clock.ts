@@ -31,7 +31,7 @@ export class FakeClock implements Clock {
     this.#wallAheadMs += ms;
   }
 
-  /** The computer sleeps: the wall clock and the uptime go on, the monotonic clock does not. */
+  /** The computer sleeps: the wall clock and the uptime continue, the monotonic clock does not. */
   fallAsleep(ms: number): void {
     this.#wallAheadMs += ms;
     this.#sleptMs += ms;

@@ -184,7 +184,7 @@ export async function assertPolledDespite(
 }
 
 /**
- * Asserts that the room goes on although its re-bootstrap meets the hostile answer everywhere, and must be
+ * Asserts that the room continues although its re-bootstrap meets the hostile answer everywhere, and must be
  * repeated.
  */
 async function assertReopenedDespite(
@@ -222,7 +222,7 @@ export async function callerDespite(faulty: FaultyUpstream, hostile: HostileAnsw
   return answer;
 }
 
-/** A token of nobody's chat: whether the upstream accepts it, the hostile answer decides. */
+/** A token without a chat: the hostile answer decides whether the upstream accepts it. */
 const POLL = {
   token: "token",
   client: "WEB",

@@ -41,7 +41,7 @@ function keys(count: number): string {
 }
 
 interface Absurd {
-  /** As JSON, where a string. */
+  /** A string is JSON. */
   actions: readonly unknown[];
   /** The ids of the resulting messages. */
   ids: readonly string[];

@@ -1,4 +1,4 @@
-/** How much memory this process takes while something goes on, the tests' own share included. */
+/** The memory that this process takes during some work, the tests' own share included. */
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 

@@ -13,22 +13,19 @@ type Upstreamed = Pick<TestRelay, "upstream">;
 /** Longer than anything takes that comes at all. */
 const LIMIT_MS = 20_000;
 
-/**
- * The promise, or a failure where it does not settle in time: a test that hangs would leave its relay
- * running.
- */
+/** The promise, or a failure if it is not settled in time: a hanging test would leave its relay running. */
 export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
   const late = delay(LIMIT_MS, undefined, { ref: false });
   return Promise.race([promise, late.then(() => assert.fail(`not in time: ${what}`))]);
 }
 
-/** A relay that polls no more once a room is open: whatever is asked, the bootstrap asks. */
+/** A relay that polls no more once a room is open: all its calls are then those of a bootstrap. */
 export function startAtRest({ settings, ...options }: TestRelayOptions = {}): Promise<TestRelay> {
   const atRest = { RELAY_POLL_MIN_MS: "60000", RELAY_POLL_MAX_MS: "60000" };
   return startRelay({ ...options, settings: { ...atRest, ...settings } });
 }
 
-/** Whatever may show where a chat is. */
+/** The sources that may show a chat. */
 export const PLACES = ["popout", "watch", "next"] as const;
 
 /** Orders a fault for all requests of a kind; gives what ends it. */

@@ -13,7 +13,7 @@ import { freePorts } from "../../chaos/service.ts";
 const PROGRAM = "/usr/sbin/pgbouncer";
 const START_LIMIT_MS = 10_000;
 
-/** Why there is no pooler; false where there is one. */
+/** Why there is no pooler; false if there is one. */
 export const noPooler = existsSync(PROGRAM) ? false : "pgbouncer is not installed";
 
 /**

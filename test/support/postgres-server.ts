@@ -1,6 +1,6 @@
 /**
- * PostgreSQL for tests: a database on the server that RELAY_TEST_POSTGRES names, which is that of the run
- * where there is none of the user's, or else on a throw-away one.
+ * PostgreSQL for tests: a database on the server that RELAY_TEST_POSTGRES names (the user's, or that of the
+ * run), or else on a throw-away one.
  */
 import { randomBytes } from "node:crypto";
 import { after, type TestContext } from "node:test";
@@ -22,7 +22,7 @@ export async function testPostgres(): Promise<Found> {
   return { skip: false, server };
 }
 
-/** Why a test cannot have a server of its own; false where it can. */
+/** Why a test cannot have a server of its own; false if it can. */
 export function noOwnPostgres(): string | false {
   const installed = installedPostgres();
   return typeof installed === "string" && installed;
@@ -35,7 +35,7 @@ export async function ownPostgres(t: TestContext): Promise<Postgres> {
   return server;
 }
 
-/** Rejects where none is installed. */
+/** Rejects if none is installed. */
 export async function startInstalled(): Promise<Postgres> {
   const installed = installedPostgres();
   if (typeof installed === "string") throw new Error(installed);

@@ -68,13 +68,13 @@ export const PROXIES: Record<string, ProxyProgram> = {
   },
 };
 
-/** A reason to leave a test out, where the program is not there. */
+/** A reason to skip a test if the program is not there. */
 export function skipWithout(program: string): string | false {
   return spawnSync(program, ["-v"]).error ? `${program} is not installed` : false;
 }
 
 export class RealProxy implements AsyncDisposable {
-  /** `RELAY_EGRESS` for it, with user and password where it asks for them. */
+  /** `RELAY_EGRESS` for it, with user and password if it asks for them. */
   readonly way: string;
   /** The egress's name by default. */
   readonly name: string;

@@ -82,7 +82,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   };
 }
 
-/** The value of one metric by its name with labels; undefined where it has none yet. */
+/** The value of one metric by its name with labels; undefined if it has none yet. */
 export async function metric(
   { telemetry }: Pick<TestRelay, "telemetry">,
   name: string,

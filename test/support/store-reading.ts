@@ -16,7 +16,7 @@ export function messages(ids: readonly (string | number)[]): EncodedMessage[] {
   return ids.map((id) => message(String(id)));
 }
 
-/** Takes a room that nobody else owns. */
+/** Takes a room without an owner. */
 export async function own(store: Pick<StoreEngine, "ownership">, videoId: string): Promise<Hold> {
   const hold = await store.ownership.take(videoId);
   assert.ok(hold);

@@ -56,7 +56,7 @@ export async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** Where a store file can be made that goes with the test. */
+/** A path for a store file that is removed after the test. */
 export async function temporaryFile(t: TestContext): Promise<string> {
   return join(await temporaryFolder(t), "relay.db");
 }

@@ -30,7 +30,7 @@ export class Changes {
 }
 
 /**
- * All that one viewer was sent. Its first init says where it begins; from there on nothing may be missing.
+ * Everything that one viewer was sent. From the cursor of its first init on, nothing may be missing.
  */
 export class History implements ChatObserver {
   readonly messages: { cursor: number; id: string; data: string }[] = [];
@@ -133,9 +133,9 @@ export class Viewer {
 }
 
 /**
- * Asserts that a viewer was sent exactly the room's sequence from where it began: `ids` are all that were
- * ever said, the first of them under the cursor after `base`. `texts` holds what others were sent under the
- * same cursors.
+ * Asserts that a viewer was sent exactly the room's sequence from its start: `ids` are those of all messages,
+ * the first of them under the cursor after `base`. `texts` holds the messages that others got under the same
+ * cursors.
  */
 export function assertExact(
   { messages, faults }: History,
