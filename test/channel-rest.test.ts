@@ -31,7 +31,7 @@ describe("a viewer of a channel that comes back", () => {
       const parts = watched({}, { settings: { RELAY_GRACE_MS: "1000", ...settings } });
       const { relay, channel } = parts;
       const { chat } = channel.broadcast(FIRST, { chat: CHAT });
-      const [leaves, stays] = [new ChannelVisitor(relay), new ChannelVisitor(relay)];
+      const [leaves, stays] = [new ChannelVisitor(relay.service), new ChannelVisitor(relay.service)];
       chat.say(3);
       await relay.advance(MINUTE);
       leaves.news();
@@ -41,7 +41,7 @@ describe("a viewer of a channel that comes back", () => {
       stays.leave();
       await relay.advance(MINUTE);
       await obstruct(parts);
-      const back = new ChannelVisitor(relay, leaves.lastId);
+      const back = new ChannelVisitor(relay.service, leaves.lastId);
       await relay.advance(MINUTE);
       assert.ok(!back.news().includes(`init ${FIRST}`));
       channel.broadcast("live-secon1", { chat: CHAT }).chat.say(2);
