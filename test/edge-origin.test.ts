@@ -11,7 +11,7 @@ const VIDEO = "dQw4w9WgXcQ";
 const PAGES = ["popout", "watch", "next"] as const;
 
 describe("an edge", () => {
-  it("closes a stream that is dead before it opens another one, for which the origin may have no place", async () => {
+  it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO).say(3);
     const edge = await virtualEdge(relay);
@@ -22,7 +22,7 @@ describe("an edge", () => {
     assert.equal(viewer.sink.closedBy, undefined);
   });
 
-  it("goes on reading old messages where the origin's store was away for a while", async () => {
+  it("continues reading old messages after the origin's store was away for a while", async () => {
     const relay = new VirtualRelay({ hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 400 });
     chat.say(400);
@@ -42,7 +42,7 @@ describe("an edge", () => {
     );
   });
 
-  it("asks for a chat behind a wall once for each viewer, however many edges stand in a row", async () => {
+  it("asks for a chat behind a wall once for each viewer, however many edges are in a row", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000" } });
     relay.upstream.chat(VIDEO).say(3);
     const first = await virtualEdge(relay);
@@ -57,7 +57,7 @@ describe("an edge", () => {
     }
   });
 
-  it("sends the last messages of a channel's stream, though it hears of the end first", async () => {
+  it("sends the last messages of a channel's stream, even if it learns of the end first", async () => {
     const { relay, channel } = watched();
     const edges = [];
     for (let left = 6; left > 0; left--) edges.push(await virtualEdge(relay));

@@ -36,7 +36,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     await evaluate("localStorage.clear()");
   });
 
-  it("shows each message once, in order, as text, and what became of it", async () => {
+  it("shows each message once, in order, as text, and its later changes", async () => {
     const { page, chat } = pages;
     chat.say([textAction("hostile", { text: HOSTILE, author: HOSTILE }), ...texts("a", 3)]);
     chat.say([paidAction("paid", "$50.00"), bannered(TEXT), POLL_OPENED]);
@@ -70,7 +70,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     assert.deepEqual(await idsOf(page), [...idsFrom("a", 20), ...idsFrom("b", 80)]);
   });
 
-  it("keeps in place what is read while messages come and older ones are loaded, and follows again", async () => {
+  it("keeps the view in place while messages come and older ones are loaded, and follows again", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 300));
     await visit("&images=off&backfill=50");
@@ -92,7 +92,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     assert.ok((await evaluate<number>(`${below}(document.querySelector('#chat'))`)) < 3);
   });
 
-  it("finds in all that is stored, opens the log there, and downloads it", async () => {
+  it("searches all stored messages, opens the log at one, and downloads them", async () => {
     const { page, chat } = pages;
     chat.say([textAction("needle", { text: "a needle", author: "@ines" }), ...texts("a", 400)]);
     await visit("&images=off&backfill=20");
@@ -112,7 +112,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     assert.equal(csv.trim().split("\n").length, 1 + 401);
   });
 
-  it("opens the card of an author by the keyboard alone, and remembers who is muted", async () => {
+  it("opens the card of an author by the keyboard alone, and remembers muted authors", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a", ANN), ...texts("x", 20), textAction("b", ANN)]);
     await visit();
@@ -131,7 +131,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     assert.deepEqual(await idsOf(page), idsFrom("x", 20));
   });
 
-  it("has the chosen theme, and nothing to scroll sideways", async () => {
+  it("has the chosen theme, and scrolls nothing sideways", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a", { text: "w".repeat(300) }), paidAction("paid", "$5.00")]);
     await visit();
@@ -151,7 +151,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     }
   });
 
-  it("has a transparent overlay without scroll bars, whose rows are bounded and fade", async () => {
+  it("has a transparent overlay without scroll bars, whose rows are limited and fade", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 40));
     await visitOverlay("&images=off&max=10");
@@ -169,7 +169,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     await page.locator(rowOf("new")).waitFor({ state: "detached" });
   });
 
-  it("has an overlay of alerts, one at a time", async () => {
+  it("has an overlay that shows one alert at a time", async () => {
     const { page, chat } = pages;
     await page.addInitScript(NOTE_ROWS);
     await visitOverlay("&images=off&view=alerts&hold=0.3");
@@ -179,7 +179,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     assert.deepEqual(await evaluate("noted"), ["first", "second", ""]);
   });
 
-  it("has a set-up page that is worked by the keyboard and copies the URL", async () => {
+  it("has a set-up page that can be used by the keyboard and copies the URL", async () => {
     const { page, relay } = pages;
     await page.goto(`${relay.url}/overlay/setup`);
     await page.frameLocator("#preview").locator("[data-type=chat]").first().waitFor();

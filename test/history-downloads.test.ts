@@ -58,7 +58,7 @@ describe("a format", () => {
     }
   });
 
-  it("is CSV behind a byte order mark on request, in a page and in a download", async (t) => {
+  it("is CSV after a byte order mark on request, in a page and in a download", async (t) => {
     const { text } = await withRoom(t, STORED);
     for (const limit of ["1000", "all"]) {
       const query = { videoId: ROOM, format: "csv", limit };

@@ -64,7 +64,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     else await control.fill(value);
   }
 
-  it("has a control for every parameter, and its URL has what they show", async () => {
+  it("has a control for every parameter, and a URL that matches the controls", async () => {
     await goto();
     assert.equal((await url()).href, `${pages.relay.url}/overlay`);
     for (const [name, value] of EVERY) await set(name, value);
@@ -74,7 +74,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(new Set(EVERY.map(([name]) => name)), new Set(known));
   });
 
-  it("shows what its own URL says, after a reload, too", async () => {
+  it("shows the values of its own URL, also after a reload", async () => {
     const { page } = pages;
     await goto(`?${new URLSearchParams([...EVERY, ["width", "900"], ["backdrop", "light"]])}`);
     await page.reload();
@@ -86,7 +86,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([own.get("size"), own.get("width"), own.get("theme")], ["40", "900", "bubbles"]);
   });
 
-  it("leaves out values that cannot be used, and says what is wrong with a list", async () => {
+  it("omits invalid values, and explains the fault of a list", async () => {
     const { page } = pages;
     await goto("?size=3000&theme=nonsense&max=7&types=none");
     assert.deepEqual([...(await url()).searchParams], [["max", "7"]]);
@@ -96,7 +96,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await page.getByText("/(/ is not used: ( has no end.").waitFor();
   });
 
-  it("says beside the field that it holds no video or no channel, or the other one", async () => {
+  it("says beside a field that it holds no video or channel, or one for the other field", async () => {
     const { page } = pages;
     const problem = (name: string) => page.locator(`.field:has([name=${name}]) .problem`);
     await goto("?videoId=no-id&channel=Some%20body");
@@ -112,7 +112,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       await problem(name).filter({ hasText: /^$/ }).waitFor({ state: "attached" });
   });
 
-  it("previews the samples, or the chat, as the parameters say", async () => {
+  it("previews the samples or the chat according to the parameters", async () => {
     const { page, chat } = pages;
     const preview = page.frameLocator("#preview");
     await goto("?theme=plate");
@@ -129,7 +129,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await evaluate(ground), "rgba(0, 0, 0, 0)");
   });
 
-  it("copies the URL, and is worked by the keyboard alone", async () => {
+  it("copies the URL, and can be used by the keyboard alone", async () => {
     const { page } = pages;
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await goto();
@@ -152,7 +152,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await evaluate("navigator.clipboard.readText()"), (await url()).href);
   });
 
-  it("has no serious fault for axe by day and night, and nothing to scroll sideways", async () => {
+  it("has no serious fault for axe by day and night, and scrolls nothing sideways", async () => {
     const { page } = pages;
     await goto("?hide=/(/");
     await evaluate(AXE);

@@ -30,7 +30,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
   before(() => pages.page.addInitScript(NOTE_ROWS));
 
   for (const deleted of ["remove", "hide"])
-    it(`shows one alert at a time, in order, and none that was deleted meanwhile: ${deleted}`, async () => {
+    it(`show one alert at a time, in order, and none that was deleted meanwhile: ${deleted}`, async () => {
       const { page, chat } = pages;
       chat.say([paidAction("old", "$1.00")]);
       await open(`&view=alerts&hold=0.3&deleted=${deleted}`);
@@ -45,7 +45,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
       assert.deepEqual(await evaluate("noted"), ["first", "second", "third", ""]);
     });
 
-  it("holds an alert for as long as it is asked to", async () => {
+  it("hold an alert for the given time", async () => {
     const { page, chat } = pages;
     await open("&view=alerts&hold=1&types=superchat");
     chat.say([paidAction("first", "$5.00"), paidAction("second", "$7.00")]);
@@ -57,7 +57,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["second"]);
   });
 
-  it("lets a bounded number of alerts wait", async () => {
+  it("limit the number of waiting alerts", async () => {
     const { page, chat } = pages;
     await open("&view=alerts&hold=3600");
     chat.say(Array.from({ length: 180 }, (_, at) => paidAction(`p-${at}`, "$5.00")));
@@ -68,7 +68,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["p-0"]);
   });
 
-  it("shows the open poll alone, and its result for a while", async () => {
+  it("show only the open poll, and its result for a while", async () => {
     const { page, chat } = pages;
     await open("&view=poll&hold=0.5");
     chat.say([textAction("a"), paidAction("paid", "$5.00"), POLL_OPENED]);
@@ -82,7 +82,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     await poll.waitFor({ state: "detached" });
   });
 
-  it("shows the open poll again after a scene change, and none that is over", async () => {
+  it("show the open poll again after a scene change, and none that is over", async () => {
     const { page, chat } = pages;
     chat.say([POLL_OPENED, POLL_UPDATED, ...texts("a", 60)]);
     await open("&view=poll");
@@ -99,7 +99,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("keeps in the ticker what is paid, each for as long as its tier says", async () => {
+  it("keep paid messages in the ticker, each for the time of its tier", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("red", "$100.00"), ...texts("a", 60)]);
     await open("&view=ticker&hold=1");
@@ -110,7 +110,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["red"]);
   });
 
-  it("begins with as many messages as asked for of those that it shows", async () => {
+  it("begin with the requested number of messages that they show", async () => {
     const { page, chat } = pages;
     const paid = (from: number) =>
       Array.from({ length: 6 }, (_, at) => paidAction(`p-${from + at}`, "$5.00"));
@@ -127,7 +127,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), newest(4));
   });
 
-  it("hides and marks names, channel ids and patterns", async () => {
+  it("hide and mark names, channel ids and patterns", async () => {
     const { page, chat } = pages;
     chat.say([
       textAction("name", { author: "@NightBot" }),
@@ -149,7 +149,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await marked(), ["marked", "a"]);
   });
 
-  it("ignores an item that names nobody", async () => {
+  it("ignore an item without a name", async () => {
     const { page, chat } = pages;
     const warnings: string[] = [];
     page.on("console", (message) => warnings.push(message.text()));

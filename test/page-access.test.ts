@@ -21,7 +21,7 @@ const EVERY_KIND = Object.values(SENT)
 /** An author whose channel id has the usual form. */
 const KNOWN = { author: "@bob", channel: "UCbobbobbobbobbobbobbob1" };
 
-describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
+describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 }, { page: 200 });
   const { evaluate, has } = pages;
   const visit = async (): Promise<void> => {
@@ -31,7 +31,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
   };
 
   for (const width of [320, 768, 1440]) {
-    it(`has no fault for axe by day and night, and nothing to scroll sideways, at ${width} px`, async () => {
+    it(`passes axe by day and night, and scrolls nothing sideways, at ${width} px`, async () => {
       const { page } = pages;
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ reducedMotion: "reduce" }); // a colour that changes is none to judge
@@ -51,7 +51,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
     });
   }
 
-  it("has no fault for axe in any state", async () => {
+  it("passes axe in every state", async () => {
     const { page, relay } = pages;
     await page.setViewportSize({ width: 1280, height: 800 });
     const judge = async (state: string) => {
@@ -118,7 +118,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
     await evaluate("localStorage.clear()");
   });
 
-  it("reads to a screen reader as a log, a list of what was paid, and a dialog", async () => {
+  it("is read by a screen reader as a log, a list of paid messages, and a dialog", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("p", "$50.00", { author: "@ann" }), textAction("a", { ...KNOWN, text: "hello" })]);
     await pages.visit("&timestamps=off");
@@ -140,7 +140,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Escape");
   });
 
-  it("can be worked by the keyboard alone", async () => {
+  it("can be used by the keyboard alone", async () => {
     const { page } = pages;
     await page.setViewportSize({ width: 1280, height: 720 });
     await visit();
@@ -175,7 +175,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#chat [data-type=chat]").count(), 0);
   });
 
-  it("speaks new rows only while they come slowly", async () => {
+  it("announces new rows only while they come slowly", async () => {
     const { page, chat } = pages;
     await page.clock.install();
     await visit();
@@ -191,7 +191,7 @@ describe("the viewer page is for everybody", { skip: NO_CHROMIUM }, () => {
     await live("polite");
   });
 
-  it("speaks nothing of the backfill, however short", async () => {
+  it("announces nothing of the backfill, however short", async () => {
     const { page, chat } = pages;
     await page.clock.pauseAt(Date.now() + 3_600_000);
     chat.say(texts("a", 1));

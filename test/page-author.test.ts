@@ -16,7 +16,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
   const said = () => pages.page.locator("#author ol li bdi").allInnerTexts();
   const words = (text: string) => pages.page.locator("#author-words").getByText(text).waitFor();
 
-  it("have a card with all that they said here, which opens the chat at a message", async () => {
+  it("have a card with all their messages here, which opens the chat at a message", async () => {
     const { page, chat } = pages;
     chat.say([textAction("old", ANN), textAction("gone", ANN), textAction("b", BOB), deletionOf("gone")]);
     chat.say([...texts("x", 120), textAction("new", ANN)]);
@@ -52,7 +52,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal((await said()).at(-1), "words of a-0");
   });
 
-  it("are opened by the keyboard, from the last name in view", async () => {
+  it("are opened by the keyboard, starting at the last name in view", async () => {
     const { page, chat } = pages;
     chat.say([...texts("x", 40), textAction("a", ANN), textAction("b", BOB)]);
     await visit();
@@ -111,7 +111,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.page.keyboard.press("Escape");
   });
 
-  it("are shown where this browser remembers nonsense", async () => {
+  it("are shown if this browser remembers nonsense", async () => {
     await evaluate(
       "localStorage.setItem('hide', '[null, 3, [\"UCbob\"]]'); localStorage.setItem('mark', '{')",
     );

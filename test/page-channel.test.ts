@@ -13,7 +13,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1000, height: 700 });
   const statusOf = (page: Page) => page.locator("#status-words").innerText();
 
-  it("is shown by the stream that is live, and then by the next one alone, on both", async () => {
+  it("is shown by its live stream, and then by the next one alone, on both pages", async () => {
     const { browser } = pages;
     await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
     const channel = relay.upstream.channel("@somebody");

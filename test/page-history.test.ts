@@ -37,7 +37,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await context.close();
   });
 
-  it("offers what is stored as files, and what was paid", async () => {
+  it("offers the stored messages as files, and the paid ones", async () => {
     const { page, chat, relay } = pages;
     chat.say([...texts("a", 2), paidAction("paid", "$5.00")]);
     await visit();
@@ -81,7 +81,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
   /** Presses the button where it is: to scroll to it would load by itself, and take the button away. */
   const loadOlder = () => pages.page.locator("#older").dispatchEvent("click");
 
-  it("loads what is older at the top, without moving what is read, to the beginning and back", async () => {
+  it("loads older messages at the top without moving the view, to the beginning and back", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 900));
     await visit("&backfill=50");
@@ -119,7 +119,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.equal(await page.locator("#beginning").isVisible(), false);
   });
 
-  it("shows older messages as they are now: deleted, replaced, and by the filters", async () => {
+  it("shows older messages in their present state: deleted, replaced, and filtered", async () => {
     const { page, chat } = pages;
     chat.say([
       ...["a", "b", "c"].map((id) => textAction(id)),
@@ -163,7 +163,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 60);
   });
 
-  it("keeps the newest decisions only, and reads older ones again for older messages", async () => {
+  it("keeps only the newest decisions, and reads earlier ones again for older messages", async () => {
     const { page, chat, videoId } = pages;
     chat.say([textAction("a"), textAction("b"), deletionOf("a"), ...texts("z", 3)]);
     await visit();
@@ -205,7 +205,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.ok(grown < 8, `${grown} MB`);
   });
 
-  it("says where older messages cannot be loaded, and tries again", async () => {
+  it("says if older messages cannot be loaded, and tries again", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 60));
     await page.route(/v1\/messages/, (route) => route.abort());
@@ -219,7 +219,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await page.locator("#beginning").waitFor();
   });
 
-  it("finds in all that is stored by words, author and type, and opens the log at a result", async () => {
+  it("searches all stored messages by words, author and type, and opens the log at a result", async () => {
     const { page, chat } = pages;
     const needle = (id: string, author: string) => textAction(id, { text: `a Needle ${id}`, author });
     chat.say([needle("n-1", "@ines"), needle("n-2", "@olga"), needle("n-3", "@ines"), deletionOf("n-3")]);
@@ -268,7 +268,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await page.locator("#beginning").waitFor({ state: "hidden" });
   });
 
-  it("says how far it has searched, and goes on", async () => {
+  it("says how far it has searched, and continues", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 150));
     await visit("&q=words");
@@ -280,7 +280,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await page.locator("#found-more").click();
     await page.getByText("150 messages found. Searched everything that is kept.").waitFor();
     assert.equal(await page.locator("#found-more").isVisible(), false);
-    // All requests fail, and then only the look at what is behind the page.
+    // All requests fail, and then only the one for the messages behind the page.
     for (const [failing, found] of [
       [/v1\/messages/, /^100 messages found/],
       [/limit=1\b/, /^150 messages found/],
