@@ -1,17 +1,12 @@
 /** The viewer page for those who use it by keyboard, by screen reader, or on a small screen. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
+import { violationsIn } from "./support/axe.ts";
 import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
-
-const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
-const JUDGE = `axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations
-  .map(({ id, nodes }) => [id, nodes.length, nodes[0].html.slice(0, 200), nodes[0].failureSummary]))`;
 
 /** Every action that is known, as if each was of another item. */
 const EVERY_KIND = Object.values(SENT)
@@ -37,12 +32,11 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
       await page.emulateMedia({ reducedMotion: "reduce" }); // a colour that changes is none to judge
       await visit();
       await evaluate("document.querySelector('#filters').toggleAttribute('data-open', true)");
-      await evaluate(AXE);
       for (const theme of ["light", "dark"]) {
         await page.locator("select[name=theme]").selectOption(theme);
         for (const tab of width === 320 ? ["stats", "chat"] : ["chat"]) {
           await page.locator(`#tab-${tab}`).click();
-          assert.deepEqual(await evaluate(JUDGE), [], `${theme} ${tab}`);
+          assert.deepEqual(await violationsIn(page), [], `${theme} ${tab}`);
           const fits = await evaluate("document.documentElement.scrollWidth <= innerWidth");
           assert.ok(fits, `${theme} ${tab} scrolls sideways`);
         }
@@ -55,8 +49,7 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     const { page, relay } = pages;
     await page.setViewportSize({ width: 1280, height: 800 });
     const judge = async (state: string) => {
-      await evaluate(AXE);
-      assert.deepEqual(await evaluate(JUDGE), [], state);
+      assert.deepEqual(await violationsIn(page), [], state);
     };
     pages.chat.say([textAction("known", KNOWN), paidAction("p", "$5.00")]);
     await pages.visit();

@@ -4,7 +4,7 @@ import type { Browser, Page, ViewportSize } from "playwright-core";
 import { launchChromium, rowOf } from "./browser.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 
-type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
+export type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
 type Scenario = Parameters<TestRelay["upstream"]["chat"]>[1];
 
 /** In a page: notes which rows the chat has after each change, in `noted`. */
