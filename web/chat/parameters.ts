@@ -47,6 +47,11 @@ export class Parameters {
     return readPeople(this.text(name), (item, why) => warn(name, item, why));
   }
 
+  /** Names a parameter that cannot be used in the console. */
+  refuse(name: string, why: string): void {
+    warn(name, this.text(name), why.replace(/\.$/, ""));
+  }
+
   list(name: string): string[] {
     return this.text(name)
       .split(",")

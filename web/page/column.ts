@@ -4,7 +4,7 @@ import type { Look, ShownMessage } from "../chat/message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
 import { Follower } from "./follower.ts";
-import { LiveRegion } from "./live-region.ts";
+import type { LiveRegions } from "./live-regions.ts";
 import { Log } from "./log.ts";
 import type { MarkKind, Marks } from "./marks.ts";
 import { Past } from "./past.ts";
@@ -13,20 +13,25 @@ import { Search } from "./search.ts";
 import type { Settings } from "./settings.ts";
 import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
-import { Status } from "./status.ts";
+import { type PageState, Status } from "./status.ts";
 import type { StoredQuery } from "./stored.ts";
 
-interface ColumnOptions {
-  root: HTMLElement;
-  /** The element with the chat's state. */
-  carrier: HTMLElement;
+/** What all chats of the page share. */
+export interface Shared {
   look: Look;
   marks: Marks;
   card: AuthorCard;
+  live: LiveRegions;
   /** Removes the words of the filter: they would hide the neighbours of a message that is opened. */
   clearWords(): void;
+}
+
+interface ColumnOptions extends Shared {
+  root: HTMLElement;
+  /** The connection is in another state; `code`: of an error. */
+  stateChanged(state: PageState, code?: string): void;
   /** Another chat is shown; `videoId` may be empty. */
-  begun(videoId: string): void;
+  begun?(videoId: string): void;
 }
 
 export class Column {
@@ -35,7 +40,6 @@ export class Column {
   readonly #stats: Stats;
   readonly #chat: HTMLElement;
   readonly #latest: HTMLButtonElement;
-  readonly #live: LiveRegion;
   /** Rows of the current batch. */
   readonly #fresh = new Set<Row>();
   /** Whether the filters hide a row whose content was replaced, or show it now. */
@@ -49,12 +53,11 @@ export class Column {
   #settings: Settings | undefined;
 
   constructor(options: ColumnOptions) {
-    const { root, look, card } = options;
+    const { root, look, card, live } = options;
     this.#options = options;
-    this.status = new Status(root, options.carrier);
+    this.status = new Status(root, (state, code) => options.stateChanged(state, code));
     this.#chat = partOf(root, "chat", HTMLElement);
     this.#latest = partOf(root, "latest", HTMLButtonElement);
-    this.#live = new LiveRegion(this.#chat);
     const content = partOf(root, "rows", HTMLElement);
     this.#log = new Log({
       content,
@@ -78,7 +81,7 @@ export class Column {
       filter: () => storedBy(this.#settings),
       restore: (message) => this.#transcript.restore(message, (row) => this.#past.aftermath.apply(row)),
       keep: (change) => {
-        this.#live.opened();
+        live.opened(this.#chat);
         this.#follower.keep(change);
       },
     });
@@ -124,7 +127,7 @@ export class Column {
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
     this.#search.close();
-    this.#options.begun(videoId);
+    this.#options.begun?.(videoId);
     this.#follower.follow();
   }
 
@@ -132,7 +135,7 @@ export class Column {
   opened({ chatType, cursor }: Init): void {
     if (chatType === "liveChatRenderer") this.#standing.fill();
     this.#past.connected(cursor);
-    this.#live.opened();
+    this.#options.live.opened(this.#chat);
   }
 
   /** Shows messages, and gaps that are not messages. */
@@ -174,7 +177,7 @@ export class Column {
     if (this.#isMisplaced) this.#log.filter(true);
     this.#isMisplaced = false;
     this.#log.add(this.#fresh);
-    this.#live.came(this.#fresh.size);
+    this.#options.live.came(this.#chat, this.#fresh.size);
     this.#fresh.clear();
     this.#past.show();
     this.#search.check();

@@ -1,5 +1,6 @@
 /** The page's connection to its chat, and what the status line says of it. */
 import type { ChatError, Init } from "../../client/index.ts";
+import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/message.ts";
 import { openChat, type Source, type SourceChat } from "../chat/source.ts";
@@ -7,19 +8,26 @@ import type { Status } from "./status.ts";
 
 /** The pause before another look for a chat that has not begun, or at a service without a better time. */
 const NO_CHAT_MS = 30_000;
-const SERVICE = new URL(".", location.href).href;
+export const SERVICE = new URL(".", location.href).href;
+
+/** The chat to open; `backfill` is the service's if it is undefined. */
+interface Opening extends Source {
+  backfill: number | undefined;
+  /** Why nothing can be opened. */
+  refusal?: RelayError | undefined;
+}
 
 interface ConnectionOptions {
   status: Status;
   /** A connection is there. `isNew`: to a channel's next stream. */
   opened(init: Init, isNew: boolean): void;
-  /** A message, or a gap that is not one. */
+  /** Messages, and gaps that are not messages. */
   take(items: readonly (ShownMessage | "gap")[]): void;
 }
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  #source: Source & { backfill: number | undefined } = { videoId: "", channel: "", backfill: undefined };
+  #source: Opening = { videoId: "", channel: "", backfill: undefined };
   #room: SourceChat | undefined;
   #batch = this.#newBatch();
   /** The video of the last connection. */
@@ -29,8 +37,8 @@ export class Connection {
     this.#options = options;
   }
 
-  /** Opens another chat; `backfill` is the service's if it is undefined. */
-  open(source: Source & { backfill: number | undefined }): void {
+  /** Opens another chat. */
+  open(source: Opening): void {
     this.#room?.close();
     this.#room = undefined;
     this.#videoId = undefined;
@@ -42,7 +50,11 @@ export class Connection {
   /** Connects, and resumes after the last message shown, if any. */
   goOn(): void {
     this.#room?.close();
-    const { videoId, channel, backfill } = this.#source;
+    const { videoId, channel, backfill, refusal } = this.#source;
+    if (refusal) {
+      this.#options.status.show("failed", refusal.message, refusal.code);
+      return;
+    }
     const isIdle = videoId === "" && channel === "";
     this.#options.status.show(isIdle ? "idle" : "connecting");
     if (!isIdle) this.#connect({ backfill, cursor: this.#room?.cursor }, this.#batch);
@@ -93,7 +105,7 @@ export class Connection {
 }
 
 /** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
-function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
+export function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
   if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
   return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
 }

@@ -2,6 +2,7 @@
 import { find } from "../chat/element.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
+import { Tabs } from "./tabs.ts";
 
 /** A handle, or the id or URL of a channel; everything else is a video. */
 const CHANNEL = /^@|^UC[\w-]{22}$|^(?:https?:\/\/)?(?:(?:www|m)\.)?youtube\.com\/(?:@|c\/|channel\/)/;
@@ -19,18 +20,20 @@ export function startControls(
   const images = find("input[name=images]", HTMLInputElement);
   const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
   const boxes = new TypeBoxes(find("#types", HTMLElement));
-  const tabs = [...document.querySelectorAll<HTMLButtonElement>("header [role=tab]")];
+  const tabs = new Tabs(find("header [role=tablist]", HTMLElement), (tab) => write({ tab }));
 
   const show = (): void => {
     const settings = readSettings(location.search);
     if (document.activeElement !== words) words.value = settings.q;
-    video.value = settings.videoId || settings.channel;
+    video.value = settings.names.join(", ") || settings.channel;
     images.checked = settings.images;
     const { theme, timestamps, deleted, looks, size = "" } = settings;
     const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
     for (const select of selects) select.value = shown[select.name] ?? "";
     boxes.show(settings.types);
-    for (const tab of tabs) showTab(tab, tab.value === settings.tab);
+    tabs.show(settings.tab);
+    for (const panel of document.querySelectorAll<HTMLElement>("[data-part^=panel-]"))
+      panel.toggleAttribute("data-chosen", panel.dataset.part === `panel-${settings.tab}`);
     const { dataset, style } = document.documentElement;
     Object.assign(dataset, { theme, ...looks });
     style.fontSize = size === "" ? "" : `${size}px`;
@@ -43,9 +46,7 @@ export function startControls(
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const named = video.value.trim();
-    const isChannel = CHANNEL.test(named);
-    write({ videoId: isChannel ? "" : named, channel: isChannel ? named : "", tab: "" });
+    write({ videoId: "", videoIds: "", channel: "", ...sourceIn(video.value.trim()), chat: "", tab: "" });
   });
   find("#types", HTMLElement).addEventListener("change", () => write({ types: boxes.list() }));
   images.addEventListener("change", () => write({ images: images.checked ? "on" : "off" }));
@@ -60,8 +61,6 @@ export function startControls(
   words.addEventListener("change", () => {
     typed = false;
   });
-  for (const tab of tabs) tab.addEventListener("click", () => write({ tab: tab.value }));
-  find("header [role=tablist]", HTMLElement).addEventListener("keydown", (event) => moveTab(event, tabs));
   const menu = find("#filters-toggle", HTMLButtonElement);
   menu.addEventListener("click", () => {
     const isOpen = find("#filters", HTMLElement).toggleAttribute("data-open");
@@ -70,6 +69,13 @@ export function startControls(
   addEventListener("popstate", show);
   show();
   return write;
+}
+
+/** The parameters that name this: a channel, a video, or several videos. */
+function sourceIn(named: string): Record<string, string> {
+  if (CHANNEL.test(named)) return { channel: named };
+  const videos = named.split(/[\s,]+/).filter((each) => each !== "");
+  return videos.length > 1 ? { videoIds: videos.join() } : { videoId: named };
 }
 
 /** One menu is open at a time; Escape and a click beside it close it. */
@@ -85,20 +91,4 @@ function closeMenus(): void {
       menu.open = false;
       menu.querySelector("summary")?.focus();
     });
-}
-
-function showTab(tab: HTMLButtonElement, isChosen: boolean): void {
-  tab.setAttribute("aria-selected", String(isChosen));
-  tab.tabIndex = isChosen ? 0 : -1;
-  for (const panel of document.querySelectorAll(`[data-part=panel-${tab.value}]`))
-    panel.toggleAttribute("data-chosen", isChosen);
-}
-
-function moveTab(event: KeyboardEvent, tabs: readonly HTMLButtonElement[]): void {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  const at = tabs.indexOf(event.target as HTMLButtonElement);
-  if (step === undefined || at < 0) return;
-  const next = tabs.at((at + step) % tabs.length);
-  next?.focus();
-  next?.click();
 }

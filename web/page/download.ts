@@ -1,4 +1,4 @@
-/** The links that download the stored messages of the video, as `GET /v1/messages` writes them. */
+/** The links that download the stored messages of videos, as `GET /v1/messages` writes them. */
 import { find, make } from "../chat/element.ts";
 
 /** The offered files, each with its query. */
@@ -9,13 +9,24 @@ const FILES = [
   ["What was paid, as CSV", { format: "csv", bom: "true", types: "paid" }],
 ] as const;
 
-/** Without a video there is nothing to download. */
-export function offerDownloads(videoId: string): void {
+/** Without a video there is nothing to download. Several have a list each. */
+export function offerDownloads(...videoIds: readonly string[]): void {
   const place = find("#download", HTMLElement);
-  place.hidden = videoId === "";
-  const links = FILES.map(([label, query]) => {
+  place.hidden = videoIds.length === 0;
+  const lists = videoIds.map((videoId): [videoId: string, links: HTMLElement[]] => [
+    videoId,
+    linksTo(videoId),
+  ]);
+  const items =
+    lists.length === 1
+      ? lists.flatMap(([, links]) => links)
+      : lists.map(([videoId, links]) => make("li", {}, make("bdi", {}, videoId), make("ul", {}, ...links)));
+  find("ul", HTMLElement, place).replaceChildren(...items);
+}
+
+function linksTo(videoId: string): HTMLElement[] {
+  return FILES.map(([label, query]) => {
     const href = `v1/messages?${new URLSearchParams({ videoId, limit: "all", ...query })}`;
     return make("li", {}, make("a", { href }, label));
   });
-  find("#download ul", HTMLElement).replaceChildren(...links);
 }

@@ -6,11 +6,11 @@ import { find } from "../chat/element.ts";
 
 /** The new root of a chat. The parts have their names as ids, followed by `suffix`. */
 export function newRoot(suffix = ""): HTMLElement {
-  const template = find("#column", HTMLTemplateElement);
+  const template = find("#chat-template", HTMLTemplateElement);
   const copy = document.importNode(template.content, true);
   for (const part of copy.querySelectorAll<HTMLElement>("[data-part]"))
     part.id = `${part.dataset.part}${suffix}`;
-  return find(".column", HTMLElement, copy);
+  return find("[data-part=column]", HTMLElement, copy);
 }
 
 /** The part of the chat that has this name. Throws if there is none of this class. */

@@ -58,7 +58,8 @@ export class Search {
     const { q = isId ? "" : author, ...others } = filter();
     const name = isId ? "" : author.toLowerCase().replace(/^@/, "");
     this.#place.hidden = false;
-    this.#place.focus();
+    // If several chats are searched, the first one in view gets the focus.
+    if (!document.activeElement?.closest("[data-part=found]")) this.#place.focus();
     this.#list.begin({
       stored: this.#options,
       query: { ...others, ...(q !== "" && { q }), ...(isId && { author }) },

@@ -2,6 +2,7 @@
 import { Parameters } from "../chat/parameters.ts";
 import type { Source } from "../chat/source.ts";
 import { remembered, storage, THEMES } from "./remembered.ts";
+import { readVideos, type Videos } from "./videos.ts";
 
 const SWITCH = ["on", "off"] as const;
 const TIMES = ["local", "service", "off"] as const;
@@ -14,7 +15,9 @@ const LOOKS = {
 const TABS = ["chat", "stats"] as const;
 type Tab = (typeof TABS)[number];
 
-export interface Settings extends Source {
+export interface Settings extends Source, Videos {
+  /** The video whose tab is chosen, if there are several. */
+  chat: string;
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   q: string;
@@ -35,8 +38,14 @@ const REMEMBERED = ["theme", "images"] as const;
 
 export function readSettings(search: string): Settings {
   const parameters = new Parameters(search);
+  const videoId = parameters.text("videoId").trim();
+  const videos = readVideos(videoId === "" ? parameters.list("videoIds") : [videoId]);
+  const { refusal } = videos;
+  const [first, ...others] = videos.videoIds;
+  if (refusal) parameters.refuse("videoIds", refusal.message);
   return {
-    videoId: parameters.text("videoId").trim(),
+    ...videos,
+    chat: first === undefined ? "" : parameters.oneOf("chat", [first, ...others]),
     channel: parameters.text("channel").trim(),
     types: parameters.types(),
     q: parameters.text("q"),

@@ -23,16 +23,16 @@ const SLOW =
   "Still connecting. A browser opens at most six streams to one host: if other tabs show chats from here, close one of them.";
 
 export class Status {
-  readonly #carrier: HTMLElement;
+  readonly #changed: (state: PageState, code?: string) => void;
   readonly #words: HTMLElement;
   readonly #retry: HTMLButtonElement;
   #slow: ReturnType<typeof setTimeout> | undefined;
   #news = "";
   state: PageState = "idle";
 
-  /** `carrier`: the element with the state, for stylesheets and scripts. */
-  constructor(root: HTMLElement, carrier: HTMLElement) {
-    this.#carrier = carrier;
+  /** `changed` gets each state, with the code of an error. */
+  constructor(root: HTMLElement, changed: (state: PageState, code?: string) => void) {
+    this.#changed = changed;
     this.#words = partOf(root, "status-words", HTMLElement);
     this.#retry = partOf(root, "retry", HTMLButtonElement);
   }
@@ -42,10 +42,7 @@ export class Status {
     clearTimeout(this.#slow);
     this.state = state;
     if (state === "idle" || state === "connecting") this.#news = "";
-    const { dataset } = this.#carrier;
-    dataset.state = state;
-    if (code === undefined) delete dataset.code;
-    else dataset.code = code;
+    this.#changed(state, code);
     this.#retry.hidden = state !== "failed";
     this.#retry.textContent = "Try again";
     this.#say(state === "open" && this.#news !== "" ? this.#news : wordsFor(state, detail));
@@ -79,6 +76,13 @@ export class Status {
   #say(words: string): void {
     if (this.#words.textContent !== words) this.#words.textContent = words;
   }
+}
+
+/** Gives an element the state, for stylesheets and scripts. */
+export function carryState({ dataset }: HTMLElement, state: PageState, code?: string): void {
+  dataset.state = state;
+  if (code === undefined) delete dataset.code;
+  else dataset.code = code;
 }
 
 function wordsFor(state: PageState, detail: string): string {

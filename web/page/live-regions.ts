@@ -1,0 +1,50 @@
+/**
+ * Lets a screen reader announce new rows only while they arrive slowly enough to be heard: all logs in view
+ * share what it can say.
+ */
+
+const WINDOW_MS = 3000;
+const MAX_PER_SECOND = 2;
+
+/** A log whose first connection is there. */
+interface Region {
+  /** When rows came, within the window. */
+  arrivals: number[];
+  quietUntil: number;
+}
+
+export class LiveRegions {
+  readonly #regions = new Map<HTMLElement, Region>();
+
+  constructor() {
+    setInterval(() => this.#update(), 500);
+  }
+
+  /** A backfill begins: its rows are not announced. */
+  opened(log: HTMLElement): void {
+    const { arrivals = [] } = this.#regions.get(log) ?? {};
+    this.#regions.set(log, { arrivals, quietUntil: performance.now() + WINDOW_MS });
+    this.#update();
+  }
+
+  came(log: HTMLElement, count: number): void {
+    const now = performance.now();
+    const { arrivals } = this.#regions.get(log) ?? {};
+    for (let each = 0; each < Math.min(count, 100); each += 1) arrivals?.push(now);
+    this.#update();
+  }
+
+  #update(): void {
+    const now = performance.now();
+    let heard = 0;
+    for (const [log, region] of this.#regions) {
+      region.arrivals = region.arrivals.filter((at) => at > now - WINDOW_MS);
+      if (getComputedStyle(log).visibility === "visible") heard += region.arrivals.length;
+    }
+    const isSlow = heard <= (MAX_PER_SECOND * WINDOW_MS) / 1000;
+    for (const [log, { quietUntil }] of this.#regions) {
+      const live = isSlow && now >= quietUntil ? "polite" : "off";
+      if (log.getAttribute("aria-live") !== live) log.setAttribute("aria-live", live);
+    }
+  }
+}

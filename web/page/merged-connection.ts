@@ -1,0 +1,189 @@
+/**
+ * The connection to several chats at once. Each has its own state: one that ends or fails leaves the others
+ * as they are. A chat that cannot be opened is looked for as the page of one chat does; once it is there, all
+ * are asked for on a new connection, and the others resume.
+ */
+import { type ChatError, type Init, type MergedChats, merged } from "../../client/index.ts";
+import { Batch } from "../chat/batch.ts";
+import { completed, type ShownMessage } from "../chat/message.ts";
+import { openChat, type SourceChat } from "../chat/source.ts";
+import type { Column } from "./column.ts";
+import { SERVICE, waitAfter } from "./connection.ts";
+
+/** One of the chats. */
+class Line {
+  readonly videoId: string;
+  readonly column: Column;
+  /** The cursor of the last message that came; before it, of the last `init`. */
+  cursor: number | undefined;
+  /**
+   * `asked`: not begun on the current connection. `absent`: looked for by itself. `over`: ended or failed, so
+   * not asked for until the user does.
+   */
+  state: "asked" | "open" | "absent" | "over" = "asked";
+  #lookout: SourceChat | undefined;
+  #isClosed = false;
+  readonly #batch = new Batch<ShownMessage | "gap">((items) => {
+    if (!this.#isClosed) this.column.take(items);
+  });
+
+  constructor(videoId: string, column: Column) {
+    this.videoId = videoId;
+    this.column = column;
+  }
+
+  get isAsked(): boolean {
+    return this.state === "asked" || this.state === "open";
+  }
+
+  begin(init: Init): void {
+    this.#lookout?.close();
+    this.state = "open";
+    this.cursor = init.cursor;
+    this.column.opened(init);
+    this.column.status.show("open", init.chatType);
+  }
+
+  take(item: ShownMessage | "gap"): void {
+    if (item !== "gap") this.cursor = item.cursor;
+    this.#batch.add(item);
+  }
+
+  /** `detail`: the reason of an end, or the words of a failure. */
+  end(state: "ended" | "failed", detail: string, code?: string): void {
+    this.#lookout?.close();
+    this.#batch.flush();
+    this.state = "over";
+    this.column.status.show(state, detail, code);
+  }
+
+  /** Asks for this chat alone until it is there. */
+  lookFor(found: () => void): void {
+    this.#lookout?.close();
+    this.state = "absent";
+    const retry = (error: ChatError): number | undefined => {
+      const waitMs = waitAfter(error);
+      if (this.#lookout === lookout) this.wait(error, waitMs);
+      return waitMs;
+    };
+    const lookout = openChat(SERVICE, { videoId: this.videoId, channel: "" }, { backfill: 0, retry });
+    this.#lookout = lookout;
+    lookout.on("init", () => {
+      lookout.close();
+      this.state = "asked";
+      found();
+    });
+    lookout.on("error", ({ code, message }) => this.end("failed", message, code));
+    lookout.on("message", () => {}); // without it, there is no connection
+  }
+
+  /** `waitMs`: until the next attempt; undefined: soon. */
+  wait(error: ChatError, waitMs: number | undefined): void {
+    this.column.status.wait(this.cursor === undefined ? "connecting" : "reconnecting", error, waitMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#lookout?.close();
+  }
+}
+
+export class MergedConnection {
+  readonly #columns: ReadonlyMap<string, Column>;
+  #lines: ReadonlyMap<string, Line> = new Map();
+  #backfill: number | undefined;
+  #room: MergedChats<ShownMessage> | undefined;
+
+  /** `columns`: by video. */
+  constructor(columns: ReadonlyMap<string, Column>) {
+    this.#columns = columns;
+  }
+
+  /** Opens all chats from their beginning; `backfill` is the service's if it is undefined. */
+  open(backfill: number | undefined): void {
+    for (const line of this.#lines.values()) line.close();
+    this.#backfill = backfill;
+    this.#lines = new Map(
+      [...this.#columns].map(([videoId, column]) => [videoId, new Line(videoId, column)]),
+    );
+    this.#connect();
+  }
+
+  /** Goes on with a chat at once. */
+  goOn(videoId: string): void {
+    const line = this.#lines.get(videoId);
+    if (line?.state === "absent") this.#lookFor(line);
+    else if (line) this.#ask([line]);
+  }
+
+  /** Goes on with the chats that have ended or failed. */
+  openAgain(): void {
+    this.#ask([...this.#lines.values()].filter(({ state }) => state === "over"));
+  }
+
+  #ask(lines: readonly Line[]): void {
+    for (const line of lines) line.state = "asked";
+    if (lines.length > 0) this.#connect();
+  }
+
+  #lookFor(line: Line): void {
+    line.lookFor(() => this.#connect());
+  }
+
+  /** Opens a new connection, on which the chats resume after the last messages that came. */
+  #connect(): void {
+    this.#room?.close();
+    const asked = [...this.#lines.values()].filter(({ isAsked }) => isAsked);
+    if (asked.length === 0) return;
+    for (const line of asked) {
+      if (line.state !== "open") line.column.status.show("connecting");
+      line.state = "asked";
+    }
+    this.#room = this.#merge(asked);
+    const room = this.#room;
+    room.on("init", (init) => this.#lines.get(init.videoId)?.begin(init));
+    room.on("message", (message) => this.#lines.get(message.videoId)?.take(completed(message)));
+    room.on("gap", ({ videoId, details }) => details || this.#lines.get(videoId)?.take("gap"));
+    room.on("end", ({ videoId, reason }) => {
+      this.#lines.get(videoId)?.end("ended", reason);
+      this.#closeUnused();
+    });
+    room.on("error", (error) => {
+      for (const line of asked) if (line.videoId === (error.videoId ?? line.videoId)) this.#fail(line, error);
+      this.#closeUnused();
+    });
+  }
+
+  #merge(asked: readonly Line[]): MergedChats<ShownMessage> {
+    const retry = (error: ChatError): number | undefined => {
+      const waitMs = waitAfter(error);
+      if (this.#room === room)
+        for (const line of asked)
+          if (line.isAsked) {
+            line.state = "asked";
+            line.wait(error, waitMs);
+          }
+      return waitMs;
+    };
+    const room = merged(SERVICE, {
+      videoIds: asked.map(({ videoId }) => videoId),
+      // The form of the stream's ids.
+      cursor: asked.map(({ cursor }) => cursor?.toString(36) ?? "_").join("."),
+      backfill: this.#backfill,
+      details: true,
+      retry,
+    }) as unknown as MergedChats<ShownMessage>;
+    return room;
+  }
+
+  /** A chat that has not begun may be there later, unless the service refuses the whole connection. */
+  #fail(line: Line, { videoId, code, message }: ChatError): void {
+    if (line.state === "open" || !videoId) line.end("failed", message, code);
+    else if (line.state === "asked") this.#lookFor(line);
+  }
+
+  /** The SDK would ask again for a chat that is looked for here. */
+  #closeUnused(): void {
+    if (![...this.#lines.values()].some(({ isAsked }) => isAsked)) this.#room?.close();
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * The page of several chats: side by side as labelled regions, or in a narrow window one at a time, with a
+ * tab for each. Their number does not change while the document lives.
+ */
+import { find, make, setAttributes } from "../chat/element.ts";
+import { Column, type Shared } from "./column.ts";
+import { offerDownloads } from "./download.ts";
+import { MergedConnection } from "./merged-connection.ts";
+import { newRoot, partOf } from "./root.ts";
+import type { Settings } from "./settings.ts";
+import { carryState, type PageState } from "./status.ts";
+import { Tabs } from "./tabs.ts";
+
+/** The state of the page is the first of these that a chat has. */
+const STATES: readonly PageState[] = ["open", "reconnecting", "connecting", "ended", "failed"];
+/** As in the stylesheet. */
+const WIDE = matchMedia("(min-width: 900px)");
+
+interface Place {
+  root: HTMLElement;
+  tab: HTMLButtonElement;
+  column: Column;
+}
+
+export class SeveralChats {
+  readonly columns: readonly Column[];
+  readonly #places: ReadonlyMap<string, Place>;
+  readonly #tabs: Tabs;
+  readonly #connection: MergedConnection;
+  /** The video whose tab is chosen. */
+  #chosen = "";
+
+  /** `choose` gets the video whose tab was chosen. */
+  constructor(videoIds: readonly string[], shared: Shared, choose: (videoId: string) => void) {
+    this.#places = new Map(videoIds.map((videoId) => [videoId, this.#newPlace(videoId, shared)]));
+    const places = [...this.#places.values()];
+    this.columns = places.map(({ column }) => column);
+    const list = make("div", { role: "tablist", "aria-label": "Chats" }, ...places.map(({ tab }) => tab));
+    this.#tabs = new Tabs(list, choose);
+    const main = find("main", HTMLElement);
+    main.classList.add("several");
+    main.dataset.chats = String(videoIds.length);
+    main.append(list, ...places.map(({ root }) => root));
+    document.documentElement.classList.remove("one-chat"); // each column is one now
+    for (const tab of document.querySelectorAll<HTMLButtonElement>("header [role=tab]"))
+      tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
+    offerDownloads(...videoIds);
+    const columns = [...this.#places].map(([videoId, { column }]) => [videoId, column] as const);
+    this.#connection = new MergedConnection(new Map(columns));
+    WIDE.addEventListener("change", () => this.#giveRoles());
+    this.#giveRoles();
+  }
+
+  apply(settings: Settings, isNewLook: boolean): void {
+    this.#tabs.show(settings.chat);
+    this.#chosen = settings.chat;
+    this.#revealTab();
+    for (const [videoId, { root, column }] of this.#places) {
+      root.toggleAttribute("data-chosen", videoId === settings.chat);
+      column.apply(settings, isNewLook);
+    }
+  }
+
+  /** Opens all chats from their beginning. */
+  open({ backfill }: Settings): void {
+    for (const [videoId, { column }] of this.#places) column.begin(videoId);
+    this.#connection.open(backfill);
+  }
+
+  /** Goes on where they stopped with the chats that have ended or failed. */
+  openAgain(): void {
+    this.#connection.openAgain();
+  }
+
+  #newPlace(videoId: string, shared: Shared): Place {
+    const root = newRoot(`-${videoId}`);
+    root.classList.add("one-chat");
+    root.dataset.videoId = videoId;
+    const name = partOf(root, "name", HTMLElement);
+    name.hidden = false;
+    name.append(
+      make("a", { href: `?${new URLSearchParams({ videoId })}`, title: "Show this chat alone" }, videoId),
+    );
+    const tab = make(
+      "button",
+      { type: "button", role: "tab", value: videoId, id: `tab-${videoId}`, "aria-controls": root.id },
+      videoId,
+    );
+    const column = new Column({
+      ...shared,
+      root,
+      stateChanged: (state, code) => {
+        carryState(root, state, code);
+        carryState(tab, state);
+        tab.textContent = state === "open" ? videoId : `${videoId} · ${state}`;
+        this.#revealTab();
+        this.#showState();
+      },
+    });
+    partOf(root, "retry", HTMLButtonElement).addEventListener("click", () => this.#connection.goOn(videoId));
+    return { root, tab, column };
+  }
+
+  #revealTab(): void {
+    this.#places.get(this.#chosen)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  /** The state of the page. */
+  #showState(): void {
+    const roots = [...this.#places.values()].map(({ root }) => root);
+    const shown = STATES.flatMap((state) => roots.filter(({ dataset }) => dataset.state === state));
+    const { state = "idle", code } = shown[0]?.dataset ?? {};
+    carryState(document.documentElement, state as PageState, code);
+  }
+
+  #giveRoles(): void {
+    for (const [videoId, { root }] of this.#places) {
+      const [role, name] = WIDE.matches ? ["region", "name"] : ["tabpanel", "tab"];
+      setAttributes(root, { role, "aria-labelledby": `${name}-${videoId}` });
+    }
+  }
+}
