@@ -1,6 +1,7 @@
 /**
  * `npm run pictures`: photographs the pages in headless Chromium, over the simulated upstream, into
- * docs/pictures; with a folder as argument, states into it that the documentation does not show, too.
+ * docs/pictures; with a folder as argument, states into it that the documentation does not show, too; with a
+ * second argument, only the pictures whose names contain it.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -23,6 +24,7 @@ const DOCS = join(import.meta.dirname, "../docs/pictures");
 const OPENED = "/?videoId=the-evening";
 const ALL = "/?videoId=everything1&backfill=200";
 const OVER_ALL = "/overlay?videoId=everything1";
+const SEVERAL = "/?videoIds=the-evening,everything1,quiet-sofar,no-chat-now,is-all-over";
 const DESKTOP: Picture["size"] = [1100, 760];
 const PHONE: Picture["size"] = [390, 760];
 const OVERLAY: Picture["size"] = [600, 700];
@@ -67,6 +69,30 @@ const MORE: Record<string, Picture> = {
   ended: { path: "/?videoId=is-all-over", size: DESKTOP, theme: "light", ready: "[data-state=ended]" },
   forced: { path: ALL, ready: ".row", size: [1280, 2000], theme: "light", forcedColors: "active" },
   dock: { path: `${OPENED}&layout=dock`, size: [340, 420] },
+  several: { path: SEVERAL, size: [1280, 800], ready: "[data-state=ended] .row" },
+  "several-day": { path: SEVERAL, size: [900, 760], theme: "light", ready: "[data-state=ended] .row" },
+  "several-large": { path: SEVERAL, size: [2560, 1300], ready: "[data-state=ended] .row" },
+  "several-two": { path: "/?videoIds=the-evening,everything1", size: [1000, 760], ready: ".row" },
+  "several-phone": { path: SEVERAL, size: PHONE, ready: ".row" },
+  "several-small": {
+    path: `${SEVERAL}&chat=no-chat-now`,
+    size: [320, 640],
+    theme: "light",
+    ready: "[data-code]",
+  },
+  "several-forced": {
+    path: SEVERAL,
+    size: [800, 600],
+    theme: "light",
+    forcedColors: "active",
+    ready: ".row",
+  },
+  "several-stats": {
+    path: `${SEVERAL}&tab=stats`,
+    size: [1280, 800],
+    ready: "[data-part=currencies] [data-currency]",
+  },
+  "several-refused": { path: "/?videoIds=the-evening,no", size: PHONE, theme: "light", ready: "#retry" },
   large: { path: OPENED, size: [2560, 1300] },
   moderation: { path: `${ALL}&types=chat,moderation&deleted=strike`, size: DESKTOP, ready: ".row" },
   author: {
@@ -143,8 +169,8 @@ void upstream
   .requested("get_live_chat", { videoId: "is-all-over" })
   .then(() => over.end("continuations-absent"));
 
-const [folder = DOCS] = process.argv.slice(2);
+const [folder = DOCS, only = ""] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 await using browser = await launchChromium();
 for (const [name, picture] of Object.entries({ ...SHOWN, ...(folder === DOCS ? {} : MORE) }))
-  await photograph(browser, relay.url, picture, join(folder, `${name}.png`));
+  if (name.includes(only)) await photograph(browser, relay.url, picture, join(folder, `${name}.png`));
