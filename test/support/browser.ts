@@ -62,6 +62,15 @@ export async function until(page: Page, expression: string): Promise<void> {
   }
 }
 
+/** The memory of a page without its garbage, in MB: that of its scripts and of its document. */
+export async function heapMbOf(page: Page): Promise<number> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("HeapProfiler.collectGarbage");
+  const { usedSize, embedderHeapUsedSize } = await devtools.send("Runtime.getHeapUsage");
+  await devtools.detach();
+  return (usedSize + embedderHeapUsedSize) / 1e6;
+}
+
 /** How many messages a page still refers to. */
 export async function countOfMessages(page: Page): Promise<number> {
   const devtools = await page.context().newCDPSession(page);
