@@ -1,6 +1,6 @@
 /**
  * Overlays in headless Chromium over four hours of a chat of every kind with 20 messages a second, as fast as
- * they go: the pages' clocks stand still, and are moved on for each batch of messages. Prints the memory of
+ * they go: the overlays' clocks are stopped, and moved on for each batch of messages. Prints the memory of
  * each overlay in MB after each tenth.
  *
  *     npm run bench:overlay [-- HOURS]        fails if the memory of one of them grows

@@ -25,7 +25,7 @@ const MAX_CLICK_MS = 150;
 const MAX_GROWTH_MB = 3;
 /** The controls that are clicked: the chat is hidden and shown again, and a menu opened and closed. */
 const CONTROLS = ["#tab-stats", "#tab-chat", "#looks summary", "#looks summary"];
-/** Messages that are no row of their own, or not in the log. */
+/** Messages that have no row of their own, or one outside the log. */
 const NO_ROWS = new Set(["poll", "banner", "banner_removed", "deleted", "author_deleted", "replaced"]);
 
 /**

@@ -1,12 +1,28 @@
 /** The viewer page for those who use it by keyboard, by screen reader, or on a small screen. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { treeOf } from "./support/accessibility.ts";
 import { violationsIn } from "./support/axe.ts";
 import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
+import { POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
+
+/** In the page: notes what has the focus. */
+const NOTE_FOCUS = `
+  window.hadFocus = new Set([document.activeElement]);
+  addEventListener("focusin", ({ target }) => hadFocus.add(target));`;
+/**
+ * In the page: the controls in view that had no focus. Of tabs and of the authors' names, one has it, and the
+ * arrow keys lead to the others.
+ */
+const UNREACHED = `
+  [...document.querySelectorAll("button, a[href], input, select, summary, [tabindex='0']")]
+    .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !hadFocus.has(each))
+    .filter((each) => !each.matches("[role=tab][tabindex='-1'], #older[tabindex='-1']"))
+    .map(({ outerHTML }) => outerHTML.slice(0, 120))`;
 
 /** Every action that is known, as if each was of another item. */
 const EVERY_KIND = Object.values(SENT)
@@ -114,58 +130,144 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
   it("is read by a screen reader as a log, a list of paid messages, and a dialog", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("p", "$50.00", { author: "@ann" }), textAction("a", { ...KNOWN, text: "hello" })]);
+    chat.say([POLL_OPENED, POLL_UPDATED]);
     await pages.visit("&timestamps=off");
     await has("a");
     await page.locator("#ticker .paid").waitFor();
-    const tree = (selector: string) => page.locator(selector).ariaSnapshot();
-    assert.equal(
-      await tree("#ticker"),
-      '- group "Paid messages":\n  - button "@ann $50.00":\n    - text: "@ann"\n    - strong: $50.00',
+    await page.locator("#chat[aria-live=polite]").waitFor();
+    const outline = async (selector: string) => (await treeOf(page, selector)).split("\n");
+    const [paid, ...others] = await outline("#ticker");
+    assert.deepEqual([paid, others[0]], ['group "Paid messages"', '  button "@ann $50.00"']);
+    const poll = ["Wall or floor?", "wall", "47%", "wall", "floor", "53%", "floor", "1,972 votes"].map(
+      (text, at) => `  ${at === 3 || at === 6 ? "meter" : "StaticText"} "${text}"`,
     );
-    assert.match(await tree("#chat"), /^- log "Chat":\n/);
-    assert.match(await tree("#chat"), /button "@bob"\n.*text: hello/);
+    assert.deepEqual(await outline("#chat"), [
+      'log "Chat" live=polite relevant=additions',
+      '  button "Older messages"',
+      ...['  button "@ann"', '  StaticText "$50.00"', '  StaticText "words of p"'],
+      ...['  button "@bob"', '  StaticText "hello"'],
+      ...poll,
+      '  StaticText "· Poll open"',
+    ]);
+    assert.deepEqual(await outline("#status"), [
+      "status live=polite relevant=additions text",
+      '  StaticText "Live"',
+    ]);
     await page.locator(`${rowOf("a")} [role=button]`).click();
     await page.locator("#author li button").waitFor();
-    const dialog = await tree("#author");
-    assert.match(dialog, /^- dialog "@bob":\n/);
-    for (const part of ['button "Highlight"', 'button "Mute"', "status: 1 message", 'button "Close"'])
-      assert.ok(dialog.includes(part), `${part} is not in ${dialog}`);
+    const dialog = await outline("#author");
+    assert.match(dialog.join("\n"), /^ {6}button "\w+ \d+, \d{4}, \d+:\d\d [AP]M hello"$/m);
+    assert.deepEqual(dialog.slice(0, 11), [
+      'dialog "@bob" modal=true',
+      ...['  heading "@bob"', '  button "Close"', '  list "Badges"'],
+      ...['  button "Highlight" pressed=false', '  button "Mute" pressed=false'],
+      '  link "Channel on YouTube"',
+      '  heading "Messages in this chat"',
+      "  status live=polite relevant=additions text",
+      '    StaticText "1 message in all that is kept."',
+      "  list",
+    ]);
     await page.keyboard.press("Escape");
   });
 
-  it("can be used by the keyboard alone", async () => {
+  /** Presses Tab until the focus has been around. Which controls in view did not have it? */
+  const unreached = async (state: string): Promise<void> => {
+    await evaluate(NOTE_FOCUS);
+    for (let step = 0; step < 45; step += 1) await pages.page.keyboard.press("Tab");
+    assert.deepEqual(await evaluate(UNREACHED), [], state);
+  };
+
+  it("leads the focus to every control, in every state", async () => {
     const { page } = pages;
     await page.setViewportSize({ width: 1280, height: 720 });
+    pages.chat.say([textAction("known", KNOWN), paidAction("p", "$50.00")]);
     await visit();
-    const reached = new Set<string>();
-    for (let step = 0; step < 30; step += 1) {
+    await unreached("chat");
+    await page.locator("#chat").focus();
+    await page.keyboard.press("Home");
+    await page.locator("#latest:not([hidden]), #chat[data-following=false]").first().waitFor();
+    await unreached("top");
+    await page.locator("#looks summary").focus();
+    await page.keyboard.press("Enter");
+    await unreached("looks");
+    await page.locator("input[name=author]").fill("@bob");
+    await page.keyboard.press("Enter");
+    await page.locator("#found li").waitFor();
+    await unreached("found");
+    await page.keyboard.press("Escape");
+    await page.locator("#tab-stats").click();
+    await unreached("stats");
+  });
+
+  it("does by the keyboard alone what the pointer does", async () => {
+    const { page, chat } = pages;
+    const focused = (selector: string) => page.locator(`${selector}:focus`).waitFor();
+    const tabTo = async (selector: string): Promise<void> => {
+      for (let step = 0; step < 30 && !(await page.locator(`${selector}:focus`).count()); step += 1)
+        await page.keyboard.press("Tab");
+      await focused(selector);
+    };
+    const following = (value: boolean) => page.locator(`#chat[data-following=${value}]`).waitFor();
+    chat.say([paidAction("p", "$50.00"), ...texts("a", 150), textAction("needle", KNOWN)]);
+    await pages.visit("&backfill=50");
+    await has("needle");
+    await page.locator("#ticker .paid").waitFor();
+
+    for (const menu of ["looks", "download"]) {
+      await page.locator(`#${menu} summary`).focus();
+      await page.keyboard.press("Enter");
       await page.keyboard.press("Tab");
-      reached.add(
-        await evaluate(
-          "(() => { const e = document.activeElement; return e.id || (e.name ? e.name + (e.name === 'types' ? ':' + e.value : '') : e.tagName) })()",
-        ),
-      );
-    }
-    for (const control of [
-      "videoId",
-      "types:chat",
-      "types:moderation",
-      "q",
-      "images",
-      "theme",
-      "tab-chat",
-      "pinned",
-      "chat",
-    ]) {
-      assert.ok(reached.has(control), `${control} is not among ${[...reached]}`);
+      await focused(`#${menu} :is(select, a)`);
+      await page.keyboard.press("Escape");
+      await focused(`#${menu} summary`);
+      assert.equal(await page.locator(`#${menu}[open]`).count(), 0);
     }
     await page.locator("#tab-chat").focus();
     await page.keyboard.press("ArrowRight");
     await page.locator("#stats").waitFor();
     assert.equal(new URL(page.url()).searchParams.get("tab"), "stats");
+    await page.keyboard.press("ArrowLeft");
+
+    await page.locator("#chat").focus();
+    await page.keyboard.press("Home");
+    await has("a-0"); // which is older than the backfill
+    await following(false);
+    chat.say([textAction("new")]);
+    await page.locator("#latest").waitFor();
+    await tabTo("#latest");
+    await page.keyboard.press("Enter");
+    await following(true);
+    await focused("#chat");
+
+    await page.locator("#ticker .paid").focus();
+    await page.keyboard.press("Enter");
+    await focused(rowOf("p"));
+    await page.locator("input[name=q]").focus();
+    await page.keyboard.type("needle");
+    await page.keyboard.press("Enter");
+    await page.locator("#found li").waitFor();
+    await page.locator("#find button").focus();
+    await tabTo("#found li button");
+    await page.keyboard.press("Enter");
+    await focused(rowOf("needle"));
     await page.locator("input[value=chat][name=types]").focus();
     await page.keyboard.press("Space");
     assert.equal(await page.locator("#chat [data-type=chat]").count(), 0);
+  });
+
+  it("has no shortcut of a single key", async () => {
+    const { page } = pages;
+    await visit();
+    const state = () =>
+      evaluate(
+        "[location.href, document.activeElement.id, document.querySelector('#chat').dataset.following]",
+      );
+    for (const place of ["#chat", "#tab-chat"]) {
+      await page.locator(place).focus();
+      const before = await state();
+      await page.keyboard.type("abcdefghijklmnopqrstuvwxyz0123456789/?.");
+      assert.deepEqual(await state(), before);
+    }
   });
 
   it("announces new rows only while they come slowly", async () => {

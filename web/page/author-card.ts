@@ -46,8 +46,10 @@ export class AuthorCard {
   serve(root: HTMLElement, stored: Stored): void {
     root.addEventListener("click", ({ target }) => this.#openAt(target, stored));
     root.addEventListener("keydown", (event) => this.#press(event, stored));
-    const chat = partOf(root, "chat", HTMLElement);
-    chat.addEventListener("focusin", ({ target }) => target === chat && giveTabStop(chat));
+    const places = ["chat", "pinned"].map((part) => partOf(root, part, HTMLElement));
+    root.addEventListener("keydown", ({ key, target }) => {
+      if (key === "Tab") for (const place of places) if (!isWithin(place, target)) giveTabStop(place);
+    });
   }
 
   show(id: string, name: string, stored: Stored): void {
@@ -120,10 +122,14 @@ export class AuthorCard {
   }
 }
 
-/** Tab goes from the log to the last name in view. */
-function giveTabStop(chat: HTMLElement): void {
-  const { bottom } = chat.getBoundingClientRect();
-  const names = [...chat.querySelectorAll<HTMLElement>(NAME)];
+function isWithin(place: HTMLElement, target: EventTarget | null): boolean {
+  return target !== place && target instanceof Node && place.contains(target);
+}
+
+/** Tab goes from the place to the last name in view. */
+function giveTabStop(place: HTMLElement): void {
+  const { bottom } = place.getBoundingClientRect();
+  const names = [...place.querySelectorAll<HTMLElement>(NAME)];
   for (const name of names) name.tabIndex = -1;
   const last = names.reverse().find((name) => name.getBoundingClientRect().bottom <= bottom);
   if (last) last.tabIndex = 0;

@@ -115,7 +115,8 @@ export class StoredList {
       "button",
       { type: "button", "data-cursor": message.cursor },
       make("time", { datetime: message.details.publishedAt }, timeOf(message)),
-      this.#options.hasAuthors ? make("bdi", { class: "found-author" }, message.author) : undefined,
+      " ",
+      ...(this.#options.hasAuthors ? [make("bdi", { class: "found-author" }, message.author), " "] : []),
       fate.deleted ? make("del", {}, words) : words,
     );
     button.addEventListener("click", () => {
