@@ -9,6 +9,7 @@ import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./schema.ts";
+import { RECORDINGS } from "./tables.ts";
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
@@ -31,7 +32,7 @@ const SQL = {
     on conflict do update set cursor = :countedTo, totals = :totals`,
   putTallyItem: `insert or replace into tally_item (room, key, author, first, payment)
     values ((select key from room where video_id = :videoId), :key, :author, :first, :payment)`,
-  recordings: "select name, since, state, video_id as videoId, error from recording order by since, name",
+  recordings: RECORDINGS,
   putRecording: `insert or replace into recording (name, since, state, video_id, error)
     values (:name, :since, :state, :videoId, :error)`,
   incomplete: `select video_id as videoId from room where head > floor and (head - floor, floor + 1, head)

@@ -43,6 +43,10 @@ const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpo
 const UNCOUNTED = "head - max(floor, coalesce(tally.cursor, floor)) as uncounted";
 const TALLIED = "room left join tally on tally.room = key";
 
+/** All recordings, the oldest first. */
+export const RECORDINGS =
+  "select name, since, state, video_id as videoId, error from recording order by since, name";
+
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
   newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
@@ -83,7 +87,7 @@ const SQL = {
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
   moveMessages: "update message set cursor = cursor + :by where room = :key",
-  listRecordings: "select name, since, state, video_id as videoId, error from recording order by since, name",
+  listRecordings: RECORDINGS,
   addRecording: `insert into recording (name, since, state) select :name, :now, 'waiting'
     where (select count(*) from recording) < ${MAX_RECORDINGS} on conflict do nothing`,
   hasRecording: "select 1 from recording where name = ?",
