@@ -6,6 +6,27 @@ import { ChannelWatch, type ChannelWatchParts } from "./channel-watch.ts";
 /** The `Retry-After` when the maximum number of channels is reached. */
 const RETRY_MS = 30_000;
 
+/** The watches of channels, by channel, up to a maximum number. */
+export class ChannelWatches<Watch> extends Map<string, Watch> {
+  readonly #max: number;
+
+  constructor(max: number) {
+    super();
+    this.#max = max;
+  }
+
+  /** The channel's watch, or a new one. Throws `RelayError` CAPACITY if there are too many. */
+  of(channel: string, begin: () => Watch): Watch {
+    const known = this.get(channel);
+    if (known) return known;
+    if (this.size >= this.#max)
+      throw new RelayError("CAPACITY", "Too many channels are watched.", { retryAfterMs: RETRY_MS });
+    const watch = begin();
+    this.set(channel, watch);
+    return watch;
+  }
+}
+
 export interface ChannelsParts extends ChannelWatchParts {
   settings: ChannelWatchParts["settings"] & {
     /** The maximum number of channels, as of rooms. */
@@ -25,11 +46,12 @@ export interface WatchedChannels {
 /** Those of an instance that reads channels itself. */
 export class Channels implements WatchedChannels {
   readonly #parts: ChannelsParts;
-  readonly #watches = new Map<string, ChannelWatch>();
+  readonly #watches: ChannelWatches<ChannelWatch>;
   readonly #closed = new AbortController();
 
   constructor(parts: ChannelsParts) {
     this.#parts = parts;
+    this.#watches = new ChannelWatches(parts.settings.maxRooms);
     parts.telemetry.sources.channels = () =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
@@ -37,15 +59,8 @@ export class Channels implements WatchedChannels {
   watch(channel: string): ChannelWatch {
     // Others are kept for one interval, so that a viewer that comes back costs no look.
     for (const [name, { isIdle }] of this.#watches) if (isIdle) this.#watches.delete(name);
-    let watch = this.#watches.get(channel);
-    if (!watch) {
-      if (this.#watches.size >= this.#parts.settings.maxRooms) {
-        throw new RelayError("CAPACITY", "Too many channels are watched.", { retryAfterMs: RETRY_MS });
-      }
-      watch = new ChannelWatch(channel, this.#parts, this.#closed.signal);
-      this.#watches.set(channel, watch);
-    }
-    return watch.join();
+    const begin = () => new ChannelWatch(channel, this.#parts, this.#closed.signal);
+    return this.#watches.of(channel, begin).join();
   }
 
   /** Looks at no channel any more. */
