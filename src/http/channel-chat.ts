@@ -2,34 +2,22 @@
  * The chat of one video on a channel's connection: enters its room, and writes what its viewer is sent, until
  * the chat is over, its room fails, or the connection turns to another video.
  */
-import type { Clock } from "../clock.ts";
 import type { StreamEnd } from "../protocol/chat.ts";
-import { type ErrorCode, RelayError } from "../protocol/errors.ts";
+import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { WatchedChannel } from "../rooms/channel-states.ts";
-import type { Rooms } from "../rooms/rooms.ts";
-import type { Form } from "../serving/form.ts";
 import { ChatWriter } from "../serving/multiplex/chat-writer.ts";
 import type { Branch, Multiplex } from "../serving/multiplex/multiplex.ts";
 import type { Part } from "../serving/multiplex/parts.ts";
-import type { StreamRequest } from "../serving/room.ts";
+import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
 
-/** Errors of this service alone: the video stays the channel's, and the viewer tries again. */
-const OWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["CAPACITY", "STORE_UNAVAILABLE", "INTERNAL"]);
-const MIN_RETRY_MS = 30_000;
-/** The maximum wait before a room is entered again that another instance has released. */
-const REOPEN_MS = 1000;
-
-export interface ChannelParts {
-  watch: WatchedChannel;
-  rooms: Rooms;
-  clock: Clock;
-  form: Form;
-  /** The error as the client gets it. */
-  toRelayError(error: unknown): RelayError;
+/** Whether the error is this service's own: the video stays the channel's, and the viewer tries again. */
+function isOwn(code: ErrorCode): boolean {
+  return ERRORS[code].status === 500 || ERRORS[code].status === 503;
 }
 
-/** The request of a chat, without what its connection decides. */
-export type ChatRequest = Omit<StreamRequest, "open">;
+export interface ChannelParts extends ChatParts {
+  watch: WatchedChannel;
+}
 
 export interface ChannelChatEvents {
   /** An `init` is about to be written. */
@@ -62,7 +50,9 @@ export class ChannelChat {
     this.#parts = parts;
     this.#events = events;
     this.#writer = new ChatWriter(videoId, lastEventId, line, id);
-    this.over = this.#run(AbortSignal.any([line.gone, this.#left.signal]));
+    const signal = AbortSignal.any([line.gone, this.#left.signal]);
+    const stays = { stay: () => this.#stay(signal), failed: (error: RelayError) => this.#failed(error) };
+    this.over = stayEntered(line, parts, stays, signal);
   }
 
   /** The cursor up to which the client has everything; undefined if it has nothing. */
@@ -89,19 +79,8 @@ export class ChannelChat {
     return isEarly;
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
-    const { rooms, clock } = this.#parts;
-    while (!signal.aborted) {
-      const waitMs = await this.#stay(signal).catch((error: unknown) => this.#failed(error, signal));
-      if (rooms.stopped.aborted) return this.#line.end(); // its client reconnects, as those of all streams do
-      if (waitMs === undefined) return;
-      await clock.sleep(waitMs, signal).catch(() => {});
-    }
-  }
-
-  /** Resolves when the viewer has left: to the wait before the next try, or undefined if the chat is over. */
-  async #stay(signal: AbortSignal): Promise<number | undefined> {
-    const { form, rooms, clock } = this.#parts;
+  async #stay(signal: AbortSignal): Promise<boolean> {
+    const { form, rooms } = this.#parts;
     const line = this.#line;
     this.#isEntered = false;
     const branch = line.branch(form, (part) => this.#write(part));
@@ -115,7 +94,7 @@ export class ChannelChat {
       rooms.waiting.delete(line); // it counts as a viewer of the room from now on
       await rooms.enter({ ...this.#request, lastEventId: this.cursor, open }, signal);
       await branch.left;
-      return this.#isOver ? undefined : REOPEN_MS * clock.random();
+      return this.#isOver;
     } finally {
       this.#branch = undefined;
       line.leave(branch);
@@ -123,18 +102,14 @@ export class ChannelChat {
     }
   }
 
-  #failed(error: unknown, signal: AbortSignal): number | undefined {
-    const { rooms, watch, toRelayError } = this.#parts;
-    if (signal.aborted) return undefined;
-    if (rooms.stopped.aborted) return 0;
-    const known = toRelayError(error);
-    if (known.code === "NOT_STORED") return undefined;
-    if (OWN.has(known.code)) {
-      this.#events.refused(known.message.replace(/\.$/, ""));
-      return Math.max(MIN_RETRY_MS, known.retryAfterMs ?? 0);
+  #failed(error: RelayError): boolean {
+    if (error.code === "NOT_STORED") return false;
+    if (!isOwn(error.code)) {
+      this.#parts.watch.failed(this.videoId, error);
+      return false;
     }
-    watch.failed(this.videoId, known);
-    return undefined;
+    this.#events.refused(error.message.replace(/\.$/, ""));
+    return true;
   }
 
   #write(part: Part): void {

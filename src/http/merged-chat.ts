@@ -2,49 +2,30 @@
  * One of the chats of a merged connection: enters its room, again after a failure that may pass, and writes
  * what its viewer is sent.
  */
-import type { Clock } from "../clock.ts";
-import type { ErrorCode, RelayError } from "../protocol/errors.ts";
-import type { Rooms } from "../rooms/rooms.ts";
-import type { Form } from "../serving/form.ts";
+import { ERRORS, type ErrorCode, type RelayError } from "../protocol/errors.ts";
 import { ChatWriter } from "../serving/multiplex/chat-writer.ts";
 import { endEvent, errorEvent } from "../serving/multiplex/events.ts";
 import type { Multiplex } from "../serving/multiplex/multiplex.ts";
 import type { Part } from "../serving/multiplex/parts.ts";
-import type { StreamRequest } from "../serving/room.ts";
 import { vectorOf } from "./cursor-vector.ts";
+import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
 
-/** Errors of an opening after which the chat is tried again. */
-const MAY_PASS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "RATE_LIMITED",
-  "CAPACITY",
-  "STORE_UNAVAILABLE",
-  "UPSTREAM_ERROR",
-  "SW_JS_FAILED",
-  "NO_WORKING_CLIENT",
-]);
-const MIN_RETRY_MS = 30_000;
-/** The maximum wait before a chat is entered again whose room another instance has released. */
-const REOPEN_MS = 1000;
-
-interface MergedChatParts {
-  line: Multiplex;
-  form: Form;
-  rooms: Rooms;
-  clock: Clock;
-  /** The id from which the connection resumes after the next frame. */
-  id(): string;
-  /** The error as the client gets it. */
-  toRelayError(error: unknown): RelayError;
+/** Whether a chat that was refused with this error is tried again; a bug would only repeat itself. */
+export function mayPass(code: ErrorCode): boolean {
+  return ERRORS[code].retry && code !== "INTERNAL";
 }
 
-/** The request of a chat, without what its connection decides. */
-type ChatRequest = Omit<StreamRequest, "open">;
+interface MergedChatParts extends ChatParts {
+  line: Multiplex;
+  /** The id from which the connection resumes after the next frame. */
+  id(): string;
+}
 
 /** Reads several chats on one connection. Resolves when all of them, or the connection, are over. */
 export async function readMerged(
   line: Multiplex,
   requests: readonly ChatRequest[],
-  parts: Omit<MergedChatParts, "line" | "id">,
+  parts: ChatParts,
 ): Promise<void> {
   const id = () => vectorOf(chats.map(({ cursor }) => cursor));
   const chats: MergedChat[] = requests.map((request) => new MergedChat(request, { ...parts, line, id }));
@@ -69,37 +50,29 @@ class MergedChat {
   }
 
   /** Resolves when the chat is over for this connection, or the connection is. */
-  async run(): Promise<void> {
-    const { line, rooms, clock } = this.#parts;
-    while (!line.gone.aborted) {
-      const waitMs = await this.#stay().catch((error: unknown) => this.#failed(error));
-      if (waitMs === undefined) return;
-      await clock.sleep(waitMs, AbortSignal.any([line.gone, rooms.stopped])).catch(() => {});
-      if (rooms.stopped.aborted) return line.end(); // its client reconnects, as those of all streams do
-    }
+  run(): Promise<void> {
+    const { line } = this.#parts;
+    const stays = { stay: () => this.#stay(), failed: (error: RelayError) => this.#failed(error) };
+    return stayEntered(line, this.#parts, stays, line.gone);
   }
 
-  /** Resolves when the viewer has left: to the wait before the next try, or undefined if the chat is over. */
-  async #stay(): Promise<number | undefined> {
-    const { line, form, rooms, clock } = this.#parts;
+  async #stay(): Promise<boolean> {
+    const { line, form, rooms } = this.#parts;
     const branch = line.branch(form, (part) => this.#write(part));
     try {
       const request = { ...this.#request, lastEventId: this.cursor, open: () => branch };
       await rooms.enter(request, line.gone);
       const { isOver } = await branch.left;
-      return isOver ? undefined : REOPEN_MS * clock.random();
+      return isOver;
     } finally {
       line.leave(branch);
     }
   }
 
-  #failed(error: unknown): number | undefined {
-    const { line, rooms, toRelayError } = this.#parts;
-    if (line.gone.aborted) return undefined;
-    if (rooms.stopped.aborted) return 0;
-    const known = toRelayError(error);
-    line.write(errorEvent(line.events, this.#request.videoId, known.body));
-    return MAY_PASS.has(known.code) ? Math.max(MIN_RETRY_MS, known.retryAfterMs ?? 0) : undefined;
+  #failed({ body }: RelayError): boolean {
+    const { line } = this.#parts;
+    line.write(errorEvent(line.events, this.#request.videoId, body));
+    return mayPass(body.code);
   }
 
   #write(part: Part): void {
