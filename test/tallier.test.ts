@@ -1,6 +1,7 @@
 /** When rooms are counted: behind the appends, by questions and in rounds; in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { pino } from "pino";
 import { Disk } from "../harness/disk.ts";
 import { Journal } from "../harness/journal.ts";
 import { MortalClock, Scheduler } from "../harness/scheduler.ts";
@@ -8,9 +9,9 @@ import { onDisk } from "../harness/storage.ts";
 import { Random } from "../src/simulator/random.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { observed } from "../src/store/observed.ts";
+import { StoreError } from "../src/store/port.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { runTally } from "../src/store/tallier.ts";
-import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { own } from "./support/store-reading.ts";
 import { OTHER, OVER, ROOM } from "./support/store-subject.ts";
@@ -26,13 +27,17 @@ function simulated() {
   const journal = new Journal(() => scheduler.monotonic());
   const disk = new Disk(scheduler, new Random(1, "disk"), journal);
   const clock = new MortalClock(scheduler);
-  const telemetry = new Telemetry(silentLog);
+  const logged: string[] = [];
+  const telemetry = new Telemetry(pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) }));
   const health = new StoreHealth(clock, telemetry);
   const { engine } = onDisk(disk)({ clock, telemetry, health });
   const steps: { from: number; to: number }[] = [];
+  /** Why no step succeeds now. */
+  const refusal: { error?: Error | undefined } = {};
   for (const name of ["tally", "tallyRooms"] as const) {
     const step = engine[name].bind(engine) as (...args: unknown[]) => Promise<never>;
     engine[name] = async (...args: unknown[]) => {
+      if (refusal.error) throw refusal.error;
       const from = clock.monotonic();
       return await step(...args).finally(() => steps.push({ from, to: clock.monotonic() }));
     };
@@ -56,7 +61,7 @@ function simulated() {
       disk.tables.append(claim, 1e12 + n, chats(n, Math.min(count, n + 5000)), "", 0, []);
     }
   };
-  return { store, disk, clock, scheduler, when, steps, uncounted, fill };
+  return { store, refusal, logged, disk, clock, scheduler, when, steps, uncounted, fill };
 }
 
 test("a room is counted from time to time while messages come, and at its end", async () => {
@@ -125,3 +130,24 @@ test("no step begins once the store is closed", async () => {
   await scheduler.advance(10_000);
   assert.equal(steps.length, 1);
 });
+
+const REFUSALS: [what: string, error: Error, isStored: boolean][] = [
+  ["a bug in counting", new TypeError("no totals"), true],
+  ["a bug in the store's statement", new StoreError("unavailable", "no such column"), true],
+  ["a full disk", new StoreError("unavailable", "full", { trouble: "the disk is full" }), false],
+];
+for (const [what, error, isStored] of REFUSALS)
+  test(`${what} ${isStored ? "does not stop" : "stops"} an append that blanks messages`, async () => {
+    const { store, refusal, logged, when, uncounted } = simulated();
+    const hold = await when(own(store, ROOM));
+    await when(store.append(hold, hold.head, chats(0, 3), ""));
+    refusal.error = error;
+    const blanking = when(store.append(hold, hold.head + 3, chats(3, 4), "", chats(0, 1)));
+    if (isStored) assert.equal((await blanking).length, 1);
+    else await assert.rejects(blanking, error);
+    const line = "blanked messages were not counted: totals may lack them";
+    assert.equal(logged.includes(line), isStored);
+    refusal.error = undefined;
+    assert.deepEqual((await when(store.getAccount(ROOM)))?.totals.types, { chat: isStored ? 4 : 3 });
+    assert.equal(uncounted(), 0);
+  });

@@ -15,7 +15,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
 import type { Ownership } from "./ownership.ts";
-import type { Restoration, Retention, Store, StoreError, Tallying } from "./port.ts";
+import { type Restoration, type Retention, type Store, StoreError, type Tallying } from "./port.ts";
 import type { RecordingList } from "./recordings.ts";
 import { Tallier } from "./tallier.ts";
 
@@ -83,11 +83,22 @@ export function observed(
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
   };
   const tallier = new Tallier(operations, clock);
+  /**
+   * Messages lose their authors and amounts when they are blanked: they are counted before. A store that
+   * fails must not take them either; any other failure is a bug in counting, which must not stop the chat.
+   */
+  const countFirst = async (videoId: string) => {
+    try {
+      await tallier.catchUp(videoId);
+    } catch (error) {
+      if (error instanceof StoreError && error.trouble !== "it failed") throw error;
+      telemetry.log.error({ videoId, err: error }, "blanked messages were not counted: totals may lack them");
+    }
+  };
   return {
     ...operations,
     append: async (claim, expectedHead, messages, checkpoint, overwriting = []) => {
-      // Messages lose their authors and amounts when they are blanked: they are counted before.
-      if (overwriting.length > 0) await tallier.catchUp(claim.videoId);
+      if (overwriting.length > 0) await countFirst(claim.videoId);
       const added = await operations.append(claim, expectedHead, messages, checkpoint, overwriting);
       tallier.appended(claim.videoId, expectedHead, expectedHead + added.length);
       return added;
