@@ -158,18 +158,27 @@ describe("the examples", () => {
       const requests: string[] = [];
       page.on("request", (request) => requests.push(new URL(request.url()).pathname));
       const texts = () => page.locator("ol").evaluateAll((lists) => lists.map((list) => list.innerText));
+      const places = () =>
+        page.locator("ol").evaluateAll((lists) => lists.map((list) => list.getBoundingClientRect().toJSON()));
       const shown = async (...rows: string[]) =>
         eventually(true, async () => {
           const [none = "", ...of] = (await texts()).reverse();
-          return none !== "" && of.every((text) => text === rows.join("\n"));
+          const newest = rows.toReversed().join("\n"); // on top, in the document
+          return none !== "" && of.every((text) => text.startsWith(newest));
         });
       for (const chat of chats) chat.say([says("<b>hello</b>")]);
       await page.goto(`${site}/?relay=${relay.url}&videoIds=${videoIds}`);
       await shown("@somebody <b>hello</b>");
       for (const chat of chats) chat.say([says("goodbye")]);
       await shown("@somebody <b>hello</b>", "@somebody goodbye");
+      const placed = await places();
+      assert.ok(new Set(placed.map(({ x }) => x)).size > 1, "no chats are side by side");
+      for (const chat of chats) chat.say(Array.from({ length: 250 }, (_, n) => says(`row ${n}`)));
+      await shown("@somebody row 248", "@somebody row 249");
+      assert.deepEqual(await places(), placed, "the chats have grown");
+      assert.equal(await page.locator("li").count(), 6 * 200 + 1);
       for (const chat of chats) chat.end("seek-only");
-      await shown("@somebody <b>hello</b>", "@somebody goodbye", "The chat is over.");
+      await shown("@somebody row 249", "It is over.");
       assert.equal(requests.filter((path) => path === "/v1/merged").length, 1);
     });
   });
