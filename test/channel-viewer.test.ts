@@ -24,10 +24,32 @@ const REST_THEN_TODAY = [
 function visited(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {
   const parts = watched(scenario, options);
   const { relay, channel } = parts;
+  const visit = (lastEventId?: string, query = {}) => new ChannelVisitor(relay.service, lastEventId, query);
+  const live = (videoId: string) => channel.broadcast(videoId, { chat: CHAT });
   return {
     ...parts,
-    visit: (lastEventId?: string, query = {}) => new ChannelVisitor(relay.service, lastEventId, query),
-    live: (videoId: string) => channel.broadcast(videoId, { chat: CHAT }),
+    visit,
+    live,
+    /** A viewer that has left a stream after three of its seven messages. */
+    cutOff: async () => {
+      const first = live("live-first1");
+      const cut = visit();
+      first.chat.say(3);
+      await relay.advance(MINUTE);
+      cut.news();
+      cut.leave();
+      first.chat.say(4);
+      await relay.advance(MINUTE / 2);
+      return { first, cut };
+    },
+    /** Two viewers of a stream, of which one takes nothing. */
+    slowAndQuick: async () => {
+      const { chat } = live("live-first1");
+      const [slow, quick] = [visit(), visit()];
+      await relay.advance(1000);
+      slow.sink.stall();
+      return { chat, slow, quick };
+    },
   };
 }
 
@@ -96,15 +118,8 @@ describe("a viewer of a channel", () => {
   });
 
   it("resumes in a finished stream with its remaining messages, and continues with today's", async () => {
-    const { relay, visit, live } = visited();
-    const first = live("live-first1");
-    const cut = visit();
-    first.chat.say(3);
-    await relay.advance(MINUTE);
-    cut.news();
-    cut.leave();
-    first.chat.say(4);
-    await relay.advance(MINUTE / 2);
+    const { relay, visit, live, cutOff } = visited();
+    const { first, cut } = await cutOff();
     const stays = visit();
     await relay.advance(1000);
     first.end();
@@ -120,15 +135,8 @@ describe("a viewer of a channel", () => {
   });
 
   it("resumes behind a stream that goes on beside today's with its stored messages, and turns to today's", async () => {
-    const { relay, visit, live } = visited();
-    const first = live("live-first1");
-    const cut = visit();
-    first.chat.say(3);
-    await relay.advance(MINUTE);
-    cut.news();
-    cut.leave();
-    first.chat.say(4);
-    await relay.advance(MINUTE / 2);
+    const { relay, visit, live, cutOff } = visited();
+    const { first, cut } = await cutOff();
     live("live-secon1").chat.say(2);
     await relay.advance(MINUTE);
     const back = visit(cut.lastId);
@@ -138,15 +146,8 @@ describe("a viewer of a channel", () => {
   });
 
   it("waits for the list of streams after a restart, so that it omits no rest of an earlier one", async () => {
-    const { relay, upstream, visit, live } = visited({}, { hasDisk: true });
-    const first = live("live-first1");
-    const cut = visit();
-    first.chat.say(3);
-    await relay.advance(MINUTE);
-    cut.news();
-    cut.leave();
-    first.chat.say(4);
-    await relay.advance(MINUTE / 2);
+    const { relay, upstream, visit, live, cutOff } = visited({}, { hasDisk: true });
+    const { first, cut } = await cutOff();
     first.end();
     await relay.advance(MINUTE / 2);
     live("live-secon1").chat.say(2);
@@ -208,11 +209,8 @@ describe("a viewer of a channel", () => {
   });
 
   it("that reads slowly is sent the rest of a chat that ended meanwhile", async () => {
-    const { relay, visit, live } = visited();
-    const { chat } = live("live-first1");
-    const [slow, quick] = [visit(), visit()];
-    await relay.advance(1000);
-    slow.sink.stall();
+    const { relay, slowAndQuick } = visited();
+    const { chat, slow, quick } = await slowAndQuick();
     chat.say(300);
     await relay.advance(MINUTE / 4);
     chat.end("reload-only");
@@ -226,14 +224,11 @@ describe("a viewer of a channel", () => {
   });
 
   it("that reads slowly gets the rest of a failed room, and does not disturb viewers of the next one", async () => {
-    const { relay, upstream, visit, live } = visited(
+    const { relay, upstream, slowAndQuick } = visited(
       {},
       { settings: { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "5000" } },
     );
-    const { chat } = live("live-first1");
-    const [slow, quick] = [visit(), visit()];
-    await relay.advance(1000);
-    slow.sink.stall();
+    const { chat, slow, quick } = await slowAndQuick();
     chat.say(100);
     await relay.advance(5000);
     quick.news();
