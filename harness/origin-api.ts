@@ -5,8 +5,8 @@
 import { Readable } from "node:stream";
 import { errorTeller } from "../src/http/errors.ts";
 import { readQuery } from "../src/http/history-query.ts";
-import type { MessagesQuery } from "../src/http/history-schemas.ts";
 import { historyPage } from "../src/http/messages.ts";
+import type { MessagesQuery } from "../src/http/schemas/history-schemas.ts";
 import type { OriginAnswer, OriginRequest } from "../src/origin/connections.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import { parseCursor } from "../src/serving/cursor.ts";

@@ -3,10 +3,10 @@
  * they have checked the request.
  */
 import type { Clock } from "../src/clock.ts";
-import { ChannelViewer, firstLook, parsePlace } from "../src/http/channel-viewer.ts";
-import { parseVector } from "../src/http/cursor-vector.ts";
 import { errorTeller } from "../src/http/errors.ts";
-import { readMerged } from "../src/http/merged-chat.ts";
+import { ChannelViewer, firstLook, parsePlace } from "../src/http/streams/channel-viewer.ts";
+import { parseVector } from "../src/http/streams/cursor-vector.ts";
+import { readMerged } from "../src/http/streams/merged-chat.ts";
 import type { WatchedChannels } from "../src/rooms/channels.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import { parseTypes } from "../src/serving/filter.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { describe, it } from "node:test";
-import { AddressLimit } from "../src/http/address-limit.ts";
+import { AddressLimit } from "../src/http/streams/address-limit.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import { ask, assertRefused } from "./support/api.ts";
 import { startRelay, type TestRelayOptions } from "./support/relay.ts";

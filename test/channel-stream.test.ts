@@ -1,8 +1,8 @@
 /** `/v1/stream?channel=` on real sockets: its head, its frames and lines, its refusals, and a stop. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parsePlace } from "../src/http/channel-viewer.ts";
-import { NAMED_SCHEMAS } from "../src/http/schemas.ts";
+import { NAMED_SCHEMAS } from "../src/http/schemas/schemas.ts";
+import { parsePlace } from "../src/http/streams/channel-viewer.ts";
 import { eventually } from "./support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 

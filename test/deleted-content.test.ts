@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { systemClock } from "../src/clock.ts";
-import { Message as MessageSchema } from "../src/http/schemas.ts";
+import { Message as MessageSchema } from "../src/http/schemas/schemas.ts";
 import type { Details } from "../src/protocol/kinds.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { MemoryStore } from "../src/store/memory.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
-import { mayPass } from "../src/http/merged-chat.ts";
+import { mayPass } from "../src/http/streams/merged-chat.ts";
 import { ERRORS, type ErrorCode } from "../src/protocol/errors.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../docs/stream.md"), "utf8");

@@ -10,7 +10,7 @@ import { type TestContext, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { handOverWorks, takeSocket } from "../src/http/hand-over.ts";
+import { handOverWorks, takeSocket } from "../src/http/streams/hand-over.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 const LIMIT = { timeout: 20_000 };

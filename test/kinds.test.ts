@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Static } from "typebox";
-import type * as schemas from "../src/http/schemas.ts";
+import type * as schemas from "../src/http/schemas/schemas.ts";
 import type { ChatType, Init, StreamEnd } from "../src/protocol/chat.ts";
 import type { ErrorBody } from "../src/protocol/errors.ts";
 import { type Details, GROUPS, type MessageType } from "../src/protocol/kinds.ts";

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { Message as MessageSchema } from "../src/http/schemas.ts";
+import { Message as MessageSchema } from "../src/http/schemas/schemas.ts";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { READERS } from "../src/upstream/readers/table.ts";

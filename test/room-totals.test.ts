@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
-import { RoomResponse } from "../src/http/room-schemas.ts";
+import { RoomResponse } from "../src/http/schemas/room-schemas.ts";
 import type { ListedRoom, ShownRoom } from "../src/rooms/listing.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { ask, assertRefused, post } from "./support/api.ts";

@@ -15,9 +15,9 @@ import type { Position } from "../upstream/position.ts";
 import { joinGifts, NO_GIFTS } from "../upstream/readers/gifts.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./caller-schemas.ts";
 import { clientGone } from "./client-gone.ts";
-import { json, routeOptions } from "./responses.ts";
+import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas/caller-schemas.ts";
+import { json, routeOptions } from "./schemas/responses.ts";
 
 const SESSION = { summary: "Bootstrap a chat for polling by the caller", body: SessionRequest };
 const POLL = { summary: "Exchange a continuation token for the next batch", body: PollRequest };

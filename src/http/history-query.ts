@@ -5,9 +5,9 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
 import { suggestOrList } from "../suggest.ts";
-import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./history-schemas.ts";
 import { preferred } from "./negotiation.ts";
 import { timeIn } from "./query-time.ts";
+import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./schemas/history-schemas.ts";
 
 export interface HistoryQuery {
   request: HistoryRequest;

@@ -10,9 +10,9 @@ import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
-import { MessagesQuery } from "./history-schemas.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
-import { HistoryResponse, schemaOf } from "./responses.ts";
+import { MessagesQuery } from "./schemas/history-schemas.ts";
+import { HistoryResponse, schemaOf } from "./schemas/responses.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const EXPECTED = { summary: "Read the stored messages of a video", querystring: MessagesQuery };

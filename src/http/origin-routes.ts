@@ -6,8 +6,8 @@ import { refuseUnavailable } from "../rooms/refusals.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip } from "./negotiation.ts";
-import type { RoomParams } from "./room-schemas.ts";
 import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms.ts";
+import type { RoomParams } from "./schemas/room-schemas.ts";
 
 /** The headers of a request that decide the answer, apart from `Accept-Encoding`. */
 const ASKED = ["accept", "if-none-match"];

@@ -3,9 +3,9 @@ import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { probe } from "../upstream/probe.ts";
-import { ProbeRequest, ProbeResponse } from "./caller-schemas.ts";
 import { clientGone } from "./client-gone.ts";
-import { json, routeOptions } from "./responses.ts";
+import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
+import { json, routeOptions } from "./schemas/responses.ts";
 
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 

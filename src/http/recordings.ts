@@ -6,9 +6,9 @@ import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import { RECORDING_STATES, type Recordings } from "../rooms/recordings.ts";
-import { Type } from "./json-schema.ts";
-import { bodiless, json, schemaOf } from "./responses.ts";
-import { VideoId } from "./schemas.ts";
+import { Type } from "./schemas/json-schema.ts";
+import { bodiless, json, schemaOf } from "./schemas/responses.ts";
+import { VideoId } from "./schemas/schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const RecordingHeaders = Type.Object({

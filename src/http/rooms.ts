@@ -2,8 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { RoomList } from "../rooms/listing.ts";
-import { json, schemaOf } from "./responses.ts";
-import { RoomParams, RoomQuery, RoomResponse, RoomsResponse } from "./room-schemas.ts";
+import { json, schemaOf } from "./schemas/responses.ts";
+import { RoomParams, RoomQuery, RoomResponse, RoomsResponse } from "./schemas/room-schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const EXPECTED = { summary: "List the rooms, stored and currently read" };

@@ -5,7 +5,7 @@
  */
 import { open, readlink } from "node:fs/promises";
 import type { Socket } from "node:net";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../clock.ts";
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
 /** Minimum time between two readings of the tables, in milliseconds. */

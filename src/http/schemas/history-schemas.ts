@@ -1,8 +1,8 @@
 /** The schemas of the history endpoint. */
 import type { Static } from "typebox";
-import { GROUPS } from "../protocol/kinds.ts";
-import { ROOM_STATES } from "../rooms/entry-host.ts";
-import { FORMAT_NAMES } from "../serving/history/formats.ts";
+import { GROUPS } from "../../protocol/kinds.ts";
+import { ROOM_STATES } from "../../rooms/entry-host.ts";
+import { FORMAT_NAMES } from "../../serving/history/formats.ts";
 import { Type } from "./json-schema.ts";
 import { orNull, refTo, VideoId, VideoIdInput } from "./schemas.ts";
 

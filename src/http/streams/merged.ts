@@ -1,19 +1,19 @@
 /** `GET /v1/merged`: up to twenty chats on one connection, which resumes each of them by one id. */
 import type { FastifyInstance } from "fastify";
-import { RelayError } from "../protocol/errors.ts";
-import { parseVideoId } from "../protocol/video-id.ts";
-import { Multiplex } from "../serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../serving/multiplex/parts.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { parseVideoId } from "../../protocol/video-id.ts";
+import { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../../serving/multiplex/parts.ts";
+import { clientGone } from "../client-gone.ts";
+import { errorTeller } from "../errors.ts";
+import { MergedResponse, routeOptions } from "../schemas/responses.ts";
+import { MergedQuery, StreamHeaders } from "../schemas/schemas.ts";
+import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
-import { clientGone } from "./client-gone.ts";
 import { parseVector } from "./cursor-vector.ts";
-import { errorTeller } from "./errors.ts";
 import { readMerged } from "./merged-chat.ts";
 import { formatFor, openSink } from "./open-sink.ts";
-import { MergedResponse, routeOptions } from "./responses.ts";
-import { MergedQuery, StreamHeaders } from "./schemas.ts";
 import { partAsked, type StreamParts } from "./stream-parts.ts";
-import { knownParametersOnly } from "./strict-query.ts";
 
 const PATH = "/v1/merged";
 const MAX_CHATS = 20;

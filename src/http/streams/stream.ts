@@ -1,14 +1,14 @@
 /** `GET /v1/stream` of a video: checks the request, finds the room, and opens the response for a viewer. */
 import type { FastifyInstance } from "fastify";
-import { RelayError } from "../protocol/errors.ts";
-import { parseVideoId } from "../protocol/video-id.ts";
-import { parseCursor } from "../serving/cursor.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { parseVideoId } from "../../protocol/video-id.ts";
+import { parseCursor } from "../../serving/cursor.ts";
+import { clientGone } from "../client-gone.ts";
+import { routeOptions, StreamResponse } from "../schemas/responses.ts";
+import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
 import { openChannel } from "./channel.ts";
-import { clientGone } from "./client-gone.ts";
 import { openSink } from "./open-sink.ts";
-import { routeOptions, StreamResponse } from "./responses.ts";
-import { StreamHeaders, StreamQuery } from "./schemas.ts";
 import { partAsked, type StreamParts } from "./stream-parts.ts";
 
 const EXPECTED = {

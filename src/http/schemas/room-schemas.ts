@@ -1,7 +1,7 @@
 /** The schemas of stored rooms and their totals. */
 import type { Static } from "typebox";
-import { MESSAGE_TYPES } from "../protocol/kinds.ts";
-import { ROOM_STATES } from "../rooms/entry-host.ts";
+import { MESSAGE_TYPES } from "../../protocol/kinds.ts";
+import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { Type } from "./json-schema.ts";
 import { orNull, VideoId, VideoIdInput } from "./schemas.ts";
 

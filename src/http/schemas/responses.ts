@@ -2,8 +2,8 @@
  * The responses of each endpoint by status, its success and its errors, as the API description shows them.
  */
 import type { FastifySchema } from "fastify";
-import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
-import { FAULT_CODES } from "./fault-codes.ts";
+import { ERRORS, type ErrorCode } from "../../protocol/errors.ts";
+import { FAULT_CODES } from "../fault-codes.ts";
 import { MessagesResponse } from "./history-schemas.ts";
 import { Type } from "./json-schema.ts";
 import { refTo } from "./schemas.ts";

@@ -2,12 +2,12 @@
  * What the chats of a multiplexed connection share: each enters its room, waits until its viewer has left,
  * and enters again.
  */
-import type { Clock } from "../clock.ts";
-import type { RelayError } from "../protocol/errors.ts";
-import type { Rooms } from "../rooms/rooms.ts";
-import type { Form } from "../serving/form.ts";
-import type { Multiplex } from "../serving/multiplex/multiplex.ts";
-import type { StreamRequest } from "../serving/room.ts";
+import type { Clock } from "../../clock.ts";
+import type { RelayError } from "../../protocol/errors.ts";
+import type { Rooms } from "../../rooms/rooms.ts";
+import type { Form } from "../../serving/form.ts";
+import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import type { StreamRequest } from "../../serving/room.ts";
 
 const MIN_RETRY_MS = 30_000;
 /** The maximum wait before a room is entered again that another instance has released. */

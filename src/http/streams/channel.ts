@@ -1,16 +1,16 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { parseChannel } from "../protocol/channel.ts";
-import { RelayError } from "../protocol/errors.ts";
-import { Multiplex } from "../serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../serving/multiplex/parts.ts";
+import { parseChannel } from "../../protocol/channel.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../../serving/multiplex/parts.ts";
+import { clientGone } from "../client-gone.ts";
+import { errorTeller } from "../errors.ts";
+import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
 import type { ChannelParts } from "./channel-chat.ts";
 import { type ChannelRequest, ChannelViewer, firstLook, parsePlace } from "./channel-viewer.ts";
-import { clientGone } from "./client-gone.ts";
-import { errorTeller } from "./errors.ts";
 import { formatFor, openSink } from "./open-sink.ts";
-import type { StreamHeaders, StreamQuery } from "./schemas.ts";
 import { partAsked, type StreamParts } from "./stream-parts.ts";
 
 /** Rejects with `RelayError` before the answer has begun: as the request deserves, NO_LIVE_CHAT, CAPACITY. */

@@ -3,11 +3,11 @@
  * Its videos are those that the channel's watch chooses, and it reports the end of each to the watch.
  */
 import { isDeepStrictEqual } from "node:util";
-import { Deadline } from "../deadline.ts";
-import type { ChannelState } from "../protocol/channel.ts";
-import { parseCursor } from "../serving/cursor.ts";
-import type { Filter } from "../serving/filter.ts";
-import type { Multiplex } from "../serving/multiplex/multiplex.ts";
+import { Deadline } from "../../deadline.ts";
+import type { ChannelState } from "../../protocol/channel.ts";
+import { parseCursor } from "../../serving/cursor.ts";
+import type { Filter } from "../../serving/filter.ts";
+import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
 
 /** How long the answer waits for the first look at a channel. */

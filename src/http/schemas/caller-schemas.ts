@@ -1,6 +1,6 @@
 /** The schemas of the endpoints for callers that poll by themselves, and of the probe. */
 import type { Static } from "typebox";
-import { CLIENTS, ENDPOINTS } from "../upstream/clients.ts";
+import { CLIENTS, ENDPOINTS } from "../../upstream/clients.ts";
 import { Type } from "./json-schema.ts";
 import { ChatType, refTo, VideoId, VideoIdInput } from "./schemas.ts";
 

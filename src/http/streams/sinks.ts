@@ -1,9 +1,9 @@
 /** The viewers' connections: a Node response, or a bare socket if it could be taken. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type BodyForm, bodyEnd, type Packet } from "../serving/form.ts";
-import { RunningSum } from "../serving/gzip.ts";
-import type { Sink, SinkOwner } from "../serving/sink.ts";
+import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";
+import { RunningSum } from "../../serving/gzip.ts";
+import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { SendQueues } from "./send-queues.ts";
 
 /** Time limit without progress for a client that receives the rest of an ended stream, in milliseconds. */

@@ -1,12 +1,12 @@
 /** Opens the response of a stream: its head, its format and compression, and the sink for what follows. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
-import { RelayError } from "../protocol/errors.ts";
-import { FORMS, type Format } from "../serving/form.ts";
-import type { BodySink } from "../serving/multiplex/multiplex.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { FORMS, type Format } from "../../serving/form.ts";
+import type { BodySink } from "../../serving/multiplex/multiplex.ts";
+import { acceptsGzip } from "../negotiation.ts";
+import type { RawErrors } from "../raw-errors.ts";
 import { takeSocket } from "./hand-over.ts";
-import { acceptsGzip } from "./negotiation.ts";
-import type { RawErrors } from "./raw-errors.ts";
 import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
 
 const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };

@@ -1,10 +1,10 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties, TSchema } from "typebox";
-import { ENDED, RELEASED } from "../protocol/chat.ts";
-import { ERRORS } from "../protocol/errors.ts";
-import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../protocol/kinds.ts";
-import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
-import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../serving/cursor.ts";
+import { ENDED, RELEASED } from "../../protocol/chat.ts";
+import { ERRORS } from "../../protocol/errors.ts";
+import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../../protocol/kinds.ts";
+import { MAX_INPUT_LENGTH } from "../../protocol/video-id.ts";
+import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/cursor.ts";
 import { Type } from "./json-schema.ts";
 
 /** An object without further keys. */

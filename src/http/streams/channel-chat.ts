@@ -2,12 +2,12 @@
  * The chat of one video on a channel's connection: enters its room, and writes what its viewer is sent, until
  * the chat is over, its room fails, or the connection turns to another video.
  */
-import type { StreamEnd } from "../protocol/chat.ts";
-import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
-import type { WatchedChannel } from "../rooms/channel-states.ts";
-import { ChatWriter } from "../serving/multiplex/chat-writer.ts";
-import type { Branch, Multiplex } from "../serving/multiplex/multiplex.ts";
-import type { Part } from "../serving/multiplex/parts.ts";
+import type { StreamEnd } from "../../protocol/chat.ts";
+import { ERRORS, type ErrorCode, RelayError } from "../../protocol/errors.ts";
+import type { WatchedChannel } from "../../rooms/channel-states.ts";
+import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
+import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
+import type { Part } from "../../serving/multiplex/parts.ts";
 import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
 
 /** Whether the error is this service's own: the video stays the channel's, and the viewer tries again. */
