@@ -37,6 +37,8 @@ export interface Argument {
   isRepeated?: true;
   /** May be missing. */
   isOptional?: true;
+  /** The error if more arguments follow it, where the usual one is not enough. */
+  alone?: string;
 }
 
 /** The parsed and checked command line. */
@@ -139,10 +141,12 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     }
     texts[token.name] = token.value ?? "on";
   }
-  const unexpected = wanted.at(-1)?.isRepeated ? undefined : positionals[wanted.length];
+  const { isRepeated, alone } = wanted.at(-1) ?? {};
+  const unexpected = isRepeated ? undefined : positionals[wanted.length];
   if (unexpected !== undefined) {
     throw new UsageError(
-      `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
+      alone ??
+        `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
     );
   }
   const missing = wanted.find(({ isOptional }, place) => !isOptional && !positionals[place]);

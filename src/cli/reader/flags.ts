@@ -12,8 +12,12 @@ export const VIDEO: Argument = {
   pattern: /^-[\w-]{10}$/, // a video id can begin with a dash; no flag has this length
 };
 
+export const ONE_CHAT =
+  "watch reads one chat: start one for each video, or read several on one connection with GET /v1/merged";
+
 export const VIDEO_OR_CHANNEL: Argument = {
   ...VIDEO,
+  alone: ONE_CHAT,
   meaning: "the video's id or URL; or a channel, for one stream after the other: @handle, id (UC…) or URL",
 };
 

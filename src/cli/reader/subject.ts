@@ -7,9 +7,17 @@ export type Cursor = number | string;
 
 /** The channel that a name stands for; undefined for a video, and for a name that the service will refuse. */
 export function channelIn(name: string): string | undefined {
+  const found = parsed(name);
+  return found !== undefined && isChannel(found) ? found : undefined;
+}
+
+export function isVideoOrChannel(name: string): boolean {
+  return parsed(name) !== undefined;
+}
+
+function parsed(name: string): string | undefined {
   try {
-    const found = parseVideoOrChannel(name);
-    return isChannel(found) ? found : undefined;
+    return parseVideoOrChannel(name);
   } catch {
     return undefined;
   }

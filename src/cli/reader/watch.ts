@@ -5,10 +5,10 @@ import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { CursorFile } from "./cursor-file.ts";
-import type { WATCH_FLAGS } from "./flags.ts";
+import { ONE_CHAT, type WATCH_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { type Notice, openChat, type Room, runSession, type Session } from "./session.ts";
-import { assertPlace, sinceFlag } from "./subject.ts";
+import { assertPlace, isVideoOrChannel, sinceFlag } from "./subject.ts";
 import { Webhook } from "./webhook.ts";
 
 /** The interval at which the cursor is saved while only unwanted messages arrive. */
@@ -21,7 +21,10 @@ export function watch(input: WatchInput, surroundings: Surroundings): Promise<nu
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
     throw new UsageError("--cursor-file needs --post; see --help");
-  assertPlace(input.arguments[0] ?? "", values.since);
+  const [name = ""] = input.arguments;
+  const names = name.split(",");
+  if (names.length > 1 && names.every(isVideoOrChannel)) throw new UsageError(ONE_CHAT);
+  assertPlace(name, values.since);
   return runSession(values.RELAY_URL, surroundings, (session) =>
     values.post ? send(input, values.post, session) : print(input, session),
   );
