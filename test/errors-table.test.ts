@@ -14,7 +14,7 @@ it("the documented errors are the existing ones, with their status and whether t
   assert.deepEqual(documented, existing);
 });
 
-it("the documented errors after which a merged chat is tried again are those that may pass", () => {
+it("the documented errors after which a merged chat is retried are the temporary ones", () => {
   const [, list = ""] = /^.* After (.*), the service tries to open it again/m.exec(PAGE) ?? [];
   const documented = [...list.matchAll(/`(\w+)`/g)].map(([, code]) => code);
   const mayHappen = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => code !== "REQUEST_TIMEOUT");

@@ -10,12 +10,12 @@ import { bannered, SENT } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
 import { POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 
-/** In the page: notes what has the focus. */
+/** In the page: notes each element that gets the focus. */
 const NOTE_FOCUS = `
   window.hadFocus = new Set([document.activeElement]);
   addEventListener("focusin", ({ target }) => hadFocus.add(target));`;
 /**
- * In the page: the controls in view that had no focus. Of tabs and of the authors' names, one has it, and the
+ * In the page: the controls in view that had no focus. Among tabs and authors' names, one gets it, and the
  * arrow keys lead to the others.
  */
 const UNREACHED = `
@@ -199,7 +199,7 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     await unreached("stats");
   });
 
-  it("does by the keyboard alone what the pointer does", async () => {
+  it("can be used by the keyboard alone, as by the pointer", async () => {
     const { page, chat } = pages;
     const focused = (selector: string) => page.locator(`${selector}:focus`).waitFor();
     const tabTo = async (selector: string): Promise<void> => {

@@ -16,8 +16,8 @@ const NOTE_CALLS = `
     return fetch(input, init);
   };`;
 /**
- * The round of a call that is still open: one more than that of what was loaded before it began. The document
- * is the first.
+ * The round of a call that is still open: one more than the round of the resources that were loaded before it
+ * began. The document is the first.
  */
 const ROUND_OF = `(part) => {
   const { at } = calls.find(({ url }) => url.includes(part));

@@ -52,7 +52,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     return asked;
   };
 
-  it("stand side by side, each with its own messages, over one connection", async () => {
+  it("are side by side, each with its own messages, over one connection", async () => {
     const { page } = pages;
     const streams = streamsOf(page);
     const single: string[] = [];
@@ -117,7 +117,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([...new Set(files)], videoIds);
   });
 
-  it("go on while one has no chat, which is looked for until it is there", async () => {
+  it("continue while a video has no chat, which is looked up until it appears", async () => {
     const { page } = pages;
     const streams = streamsOf(page);
     chats[2].change({ kind: "none" });
@@ -148,7 +148,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("[data-gap]").count(), 0);
   });
 
-  it("go on while one fails and one ends, and the failed one resumes when the user asks", async () => {
+  it("continue while one fails and one ends, and the failed one resumes on request", async () => {
     const { page, relay } = pages;
     const streams = streamsOf(page);
     await visit();
@@ -209,7 +209,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.close();
   });
 
-  it("have a tab each below 900 px, which the arrow keys choose and the URL keeps", async () => {
+  it("have one tab each below 900 px, which the arrow keys choose and the URL keeps", async () => {
     const { page } = pages;
     await page.setViewportSize(NARROW);
     await visit();
@@ -240,7 +240,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.getByRole("tabpanel", { name: videoIds[2], exact: true }).waitFor();
   });
 
-  it("are spoken only while all that is in view comes slowly", async () => {
+  it("are announced only while all visible messages come slowly", async () => {
     const { page } = pages;
     await page.clock.install();
     for (const [viewport, live] of [
@@ -261,7 +261,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     }
   });
 
-  it("have no fault for axe, and nothing to scroll sideways", async () => {
+  it("pass axe, and scroll nothing sideways", async () => {
     const { page } = pages;
     await page.emulateMedia({ reducedMotion: "reduce" });
     chats[2].change({ kind: "none" });
@@ -280,7 +280,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.evaluate("localStorage.clear()");
   });
 
-  it("are opened from the field, by ids and URLs; one of them alone is the page of one chat", async () => {
+  it("are opened from the field, by ids and URLs; a single one opens the page of one chat", async () => {
     const { page, relay } = pages;
     await page.goto(relay.url);
     const field = page.locator("#open input[name=videoId]");
@@ -303,7 +303,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
   });
 
   for (const [what, names, code, words] of [
-    ["a name that is no video", ["a-chat-0001", "no"], "INVALID_VIDEO_ID", /“no” is neither a video id/],
+    ["a name that is not a video", ["a-chat-0001", "no"], "INVALID_VIDEO_ID", /“no” is neither a video id/],
     [
       "more than six",
       Array.from({ length: 7 }, (_, at) => `many-videos${at}`.slice(-11)),
@@ -311,7 +311,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       /names 7 videos, and the page shows 6 at most/,
     ],
   ] as const) {
-    it(`are refused with ${what}, in words`, async () => {
+    it(`are refused with ${what}, and a message`, async () => {
       const { page, relay } = pages;
       const streams = streamsOf(page);
       const warned = page.waitForEvent("console", (message) => message.type() === "warning");

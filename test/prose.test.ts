@@ -18,6 +18,8 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["comments", "{client{,/test},release,{harness,simulation,mutants,bench,web}/**}/*.ts", commentsOf],
   ["comments", "src/{formats,http,cli,simulator}/**/*.ts", commentsOf],
   ["comments", "chaos/**/!(soak*).ts", commentsOf],
+  ["comments", "test/**/*.ts", commentsOf],
+  ["titles", "{test/**,client/test}/*.ts", titlesOf],
   ["strings", "src/!(simulator)/**/*.ts", stringsOf],
 ];
 
