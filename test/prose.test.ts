@@ -103,7 +103,7 @@ it("reads the comments and the strings of code, and the titles of tests, with th
   ];
   assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is a pun.\n");
   assert.match((await lint(stringsOf(code.join("\n")))).join(), /^2: .*Whoever|^2: .*whoever/);
-  assert.equal(commentsOf("# A line\nkey: value # its comment\n"), "A line\nits comment\n");
+  assert.equal(commentsOf("# A line\nkey: value # its comment\n// Code"), "A line\nits comment\nCode");
   const tests = [
     'describe("a room", () => {',
     `  it(\`of \${count} is a loss\`, () => run("whoever"));`,

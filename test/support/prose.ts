@@ -34,7 +34,7 @@ export async function lint(text: string): Promise<string[]> {
 export function commentsOf(source: string): string {
   const lines = source.split("\n").map((line) => {
     const [, comment = ""] =
-      /(?:^\s*(?:#|\*|\/\*+)|(?<=\s)(?:\/\/|#|\/\*+)) (.*?)(?:\*\/)?$/.exec(line) ?? [];
+      /(?:^\s*(?:#|\*|\/\*+|\/\/)|(?<=\s)(?:\/\/|#|\/\*+)) (.*?)(?:\*\/)?$/.exec(line) ?? [];
     return comment;
   });
   return lines.join("\n");

@@ -4,7 +4,7 @@
  */
 
 const ESCAPED = { "\0": "\u00010", "\u0001": "\u00011" } as const;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to find
 const TO_ESCAPE = /[\0\u0001]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const ESCAPES = /\u0001[01]/g;
