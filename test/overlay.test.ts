@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
+import { adding, TEXT } from "./support/chat-items.ts";
 import { usePages } from "./support/pages.ts";
 
 const PROPERTIES =
@@ -60,6 +61,34 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     await visit("&types=paid,nonsense");
     await has("paid");
     assert.deepEqual(await idsOf(page), ["paid"]);
+  });
+
+  it("leaves out pictures, authors' pictures and badges on request", async () => {
+    const { page, chat } = pages;
+    chat.say([JSON.parse(JSON.stringify(adding(TEXT)).replaceAll("img.example", "yt3.ggpht.com"))]);
+    const counts = async (query: string) => {
+      await visit(query);
+      await has("made-up-id");
+      const drawn = ["img[data-field=avatar]", ".face", "[data-field=badge]"];
+      return Promise.all(drawn.map((each) => page.locator(`#chat ${each}`).count()));
+    };
+    await page.route(/ggpht/, () => {}); // has no answer
+    assert.deepEqual(await counts(""), [1, 1, 2]);
+    assert.deepEqual(await counts("&images=off"), [0, 1, 2]);
+    assert.deepEqual(await counts("&avatars=off"), [0, 0, 2]);
+    assert.deepEqual(await counts("&badges=off"), [1, 1, 0]);
+    await page.unroute(/ggpht/);
+  });
+
+  it("keeps its rows when the chat is over, and says nothing", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    await visit();
+    await has("a-2");
+    chat.end("continuations-absent");
+    await pages.stateIs("ended");
+    assert.equal((await idsOf(page)).length, 3);
+    assert.equal(await page.locator("#status").isVisible(), false);
   });
 
   const many = Array.from({ length: 300 }, (_, at) => `m-${at}`);

@@ -2,10 +2,17 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
-import { deletionOf, textAction, texts } from "./support/chat-actions.ts";
+import { deletionOf, textAction, textItem, texts } from "./support/chat-actions.ts";
+import { adding, COMMON } from "./support/chat-items.ts";
 import { usePages } from "./support/pages.ts";
 
 const ANN = { author: "@ann", channel: "UCannannannannannannanna" };
+const badgedAction = (id: string) => {
+  const { authorBadges } = COMMON;
+  return adding({
+    liveChatTextMessageRenderer: { ...textItem(id, ANN).liveChatTextMessageRenderer, authorBadges },
+  });
+};
 const BOB = { author: "@bob", channel: "UCbob" };
 
 describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
@@ -19,16 +26,20 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
   it("have a card with all their messages here, which opens the chat at a message", async () => {
     const { page, chat } = pages;
     chat.say([textAction("old", ANN), textAction("gone", ANN), textAction("b", BOB), deletionOf("gone")]);
-    chat.say([...texts("x", 120), textAction("new", ANN)]);
+    chat.say([...texts("x", 120), badgedAction("new")]);
     await visit("&backfill=20");
     await has("new");
     await nameIn("new").click();
     await words("2 messages in all that is kept.");
     assert.deepEqual(await said(), ["words of new", "words of old"]);
     assert.equal(await page.locator("#author h2").innerText(), "@ann");
+    assert.deepEqual(await page.locator("#author-badges li").allInnerTexts(), [
+      "Moderator",
+      "Member (6 months)",
+    ]);
     const link = page.locator("#author-channel");
     assert.equal(await link.getAttribute("href"), `https://www.youtube.com/channel/${ANN.channel}`);
-    await page.locator("#author li button").last().click();
+    await page.locator("#author ol li button").last().click();
     await has("old");
     assert.equal(await page.locator("#author").isVisible(), false);
     assert.equal(await evaluate("document.activeElement.dataset.messageId"), "old");
@@ -36,7 +47,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.locator("#authors button", { hasText: "@ann" }).click();
     await words("2 messages");
     chat.say([deletionOf("new")]);
-    await page.locator("#author li").nth(1).waitFor({ state: "detached" });
+    await page.locator("#author ol li").nth(1).waitFor({ state: "detached" });
     assert.deepEqual(await said(), ["words of old"]);
   });
 

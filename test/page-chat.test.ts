@@ -248,6 +248,39 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["new"]);
   });
 
+  it("takes the default for an unusable parameter, and names it in the console, as the overlay does", async () => {
+    const { page, chat, relay, videoId } = pages;
+    chat.say([textAction("a")]);
+    const named = new Set<string>();
+    page.on("console", (message) => {
+      const [, name] = /^(\w+)=9x cannot be used/.exec(message.text()) ?? [];
+      if (name) named.add(name);
+    });
+    for (const [path, names] of [
+      ["/", ["types", "theme", "images", "timestamps", "density", "colors", "size", "layout", "deleted"]],
+      ["/", ["backfill", "tab"]],
+      ["/overlay", ["types", "theme", "view", "max", "fade", "hold", "backfill", "direction", "align"]],
+      ["/overlay", ["size", "images", "avatars", "badges", "timestamps", "commands", "deleted", "demo"]],
+    ] as const) {
+      named.clear();
+      const query = names.map((name) => `&${name}=9x`).join("");
+      await page.goto(`${relay.url}${path}?videoId=${videoId}&unknown=9x${query}`);
+      await has("a");
+      assert.deepEqual(named, new Set(names));
+    }
+    page.removeAllListeners("console");
+  });
+
+  it("takes the URL of a video, too", async () => {
+    const { page, chat, relay, videoId } = pages;
+    chat.say([textAction("a")]);
+    for (const path of ["/", "/overlay"]) {
+      const url = `https://www.youtube.com/live/${videoId}?si=x`;
+      await page.goto(`${relay.url}${path}?${new URLSearchParams({ videoId: url })}`);
+      await has("a");
+    }
+  });
+
   it("loads no pictures with images=off, and remembers that and the theme", async () => {
     const { page, chat, relay, videoId } = pages;
     const asked: string[] = [];

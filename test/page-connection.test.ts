@@ -24,6 +24,13 @@ const BROKEN = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"It is br
 const RELEASED = END.replace("no more continuations", "room released");
 const NONE = refuses(404, { code: "NO_LIVE_CHAT", message: "No chat." });
 
+/** In the page: a window that is not seen, as OBS hides sources. The browser draws no frame of it. */
+const HIDDEN = `
+  Object.defineProperties(document, { visibilityState: { value: "hidden" }, hidden: { value: true } });
+  window.requestAnimationFrame = () => 0;
+  for (const name of ["ResizeObserver", "IntersectionObserver"])
+    window[name] = class { observe() {} unobserve() {} disconnect() {} };`;
+
 const stateIs = (page: Page, state: string) =>
   until(page, `document.documentElement.dataset.state === '${state}'`);
 const statusOf = (page: Page) => page.locator("#status").innerText();
@@ -103,6 +110,23 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
       await page.close();
     }
   });
+
+  for (const path of ["/", "/overlay"])
+    it(`keeps its stream and loses nothing while it is hidden, on ${path}`, async () => {
+      const { browser, relay, chat, videoId } = pages;
+      await using page = await browser.newPage();
+      await page.addInitScript(HIDDEN);
+      const streams: string[] = [];
+      page.on("request", (request) => request.url().includes("v1/stream") && streams.push(request.url()));
+      chat.say(texts("a", 3));
+      await page.goto(`${relay.url}${path}?videoId=${videoId}&max=200`);
+      await until(page, `document.querySelector('${rowOf("a-2")}') !== null`);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      chat.say(texts("b", 100));
+      await until(page, `document.querySelector('${rowOf("b-99")}') !== null`);
+      assert.equal((await idsOf(page)).length, 103);
+      assert.equal(streams.length, 1);
+    });
 
   const files = new Map<string, Promise<{ type: string; text: string }>>();
   /** A file of the pages, asked of the relay once. */

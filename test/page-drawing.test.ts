@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import type { Details } from "../src/protocol/kinds.ts";
-import { faultsOf, NO_CHROMIUM } from "./support/browser.ts";
+import { faultsOf, NO_CHROMIUM, until } from "./support/browser.ts";
 import { documentedMessages } from "./support/documented-messages.ts";
 import { usePages } from "./support/pages.ts";
 
@@ -194,6 +194,55 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     );
     assert.doesNotMatch(plain.html, /<img/);
     assert.deepEqual(plain.fields, [["message", ":wave:"]]);
+  });
+
+  it("shows the text of a picture that cannot be loaded, and the platform's own emoji as text", async () => {
+    const { page } = pages;
+    const url = "https://yt3.ggpht.com/x";
+    await page.route(/ggpht/, (route) => route.abort());
+    const emoji = (text: string, custom: boolean) => ({ kind: "emoji", text, custom, url });
+    const { html } = await drawn({
+      ...EXAMPLES.find(({ type }) => type === "chat"),
+      message: ":wave:👏",
+      parts: [emoji(":wave:", true), emoji("👏", false)],
+      details: { badges: [{ kind: "member", label: "Member", url }], sticker: { label: "A cat waves", url } },
+    });
+    assert.equal([...html.matchAll(/<img/g)].length, 3);
+    await until(page, "document.querySelectorAll('#rows img').length === 0");
+    const textOf = (name: string) =>
+      pages.evaluate(`document.querySelector('#rows [data-field=${name}]').textContent`);
+    assert.deepEqual(await Promise.all(["message", "badge", "sticker"].map(textOf)), [
+      ":wave:👏",
+      "Member",
+      "A cat waves",
+    ]);
+    await page.unroute(/ggpht/);
+  });
+
+  it("isolates the author and the words from the text around them", async () => {
+    const { html } = await drawn({
+      ...EXAMPLES.find(({ type }) => type === "chat"),
+      ...{ author: "\u202eabc", message: "\u2067x", parts: [] },
+    });
+    for (const [field, text] of Object.entries({ author: "\u202eabc", message: "\u2067x" }))
+      assert.match(html, new RegExp(`<bdi data-field="${field}"[^>]*>${text}</bdi>`));
+  });
+
+  it("gives each kind of notice a heading and a sign of its own", async () => {
+    const headings = {
+      ...{ raid: "Raid", summary: "Chat summary", notice: "Notice", mode: "Chat mode" },
+      ...{ product: "Product", poll_result: "Poll result" },
+    };
+    const signs = new Set<string>();
+    for (const [type, heading] of Object.entries(headings)) {
+      const example = EXAMPLES.find((message) => message.type === type);
+      await drawn({ ...example, message: "words", parts: [] });
+      assert.equal(await pages.evaluate("document.querySelector('#rows .heading').textContent"), heading);
+      const sign = "getComputedStyle(document.querySelector('#rows .heading .sign')).maskImage";
+      signs.add(await pages.evaluate<string>(sign));
+    }
+    assert.equal(signs.size, Object.keys(headings).length);
+    assert.equal(signs.has("none"), false);
   });
 
   it("draws an unknown kind, and a message without most fields, as far as possible", async () => {

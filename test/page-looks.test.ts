@@ -26,6 +26,46 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.ok((await height(rowOf("a-2"))) > 1.5 * usual);
   });
 
+  it("cuts nothing and scrolls nothing sideways at twice the size of text", async () => {
+    const { page, chat } = pages;
+    chat.say([bannered(TEXT, { actionId: "banner-1" }), paidAction("p", "$50.00"), ...texts("a", 3)]);
+    await page.setViewportSize({ width: 640, height: 600 });
+    await visit("&size=32");
+    await has("a-2");
+    assert.ok(await evaluate("document.documentElement.scrollWidth <= innerWidth"));
+    const cut = `[...document.querySelectorAll("header button, header input, #chat .row, #pinned .row")]
+      .filter((each) => each.checkVisibility() && each.getBoundingClientRect().right > innerWidth + 1)
+      .map(({ outerHTML }) => outerHTML.slice(0, 100))`;
+    assert.deepEqual(await evaluate(cut), []);
+    await page.setViewportSize({ width: 360, height: 600 });
+  });
+
+  it("has all its controls in view from 800 px of width on", async () => {
+    const { page } = pages;
+    await page.setViewportSize({ width: 800, height: 600 });
+    await visit();
+    const controls = page.locator(
+      "#open input, input[name=types], input[name=q], input[name=images], select[name=theme]",
+    );
+    assert.equal(await controls.count(), 4 + 7);
+    for (const control of await controls.all()) assert.ok(await control.isVisible(), `${control}`);
+    await page.setViewportSize({ width: 360, height: 600 });
+  });
+
+  it("does not move by itself where less movement is wanted", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 1));
+    const moving = () =>
+      evaluate<number>(`[...document.querySelectorAll("*")].map((each) => getComputedStyle(each))
+        .filter((style) => style.animationName !== "none" || parseFloat(style.transitionDuration) > 0).length`);
+    for (const reducedMotion of ["reduce", "no-preference"] as const) {
+      await page.emulateMedia({ reducedMotion });
+      await visit();
+      await has("a-0");
+      assert.equal((await moving()) === 0, reducedMotion === "reduce");
+    }
+  });
+
   it("keeps 85 % of a dock for the log", async () => {
     pages.chat.say([bannered(TEXT, { actionId: "banner-1" }), paidAction("p", "$50.00"), ...texts("a", 3)]);
     await visit("&layout=dock");

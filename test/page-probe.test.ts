@@ -14,8 +14,16 @@ describe("the probe's page", { skip: NO_CHROMIUM }, () => {
     await page.waitForURL(/\/probe\?/);
     const rows = page.locator("#probe tr[data-label][data-endpoint]");
     assert.equal(await rows.count(), 24);
+    const progress = page.locator("#probe [role=progressbar]");
+    let whileItRuns: unknown;
+    await page.route(/v1\/probe/, async (route) => {
+      whileItRuns = [await progress.isVisible(), await progress.getAttribute("aria-valuenow")];
+      await route.continue();
+    });
     await page.locator("#probe button").first().click();
     await page.locator("#probe tr[data-ok]").first().waitFor();
+    assert.deepEqual(whileItRuns, [true, null]); // the API reports no progress
+    assert.equal(await progress.isVisible(), false);
     assert.equal(await rows.count(), 24);
     assert.equal(await page.locator("#probe tr[data-ok=true]").count(), 12);
     const words = () => page.locator("#probe-words").innerText();
