@@ -37,8 +37,10 @@ interface AudienceParts {
   random: Random;
   verdict: Verdict;
   script: ChatScript;
-  /** The service's current URL. */
+  /** The URL for a viewer's next connection. */
   url(): string;
+  /** Whether viewers come to several processes, of which some may be behind others. */
+  isSpread: boolean;
 }
 
 export class Audience {
@@ -56,7 +58,7 @@ export class Audience {
 
   /** A viewer of one chat comes. The first one of a room asks for all of it. */
   arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Viewer {
-    const { random, verdict } = this.#parts;
+    const { random, verdict, isSpread } = this.#parts;
     const kind = random.pick(KINDS);
     const isWitness = room.base === undefined;
     const filter = isWitness ? EVERYTHING : this.#filter();
@@ -66,7 +68,14 @@ export class Audience {
       ...options,
       ...(isWitness && { lastEventId: 0 }),
     };
-    const judge = new ViewerJudge(this.#name(kind), room, asked, verdict, filter);
+    const judge = new ViewerJudge(
+      this.#name(kind),
+      room,
+      asked,
+      verdict,
+      filter,
+      isSpread ? 0 : room.seenHead,
+    );
     const again = () => this.arrive(room, random.chance(0.3) ? { lastEventId: 0 } : {});
     return this.#enter(kind, asked, judge, { judge, isWitness, another: again });
   }

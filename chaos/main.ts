@@ -3,14 +3,16 @@
  * plays one round, with each event.
  *
  *     npm run chaos -- --seed 7 [--minutes 5] [--viewers 200] [--events "storm,kill -9"] [--project DIR]
- *         [--without compression,hand-over] [--json FILE]
+ *         [--edges 3] [--without compression,hand-over] [--json FILE]
+ *
+ * With edges, viewers come to them and to the service, and the last edge follows the first.
  */
 
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { commandLine, numberOf } from "./command-line.ts";
-import { EVENTS } from "./events/index.ts";
+import { EVENTS, EVENTS_WITH_EDGES } from "./events/index.ts";
 import { type Outcome, run } from "./run.ts";
 import { SHORT_CUTS, type ShortCut } from "./world.ts";
 
@@ -21,6 +23,7 @@ const { values } = commandLine({
     viewers: { type: "string", default: "200" },
     events: { type: "string", default: "" },
     project: { type: "string", default: fileURLToPath(new URL("..", import.meta.url)) },
+    edges: { type: "string", default: "0" },
     without: { type: "string", default: "" },
     json: { type: "string" },
   },
@@ -33,10 +36,12 @@ function shortCut(name: string): ShortCut {
   process.exit(2);
 }
 
+const edges = numberOf("edges", values.edges, 0);
 const events = values.events.split(",").filter(Boolean);
-const unknown = events.find((name) => !Object.hasOwn(EVENTS, name));
+const known = Object.keys(edges > 0 ? EVENTS_WITH_EDGES : EVENTS);
+const unknown = events.find((name) => !known.includes(name));
 if (unknown !== undefined) {
-  process.stderr.write(`--events: no event "${unknown}"; there are: ${Object.keys(EVENTS).join(", ")}\n`);
+  process.stderr.write(`--events: no event "${unknown}"; there are: ${known.join(", ")}\n`);
   process.exit(2);
 }
 const without = values.without.split(",").filter(Boolean).map(shortCut);
@@ -45,6 +50,7 @@ const options = {
   ...(values.minutes !== undefined && { minutes: numberOf("minutes", values.minutes, 0.1) }),
   viewers: numberOf("viewers", values.viewers, 5),
   projectDir: resolve(values.project),
+  edges,
   events,
   without,
 };
@@ -58,9 +64,10 @@ if (violations.length > 0) {
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
   const minutes = values.minutes === undefined ? "" : ` --minutes ${values.minutes}`;
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
+  const below = edges > 0 ? ` --edges ${edges}` : "";
   const less = without.length > 0 ? ` --without ${without.join(",")}` : "";
   process.stdout.write(
-    `\nTo play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${only}${less}\n`,
+    `\nTo play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${below}${only}${less}\n`,
   );
 }
 process.exit(violations.length > 0 ? 1 : 0);
@@ -69,6 +76,7 @@ function facts({ verdict, seconds, peakRssBytes }: Outcome) {
   return {
     seed: options.seed,
     viewers: options.viewers,
+    edges,
     seconds: Math.round(seconds),
     starts: verdict.lives,
     kills: verdict.total("kills "),

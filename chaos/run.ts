@@ -85,7 +85,7 @@ async function audience(world: World, viewers: number): Promise<void> {
   }
   for (let i = 0; i < viewers * SEVERAL_SHARE; i++) {
     world.audience.arriveMerged();
-    world.audience.arriveAtChannel();
+    if (world.edges.length === 0) world.audience.arriveAtChannel();
   }
 }
 

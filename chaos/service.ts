@@ -43,6 +43,8 @@ export interface ServiceOptions {
   /** A folder with a `package.json` that has a `start` script, and everything that it needs. */
   projectDir: string;
   port: number;
+  /** The command of the program to run in place of `serve`. */
+  command?: string;
   /** `RELAY_*`; the port is added. */
   settings: Readonly<Record<string, string>>;
   /** Taken into the service from its start on. */
@@ -137,11 +139,11 @@ export class Service implements AsyncDisposable {
   }
 
   #spawn(extra: Readonly<Record<string, string>>): void {
-    const { projectDir, port, settings, injector } = this.#options;
+    const { projectDir, port, settings, injector, command = "serve" } = this.#options;
     const { PATH, HOME } = process.env;
     const manifest = readFileSync(join(projectDir, "package.json"), "utf8");
     const { scripts }: { scripts: { start: string } } = JSON.parse(manifest);
-    const child = spawn("sh", ["-c", scripts.start], {
+    const child = spawn("sh", ["-c", scripts.start.replace(/serve$/, command)], {
       cwd: projectDir,
       env: {
         PATH: `${join(projectDir, "node_modules/.bin")}:${PATH}`,

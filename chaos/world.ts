@@ -9,6 +9,7 @@ import { Random } from "../src/simulator/random.ts";
 import { Audience, type Viewer } from "./audience.ts";
 import { ChatScript, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
 import { Disk } from "./disk.ts";
+import { type Edge, edgesOf } from "./edges.ts";
 import { FaultInjector, type InjectedFault, KILL_POINTS, THREAD_DEATHS } from "./fault-injector.ts";
 import { GapJudge } from "./gap-judge.ts";
 import { Line } from "./line.ts";
@@ -30,6 +31,8 @@ export interface WorldOptions {
   store?: "sqlite" | "memory";
   /** The optimisations to switch off. */
   without?: readonly ShortCut[];
+  /** The number of edges, of which the last follows the first. */
+  edges?: number;
   /** Time limit until every viewer has everything, once all faults are over. */
   settleMs?: number;
 }
@@ -37,6 +40,8 @@ export interface WorldOptions {
 /** Faster than in production; seven rooms ask for more calls than the spacing allows. */
 const LIMITS = { spacingMs: 50, concurrency: 4, cooldownMs: 700, pollMinMs: 150 };
 export const GRACE_MS = 4000;
+/** The same at the service and at its edges. */
+const OF_STREAMS = { RELAY_GRACE_MS: String(GRACE_MS), RELAY_KEEPALIVE_MS: "1000" };
 /** Longer than any wall before a single room, shorter than the breaker's outages. */
 const FAILING = { failures: 5, ms: 15_000 };
 
@@ -62,6 +67,7 @@ export class World implements AsyncDisposable {
   readonly disk: Disk;
   readonly injector: FaultInjector;
   readonly service: Service;
+  readonly edges: readonly Edge[];
   readonly script: ChatScript;
   readonly audience: Audience;
   readonly gapJudge = new GapJudge();
@@ -71,7 +77,7 @@ export class World implements AsyncDisposable {
   #orders: { name: string; fault: Fault }[] = [];
 
   static async create(
-    { seed, projectDir, store, without = [], settleMs = SETTLE_MS }: WorldOptions,
+    { seed, projectDir, store, without = [], edges = 0, settleMs = SETTLE_MS }: WorldOptions,
     verdict: Verdict,
   ): Promise<World> {
     const upstream = await startSimulator({ seed });
@@ -93,39 +99,42 @@ export class World implements AsyncDisposable {
         RELAY_COOLDOWN_MS: String(LIMITS.cooldownMs),
         RELAY_POLL_MIN_MS: String(LIMITS.pollMinMs),
         RELAY_POLL_MAX_MS: "1000",
-        RELAY_GRACE_MS: String(GRACE_MS),
-        RELAY_KEEPALIVE_MS: "1000",
+        ...OF_STREAMS,
         RELAY_CHANNEL_MS: "2000",
         RELAY_MAX_FAILURES: String(FAILING.failures),
         RELAY_FAILING_MS: String(FAILING.ms),
         RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
       },
     });
-    const world = new World(new Random(seed, "chaos"), verdict, upstream, line, injector, disk, service);
+    const below = await edgesOf({ projectDir, count: edges, origin: port, settings: OF_STREAMS });
+    const parts = { upstream, line, injector, disk, service, edges: below };
+    const world = new World(seed, verdict, parts);
     world.settleMs = settleMs;
     return world;
   }
 
   private constructor(
-    random: Random,
+    seed: number,
     verdict: Verdict,
-    upstream: Simulator,
-    line: Line,
-    injector: FaultInjector,
-    disk: Disk,
-    service: Service,
+    parts: Pick<World, "upstream" | "line" | "injector" | "disk" | "service" | "edges">,
   ) {
+    const { upstream, service, edges } = parts;
+    const random = new Random(seed, "chaos");
     this.random = random;
     this.verdict = verdict;
     this.upstream = upstream;
-    this.line = line;
-    this.injector = injector;
-    this.disk = disk;
+    this.line = parts.line;
+    this.injector = parts.injector;
+    this.disk = parts.disk;
     this.service = service;
+    this.edges = edges;
     this.#upstreamJudge = new UpstreamJudge(upstream, LIMITS, verdict);
     const script = new ChatScript(upstream);
     this.script = script;
-    this.audience = new Audience({ random, verdict, script, url: () => service.url });
+    const doors = [service, ...edges.map((edge) => edge.service)];
+    const choice = new Random(seed, "doors");
+    const url = () => choice.pick(doors).url;
+    this.audience = new Audience({ random, verdict, script, url, isSpread: edges.length > 0 });
   }
 
   get rooms(): readonly RoomTruth[] {
@@ -154,6 +163,7 @@ export class World implements AsyncDisposable {
     this.#upstreamJudge.lifeBegins();
     this.gapJudge.lost();
     this.verdict.time("start", await this.service.start());
+    for (const { service } of this.edges) if (service.pid === undefined) await service.start();
   }
 
   /** Waits for the service to end, by itself or by a signal, and restarts it after `downMs`. */
@@ -223,6 +233,7 @@ export class World implements AsyncDisposable {
   /** Ends the store's faults; then every viewer must have all messages up to now, in good time. */
   async settle(): Promise<void> {
     await this.line.open();
+    for (const { line } of this.edges) await line.open();
     this.disk.free();
     this.disk.unlock();
     this.disk.unseal();
@@ -291,6 +302,10 @@ export class World implements AsyncDisposable {
     if (this.brokenRooms > this.verdict.total("faults foreign claim")) {
       this.verdict.violate("a room broke that nobody had taken over");
     }
+    for (const { service } of this.edges) {
+      const broken = [...service.errors.keys()].find((text) => text.startsWith("room broken"));
+      if (broken) this.verdict.violate(`at the edge ${service.url}: ${broken}`);
+    }
     this.peakRssBytes = Math.max(this.peakRssBytes, this.service.rssBytes() ?? 0);
   }
 
@@ -298,6 +313,10 @@ export class World implements AsyncDisposable {
     await Promise.all([...this.viewers].map((viewer) => this.audience.leave(viewer)));
     this.#upstreamJudge.close();
     await this.service.close();
+    for (const { service, line } of this.edges) {
+      await service.close();
+      await line[Symbol.asyncDispose]();
+    }
     await this.line[Symbol.asyncDispose]();
     await this.upstream.close();
     this.injector.close();
