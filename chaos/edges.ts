@@ -1,4 +1,4 @@
-/** The edges of a run: processes of their own, each on a line to its origin. The last one follows the first. */
+/** The edges of a run: processes, each on a line to its origin. The last one follows the first. */
 import { Line } from "./line.ts";
 import { freePorts, Service } from "./service.ts";
 

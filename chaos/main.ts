@@ -62,6 +62,8 @@ if (violations.length > 0) {
   process.stdout.write(`\n${violations.map((violation) => `VIOLATION ${violation}\n`).join("")}`);
   process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.log.join("\n")}\n`);
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
+  for (const lines of outcome.edgeLines)
+    process.stdout.write(`\nAn edge's last words:\n${lines.slice(-30).join("\n")}\n`);
   const minutes = values.minutes === undefined ? "" : ` --minutes ${values.minutes}`;
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
   const below = edges > 0 ? ` --edges ${edges}` : "";

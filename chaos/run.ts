@@ -28,6 +28,8 @@ export interface Outcome {
   seconds: number;
   peakRssBytes: number;
   lastLines: readonly string[];
+  /** Those of each edge. */
+  edgeLines: readonly (readonly string[])[];
 }
 
 export async function run(options: RunOptions): Promise<Outcome> {
@@ -45,6 +47,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     seconds: (performance.now() - from) / 1000,
     peakRssBytes: world.peakRssBytes,
     lastLines: [...world.service.lastLines],
+    edgeLines: world.edges.map(({ service }) => [...service.lastLines]),
   };
 }
 

@@ -46,6 +46,8 @@ const OF_STREAMS = { RELAY_GRACE_MS: String(GRACE_MS), RELAY_KEEPALIVE_MS: "1000
 const FAILING = { failures: 5, ms: 15_000 };
 
 const SETTLE_MS = 25_000;
+/** Each tier of edges resumes after waits of its own. */
+const SETTLE_WITH_EDGES_MS = 50_000;
 /** Holds an hour of messages; the rest is taken when the disk must be full. */
 const DISK_BYTES = 512 * 1024 * 1024;
 /** Time limit for the service to end when it must. */
@@ -77,7 +79,7 @@ export class World implements AsyncDisposable {
   #orders: { name: string; fault: Fault }[] = [];
 
   static async create(
-    { seed, projectDir, store, without = [], edges = 0, settleMs = SETTLE_MS }: WorldOptions,
+    { seed, projectDir, store, without = [], edges = 0, settleMs }: WorldOptions,
     verdict: Verdict,
   ): Promise<World> {
     const upstream = await startSimulator({ seed });
@@ -109,7 +111,7 @@ export class World implements AsyncDisposable {
     const below = await edgesOf({ projectDir, count: edges, origin: port, settings: OF_STREAMS });
     const parts = { upstream, line, injector, disk, service, edges: below };
     const world = new World(seed, verdict, parts);
-    world.settleMs = settleMs;
+    world.settleMs = settleMs ?? (edges > 0 ? SETTLE_WITH_EDGES_MS : SETTLE_MS);
     return world;
   }
 
