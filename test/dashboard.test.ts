@@ -5,18 +5,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { collectDefaultMetrics } from "prom-client";
-import { silentLog } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { knownMetrics } from "./support/known-metrics.ts";
 
 describe("docs/grafana-dashboard.json", () => {
   const file = join(import.meta.dirname, "../docs/grafana-dashboard.json");
   const { panels } = JSON.parse(readFileSync(file, "utf8")) as {
     panels: { title: string; type: string; targets?: { expr: string }[] }[];
   };
-  const { registry } = new Telemetry(silentLog);
-  collectDefaultMetrics({ register: registry });
-  const metrics = registry.getMetricsAsArray().map((metric) => {
+  const metrics = knownMetrics().map((metric) => {
     // A label that a metric lacks makes a query empty, like a name that it lacks.
     const { name, labelNames = [] } = metric as typeof metric & { labelNames?: string[] };
     return { name, labels: [...labelNames, "le", "instance"] };
@@ -41,8 +37,9 @@ describe("docs/grafana-dashboard.json", () => {
     }
   });
 
-  it("shows every metric of the service, one row per topic, and docs/operations.md describes each", () => {
-    const page = readFileSync(join(import.meta.dirname, "../docs/operations.md"), "utf8");
+  it("shows every metric of the service, one row per topic, and the documents describe each", () => {
+    const docs = join(import.meta.dirname, "../docs");
+    const page = ["operations.md", "edge.md"].map((name) => readFileSync(join(docs, name), "utf8")).join();
     const shown = new Set(
       queries.flatMap(metricsIn).map((found) => (typeof found === "object" ? found.name : "")),
     );
@@ -52,7 +49,7 @@ describe("docs/grafana-dashboard.json", () => {
     }
     assert.deepEqual(
       panels.filter(({ type }) => type === "row").map(({ title }) => title),
-      ["Viewers and rooms", "Polling and gate", "Store", "Publishing", "Process"],
+      ["Viewers and rooms", "Polling and gate", "Store", "Publishing", "Process", "Edges"],
     );
   });
 });

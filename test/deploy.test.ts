@@ -12,15 +12,14 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { collectDefaultMetrics } from "prom-client";
 import { Agent, fetch as undiciFetch } from "undici";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { freePorts } from "../chaos/service.ts";
 import { chat } from "../client/index.ts";
-import { silentLog } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { EDGE_FLAGS } from "../src/cli/edge-flags.ts";
 import { ROOT } from "./support/command.ts";
 import { linksIn, type Page } from "./support/history.ts";
+import { knownMetrics } from "./support/known-metrics.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Changes } from "./support/viewers.ts";
@@ -28,6 +27,7 @@ import { Changes } from "./support/viewers.ts";
 const run = promisify(execFile);
 const VIDEO = "dQw4w9WgXcQ";
 const DEPLOY = join(ROOT, "deploy");
+const UNITS = ["livechat-relay.service", "livechat-relay@.service", "livechat-edge.service"];
 /** What a proxy answers with 404, though the service has it. */
 const PRIVATE = ["/metrics", "/readyz", "/v1/rooms", "/v1/recordings", "/v1/recordings/@demo"];
 const ADMIN = { RELAY_ADMIN_TOKEN: "a-token-of-many-letters" };
@@ -272,15 +272,21 @@ describe("deploy/kubernetes.yaml", () => {
   });
 });
 
+it("deploy/compose.edge.yaml starts an edge, to which Caddy leads, with settings that an edge has", () => {
+  const { services } = parse(readFileSync(join(DEPLOY, "compose.edge.yaml"), "utf8"));
+  const { edge, caddy } = services;
+  assert.deepEqual(edge.command, ["edge"]);
+  for (const name of Object.keys(edge.environment)) assert.ok(Object.hasOwn(EDGE_FLAGS, name), name);
+  assert.equal(caddy.environment.RELAY_UPSTREAM, `edge:${EDGE_FLAGS.RELAY_PORT.default}`);
+});
+
 describe("deploy/alerts.yml", () => {
   const alerts = readFileSync(join(DEPLOY, "alerts.yml"), "utf8");
   const names = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
   const skip = skipWithout("promtool");
 
   it("queries existing metrics", () => {
-    const { registry } = new Telemetry(silentLog);
-    collectDefaultMetrics({ register: registry });
-    const known = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+    const known = new Set(knownMetrics().map(({ name }) => name));
     const asked = [...alerts.matchAll(/\brelay_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""));
     assert.ok(asked.length >= names.length - 1);
     for (const name of asked) assert.ok(known.has(name), name);
@@ -301,16 +307,17 @@ describe("deploy/alerts.yml", () => {
   });
 });
 
-for (const unit of ["livechat-relay.service", "livechat-relay@.service"])
+for (const unit of UNITS)
   it(`deploy/${unit} is valid for systemd`, { skip: skipWithout("systemd-analyze") }, async () => {
     const { stderr } = await run("systemd-analyze", ["verify", join(DEPLOY, unit.replace("@", "@8081"))]);
     assert.equal(stderr, "");
   });
 
-it("both units confine the service in the same way", async () => {
+it("all units confine the service in the same way", async () => {
   const confinement = async (unit: string) =>
     /CapabilityBoundingSet=[\s\S]*/.exec(await readFile(join(DEPLOY, unit), "utf8"))?.[0];
-  assert.equal(await confinement("livechat-relay@.service"), await confinement("livechat-relay.service"));
+  const [first, ...others] = await Promise.all(UNITS.map(confinement));
+  assert.deepEqual(others, [first, first]);
 });
 
 it("instances share a port if RELAY_REUSE_PORT is on", async () => {
