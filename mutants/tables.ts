@@ -21,6 +21,8 @@ export interface Mutant {
   events?: string;
   /** The number of instances, if only a simulation with several can show the bug. */
   instances?: number;
+  /** The number of edges, if only a simulation with some can show the bug. */
+  edges?: number;
   file: string;
   /** Must occur exactly once in the file. */
   find: string;
@@ -48,10 +50,12 @@ const CLUSTER_MINUTES = 0.7;
 
 export const TABLES: Record<string, Table> = {
   simulation: {
-    args: (copy, seed, { instances }) => [
+    args: (copy, seed, { instances, edges = 0 }) => [
       join(copy, "simulation/main.ts"),
       ...["--seeds", "24", "--from", `${seed}`, "--until-failure"],
-      ...(instances ? ["--instances", `${instances}`, "--minutes", "3", "--rooms", "12"] : []),
+      ...(instances ? ["--instances", `${instances}`] : []),
+      ...(instances || edges ? ["--minutes", "3", "--rooms", "12"] : []),
+      ...["--edges", `${edges}`, "--tiers", "2"],
     ],
     limitMs: 180_000,
   },
@@ -87,7 +91,7 @@ export function mutated({ file, find, replace }: Mutant): string | undefined {
 }
 
 /** A hash of everything that decides how the row is played and judged. */
-export function versionOf({ expects, test, events, instances, file, find, replace }: Mutant): string {
-  const decisive = JSON.stringify([expects, test, events, instances, file, find, replace]);
-  return createHash("sha256").update(decisive).digest("hex").slice(0, 12);
+export function versionOf({ expects, test, events, instances, edges, file, find, replace }: Mutant): string {
+  const decisive = [expects, test, events, instances, ...(edges ? [edges] : []), file, find, replace];
+  return createHash("sha256").update(JSON.stringify(decisive)).digest("hex").slice(0, 12);
 }
