@@ -29,7 +29,8 @@ export interface Served extends AsyncDisposable {
 async function untilAnswers(port: number, path: string): Promise<void> {
   for (const limit = AbortSignal.timeout(START_MS); ; await pause(20)) {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
-    if (answer) return void (await answer.body?.cancel());
+    await answer?.body?.cancel();
+    if (answer?.ok) return;
     limit.throwIfAborted();
   }
 }
@@ -84,6 +85,26 @@ export async function serveRelay(
       await upstream[Symbol.asyncDispose]();
     },
   };
+}
+
+/** An edge of a service; `upstream` is that of the service. */
+export async function serveEdge({ port: origin, upstream }: RelayServed): Promise<RelayServed> {
+  const [port = 0] = await freePorts(1);
+  const env = {
+    ...process.env,
+    RELAY_PORT: String(port),
+    RELAY_HOST: "127.0.0.1",
+    RELAY_ORIGIN: `http://127.0.0.1:${origin}`,
+    RELAY_LOG_LEVEL: "error",
+  };
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [join(PROJECT, "bin/livechat-relay.js"), "edge"], {
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  await untilAnswers(port, "/readyz");
+  const readyMs = performance.now() - startedAt;
+  return { pid: child.pid ?? 0, port, upstream, readyMs, [Symbol.asyncDispose]: () => stop(child) };
 }
 
 export interface BareServed extends Served {

@@ -18,7 +18,7 @@ export const EVENTS: Record<string, Event> = {
   ...WALL_EVENTS,
 };
 
-/** Of these, the ones whose judges do not expect all viewers at the service itself. */
+/** The events whose judges do not expect all viewers at the service itself. */
 const BESIDE_EDGES = [
   ...["kill -9", "terminate", "freeze", "connections dropped", "stalls", "trickles"],
   ...["viewers come and go", "storm", "upstream failure", "expiry", "throttling", "burst", "new replay"],
