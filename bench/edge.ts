@@ -131,7 +131,7 @@ async function twoProcesses(): Promise<Figures[]> {
   ];
 }
 
-/** From the death of a worker until each of its viewers has a message again, by the SDK's own reconnection. */
+/** From the death of a worker until each of its viewers, with the SDK, has a message again. */
 async function returnAfterKill(): Promise<Figures> {
   await using relay = await serveRelay({ ...POLLED, RELAY_WORKERS: "2" });
   const [, worker = 0] = processesOf(relay.pid);
