@@ -10,8 +10,13 @@ import { type Chat, usePages } from "./support/pages.ts";
 
 const WIDE = { width: 1280, height: 720 };
 const NARROW = { width: 899, height: 720 };
-/** The longest wait before the SDK connects again. */
-const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000; // before the SDK connects again
+/** A chat with this fault fails. */
+const UNREADABLE = {
+  on: ["get_live_chat", "popout", "watch"],
+  times: Number.POSITIVE_INFINITY,
+  as: { status: 500 },
+} as const;
 
 describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", WIDE, { kinds: ["text"], page: 1000 });
@@ -41,13 +46,21 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.page.goto(pages.relay.url + query());
     for (const at of [0, 1, 2]) await has(`${"abc"[at]}-old-1`, at);
   };
-  /** The streams of several chats that the page asks for. */
+  /** Resolves once the page shows it. */
+  const say = async (name: string, places: readonly (0 | 1 | 2)[] = [0, 1, 2], count = 1) => {
+    for (const at of places) {
+      chats[at].say(texts(`${"abc"[at]}-${name}`, count));
+      await has(`${"abc"[at]}-${name}-${count - 1}`, at);
+    }
+  };
+  /** The streams that the page asks for. */
   const streamsOf = (page: Page): { videoIds: string | null; lastEventId: string | undefined }[] => {
     const asked: ReturnType<typeof streamsOf> = [];
     page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());
       const lastEventId = request.headers()["last-event-id"];
-      if (pathname === "/v1/merged") asked.push({ videoIds: searchParams.get("videoIds"), lastEventId });
+      if (/^\/v1\/(merged|stream)$/.test(pathname))
+        asked.push({ videoIds: searchParams.get("videoIds"), lastEventId });
     });
     return asked;
   };
@@ -55,11 +68,8 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
   it("are side by side, each with its own messages, over one connection", async () => {
     const { page } = pages;
     const streams = streamsOf(page);
-    const single: string[] = [];
-    page.on("request", (request) => request.url().includes("/v1/stream") && single.push(request.url()));
     await visit();
-    chats[1].say(texts("b-new", 3));
-    await has("b-new-2", 1);
+    await say("new", [1], 3);
     chats[0].say([paidAction("paid", "$50.00", { author: "@ann" })]);
     await page.locator(`${within(0)} [data-part=ticker] .paid`).waitFor();
     assert.deepEqual(
@@ -72,14 +82,12 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     );
     assert.equal(await page.locator(".paid").count(), 1);
     assert.deepEqual(streams, [{ videoIds: videoIds.join(), lastEventId: undefined }]);
-    assert.deepEqual(single, []);
     const places = await Promise.all(
       videoIds.map((name) => page.getByRole("region", { name, exact: true }).boundingBox()),
     );
-    const lefts = places.map((place) => place?.x ?? Number.NaN);
-    assert.ok(
-      lefts.every((left, at) => left === (WIDE.width / 3) * at || (at > 0 && left > (lefts[at - 1] ?? left))),
-      `${lefts}`,
+    assert.deepEqual(
+      places.map((place) => Math.round(place?.x ?? Number.NaN)),
+      [0, 427, 853],
     );
     assert.equal(await page.getByRole("tablist", { name: "Chats" }).count(), 0);
     assert.equal(await page.locator("html").getAttribute("data-state"), "open");
@@ -102,10 +110,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await found(1).locator("li button").click();
     await has("a-old-1", 0); // the words of the filter have gone
     assert.equal(await pages.evaluate("document.activeElement.dataset.messageId"), "b-old-0");
-    await page
-      .locator(`${within(2)} [data-field=author]`)
-      .first()
-      .click();
+    await page.locator(`${within(2)} [data-message-id=c-old-0] [data-field=author]`).click();
     await page.locator("#author h2").getByText("@somebody").waitFor();
     await page.keyboard.press("Escape");
     await page.locator("#tab-stats").click();
@@ -125,8 +130,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await has("a-old-1", 0);
     await page.locator(`${within(2)}[data-state=connecting][data-code=NO_LIVE_CHAT]`).waitFor();
     assert.match(await wordsIn(2), / no live chat\. It tries again at \d\d:\d\d:\d\d\.\s+Try now/);
-    chats[0].say(texts("a-meanwhile", 1));
-    await has("a-meanwhile-0", 0);
+    await say("meanwhile", [0]);
     chats[2].change({ kind: "live" });
     await page
       .locator(`${within(2)}`)
@@ -134,17 +138,14 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       .click();
     await has("c-old-1", 2);
     await stateIs("open", 2);
-    for (const [at, chat] of chats.entries()) {
-      chat.say(texts(`${"abc"[at]}-after`, 1));
-      await has(`${"abc"[at]}-after-0`, at);
-    }
+    await say("after");
     assert.deepEqual(await idsIn(0), ["a-old-0", "a-old-1", "a-meanwhile-0", "a-after-0"]);
     assert.deepEqual(await idsIn(2), ["c-old-0", "c-old-1", "c-after-0"]);
     assert.deepEqual(
-      streams.map(({ videoIds }) => videoIds),
+      streams.map(({ videoIds }) => videoIds).filter((names) => names !== null),
       [videoIds.join(), videoIds.join()],
     );
-    assert.match(streams[1]?.lastEventId ?? "", /^\w+\.\w+\._$/);
+    assert.match(streams.at(-1)?.lastEventId ?? "", /^\w+\.\w+\._$/);
     assert.equal(await page.locator("[data-gap]").count(), 0);
   });
 
@@ -152,26 +153,19 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     const { page, relay } = pages;
     const streams = streamsOf(page);
     await visit();
-    const fault = relay.upstream.fault({
-      on: ["get_live_chat", "popout", "watch"],
-      videoId: videoIds[1],
-      times: Number.POSITIVE_INFINITY,
-      as: { status: 500 },
-    });
+    const fault = relay.upstream.fault({ ...UNREADABLE, videoId: videoIds[1] });
     await stateIs("failed", 1);
     chats[2].end("continuations-absent");
     await stateIs("ended", 2);
     assert.match(await wordsIn(2), /no more continuations/);
-    assert.deepEqual([await page.locator("html").getAttribute("data-state")], ["open"]);
-    chats[0].say(texts("a-meanwhile", 1));
-    await has("a-meanwhile-0", 0);
+    assert.equal(await page.locator("html").getAttribute("data-state"), "open");
+    await say("meanwhile", [0]);
     fault.cancel();
     chats[1].say(texts("b-after", 1));
     await page.locator(within(1)).getByRole("button", { name: "Try again" }).click();
     await has("b-after-0", 1);
     await stateIs("open", 1);
-    chats[0].say(texts("a-after", 1));
-    await has("a-after-0", 0);
+    await say("after", [0]);
     assert.deepEqual(await idsIn(0), ["a-old-0", "a-old-1", "a-meanwhile-0", "a-after-0"]);
     assert.deepEqual(
       (await idsIn(1)).filter((id) => !id.startsWith("gap:")),
@@ -183,6 +177,39 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     );
     assert.match(streams[1]?.lastEventId ?? "", /^\w+\.\w+$/);
     await stateIs("ended", 2);
+  });
+
+  it("go on together after all have failed, when they are opened again", async () => {
+    const { page, relay } = pages;
+    await visit();
+    const faults = videoIds.map((videoId) => relay.upstream.fault({ ...UNREADABLE, videoId }));
+    await pages.stateIs("failed");
+    assert.equal(await page.locator("html").getAttribute("data-code"), "UPSTREAM_ERROR");
+    for (const fault of faults) fault.cancel();
+    await page.locator("#open button").click();
+    for (const at of [0, 1, 2]) await stateIs("open", at);
+    await say("after");
+    assert.equal(await page.locator("html").getAttribute("data-code"), null);
+  });
+
+  it("show until when they wait for a full service, and can try now", async () => {
+    const { page, relay } = pages;
+    await page.route(/v1\/merged/, (route) =>
+      route.fulfill({
+        status: 503,
+        headers: { "retry-after": "7200" },
+        json: { code: "CAPACITY", message: "Full." },
+      }),
+    );
+    await page.goto(relay.url + query());
+    for (const at of [0, 1, 2]) {
+      await page.locator(`${within(at)}[data-state=connecting][data-code=CAPACITY]`).waitFor();
+      assert.match(await wordsIn(at), /Full\. It tries again at \d\d:\d\d\.\s+Try now/);
+    }
+    await page.unroute(/v1\/merged/);
+    await page.locator(within(1)).getByRole("button", { name: "Try now" }).click();
+    for (const at of [0, 1, 2]) await has(`${"abc"[at]}-old-1`, at);
+    assert.equal(await page.getByRole("button", { name: "Try now" }).count(), 0);
   });
 
   it("lose and repeat nothing over a cut", async () => {
@@ -252,11 +279,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       await page.clock.fastForward(3000);
       const log = `${within(0)} [data-part=chat]`;
       await page.locator(`${log}[aria-live=polite]`).waitFor();
-      for (const at of [1, 0] as const) {
-        const name = `${"abc"[at]}-${live}`;
-        chats[at].say(texts(name, 5));
-        await has(`${name}-4`, at);
-      }
+      await say(live, [1, 0], 5);
       assert.equal(await page.locator(log).getAttribute("aria-live"), live);
     }
   });
@@ -276,8 +299,6 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       assert.deepEqual(await violationsIn(page), [], `${theme} ${width}`);
       assert.ok(await pages.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${width}`);
     }
-    await page.emulateMedia({ reducedMotion: null });
-    await pages.evaluate("localStorage.clear()");
   });
 
   it("are opened from the field, by ids and URLs; a single one opens the page of one chat", async () => {
