@@ -104,6 +104,26 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await pinned(), []);
   });
 
+  it("goes on following while rows change their height by themselves", async () => {
+    pages.chat.say(texts("a", 80));
+    await visit("&backfill=80");
+    await has("a-79");
+    // As with pictures that fail: the view is moved once more before the page hears that it was moved.
+    const state = await evaluate<string>(`new Promise((resolve) => {
+      const chat = document.querySelector("#chat");
+      const [first, second] = chat.querySelectorAll(".row");
+      second.style.paddingBlock = "50px";
+      chat.dispatchEvent(new KeyboardEvent("keydown", { key: "End" }));
+      const { scrollTop } = chat;
+      first.hidden = true;
+      const isMoved = chat.scrollTop < scrollTop;
+      second.style.paddingBlock = "100px";
+      requestAnimationFrame(() => requestAnimationFrame(() => resolve(
+        [isMoved, chat.dataset.following, chat.scrollHeight - chat.scrollTop - chat.clientHeight <= 4].join())));
+    })`);
+    assert.equal(state, "true,true,true");
+  });
+
   it("follows at the bottom, and stays in place while an older part is read", async () => {
     const { page, chat } = pages;
     chat.say(texts("old", 80));

@@ -13,6 +13,8 @@ export class Follower {
   readonly #isNewest: () => boolean;
   #following = true;
   #lastTop = 0;
+  /** The `scrollTop` of the bottom when it was looked at last. */
+  #lastBottom = 0;
   #read: { element: Element; top: number }[] = [];
 
   /** `isNewest`: whether the lowest row is the newest; else its bottom is none to follow at. */
@@ -46,7 +48,7 @@ export class Follower {
   show(row: HTMLElement): void {
     this.#set(false);
     row.scrollIntoView({ block: "center" });
-    this.#lastTop = this.#chat.scrollTop;
+    this.#remember();
     this.#note();
   }
 
@@ -58,10 +60,13 @@ export class Follower {
   }
 
   #scrolled(): void {
-    const { scrollTop } = this.#chat;
-    if (this.#isAtBottom() && this.#isNewest()) this.#set(true);
-    else if (scrollTop < this.#lastTop - 1) this.#set(false);
-    this.#lastTop = scrollTop;
+    const { scrollTop, clientHeight } = this.#chat;
+    const upPx = this.#lastTop - scrollTop;
+    // Rows that shrink by themselves, such as those of pictures that fail, move the view a little, too.
+    const isByReader = this.#bottom === this.#lastBottom || upPx > clientHeight / 2;
+    if (this.#bottom - scrollTop <= AT_BOTTOM_PX && this.#isNewest()) this.#set(true);
+    else if (upPx > 1 && isByReader) this.#set(false);
+    this.#remember();
     if (!this.#following) this.#note();
   }
 
@@ -72,9 +77,13 @@ export class Follower {
     if (following) this.#settle();
   }
 
-  #isAtBottom(): boolean {
-    const { scrollHeight, clientHeight, scrollTop } = this.#chat;
-    return scrollHeight - clientHeight - scrollTop <= AT_BOTTOM_PX;
+  get #bottom(): number {
+    return this.#chat.scrollHeight - this.#chat.clientHeight;
+  }
+
+  #remember(): void {
+    this.#lastTop = this.#chat.scrollTop;
+    this.#lastBottom = this.#bottom;
   }
 
   #settle(): void {
@@ -84,7 +93,7 @@ export class Follower {
       if (kept) this.#chat.scrollTop += kept.element.getBoundingClientRect().top - kept.top;
       this.#note();
     }
-    this.#lastTop = this.#chat.scrollTop;
+    this.#remember();
   }
 
   /** Remembers the places of the rows in view. */
