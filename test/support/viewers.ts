@@ -20,11 +20,19 @@ export class Changes {
   }
 
   async until(condition: () => boolean, what: string): Promise<void> {
-    const limit = AbortSignal.timeout(PATIENCE_MS);
-    limit.addEventListener("abort", () => this.announce());
-    while (!condition()) {
-      assert.ok(!limit.aborted, `not in time: ${what}`);
-      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    let isLate = false;
+    // Unlike the timer of an `AbortSignal`, it keeps the process alive until it can say what is missing.
+    const limit = setTimeout(() => {
+      isLate = true;
+      this.announce();
+    }, PATIENCE_MS);
+    try {
+      while (!condition()) {
+        assert.ok(!isLate, `not in time: ${what}`);
+        await new Promise<void>((resolve) => this.#waiters.push(resolve));
+      }
+    } finally {
+      clearTimeout(limit);
     }
   }
 }
