@@ -21,7 +21,7 @@ export class Changes {
 
   async until(condition: () => boolean, what: string): Promise<void> {
     let isLate = false;
-    // Unlike the timer of an `AbortSignal`, it keeps the process alive until it can say what is missing.
+    // Unlike the timer of an `AbortSignal`, it keeps the process alive until the failure can be reported.
     const limit = setTimeout(() => {
       isLate = true;
       this.announce();
