@@ -30,7 +30,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
   before(() => {
     faults = faultsOf(pages.page);
     pages.page.on("console", (message) => {
-      const isOfReload = message.text().includes("NetworkError"); // a request that the reload has ended
+      const isOfReload = message.text().includes("cannot be loaded"); // Firefox fails a request that a reload ends
       if (message.type() === "error" && !isOfReload) faults.push(message.text());
     });
   });
