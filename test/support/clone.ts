@@ -19,7 +19,8 @@ const NOT_RUN: [pattern: RegExp, reason: string][] = [
   [/\bdocker /, "needs a Docker daemon"],
   [/^kubectl /, "needs a Kubernetes cluster"],
   [/ --origin https:/, "names a service of the reader's own"],
-  [/^systemctl .*@|^journalctl /, "needs a running systemd"],
+  [/^systemctl .*(@|-edge\b)|^journalctl /, "needs a running systemd"],
+  [/ > \/etc\//, "writes into the machine's own /etc"],
 ];
 
 /** Programs that a machine may lack. */
