@@ -13,7 +13,7 @@ import {
   Rounds,
   type StoreFile,
   storeError,
-} from "../src/store/sqlite/rounds.ts";
+} from "../src/store/sqlite/group-commit.ts";
 import { openDatabase } from "../src/store/sqlite/schema.ts";
 import { Tables } from "../src/store/sqlite/tables.ts";
 import type { StoreThread } from "../src/store/sqlite/thread.ts";

@@ -5,7 +5,7 @@
 
 import type { Config } from "../src/cli/config.ts";
 import type { OriginAnswer } from "../src/origin/connections.ts";
-import { Channels } from "../src/rooms/channels.ts";
+import { Channels } from "../src/rooms/channels/channels.ts";
 import { RoomList } from "../src/rooms/listing.ts";
 import { Rooms } from "../src/rooms/rooms.ts";
 import { StoredRooms } from "../src/rooms/stored-rooms.ts";

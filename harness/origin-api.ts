@@ -10,8 +10,8 @@ import type { MessagesQuery } from "../src/http/schemas/history-schemas.ts";
 import type { OriginAnswer, OriginRequest } from "../src/origin/connections.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import { parseCursor } from "../src/serving/cursor.ts";
-import { ALL } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
+import { ALL } from "../src/serving/type-filter.ts";
 import { openChannel, type Served } from "./several-chats.ts";
 import { SimulatedSink } from "./sink.ts";
 

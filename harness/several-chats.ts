@@ -5,14 +5,14 @@
 import type { Clock } from "../src/clock.ts";
 import { errorTeller } from "../src/http/errors.ts";
 import { ChannelViewer, firstLook, parsePlace } from "../src/http/streams/channel-viewer.ts";
-import { parseVector } from "../src/http/streams/cursor-vector.ts";
 import { readMerged } from "../src/http/streams/merged-chat.ts";
-import type { WatchedChannels } from "../src/rooms/channels.ts";
+import { parseVector } from "../src/protocol/cursor-vector.ts";
+import type { WatchedChannels } from "../src/rooms/channels/channels.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
-import { parseTypes } from "../src/serving/filter.ts";
 import type { Format } from "../src/serving/form.ts";
 import { type BodySink, Multiplex } from "../src/serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../src/serving/multiplex/parts.ts";
+import { parseTypes } from "../src/serving/type-filter.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";
 
 /** The service behind a connection. */

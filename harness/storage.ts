@@ -1,7 +1,7 @@
 /** The store of a life of the service, and a judge's view of it. */
 
 import type { StoreHealth } from "../src/store/health.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import type { StoreEngine } from "../src/store/observed.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite.ts";
 import type { Telemetry } from "../src/telemetry/telemetry.ts";

@@ -14,7 +14,7 @@ import { pino } from "pino";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
 import { RelayError } from "../src/protocol/errors.ts";
-import type { Channels } from "../src/rooms/channels.ts";
+import type { Channels } from "../src/rooms/channels/channels.ts";
 import type { RoomList } from "../src/rooms/listing.ts";
 import type { Rooms } from "../src/rooms/rooms.ts";
 import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../src/simulator/index.ts";

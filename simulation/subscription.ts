@@ -2,8 +2,8 @@
 import type { Frame } from "../harness/frames.ts";
 import type { Served } from "../harness/several-chats.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
-import { parseTypes } from "../src/serving/filter.ts";
 import type { Format } from "../src/serving/form.ts";
+import { parseTypes } from "../src/serving/type-filter.ts";
 import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import type { ChatJudge } from "./chat-judge.ts";

@@ -7,7 +7,7 @@ import { it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { type ReadMemory, resolve } from "../src/reading/log/resolve.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
 import { NO_GIFTS } from "../src/upstream/readers/gifts.ts";
 import { openStream } from "./support/opening.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
-import { Recordings } from "../src/rooms/recordings.ts";
+import { Recordings } from "../src/rooms/recordings/recordings.ts";
 import type { Broadcast, ChannelScenario } from "../src/simulator/channel.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import { recorderOf } from "./support/recorder-parts.ts";

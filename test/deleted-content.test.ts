@@ -7,7 +7,7 @@ import { systemClock } from "../src/clock.ts";
 import { Message as MessageSchema } from "../src/http/schemas/schemas.ts";
 import type { Details } from "../src/protocol/kinds.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { decodeMessage } from "../src/store/stored-message.ts";
 import { COMMON } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";

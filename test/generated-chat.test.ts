@@ -14,7 +14,7 @@ import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
 import { Random } from "../src/simulator/random.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
-import { recordedBatches, videoIdInName } from "../src/cli/import/recording.ts";
+import { recordedBatches, videoIdInName } from "../src/cli/import/recorded-chat.ts";
 import type { Details } from "../src/protocol/kinds.ts";
 import { SPECIES, startSimulator } from "../src/simulator/index.ts";
 import { asReplay } from "../src/simulator/replay.ts";

@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { systemClock } from "../src/clock.ts";
-import { parseTypes, typeBit } from "../src/serving/filter.ts";
 import { Lookback } from "../src/serving/lookback.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { parseTypes, typeBit } from "../src/serving/type-filter.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import { own } from "./support/store-reading.ts";
 

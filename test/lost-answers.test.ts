@@ -4,7 +4,7 @@ import { it } from "node:test";
 import type { RoomEnd } from "../src/protocol/chat.ts";
 import { Appender } from "../src/reading/log/appender.ts";
 import { memoryOf } from "../src/reading/log/checkpoint.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { type Claim, StoreError } from "../src/store/port.ts";
 import type { EncodedMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";

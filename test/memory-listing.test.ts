@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { message, own } from "./support/store-reading.ts";
 import { BORN_MS, OVER, wallAt } from "./support/store-subject.ts";
 

@@ -5,7 +5,7 @@ import { createParser } from "eventsource-parser";
 import { openMerged } from "../harness/several-chats.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
-import { parseVector, vectorOf } from "../src/http/streams/cursor-vector.ts";
+import { parseVector, vectorOf } from "../src/protocol/cursor-vector.ts";
 import { FORMS } from "../src/serving/form.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Random } from "../src/simulator/random.ts";

@@ -9,7 +9,7 @@ import { createParser } from "eventsource-parser";
 import { systemClock } from "../src/clock.ts";
 import { createServer } from "../src/http/server.ts";
 import { parseChannel } from "../src/protocol/channel.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "./support/api.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { roomsOn } from "./support/rooms-on.ts";

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { formatFor } from "../src/cli/reader/formats.ts";
 import { CHAT_TABLE } from "../src/formats/csv.ts";
-import { LinePrinter, plain, usesColor } from "../src/formats/lines.ts";
+import { LinePrinter, plain, usesColor } from "../src/formats/line-printer.ts";
 import type { ReceivedMessage } from "../src/formats/message.ts";
 import { cleanText, jsonLine } from "../src/formats/text.ts";
 

@@ -8,7 +8,7 @@ import { systemClock } from "../src/clock.ts";
 import { Appender } from "../src/reading/log/appender.ts";
 import { memoryOf } from "../src/reading/log/checkpoint.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { StoreError } from "../src/store/port.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import type { Retention } from "../src/store/port.ts";
 import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../src/store/retention.ts";
 import { silentLog } from "../src/telemetry/log.ts";

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { pino } from "pino";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { systemClock } from "../src/clock.ts";
-import { MemoryStore } from "../src/store/memory.ts";
+import { MemoryStore } from "../src/store/memory/memory.ts";
 import { StoreError } from "../src/store/port.ts";
 import type { StoreOperation } from "../src/telemetry/metrics.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";

@@ -8,9 +8,9 @@ import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import { GROUPS, MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { Feeds } from "../src/serving/feeds.ts";
-import { ALL, parseTypes, typeBit } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Tail } from "../src/serving/tail.ts";
+import { ALL, parseTypes, typeBit } from "../src/serving/type-filter.ts";
 import { paidAction, textAction } from "./support/chat-actions.ts";
 
 const VIDEO = "filtered-ab";

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Feed } from "../src/serving/feeds.ts";
-import { ALL } from "../src/serving/filter.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Tail } from "../src/serving/tail.ts";
+import { ALL } from "../src/serving/type-filter.ts";
 
 const HEAD = 1000;
 const PLAIN = new Feed(FORMS.sse.plain.bare, ALL);

@@ -8,7 +8,7 @@ import { Rooms } from "../rooms/rooms.ts";
 import { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EdgeConfig } from "./edge-config.ts";
-import { Port } from "./port.ts";
+import { Port } from "./listener.ts";
 import type { Service } from "./service.ts";
 
 /**

@@ -1,8 +1,8 @@
 /** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
 import type { Clock } from "../clock.ts";
-import { Channels } from "../rooms/channels.ts";
+import { Channels } from "../rooms/channels/channels.ts";
 import { RoomList } from "../rooms/listing.ts";
-import { Recordings } from "../rooms/recordings.ts";
+import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { StoredRooms } from "../rooms/stored-rooms.ts";
 import { History } from "../serving/history/history.ts";
@@ -14,8 +14,8 @@ import { EgressPool } from "../upstream/egress/pool.ts";
 import { foreignAddress } from "../upstream/egress/spec.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./flags.ts";
+import { Port } from "./listener.ts";
 import { openNamedStore } from "./open-store.ts";
-import { Port } from "./port.ts";
 
 export interface Service {
   /** The URL at which the service listens, without a trailing slash. */

@@ -5,7 +5,7 @@ import type { Static } from "typebox";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
-import { RECORDING_STATES, type Recordings } from "../rooms/recordings.ts";
+import { RECORDING_STATES, type Recordings } from "../rooms/recordings/recordings.ts";
 import { Type } from "./schemas/json-schema.ts";
 import { bodiless, json, schemaOf } from "./schemas/responses.ts";
 import { VideoId } from "./schemas/schemas.ts";

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";
-import { refuseUnavailable } from "../rooms/refusals.ts";
+import { refuseUnavailable } from "../serving/refusals.ts";
 import { clientGone } from "./client-gone.ts";
 
 const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?))|(?:readyz|metrics)(?:$|\?))/;

@@ -7,7 +7,7 @@ import { Deadline } from "../deadline.ts";
 import { asObject, asString, dig, parseJson } from "../json.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { ChannelStates, type WatchedChannel } from "../rooms/channel-states.ts";
+import { ChannelStates, type WatchedChannel } from "../rooms/channels/states.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { LineStream } from "./line-stream.ts";
 import type { Origin } from "./origin.ts";

@@ -1,6 +1,6 @@
 /** The channels that are watched at an edge: the origin chooses their streams. */
 import type { Clock } from "../clock.ts";
-import { ChannelWatches, type WatchedChannels } from "../rooms/channels.ts";
+import { ChannelWatches, type WatchedChannels } from "../rooms/channels/channels.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { OriginChannelWatch } from "./channel-watch.ts";
 import type { Origin } from "./origin.ts";

@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { OriginAway } from "./away.ts";
-import { LineReader } from "./lines.ts";
+import { LineReader } from "./line-reader.ts";
 
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
 const SILENT_INTERVALS = 3;

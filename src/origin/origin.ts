@@ -11,9 +11,9 @@ import type { CursorRange } from "../serving/cursor.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
 import { HttpOrigin, type OriginAnswer, type OriginConnections, type RelayedRequest } from "./connections.ts";
+import { LineReader, messageIn } from "./line-reader.ts";
 import { LineStream } from "./line-stream.ts";
-import { LineReader, messageIn } from "./lines.ts";
-import { OriginStream } from "./stream.ts";
+import { OriginStream } from "./origin-stream.ts";
 
 /** Time limit of a page of messages. */
 const PAGE_TIMEOUT_MS = 10_000;

@@ -11,7 +11,7 @@ import { isUnavailable } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
-import type { OriginStream } from "./stream.ts";
+import type { OriginStream } from "./origin-stream.ts";
 
 /** The waits before a stream is opened again. Each is spread, as the streams of all rooms break together. */
 const FIRST_WAIT_MS = 500;

@@ -8,8 +8,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Batch, Page } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
+import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/fresh-pages.ts";
 import type { Gap, ReadBatch } from "./log/gap.ts";
-import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/pages.ts";
 import { RecentRate } from "./recent-rate.ts";
 
 /** An answer, prepared for the append. */

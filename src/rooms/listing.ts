@@ -1,10 +1,10 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
 import type { RoomEnd } from "../protocol/chat.ts";
+import { refuseUnavailable } from "../serving/refusals.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
-import { refuseUnavailable } from "./refusals.ts";
 
 /** The maximum length of a list of rooms. */
 const MAX_LISTED = 1000;

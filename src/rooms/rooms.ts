@@ -3,12 +3,12 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life of each one.
  */
 import { Deadline, unlessAborted } from "../deadline.ts";
+import { atCapacity, refuseUnavailable, stopping } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
-import { atCapacity, refuseUnavailable, stopping } from "./refusals.ts";
 import type { SharedRooms } from "./sources.ts";
 
 /** The maximum interval of the checks for stalled viewers. */

@@ -1,8 +1,9 @@
 /**
  * The feeds of a room: its messages in one form and through one filter. Viewers of one feed share its bytes.
  */
-import { ALL, type Filter } from "./filter.ts";
+
 import type { Form, Packet } from "./form.ts";
+import { ALL, type Filter } from "./type-filter.ts";
 
 /** Maximum number of filters in a room whose viewers share bytes; each costs a packing of every batch. */
 const MAX_FILTERS = 64;

@@ -1,7 +1,7 @@
 /** The messages that a room holds in memory for its viewers. */
 import type { StoredMessage } from "../store/stored-message.ts";
-import { typeBit } from "./filter.ts";
 import type { Form } from "./form.ts";
+import { typeBit } from "./type-filter.ts";
 
 /** A message in memory, encoded once in each framing. */
 export class Held {

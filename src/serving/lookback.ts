@@ -3,7 +3,7 @@
  * that only the first viewer with a filter waits for the store, and later ones read nothing.
  */
 import type { StoredMessage } from "../store/stored-message.ts";
-import { countedBy, type Filter, typeBit } from "./filter.ts";
+import { countedBy, type Filter, typeBit } from "./type-filter.ts";
 
 /** How far a backfill looks back, in messages. */
 const MAX_MESSAGES = 20_000;

@@ -7,13 +7,13 @@ import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
-import { ALL, type Filter } from "./filter.ts";
 import { Lookback } from "./lookback.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { type Chunk, Tail } from "./tail.ts";
+import { ALL, type Filter } from "./type-filter.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
 export interface RoomSettings {

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { StoreHealth } from "./health.ts";
-import { MemoryStore } from "./memory.ts";
+import { MemoryStore } from "./memory/memory.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";
 import { StoreError } from "./port.ts";

@@ -7,12 +7,12 @@ import type { Registry } from "prom-client";
 import type { ChannelState } from "../protocol/channel.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
-import { Connections } from "./connections.ts";
 import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
 import type { DropReason, EgressSource, LookOutcome, MetricSources, StoreOperation } from "./metrics.ts";
 import { createMetrics, createSharedMetrics, MOVE_REASONS, type MoveReason, OTHER_KINDS } from "./metrics.ts";
+import { Connections } from "./multiplexed-connections.ts";
 
 /** The upstream adds kinds freely; metrics show this many by name and the rest as "other". */
 const MAX_KINDS = 200;

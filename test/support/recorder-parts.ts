@@ -1,5 +1,5 @@
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
-import type { RecorderParts, RecordingRun } from "../../src/rooms/recorder.ts";
+import type { RecorderParts, RecordingRun } from "../../src/rooms/recordings/recorder.ts";
 
 /** What a recorder in a virtual relay is made of. */
 export function recorderOf({

@@ -4,7 +4,7 @@ import { Appender } from "../../src/reading/log/appender.ts";
 import { memoryOf } from "../../src/reading/log/checkpoint.ts";
 import type { Gap } from "../../src/reading/log/gap.ts";
 import type { JsonObject } from "../../src/simulator/json.ts";
-import { MemoryStore } from "../../src/store/memory.ts";
+import { MemoryStore } from "../../src/store/memory/memory.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";

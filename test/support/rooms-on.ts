@@ -1,9 +1,9 @@
 /** Rooms on a store that the test can reach, over a simulated upstream, without HTTP in front of them. */
 import type { SettingName } from "../../src/cli/config.ts";
 import { systemClock } from "../../src/clock.ts";
-import { Channels } from "../../src/rooms/channels.ts";
+import { Channels } from "../../src/rooms/channels/channels.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
-import { Recordings } from "../../src/rooms/recordings.ts";
+import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";

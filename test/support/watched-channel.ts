@@ -1,7 +1,7 @@
 /** A channel of a virtual relay, and watchers of it. */
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
-import type { ChannelWatch } from "../../src/rooms/channel-watch.ts";
+import type { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import type { ChannelScenario } from "../../src/simulator/channel.ts";
 
 export const HANDLE = "@somebody";

@@ -20,7 +20,7 @@ import { openNamedStore } from "../open-store.ts";
 import { showProgress } from "../reader/progress.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { IMPORT_FLAGS } from "./flags.ts";
-import { type RecordedBatch, RecordingError, recordedBatches, videoIdInName } from "./recording.ts";
+import { type RecordedBatch, RecordingError, recordedBatches, videoIdInName } from "./recorded-chat.ts";
 
 const NOT_A_RECORDING =
   "is not a recorded chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";

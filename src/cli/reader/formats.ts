@@ -1,7 +1,7 @@
 /** The formats of an export in one table: how to write messages, and where records of a file end. */
 import { extname } from "node:path";
 import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable } from "../../formats/csv.ts";
-import { LinePrinter, plain } from "../../formats/lines.ts";
+import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { jsonLine } from "../../formats/text.ts";
 import { UsageError } from "../flags.ts";

@@ -1,6 +1,6 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
 import { jsonLine } from "../../formats/text.ts";
-import type { ListedRecording } from "../../rooms/recordings.ts";
+import type { ListedRecording } from "../../rooms/recordings/recordings.ts";
 import { suggest } from "../../suggest.ts";
 import { type Input, UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";

@@ -1,5 +1,5 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
-import { colored, LinePrinter, plain, usesColor } from "../../formats/lines.ts";
+import { colored, LinePrinter, plain, usesColor } from "../../formats/line-printer.ts";
 import { jsonLine } from "../../formats/text.ts";
 import type { Input } from "../flags.ts";
 import { UsageError } from "../flags.ts";

@@ -8,7 +8,7 @@ import { createLog } from "../../telemetry/log.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig } from "../edge-config.ts";
 import { startEdge } from "../edge-service.ts";
-import type { FromWorker, ToWorker, WorkerReport } from "./messages.ts";
+import type { FromWorker, ToWorker, WorkerReport } from "./worker-messages.ts";
 
 interface Started {
   report(): Promise<WorkerReport>;

@@ -13,8 +13,8 @@ import { Deadline, unlessAborted } from "../../deadline.ts";
 import { createServer, type HttpSettings, type Served } from "../../http/server.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig, PortConfig } from "../edge-config.ts";
-import type { FromWorker, ToWorker, WorkerReport } from "./messages.ts";
-import { mergedMetrics } from "./metrics.ts";
+import { mergedMetrics } from "./merged-metrics.ts";
+import type { FromWorker, ToWorker, WorkerReport } from "./worker-messages.ts";
 
 /** `.ts` in the sources, `.js` in the compiled package. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);

@@ -4,7 +4,7 @@
  */
 import type { StreamEnd } from "../../protocol/chat.ts";
 import { ERRORS, type ErrorCode, RelayError } from "../../protocol/errors.ts";
-import type { WatchedChannel } from "../../rooms/channel-states.ts";
+import type { WatchedChannel } from "../../rooms/channels/states.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { Part } from "../../serving/multiplex/parts.ts";

@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from "node:util";
 import { Deadline } from "../../deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { parseCursor } from "../../serving/cursor.ts";
-import type { Filter } from "../../serving/filter.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import type { Filter } from "../../serving/type-filter.ts";
 import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
 
 /** How long the answer waits for the first look at a channel. */

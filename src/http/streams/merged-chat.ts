@@ -2,12 +2,13 @@
  * One of the chats of a merged connection: enters its room, again after a failure that may pass, and writes
  * what its viewer is sent.
  */
+
+import { vectorOf } from "../../protocol/cursor-vector.ts";
 import { ERRORS, type ErrorCode, type RelayError } from "../../protocol/errors.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import { endEvent, errorEvent } from "../../serving/multiplex/events.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { Part } from "../../serving/multiplex/parts.ts";
-import { vectorOf } from "./cursor-vector.ts";
 import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
 
 /** Whether a chat that was refused with this error is tried again; a bug would only repeat itself. */

@@ -1,5 +1,6 @@
 /** `GET /v1/merged`: up to twenty chats on one connection, which resumes each of them by one id. */
 import type { FastifyInstance } from "fastify";
+import { parseVector } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { Multiplex } from "../../serving/multiplex/multiplex.ts";
@@ -10,7 +11,6 @@ import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedQuery, StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
-import { parseVector } from "./cursor-vector.ts";
 import { readMerged } from "./merged-chat.ts";
 import { formatFor, openSink } from "./open-sink.ts";
 import { partAsked, type StreamParts } from "./stream-parts.ts";

@@ -1,11 +1,11 @@
 /** What the routes of streams share: their surroundings, and the part of a chat that a query asks for. */
 import type { Clock } from "../../clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import type { WatchedChannels } from "../../rooms/channels.ts";
+import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import { parseBackfill } from "../../serving/cursor.ts";
-import { parseTypes } from "../../serving/filter.ts";
 import type { StreamRequest } from "../../serving/room.ts";
+import { parseTypes } from "../../serving/type-filter.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";

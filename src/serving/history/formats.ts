@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
-import { LinePrinter, plain } from "../../formats/lines.ts";
+import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import { onOneLine, wireJson } from "../../wire-json.ts";

@@ -9,7 +9,7 @@ import { notStored, type RoomRecord, type Store, StoreError } from "../../store/
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
-import { type Filter, testOf } from "./filter.ts";
+import { type Filter, testOf } from "./message-filter.ts";
 
 /** Maximum messages in one read of the store, whose answer must not hold the event loop. */
 const READ_MESSAGES = 500;

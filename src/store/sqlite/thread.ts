@@ -6,7 +6,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
-import { type Operation, type OperationReply, type OperationRequest, storeError } from "./rounds.ts";
+import { type Operation, type OperationReply, type OperationRequest, storeError } from "./group-commit.ts";
 import type { StoreOptions } from "./schema.ts";
 import type { Tables } from "./tables.ts";
 import type { FromThread, ThreadStart, ToThread } from "./worker.ts";

@@ -8,7 +8,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreError } from "../port.ts";
 import { FileLock } from "./file-lock.ts";
-import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./rounds.ts";
+import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
 import { openDatabase, type StoreOptions } from "./schema.ts";
 import { Tables } from "./tables.ts";
 

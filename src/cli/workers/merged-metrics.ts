@@ -1,6 +1,6 @@
 /** The metrics of a service as one: sums over its processes. Those of each process alone name it. */
 import { AggregatorRegistry, type Registry } from "prom-client";
-import type { Metrics } from "./messages.ts";
+import type { Metrics } from "./worker-messages.ts";
 
 /** Of Node.js and the system: they mean one process. */
 const OF_PROCESS = /^(process|nodejs)_/;

@@ -4,19 +4,19 @@
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that goes on.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../clock.ts";
-import { unlessAborted } from "../deadline.ts";
-import { omitUndefined } from "../json.ts";
-import type { ChannelState } from "../protocol/channel.ts";
-import { RelayError } from "../protocol/errors.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { type ChannelLook, ChannelMemory } from "../upstream/channel-look.ts";
-import type { Egress } from "../upstream/egress/egress.ts";
-import type { EgressPool } from "../upstream/egress/pool.ts";
-import { UpstreamError } from "../upstream/errors.ts";
-import { isOver } from "./archive.ts";
-import { ChannelStates, type WatchedChannel } from "./channel-states.ts";
-import { type ChannelStream, streamsInOrder } from "./channel-streams.ts";
+import type { Clock } from "../../clock.ts";
+import { unlessAborted } from "../../deadline.ts";
+import { omitUndefined } from "../../json.ts";
+import type { ChannelState } from "../../protocol/channel.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
+import type { Egress } from "../../upstream/egress/egress.ts";
+import type { EgressPool } from "../../upstream/egress/pool.ts";
+import { UpstreamError } from "../../upstream/errors.ts";
+import { isOver } from "../archive.ts";
+import { ChannelStates, type WatchedChannel } from "./states.ts";
+import { type ChannelStream, streamsInOrder } from "./streams.ts";
 
 /** How long a stream without a chat is left alone. Its chat may be switched on later. */
 const NO_CHAT_MS = 600_000;

@@ -1,7 +1,7 @@
 /** The states of a channel for everybody that waits for it: the latest one, then each change. */
-import { unlessAborted } from "../deadline.ts";
-import type { ChannelState } from "../protocol/channel.ts";
-import type { RelayError } from "../protocol/errors.ts";
+import { unlessAborted } from "../../deadline.ts";
+import type { ChannelState } from "../../protocol/channel.ts";
+import type { RelayError } from "../../protocol/errors.ts";
 
 /** A channel as its viewers see it. Disposing removes one watcher. */
 export interface WatchedChannel extends Disposable {

@@ -3,10 +3,10 @@
  * store's list, of which each instance runs its share.
  */
 
-import { isChannel } from "../protocol/channel.ts";
-import { RelayError } from "../protocol/errors.ts";
-import { isUnavailable } from "../store/port.ts";
-import type { Recording, RecordingReport } from "../store/recordings.ts";
+import { isChannel } from "../../protocol/channel.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { isUnavailable } from "../../store/port.ts";
+import type { Recording, RecordingReport } from "../../store/recordings.ts";
 import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
 
 /** The interval of reports to the store's list. */
@@ -14,7 +14,7 @@ const REPORT_MS = 5000;
 /** An instance that has not reported for this long no longer runs its recordings. */
 const RUN_MS = 3 * REPORT_MS;
 
-export { RECORDING_STATES } from "../store/recordings.ts";
+export { RECORDING_STATES } from "../../store/recordings.ts";
 
 const NEW = { state: "waiting", videoId: null, error: null } as const;
 

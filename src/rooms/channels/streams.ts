@@ -3,7 +3,7 @@
  * begins next. A stream that is scheduled far ahead is often a placeholder that never begins: many
  * channels schedule one for next year just for its open chat. Such streams come last.
  */
-import type { ChannelSight, ScheduledStream } from "../upstream/page/channel-page.ts";
+import type { ChannelSight, ScheduledStream } from "../../upstream/page/channel-page.ts";
 
 const HOUR_MS = 3_600_000;
 /** A stream is far if it begins later than this, or should have begun earlier than this. */

@@ -4,8 +4,8 @@ import { type ChatType, ENDED, RELEASED, type RoomEnd } from "../protocol/chat.t
 import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
+import { messageIn } from "./line-reader.ts";
 import type { LineStream } from "./line-stream.ts";
-import { messageIn } from "./lines.ts";
 
 const MESSAGE = '{"event":"message","cursor":';
 export class OriginStream implements Disposable {

@@ -3,17 +3,17 @@
  * of a channel. Each video gets a viewer of its own, which discards everything: it keeps the room open, and
  * the store keeps the messages. If a video has no chat yet, or its room fails, the recorder tries again.
  */
-import type { Clock } from "../clock.ts";
-import { FORMS } from "../serving/form.ts";
-import type { Sink, SinkOwner } from "../serving/sink.ts";
-import type { ObservedStore } from "../store/observed.ts";
-import type { RecordingReport } from "../store/recordings.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import { isOver } from "./archive.ts";
-import type { ChannelStream } from "./channel-streams.ts";
-import type { ChannelWatch } from "./channel-watch.ts";
-import type { Channels } from "./channels.ts";
-import type { Rooms } from "./rooms.ts";
+import type { Clock } from "../../clock.ts";
+import { FORMS } from "../../serving/form.ts";
+import type { Sink, SinkOwner } from "../../serving/sink.ts";
+import type { ObservedStore } from "../../store/observed.ts";
+import type { RecordingReport } from "../../store/recordings.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { isOver } from "../archive.ts";
+import type { Channels } from "../channels/channels.ts";
+import type { ChannelStream } from "../channels/streams.ts";
+import type { ChannelWatch } from "../channels/watch.ts";
+import type { Rooms } from "../rooms.ts";
 
 const RETRY_MS = 60_000;
 /** A channel that does not exist may come back. */

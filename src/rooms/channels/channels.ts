@@ -1,7 +1,7 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
-import { RelayError } from "../protocol/errors.ts";
-import type { WatchedChannel } from "./channel-states.ts";
-import { ChannelWatch, type ChannelWatchParts } from "./channel-watch.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import type { WatchedChannel } from "./states.ts";
+import { ChannelWatch, type ChannelWatchParts } from "./watch.ts";
 
 /** The `Retry-After` when the maximum number of channels is reached. */
 const RETRY_MS = 30_000;

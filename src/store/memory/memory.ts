@@ -2,15 +2,14 @@
  * The store without a disk, for trials and tests. It meets the same contract during the life of the process,
  * and keeps in memory what another store keeps on its disk.
  */
-import type { Clock } from "../clock.ts";
-import { dig, parseJson } from "../json.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
-import { assertOwner } from "./fence.ts";
-import { Followers } from "./follow.ts";
-import { lastBefore } from "./last-before.ts";
-import { MemoryTally } from "./memory-tally.ts";
-import type { StoreEngine } from "./observed.ts";
-import { LocalOwnership, type TakenRoom } from "./ownership.ts";
+import type { Clock } from "../../clock.ts";
+import { dig, parseJson } from "../../json.ts";
+import type { RoomEnd } from "../../protocol/chat.ts";
+import { assertOwner } from "../fence.ts";
+import { Followers } from "../follow.ts";
+import { lastBefore } from "../last-before.ts";
+import type { StoreEngine } from "../observed.ts";
+import { LocalOwnership, type TakenRoom } from "../ownership.ts";
 import {
   type Claim,
   type MessageSearch,
@@ -18,10 +17,11 @@ import {
   type RoomRecord,
   type RoomSummary,
   StoreError,
-} from "./port.ts";
-import { MemoryRecordings } from "./recordings.ts";
-import { withPrefix } from "./sorted-ids.ts";
-import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
+} from "../port.ts";
+import { MemoryRecordings } from "../recordings.ts";
+import { withPrefix } from "../sorted-ids.ts";
+import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
+import { MemoryTally } from "./tally.ts";
 
 /** Times are wall milliseconds. */
 interface HeldRoom extends Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {

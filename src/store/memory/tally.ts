@@ -1,6 +1,6 @@
 /** The totals of one room of the store in memory, which counts each message when it is appended. */
-import type { StoredMessage } from "./stored-message.ts";
-import { fold, NO_TOTALS, readBatch, type TallyBatch, type TallyItem } from "./totals.ts";
+import type { StoredMessage } from "../stored-message.ts";
+import { fold, NO_TOTALS, readBatch, type TallyBatch, type TallyItem } from "../totals.ts";
 
 export class MemoryTally {
   totals = NO_TOTALS;
