@@ -1,4 +1,4 @@
-/** Retries with growing waits, until the attempt succeeds or the signal aborts. */
+/** Retries with backoff, until the attempt succeeds or the signal aborts. */
 import type { Clock } from "./clock.ts";
 
 /** The wait after the first failure, and the maximum wait. Each wait is twice the one before. */

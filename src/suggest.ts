@@ -1,6 +1,7 @@
 /**
- * `; did you mean serve?` for `srve`; "" if no known word is near. A word that was not written to its end is
- * near, however long the rest is. `limit`: the maximum number of wrong letters; by default a third of them.
+ * `; did you mean serve?` for `srve`; "" if no known word is near. The beginning of a known word counts as
+ * near, however long the rest of that word is. `limit`: the maximum number of wrong letters; by default a
+ * third of them.
  */
 export function suggest(
   unknown: string,

@@ -1,4 +1,4 @@
-/** A file that appears whole: it is written under another name beside its place, and then renamed. */
+/** Writes a file atomically: under another name in the same folder first; then the file is renamed. */
 import { chmod, open, realpath, rename, rm, stat } from "node:fs/promises";
 
 /** The permissions in a file's mode. */

@@ -87,7 +87,7 @@ function speak(upstream: Simulator, perSecond: number): void {
   speakOn(upstream.channel("@demo-second", { title: "Second demo" }), SECOND_VIDEO_ID, perSecond / 5);
 }
 
-/** A chat that goes on while the demo does not run, as a real one does. */
+/** A chat that continues while the demo does not run, as a real one does. */
 function speakOn(channel: Channel, videoId: string, perSecond: number): void {
   const held = Math.round((perSecond * HOLDS_MS) / 1000);
   const shown = Math.min(Math.max(held, MIN_SHOWN), MAX_SHOWN);

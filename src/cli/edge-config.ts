@@ -1,4 +1,7 @@
-/** The configuration of an edge, made from its settings; and the part that every service has of it. */
+/**
+ * The configuration of an edge, made from its settings; and its base, which edges, workers and other services
+ * have in common.
+ */
 import type { HttpSettings } from "../http/server.ts";
 import { STALL_MS } from "../serving/stall.ts";
 import type { LogLevel } from "../telemetry/log.ts";

@@ -1,6 +1,7 @@
 /**
  * Command-line flags. A command has one table of them, each with its default, its meaning and its parser. A
- * flag overrides the environment variable of the same name, and this the default. Each error is one line.
+ * flag overrides the environment variable of the same name, and the variable overrides the default. Each
+ * error is one line.
  */
 import { parseArgs } from "node:util";
 import { suggest } from "../suggest.ts";
@@ -37,7 +38,7 @@ export interface Argument {
   isRepeated?: true;
   /** May be missing. */
   isOptional?: true;
-  /** The error if more arguments follow it, where the usual one is not enough. */
+  /** The error if more arguments follow it, if the usual error says too little. */
   alone?: string;
 }
 
@@ -103,7 +104,9 @@ export function readFlags<Table extends FlagTable>(
   return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
 }
 
-/** A line for each environment variable that looks like a setting and is none, with the nearest setting. */
+/**
+ * A line for each environment variable that looks like a setting but is not one, with the nearest setting.
+ */
 export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
   const unknown = Object.keys(env).filter((name) => isVariable(name) && !(name in table));
   return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table), name.length)}`);

@@ -54,7 +54,7 @@ export async function startLogged<C extends Logged>(
   const wanted = config.rooms.maxViewers;
   const { workers } = config;
   const maxViewers = Math.min(wanted, workers * possibleViewers());
-  // To the first process, each room of a worker is a viewer, too.
+  // The first process also counts each room of a worker as a viewer.
   const ofProcess = Math.ceil(maxViewers / workers) + (workers - 1) * config.rooms.maxRooms;
   const lowered = { ...config, rooms: { ...config.rooms, maxViewers: ofProcess } };
   const service = await start(lowered, systemClock, telemetry, stopped);

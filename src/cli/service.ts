@@ -20,7 +20,7 @@ import { openNamedStore } from "./open-store.ts";
 export interface Service {
   /** The URL at which the service listens, without a trailing slash. */
   url: string;
-  /** The reasons why it should get no new viewers; empty if it should. */
+  /** The reasons why the service should get no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /** Stops gracefully: accepts no new viewers, makes everything durable, and ends every stream cleanly. */
   stop(): Promise<void>;

@@ -43,7 +43,7 @@ const COLUMNS: Columns = {
 /** How the messages of one chat are written, or of several. */
 export interface CsvTable {
   header: string;
-  /** `raw`: writes texts unchanged, even those that a spreadsheet would run. */
+  /** `raw`: writes texts unchanged, even those that a spreadsheet would run as formulas. */
   line(message: ReceivedMessage, raw: boolean): string;
 }
 
@@ -80,7 +80,7 @@ function tableOf(columns: Columns): CsvTable {
   };
 }
 
-/** A line of other cells than a message's, none of which comes from a chat. */
+/** A line of cells that are not a message's; none of them comes from a chat. */
 export function csvRow(cells: readonly Cell[]): string {
   return `${cells.map((value) => cell(value, true)).join(",")}\r\n`;
 }

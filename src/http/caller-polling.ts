@@ -104,7 +104,7 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
   );
 }
 
-/** The messages without duplicates: of several with one id, the first. */
+/** The messages without duplicates: the first of those with the same id. */
 function toMessages(read: readonly Item[]): Message[] {
   const { items } = joinGifts(read, new Set(), NO_GIFTS, 0);
   return [...new Map(items.toReversed().map(({ message }) => [message.id, message])).values()].reverse();

@@ -44,7 +44,7 @@ export function errorTeller(path: keyof typeof FAULT_CODES, telemetry: Telemetry
   };
 }
 
-/** Why a service may be without an endpoint that others have. */
+/** Why a service may lack an endpoint that other services have. */
 const WITHDRAWN: Readonly<Record<string, string>> = {
   "/v1/recordings": "its RELAY_ADMIN_TOKEN is not set, or it is an edge",
   "/v1/sessions": "its RELAY_CALLER_POLLING is off, or it is an edge",

@@ -4,18 +4,18 @@ import type { FastifyInstance } from "fastify";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
-/** An event loop this late keeps viewers waiting; new ones are better off at another instance. */
+/** If the event loop is this late, viewers wait, and another instance should serve the new ones. */
 const UNSOUND_LAG_MS = 1000;
 
 /** The other processes of this service, which share its port. */
 export interface Group {
-  /** The reasons why they should get no new viewers. */
+  /** The reasons why the other processes should get no new viewers. */
   unreadiness(): Promise<string[]>;
   /** The metrics of all processes, this one included, as text. */
   metrics(): Promise<string>;
 }
 
-/** `group`: absent if this process is alone. */
+/** `group`: undefined if this process shares its port with no other. */
 export function healthRoutes(
   app: FastifyInstance,
   rooms: Rooms,

@@ -18,7 +18,7 @@ export interface HistoryQuery {
 
 const MEDIA_TYPES = new Map(FORMAT_NAMES.map((name) => [FORMATS[name].mediaType.replace(/;.*/, ""), name]));
 
-/** The maximum length of a name of a type that is looked up and repeated. */
+/** The maximum length of a type's name that is looked up and quoted in an error. */
 const MAX_NAME_LENGTH = 100;
 
 /** Throws `RelayError` INVALID_REQUEST or INVALID_VIDEO_ID for a value that the API does not describe. */

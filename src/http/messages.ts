@@ -20,7 +20,7 @@ const EXPECTED = { summary: "Read the stored messages of a video", querystring: 
 const HEADERS = {
   "cache-control": "no-cache",
   vary: "Accept, Accept-Encoding",
-  "x-content-type-options": "nosniff", // the text of a chat must not pass for a page
+  "x-content-type-options": "nosniff", // a browser must not show the text of a chat as a page
 };
 const FOR_EVER = "public, max-age=31536000, immutable";
 /** Higher levels take much longer to save little. */

@@ -5,7 +5,10 @@ export function acceptsGzip(header = ""): boolean {
   return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
 }
 
-/** The media type to which `Accept` gives the highest weight; the first one of several, and of none. */
+/**
+ * The media type to which `Accept` gives the highest weight. If several have it, or `Accept` names none of
+ * them, it is the first one.
+ */
 export function preferred(mediaTypes: readonly string[], accept = "*/*"): string | undefined {
   const weights = new Map<string, number>();
   for (const part of accept.toLowerCase().split(",")) {

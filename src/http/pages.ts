@@ -51,7 +51,8 @@ const PAGES = {
     policy: [...STRICT, "frame-src 'self'"],
     frameAncestors: "'self'",
   },
-  // OBS and its forks inject the user's stylesheet as a `<style>` element, some through `innerHTML`.
+  // OBS and its forks inject the user's stylesheet as a `<style>` element, some through `innerHTML`, which
+  // Trusted Types would refuse.
   "/overlay": {
     file: "web/overlay/index.html",
     policy: ["style-src 'self' 'unsafe-inline'"],

@@ -1,4 +1,7 @@
-/** `/v1/recordings`: lists, adds and deletes recordings while the service runs, for holders of the token. */
+/**
+ * `/v1/recordings`: lists, adds and deletes recordings while the service runs, for clients that send the
+ * token.
+ */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Static } from "typebox";

@@ -50,7 +50,7 @@ export interface HttpSettings extends PageSettings {
   probe: boolean;
   /** Whether to serve `/v1/rooms`, and show the egress of a room: both are for operators. */
   rooms: boolean;
-  /** The secret of those who may change recordings; "" if nobody may. */
+  /** The secret that clients must send to change recordings; "" if nobody may change them. */
   adminToken: string;
   /** Whether deleted messages are blanked in the store. */
   isBlanking: boolean;
@@ -66,7 +66,7 @@ export interface HttpSettings extends PageSettings {
   trustedProxies: number;
   /** The other processes on the same port. */
   group?: Group;
-  /** Whether this process is one of those, and its origin the first process. */
+  /** Whether this process is a worker: an edge of the first process on the same port. */
   isWorker?: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface Served {
   channels: WatchedChannels;
   telemetry: Telemetry;
   clock: Clock;
-  /** What an instance serves of its store and its upstream, or an edge of its origin. */
+  /** Where history, rooms and recordings come from: the instance's own store, or the origin of an edge. */
   source: OwnSource | Origin;
 }
 
@@ -102,7 +102,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       requireHostHeader: false, // Node's own refusal would not be JSON
     },
-    // Query values stay the strings that were sent: nothing is coerced, and a repeated field is refused. The
+    // Query values stay the strings that were sent, without coercion, and a repeated field is refused. The
     // schemas are our own and tested; validating them would take a quarter of the HTTP server's start time.
     ajv: {
       customOptions: {

@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { RelayError } from "../protocol/errors.ts";
 import { suggestOrList } from "../suggest.ts";
 
-/** The maximum length of a name that is looked up and repeated. */
+/** The maximum length of a name that is looked up and quoted in an error. */
 const MAX_NAME_LENGTH = 100;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What a worker leaves to the first process of its service: everything of the API but streams, and the state
- * of the service. It serves streams and pages itself.
+ * The requests that a worker sends on to the first process of its service: the API except streams, and the
+ * state of the service. The worker itself serves streams and pages.
  */
 import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";
@@ -8,7 +8,7 @@ import { refuseUnavailable } from "../serving/refusals.ts";
 import { clientGone } from "./client-gone.ts";
 
 const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?))|(?:readyz|metrics)(?:$|\?))/;
-/** Headers of one connection alone. */
+/** Headers that concern a single connection and are not sent on. */
 const OF_CONNECTION = new Set(["connection", "host", "keep-alive", "transfer-encoding", "upgrade", "expect"]);
 
 /** Call it before the routes are added. `first`: the private address of the first process. */

@@ -10,7 +10,7 @@ export interface OriginChannelsParts {
   clock: Clock;
   telemetry: Telemetry;
   settings: {
-    /** The maximum number of channels, as of rooms. */
+    /** The maximum number of rooms; it also limits the number of channels. */
     maxRooms: number;
   };
 }
@@ -32,7 +32,7 @@ export class OriginChannels implements WatchedChannels {
     return this.#watches.of(channel, begin).join();
   }
 
-  /** Watches no channel any more. */
+  /** Stops watching all channels. */
   close(): void {
     this.#closed.abort();
   }

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { Agent, cacheStores, interceptors, request as send } from "undici";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A stream whose room must be opened first takes no longer to begin. */
+/** Time limit for the beginning of a stream, which includes the opening of its room. */
 const OPENING_TIMEOUT_MS = 60_000;
 /** Connections for everything but streams. */
 const MAX_CONNECTIONS = 32;

@@ -1,4 +1,4 @@
-/** Whether the origin is alive, asked of it also while nobody watches. */
+/** Asks the origin regularly whether it is alive, even while nobody watches. */
 import type { Clock } from "../clock.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";

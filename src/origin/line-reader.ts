@@ -39,7 +39,7 @@ export class LineReader {
 
 /**
  * The message in a line that begins with `opening`, its cursor, and then the fields of the message. Throws
- * `OriginAway` if the line is none.
+ * `OriginAway` if the line has another form.
  */
 export function messageIn(line: string, opening: string): StoredMessage {
   const fields = line.indexOf(",", opening.length) + 1;

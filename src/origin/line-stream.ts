@@ -1,4 +1,4 @@
-/** The lines of a stream, as long as its connection lives. */
+/** Reads the lines of one open stream. */
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { OriginAway } from "./away.ts";
@@ -42,7 +42,10 @@ export class LineStream implements Disposable {
     }
   }
 
-  /** Counts intervals, so that a process that did not run for a while is not mistaken for a silent line. */
+  /**
+   * It counts intervals instead of the time since the last bytes. So after a pause of this process (a
+   * suspended machine), the connection does not count as silent.
+   */
   async #chunk(): Promise<IteratorResult<Buffer, undefined>> {
     const { clock, keepaliveMs } = this.#parts;
     const chunk = this.#chunks.next();

@@ -25,7 +25,7 @@ export interface OriginRoomsParts {
 
 export class OriginRooms implements RoomSources {
   readonly #parts: OriginRoomsParts;
-  /** The origin knows of this edge's viewers by its streams. */
+  /** There is nothing to report: the origin counts this edge's streams as its viewers. */
   readonly ownership = { setViewers: () => {}, watchedForMs: async () => 0 };
   readonly isBlocked = false;
 

@@ -45,8 +45,8 @@ export class OriginStream implements Disposable {
   }
 
   /**
-   * Its messages and, at last, the end of the room, if the stream ends with one. Rejects with `OriginAway` if
-   * the connection breaks or is silent for three keepalive intervals.
+   * The stream's messages and then the end of the room, if the stream ends with one. Rejects with
+   * `OriginAway` if the connection breaks or is silent for three keepalive intervals.
    */
   async *batches(): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     for (let lines: string[] | undefined = this.#early; lines; lines = await this.#lines.next()) {
@@ -62,7 +62,7 @@ function isChatType(text: string | undefined): text is ChatType {
   return text === "liveChatRenderer" || text === "liveChatReplayRenderer";
 }
 
-/** The end of the room in a stream's last line; undefined for that of a bounded stream. */
+/** The end of the room in a stream's last line; undefined if the line only ends a bounded stream. */
 function endIn(line: string): RoomEnd | undefined {
   if (!line.startsWith('{"event":"end"') && !line.startsWith('{"event":"error"')) return undefined;
   const said = parseJson(line);

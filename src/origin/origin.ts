@@ -72,7 +72,10 @@ export class Origin {
     return await OriginStream.begin(await this.#lines(query, lastEventId, signal));
   }
 
-  /** Opens a stream of a channel, of whose messages nothing but gaps is sent. Rejects as `stream` does. */
+  /**
+   * Opens a stream of a channel. Its filter excludes all messages except gaps, because only the channel's
+   * state is needed. Rejects as `stream` does.
+   */
   async channel(channel: string, place: string | undefined, signal: AbortSignal): Promise<LineStream> {
     return await this.#lines({ channel, types: "gap", backfill: "0" }, place, signal);
   }
@@ -169,7 +172,7 @@ export class Origin {
 
   /**
    * Asks whether the origin is alive. Resolves to false if it answers, but not as this service does. Rejects
-   * with `OriginAway`, also if a proxy answers in its place.
+   * with `OriginAway`, even if a proxy answers in its place.
    */
   async isRelay(signal: AbortSignal): Promise<boolean> {
     using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);

@@ -13,7 +13,10 @@ import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 import type { OriginStream } from "./origin-stream.ts";
 
-/** The waits before a stream is opened again. Each is spread, as the streams of all rooms break together. */
+/**
+ * The waits before a stream is opened again. Each wait is partly random, because the streams of all rooms
+ * break together.
+ */
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 5000;
 /** Maximum wait that the origin can ask for. */

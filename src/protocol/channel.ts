@@ -16,14 +16,16 @@ const FORMS = [
   /^(c\/(?!\.+(?:\/|$))[\p{L}\p{M}\p{N}_.·-]{1,100})(?:\/[a-z]+)?$/u,
 ];
 
-/** The latest news of a channel: the data of a stream's `channel` event. */
+/** The latest state of a channel: the data of a stream's `channel` event. */
 export interface ChannelState {
   /** As `parseChannel` returns it. */
   channel: string;
   /** `UC…` and the display name, once the upstream has shown them. */
   channelId?: string;
   title?: string;
-  /** `live`, `upcoming`: the stream `videoId` is. `waiting`: there is none that can be read. */
+  /**
+   * `live`, `upcoming`: the state of the stream `videoId`. `waiting`: there is no stream that can be read.
+   */
   state: "live" | "upcoming" | "waiting";
   videoId?: string;
   /** When a stream that is `upcoming` is scheduled to begin, ISO 8601 in UTC; absent if unknown. */

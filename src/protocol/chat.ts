@@ -14,7 +14,7 @@ export interface Init {
 
 /** The chat is over. */
 export const ENDED = { state: "ended", reason: "no more continuations" } as const;
-/** Nobody watched the room any longer. */
+/** The room had no viewers any more. */
 export const RELEASED = { state: "released", reason: "room released" } as const;
 
 /** A room's final state: the data of its `end` or `error` frame. */

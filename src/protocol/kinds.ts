@@ -10,7 +10,7 @@ export interface Badge {
   url?: string;
 }
 
-/** The reasons why nobody read a chat, so that messages may be missing. */
+/** The reasons why a chat was not read, so that messages may be missing. */
 export const GAP_REASONS = ["unwatched", "down", "unreachable", "throttled"] as const;
 
 /** Colours as `#rrggbb`. */

@@ -12,7 +12,8 @@ import { type IntervalSettings, intervalBefore, waitAfter } from "./interval.ts"
 import { SlowCalls } from "./slow-calls.ts";
 
 /**
- * A live answer with this many actions came too late: the upstream returns about 200, and drops older ones.
+ * With this many actions, messages may be missing from a live answer: the upstream returns about 200, and
+ * drops older ones.
  */
 const FULL_ACTIONS = 150;
 const FULL_LOG_INTERVAL_MS = 60_000;

@@ -64,7 +64,7 @@ export class Poller {
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
-  /** Whether an answer succeeded since the last lost token: then the next loss is not a failure. */
+  /** Whether an answer came since a token was last refused. If not, even fresh ones are refused. */
   #hasProgressed = true;
   #failures = 0;
   /** When an answer last advanced the reading. */
@@ -209,7 +209,7 @@ export class Poller {
       ),
     );
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
-    if (!page) return batch; // a part is better than nothing
+    if (!page) return batch; // the answer without the page is better than nothing
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
     // The answer has everything in the upstream's window before some moment of its call. This cut-off is in
     // that window, whichever moment it was; by the upstream's clock, like the messages.

@@ -1,7 +1,7 @@
 /**
  * Notices when a live chat is quiet for so long that its token may be dead: some tokens bring nothing,
- * without an error, from some moment on or from the first poll. Then a fresh page is worth a call, but not
- * many.
+ * without an error, from some moment on or from the first poll. Then it is worth loading a fresh page, but
+ * not often.
  */
 
 /** How long a lively chat may be quiet before a fresh page is loaded, in milliseconds. */

@@ -1,5 +1,5 @@
 /**
- * Tracks the times in which nobody read a chat, and the gaps that may result: before a late answer, and
+ * Tracks the times in which a chat was not read, and the gaps that may result: before a late answer, and
  * before the fresh pages that replace a lost token, until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../clock.ts";
@@ -104,7 +104,8 @@ export class Unread {
   }
 
   /**
-   * Whether messages may be missing before a page that replaces a lost token. Fewer than one count as none.
+   * Whether messages may be missing before a page that replaces a lost token. If less than one message was
+   * expected in the unread time, the answer is no.
    */
   #mayMiss = ({ items, unreadMs, answeredAt }: FreshPage): boolean =>
     unreadMs > this.#windowMs || this.#rate.expectedIn(unreadMs, answeredAt, items) >= 1;
@@ -116,7 +117,7 @@ export class Unread {
     return { gap: this.#gapSince(last.wallAt), isShort: unreadMs <= this.#windowMs, unreadMs };
   }
 
-  /** Replays have no gaps: they are read on from their position. */
+  /** Replays have no gaps: their reading continues at their position. */
   #gapSince(sinceMs: number): Gap | undefined {
     return this.#isReplay ? undefined : { sinceMs, reason: this.reason };
   }

@@ -34,8 +34,8 @@ export async function excerptOf(videoId: string, parts: OwnedRoomParts): Promise
 }
 
 /**
- * A room that is served from the store for `leftMs` more. `isReplay`: the store can load it again at any
- * time.
+ * A room that is served from the store for `leftMs` more. `isReplay`: whether it is a replay, which the store
+ * can load again at any time.
  */
 export interface EndedRoom {
   room: Room;
@@ -44,8 +44,8 @@ export interface EndedRoom {
 }
 
 /**
- * The room of a chat that ended recently, whichever instance read it. It needs no upstream call: a replay for
- * an hour, a live chat for the grace time, and a chat that was imported from a recording always.
+ * The room of a chat that ended recently, whichever instance read it. It is served without a call to the
+ * upstream. A replay is kept for an hour, a live chat for the grace time, and an imported chat for ever.
  */
 export function recentlyEnded(
   record: RoomRecord | undefined,
@@ -68,11 +68,14 @@ export function recentlyEnded(
 export interface Archive {
   name: "archived";
   until: number;
-  /** A replay, which the store can load again at any time, so the service forgets it with its last viewer. */
+  /**
+   * Whether the chat is a replay. The store can load a replay again at any time, so the service drops it from
+   * memory when its last viewer leaves.
+   */
   isReplay?: boolean;
   /** Undefined if the store has nothing of this video. */
   room?: Room | undefined;
-  /** The upstream has no chat. Every viewer without a cursor of the room gets this error. */
+  /** Set if the upstream has no chat. Every viewer without a cursor of this room gets this error. */
   noChat?: { error: RelayError; range: CursorRange | undefined };
 }
 
@@ -92,7 +95,10 @@ export async function enterArchive(
   throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});
 }
 
-/** Whether the video certainly has no chat. An error with a cause may come from a wall: viewers retry. */
+/**
+ * Whether the video certainly has no chat. If the error has a `cause`, it may come from a wall (a sign-in,
+ * consent form or captcha), and the chat may exist; so it does not count.
+ */
 export function isOver(error: unknown): error is RelayError {
   return error instanceof RelayError && error.code === "NO_LIVE_CHAT" && error.cause === undefined;
 }

@@ -139,7 +139,7 @@ export class VideoEntry {
     if (this.isVacant) this.#bootstrap().catch(() => {}); // already reported
   }
 
-  /** Ends the reading at a stop, as `OwnedRoom.windDown` does, after any opening or release. */
+  /** For a stop: waits for an opening or release in progress, then winds the owned room down. */
   async windDown(limitMs: number): Promise<void> {
     if (this.#state.name === "bootstrapping") await this.#state.opening.catch(() => {});
     if (this.#state.name === "releasing") await this.#state.done;

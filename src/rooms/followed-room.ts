@@ -1,7 +1,7 @@
 /**
- * A room that another instance reads. This instance follows its log for its own viewers. If the owner is
- * gone, after a crash or a stop, this instance takes the room over and continues from the checkpoint, for the
- * same viewers.
+ * A room that another instance reads. This instance follows the room's log in the shared store and serves it
+ * to its own viewers. If the owner crashes or stops, this instance takes the room over and continues from the
+ * checkpoint, with the same viewers.
  */
 import { positionOf } from "../reading/log/checkpoint.ts";
 import { Room } from "../serving/room.ts";

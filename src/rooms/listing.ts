@@ -91,7 +91,7 @@ export class RoomList {
   }
 }
 
-/** A room's state: the one in which this instance has it open, else its last one. */
+/** The state of the open room on this instance (`local`); if it is not open here, its last state. */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   return local ?? end?.state ?? "released";
 }

@@ -1,13 +1,15 @@
 /**
- * The limit of an opening. An instance holds the room that it opens; if it reaches nobody and another
- * instance has viewers of the room, it gives the opening up, so that the other one can open the room.
+ * The limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
+ * another instance has viewers of the room, it gives up, so that the other instance can open the room.
  */
 import { RelayError } from "../protocol/errors.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress.ts";
 
-/** How long an instance that reaches nobody keeps a room for which another one has viewers. */
+/**
+ * How long an instance that cannot reach the upstream keeps a room for which another instance has viewers.
+ */
 export const OUT_MS = 10_000;
 const LOOK_MS = 1000;
 const RETRY_MS = 1000;

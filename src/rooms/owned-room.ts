@@ -130,7 +130,8 @@ export class OwnedRoom {
     const { clock, telemetry, settings } = parts;
     using limit = new OpeningLimit(videoId, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
-    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room); // computed now: the age was measured at the take
+    // Computed before the bootstrap, because the age is that of the moment at which the room was taken.
+    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room);
     const options: CallOptions = {
       lane: "opening",
       dueAt: clock.monotonic(), // openings run one after the other, and a poll must follow its page soon
@@ -174,8 +175,8 @@ export class OwnedRoom {
   }
 
   /**
-   * `asked`: a time just before the room was taken. The age of its record was measured later, so `asked`
-   * minus the age is never after the time of the last read.
+   * `asked`: the time just before the room was taken. The store computed the record's age (`lastReadAgoMs`)
+   * after that. So `asked` minus the age is the time of the last read or earlier, but never later.
    */
   static #fromCheckpoint(
     hold: Hold,

@@ -65,8 +65,8 @@ export class RoomExchange {
   }
 
   /**
-   * Hands rooms on to other instances that have viewers of them: all that this instance cannot reach, and one
-   * at a time if it reads too many.
+   * Hands rooms on to other instances that have viewers of them: all rooms for which this instance cannot
+   * reach the upstream, and one room at a time if this instance reads too many.
    */
   async #handOn(): Promise<void> {
     const { clock, egresses } = this.#parts;

@@ -119,7 +119,7 @@ export class Rooms implements SharedRooms {
     return state && { state, viewers, reading };
   }
 
-  /** The state of a stored room, as `list` shows it. */
+  /** The state of a stored room, as `RoomList.all` shows it. */
   stateOf({ videoId, end }: Pick<RoomRecord, "videoId" | "end">): RoomState {
     return stateOf(end, this.#entries.get(videoId)?.roomState);
   }
@@ -149,7 +149,8 @@ export class Rooms implements SharedRooms {
     const entries = [...this.#entries.values()];
     using limit = new Deadline(this.#parts.clock, WIND_DOWN_MS + GIVE_BACK_MS);
     const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
-    await unlessAborted(Promise.all(ends), limit.signal).catch(() => {}); // other holds expire
+    // Holds that are not given back within the limit expire by themselves.
+    await unlessAborted(Promise.all(ends), limit.signal).catch(() => {});
     const rooms = [...this.#openRooms(), ...this.#retired];
     const viewers = [...rooms.flatMap((room) => [...room.viewers]), ...this.waiting];
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);

@@ -1,11 +1,15 @@
 /**
- * The feeds of a room: its messages in one form and through one filter. Viewers of one feed share its bytes.
+ * The feeds of a room: its messages in one form and through one filter. All viewers of a feed are sent the
+ * same buffers.
  */
 
 import type { Form, Packet } from "./form.ts";
 import { ALL, type Filter } from "./type-filter.ts";
 
-/** Maximum number of filters in a room whose viewers share bytes; each costs a packing of every batch. */
+/**
+ * Maximum number of filters of a room for which frames are packed once and shared. For each of them, every
+ * batch is packed (and compressed) once more.
+ */
 const MAX_FILTERS = 64;
 
 export class Feed {

@@ -16,8 +16,8 @@ type Read = (after: number, limit: number) => Promise<readonly StoredMessage[]>;
 export class Lookback {
   readonly #read: Read;
   /**
-   * A ring: at the cursor modulo the length, the position of the message's type bit, counted from the highest
-   * bit.
+   * A ring buffer. The entry at `cursor % MAX_MESSAGES` is the number of the message's type bit, counted from
+   * the highest bit.
    */
   readonly #bits = new Uint8Array(MAX_MESSAGES);
   /** It knows the types of the messages after `low` up to `head`. */
@@ -68,7 +68,10 @@ export class Lookback {
     return cursor;
   }
 
-  /** Reads the page before `low`, which all who wait share. Resolves to whether there is one. */
+  /**
+   * Reads the page before `low`. All callers that wait for it share one read. Resolves to whether there is
+   * such a page.
+   */
   #readOn(floor: number): Promise<boolean> {
     this.#reading ??= this.#readPage(floor).finally(() => {
       this.#reading = undefined;

@@ -5,8 +5,9 @@ import type { CursorRange } from "./cursor.ts";
 /** The log of rooms as their viewers read it. */
 export interface RoomLog extends Pick<Store, "read" | "cursorAt" | "follow"> {
   /**
-   * Whether it is another instance's, so that the tail answers where it can. A store is always asked: the
-   * tail may hold what the retention has deleted.
+   * Whether the log belongs to another instance. Then a room finds a viewer's start in its own tail if
+   * possible, which saves a request. If the log is a store, the room always asks the store, because the tail
+   * may hold messages that have been deleted there because of their age.
    */
   readonly isRemote?: boolean;
   /** The room's cursors at this moment. */

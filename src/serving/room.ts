@@ -123,7 +123,7 @@ export class Room implements ViewerHost {
         this.tail.push(next);
         this.#lookback?.push(next);
       } else if (next.state !== "released" || this.#end) this.finish(next);
-      else return this.close(); // by another instance: its viewers reconnect and reopen it
+      else return this.close(); // the owner has released it: viewers reconnect, which opens it again
       await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
       this.#parts.telemetry.published(this.now() - durableAt);
     }

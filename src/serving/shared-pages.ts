@@ -16,7 +16,7 @@ import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
  * from different cursors soon share their reads.
  */
 const PAGE_MESSAGES = 100;
-/** Pages kept for viewers that follow closely: 2 MiB per room, and only for a second. */
+/** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */
 const MAX_PAGES = 32;
 
 interface SharedPagesParts {
@@ -34,7 +34,10 @@ export class SharedPages {
   readonly #reads = new Map<number, Promise<readonly Held[]>>();
   /** The pages by cursor and feed. */
   readonly #pages = new Map<string, Promise<Chunk>>();
-  /** Number of pages since the last tick; few viewers share those beyond the maximum, uncompressed. */
+  /**
+   * Number of pages assembled since the last tick. Pages beyond `MAX_PAGES` are not compressed, because few
+   * viewers would share them.
+   */
   #count = 0;
 
   constructor(parts: SharedPagesParts) {

@@ -1,17 +1,21 @@
 /**
  * Judges whether a viewer has stopped reading. A writable connection says too little: Linux reports it only
- * once a third of its send buffer is free, which can be a megabyte. So the bytes that the client's system has
- * taken decide; they are checked while the connection has been full for long.
+ * once a third of its send buffer is free, which can be a megabyte. So the decision depends on the bytes that
+ * the client's system has acknowledged. They are checked only when the connection has been full for a while.
  */
 
 /** How long a viewer may take no bytes, in milliseconds. */
 export const STALL_MS = 30_000;
-/** A viewer that takes this much in that time reads steadily: 4 KB/s, and 5 KB/s are promised. */
+/**
+ * A viewer that takes this many bytes per `STALL_MS` counts as reading: 4 KB/s. The documentation promises
+ * that 5 KB/s is enough.
+ */
 const STALL_BYTES = 120_000;
 /**
- * A proxy takes its client's bytes in bursts, because its own send buffer is also reported free by thirds. So
- * a burst buys the time that its bytes would take at 4 KB/s, up to this multiple of the limit (300 s). That
- * is enough: a client that reads 5 KB/s empties a third of a send buffer of 4 MiB, the usual size, in 280 s.
+ * A proxy reads from us in bursts, because its system too reports the proxy's send buffer as writable only
+ * when a third of it is free. So a burst extends the limit by the time that its bytes would take at 4 KB/s,
+ * up to this multiple of the limit (300 s). That is enough: a client that reads 5 KB/s empties a third of a
+ * send buffer of 4 MiB, the usual size, in 280 s.
  */
 const MAX_STALLS = 10;
 
@@ -22,11 +26,14 @@ export class Stall {
   /** When it last became full (at first, when it was opened), and the bytes written by then. */
   #countedAt: number;
   #counted = 0;
-  /** Bytes that the viewer had been sent by then beyond those the slowest reader would have taken. */
+  /** How far the viewer was ahead of the slowest permitted reader at `#countedAt`, in bytes. */
   #ahead = 0;
   /** When to check it next. */
   #lookAt = 0;
-  /** Bytes of the whole connection taken at the last check since it became full. */
+  /**
+   * Bytes that the client had taken of the whole connection, as of the last check; undefined if there was no
+   * check since the connection became full.
+   */
   #taken: number | undefined;
   #takenAt = 0;
 

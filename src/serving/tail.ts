@@ -1,6 +1,6 @@
 /**
- * The newest messages of a room as bytes, encoded once in each form and shared by all its viewers. It is
- * filled only from the store, with consecutive batches.
+ * The newest messages of a room as bytes: each encoded once per framing, and packed once per feed, for all
+ * viewers of that feed. It is filled only from the store, with consecutive batches.
  */
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
@@ -8,10 +8,12 @@ import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import { Held } from "./held.ts";
 
-/** The maximum backfill: a viewer that joins a running room reads no message from the store. */
+/**
+ * As many as the maximum backfill, so that a viewer with only a `backfill` reads no message from the store.
+ */
 const TAIL_MESSAGES = 500;
 /**
- * Maximum size of the text of this many messages; usual tails have a tenth of it. Older messages are read
+ * Maximum size of the text of the messages of a tail; a usual tail has a tenth of it. Older messages are read
  * from the store.
  */
 const TAIL_BYTES = 4 * 1024 * 1024;

@@ -11,7 +11,7 @@ export type Filter = number;
 export const ALL: Filter = -1;
 
 const BITS: ReadonlyMap<string, number> = new Map(MESSAGE_TYPES.map((type, index) => [type, 1 << index]));
-/** The bit of all types that have none; only `ALL` contains it. */
+/** One bit for all types that this version does not know; only `ALL` contains it. */
 const UNKNOWN = 1 << 31;
 const GAP = bitOf("gap");
 

@@ -78,7 +78,10 @@ export class Viewer implements SinkOwner {
     }
   }
 
-  /** The next chunk in memory. Undefined if it must be read first, or if there is none: perhaps for good. */
+  /**
+   * The next chunk in memory. Undefined if it must be read from the store first, or if there is no further
+   * message; then the stream ends here if the room is over.
+   */
   #nextChunk(): Chunk | undefined {
     const { tail } = this.#room;
     if (this.#cursor < tail.floor) {
@@ -177,7 +180,8 @@ export class Viewer implements SinkOwner {
   #write(packet: Packet): void {
     this.#room.sent(packet.size);
     if (this.#sink.write(packet)) return;
-    if (this.#waitsFor !== "page") this.#waitsFor = "drain"; // the page that is being read may still follow
+    // A page that is being read is still written to the full sink; the wait for the drain begins after it.
+    if (this.#waitsFor !== "page") this.#waitsFor = "drain";
     this.#stall.full(this.#sink.written, this.#room.now());
   }
 

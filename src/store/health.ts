@@ -1,6 +1,6 @@
 /**
- * The state of the store, derived from its operations, which all report here. All rooms meet the same
- * failure, so one line describes it: when it begins, once a minute while it lasts, and when it is over.
+ * The state of the store, derived from the outcomes of its operations. A failure affects all rooms, so one
+ * line describes it: when it begins, once a minute while it lasts, and when it is over.
  */
 import type { Clock } from "../clock.ts";
 import type { StoreOperation } from "../telemetry/metrics.ts";
@@ -8,7 +8,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type StoreTrouble } from "./port.ts";
 
 /**
- * The minimum interval between two error lines, also if the store fails and works by turns, as on a nearly
+ * The minimum interval between two error lines, even if the store alternately fails and works, as on a nearly
  * full disk.
  */
 const REMIND_MS = 60_000;

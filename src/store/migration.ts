@@ -1,8 +1,8 @@
 /**
  * Copies all rooms, messages and recordings of one store into another one, with their cursors. A marker
- * keeps services off the new store until the copy is complete; a run that was killed continues where it
- * stopped. The copy is complete only if both stores are equal at its end, so a service that changes one of
- * them meanwhile makes it fail.
+ * prevents services from using the new store until the copy is complete; a run that was killed continues
+ * where it stopped. The copy is complete only if both stores are equal at its end, so if a service changes
+ * one of them meanwhile, the copy fails.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../clock.ts";

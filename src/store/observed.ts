@@ -1,6 +1,7 @@
 /**
- * The store that the service uses: an engine whose operations all report to the store's health. Followers
- * read through it too, so an instance that only follows notices a failing store.
+ * The store that the service uses: an engine whose reads and writes report their outcome to the store's
+ * health (`close` and `sizeBytes` do not). Followers read through it too, so an instance that only follows
+ * notices a failing store.
  */
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
@@ -45,7 +46,9 @@ export interface ObservedStore extends Store, Retention, Tallying, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;
   readonly recordings: RecordingList;
-  /** As in the engine. The process must stop, because the store can no longer keep messages. */
+  /**
+   * As in the engine. If it resolves, the process must stop, because the store can no longer keep messages.
+   */
   readonly lost: Promise<StoreError>;
   /**
    * Whether the instance can serve new viewers. A full disk may have space for a probe and none for messages,

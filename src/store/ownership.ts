@@ -7,7 +7,7 @@ import { type Claim, isUnavailable, type RoomRecord, StoreError } from "./port.t
 export interface Ownership {
   /**
    * Makes this instance the room's owner under a new epoch; resolves to undefined if another instance owns
-   * the room. It changes nothing else: a room that has ended stays so until the first append. Rejects with
+   * the room. It changes nothing else: a room that has ended stays ended until the first append. Rejects with
    * `StoreError` "unavailable".
    */
   take(videoId: string): Promise<Hold | undefined>;
@@ -33,7 +33,10 @@ export interface Ownership {
    */
   watchedForMs(videoId: string): Promise<number>;
 
-  /** Those of the rooms that have viewers at another instance. Rejects with `StoreError` "unavailable". */
+  /**
+   * Resolves to those of the given rooms that have viewers at another instance. Rejects with `StoreError`
+   * "unavailable".
+   */
   wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]>;
 
   /**

@@ -173,7 +173,7 @@ export interface Restoration {
   moveCursors(): Promise<number>;
 }
 
-/** Why a store does not work, in words that anybody may see: without a path, a host or a user. */
+/** Why a store does not work, in words that may be public: without a path, a host or a user. */
 export type StoreTrouble =
   | "the disk is full"
   | "its disk fails"
@@ -191,7 +191,7 @@ export class StoreError extends Error {
   readonly kind: "fenced" | "unavailable";
   readonly trouble: StoreTrouble;
 
-  /** The message is for the operator alone. */
+  /** The message is only for the operator. */
   constructor(
     kind: StoreError["kind"],
     message: string,

@@ -1,6 +1,6 @@
 /**
- * The list of recordings that callers have put, kept in the store. Each of them is run by one instance at a
- * time, which reports how it goes.
+ * The list of recordings that callers have added, kept in the store. One instance at a time runs each of them
+ * and reports its state.
  */
 
 export const RECORDING_STATES = ["waiting", "recording", "ended", "failed"] as const;
@@ -12,12 +12,12 @@ export interface RecordingReport {
   state: (typeof RECORDING_STATES)[number];
   /** The video that is being recorded, or was last; null before the first. */
   videoId: string | null;
-  /** Why it does not record now; null if it does, or was not tried yet. */
+  /** Why nothing is recorded now; null if something is, or if the recording was not tried yet. */
   error: string | null;
 }
 
 export interface Recording extends RecordingReport {
-  /** When it was put, in wall milliseconds by the store's clock. */
+  /** When it was added, in wall milliseconds by the store's clock. */
   since: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps the totals of rooms up to date behind the appends, in small steps: no append waits until its messages
- * are counted, and a question finds little left to count.
+ * Keeps the totals of rooms up to date after the appends, in small steps. So no append waits until its
+ * messages are counted, and when the totals are requested, little is left to count.
  */
 import type { Clock } from "../clock.ts";
 import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";

@@ -1,4 +1,7 @@
-/** The log: pino, JSON lines on stdout, readable on a terminal. No token, key or viewer's address. */
+/**
+ * The log: pino, JSON lines on stdout, readable on a terminal. It never contains a token, a key or a viewer's
+ * address.
+ */
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { type Logger, pino } from "pino";

@@ -1,6 +1,6 @@
 /**
- * Names of rare branches of reading and owning a room. The service does not count them; the simulation checks
- * that its seeds reach each, because a branch that none reaches is not tested.
+ * Names of rarely taken code paths in reading and owning a room. The service does not count them. The
+ * simulation checks that its seeds reach each, because a path that no seed reaches is not tested.
  */
 export const MARKS = [
   "append: outcome unknown",

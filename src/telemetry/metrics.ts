@@ -91,7 +91,7 @@ export interface MetricSources {
     byForm(): Iterable<{ form: string; filter: "none" | "shared" | "alone"; viewers: number }>;
   };
   readonly connections: Connections;
-  /** The number of channels that are watched for somebody. */
+  /** The number of channels that are watched for a viewer or a recording. */
   channels?: () => number;
   /** The bytes sent since the last call. */
   takeSentBytes?: () => number;

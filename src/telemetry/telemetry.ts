@@ -14,7 +14,7 @@ import type { DropReason, EgressSource, LookOutcome, MetricSources, StoreOperati
 import { createMetrics, createSharedMetrics, MOVE_REASONS, type MoveReason, OTHER_KINDS } from "./metrics.ts";
 import { Connections } from "./multiplexed-connections.ts";
 
-/** The upstream adds kinds freely; metrics show this many by name and the rest as "other". */
+/** The upstream adds kinds freely; metrics show about this many by name and the rest as "other". */
 const MAX_KINDS = 200;
 
 export class Telemetry {

@@ -19,7 +19,7 @@ export const BOUNDS = {
   actions: 10_000,
   /** Streams on a channel's page. Real tabs show 30 before they are scrolled. */
   streams: 100,
-  /** Milliseconds that an answer can ask to wait. A longer wait is shortened to this. */
+  /** Milliseconds that an answer can ask to wait. A longer wait is cut to this. */
   waitMs: 600_000,
 
   /** Lengths below are in UTF-16 units. A real message has up to 200 characters. */

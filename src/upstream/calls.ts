@@ -1,6 +1,6 @@
 /**
  * All calls of the service to the upstream: pages of the main host, `next` as their substitute, and chat
- * calls to a client's host. Each goes through the gate of an egress and returns a parsed answer or an
+ * calls to a client's host. Each call goes through the gate of an egress and returns a parsed answer or an
  * `UpstreamError`. Redirects are followed here, and never to a foreign host.
  */
 import type { JsonObject } from "../json.ts";
@@ -26,7 +26,7 @@ const ASKING_HOSTS = [
   [/^accounts\./, "to sign in (a redirect to its sign-in host)"],
 ] as const;
 
-/** Page loads after failures take a lower lane, so that they do not delay other calls. */
+/** Page loads after failures use a lane with a lower priority, so that they do not delay other calls. */
 const PAGE_LANES: Partial<Record<Lane, Lane>> = { poll: "recovery", recovery: "retry" };
 const NEXT = "/youtubei/v1/next";
 

@@ -15,7 +15,7 @@ import { readChannelPage } from "./page/channel-page.ts";
 import { PageLoads } from "./page-loads.ts";
 
 const MAX_TIMES = 2;
-/** Looks at channels that exist go before looks at names that may be made up. */
+/** Looks at channels that are known to exist go before looks at names that may be made up. */
 const KNOWN_PRIORITY_MS = 60_000;
 
 export interface ChannelLook extends ChannelSight {
@@ -73,7 +73,7 @@ async function pagesOf(
   }
   const failure = failures.at(-1);
   if (!failure || look.isWhole || look.live.length + look.upcoming.length > 0) return look;
-  // One page that is missing may be a mistake of the upstream's.
+  // A single missing page may be a mistake of the upstream.
   if (failures.length < tabs.length || !failures.every(({ status }) => status === 404)) throw failure;
   throw new RelayError("NO_LIVE_CHAT", `There is no channel ${channel} on YouTube.`);
 }
@@ -98,7 +98,10 @@ function pathOf(channel: string): string {
   return `/${path.split("/").map(encodeURIComponent).join("/").replace("%40", "@")}`;
 }
 
-/** What both pages show. A stream that one of them shows live counts as live; the tab has the order. */
+/**
+ * The streams of both pages together. A stream that is live on one of them counts as live; the order is that
+ * of the tab.
+ */
 function merged(one: ChannelLook, other: ChannelLook): ChannelLook {
   const [first, second] = other.isWhole ? [other, one] : [one, other];
   const live = [...new Set([...first.live, ...second.live])];

@@ -14,7 +14,10 @@ export interface SearchFor {
   videoId: string;
   view: "all" | "top";
   loads: PageLoads;
-  /** Known credentials. Those on the pages replace `older`; `better` replaces those on the pages. */
+  /**
+   * Known credentials. Those on the pages take precedence over `older`, and `better` takes precedence over
+   * those on the pages.
+   */
   credentials: { older: FoundCredentials | undefined; better: FoundCredentials };
 }
 

@@ -27,7 +27,7 @@ export interface Client {
   userAgent: string;
   /** Further fields of the request's `context.client`. */
   context: JsonObject;
-  /** The page in which an embedded player claims to be. */
+  /** The URL of the page in which an embedded player claims to be embedded. */
   embedUrl?: string;
 }
 

@@ -3,7 +3,7 @@
 export type Fault =
   /** The upstream throttles this server: everything pauses. */
   | "throttled"
-  /** The upstream no longer accepts the continuation: spent, outdated or invented. */
+  /** The upstream does not accept the continuation: it is used up, outdated or made up. */
   | "expired"
   /** HTTP 401, 403, 404, or a 400 not about the token: the chat may be gone, or the credentials too old. */
   | "denied"

@@ -1,6 +1,6 @@
 /**
- * Reads a recorded chat from a file of JSON lines, in batches: yt-dlp's `.live_chat.json`, whose actions take
- * the same way as those of the upstream, or messages that this program has exported.
+ * Reads a recorded chat from a file of JSON lines, in batches: yt-dlp's `.live_chat.json`, whose actions are
+ * read by the same code as those of the upstream, or messages that this program has exported.
  */
 import { basename } from "node:path";
 import { asArray, asObject, dig, type JsonObject, parseJson } from "../../json.ts";
@@ -35,7 +35,7 @@ export interface RecordedBatch {
 
 const SEVERAL = "holds the chats of several videos, as an export of a channel does; give it the lines of one";
 
-/** Lines in a batch: few enough for the memory, enough for the store to be fast. */
+/** Number of lines in a batch: small enough for the memory, large enough for the store to be fast. */
 const LINES_AT_ONCE = 1000;
 
 /** The state in which reading begins. */
@@ -122,7 +122,7 @@ function isAction(value: JsonObject): boolean {
 }
 
 /**
- * The export has given a repeated deletion of an author an id of its own; a room finds the same id again.
+ * In the export, a repeated deletion of an author has an id of its own; the room computes the same id again.
  */
 function asItem(message: Message): Item {
   if (message.type !== "author_deleted") return { message };

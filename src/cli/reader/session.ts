@@ -137,7 +137,7 @@ export function openChat(
   return room;
 }
 
-/** The room of a channel, which reports its news. */
+/** The room of a channel; reports changes of the channel's state. */
 function followed(room: ChannelChat, notice: Notice): ChannelChat {
   let last = "";
   room.on("channel", (state) => {

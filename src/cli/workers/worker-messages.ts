@@ -1,4 +1,4 @@
-/** What the first process of a service and its workers say to each other. */
+/** The messages between the first process of a service and its workers. */
 import type { MetricObjectWithValues, MetricValue } from "prom-client";
 import type { EdgeConfig } from "../edge-config.ts";
 
@@ -9,9 +9,9 @@ export type ToWorker =
   | { kind: "ask"; id: number }
   | { kind: "stop" };
 
-/** What a worker answers when it is asked. */
+/** A worker's answer to a request for a report. */
 export interface WorkerReport {
-  /** The reasons why it should get no new viewers. */
+  /** The reasons why the worker should get no new viewers. */
   reasons: string[];
   metrics: Metrics;
 }

@@ -10,7 +10,7 @@ export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;
 
 const flag = (description: string) => Type.Optional(Type.Enum(["true", "false"], { description }));
-/** The values of a query are strings; the handler reads those whose form needs words of its own. */
+/** The values of a query are strings; the handler reads those values whose errors need an explanation. */
 const text = (description: string, ...examples: string[]) =>
   Type.Optional(Type.String({ maxLength: 2000, description, ...(examples.length > 0 && { examples }) }));
 const cursor = (description: string) => Type.Optional(Type.String({ pattern: "^\\d{1,16}$", description }));

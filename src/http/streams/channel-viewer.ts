@@ -24,7 +24,7 @@ export interface ChannelPlace {
 }
 
 export interface ChannelRequest {
-  /** Undefined if the client named none. Each video begins with it, or else at the time `from`. */
+  /** Undefined if the client gave none. Each video begins with this backfill, or else at the time `from`. */
   backfill: number | undefined;
   from?: number | undefined;
   filter: Filter;
@@ -41,8 +41,9 @@ export function parsePlace(text: string | undefined): ChannelPlace | undefined {
 }
 
 /**
- * Resolves after the first look at a channel, or after two seconds. The viewer counts meanwhile. Rejects with
- * `RelayError`: NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the reason of `gone`.
+ * Resolves after the first look at a channel, or after two seconds. The viewer counts towards the limits
+ * meanwhile. Rejects with `RelayError`: NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the
+ * reason of `gone`.
  */
 export async function firstLook(
   { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,

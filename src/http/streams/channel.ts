@@ -13,7 +13,7 @@ import { type ChannelRequest, ChannelViewer, firstLook, parsePlace } from "./cha
 import { formatFor, openSink } from "./open-sink.ts";
 import { partAsked, type StreamParts } from "./stream-parts.ts";
 
-/** Rejects with `RelayError` before the answer has begun: as the request deserves, NO_LIVE_CHAT, CAPACITY. */
+/** Rejects with `RelayError` before the answer has begun: for an invalid request, NO_LIVE_CHAT, CAPACITY. */
 export async function openChannel(
   { query, headers, raw, ip }: FastifyRequest<{ Querystring: StreamQuery; Headers: StreamHeaders }>,
   reply: FastifyReply,

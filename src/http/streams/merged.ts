@@ -1,4 +1,4 @@
-/** `GET /v1/merged`: up to twenty chats on one connection, which resumes each of them by one id. */
+/** `GET /v1/merged`: up to twenty chats on one connection; one id resumes all of them. */
 import type { FastifyInstance } from "fastify";
 import { parseVector } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Writes one room's log. While the store fails, it retries with growing waits and blocks everything else, so
- * that polling pauses and nothing is lost. It gives up only if the room has another owner.
+ * Writes one room's log. While the store fails, it retries with backoff and blocks everything else, so that
+ * polling pauses and nothing is lost. It gives up only if the room has another owner.
  */
 import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";

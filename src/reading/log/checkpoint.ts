@@ -77,8 +77,8 @@ export function isReadable(room: RoomRecord): boolean {
 }
 
 /**
- * The position of a chat that was imported from a recording: it is over, and no upstream call has read it, so
- * it has no credentials.
+ * The position of a chat that was imported from a recording. The chat is over, and no call to the upstream
+ * has read it, so the position has no credentials.
  */
 export function importedPosition(panels: Panels): Position {
   const pair = { client: "WEB", endpoint: "get_live_chat_replay" } as const;
@@ -104,8 +104,8 @@ export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
 }
 
 /**
- * The memory of a room that is read on. An unreadable one is reported, and replaced by a gap since it was
- * stored; in a replay, without a gap.
+ * The memory of a room whose reading continues. If it is unreadable, this is reported, and a gap since it was
+ * stored takes its place (in a replay, none does).
  */
 export function memoryOf(
   room: RoomRecord | undefined,

@@ -1,6 +1,6 @@
 /**
- * A time in which nobody read a chat whose beginning the room holds. Messages of that time may be missing.
- * Unless the next items overlap with the room's, a message of type `gap` marks the place.
+ * A time in which a chat was not read although the room already had messages of it. Messages of that time may
+ * be missing. Unless the next items overlap with those of the room, a message of type `gap` marks the place.
  */
 import type { Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";

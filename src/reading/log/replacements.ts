@@ -15,7 +15,10 @@ export type HeldMessage = Omit<Message, "details">;
 /** By the id of a message: its replacements that a room holds, the oldest first. */
 export type HeldReplacements = ReadonlyMap<string, readonly HeldMessage[]>;
 
-/** Maximum number of messages whose replacements are looked up. Those of further ones count as read again. */
+/**
+ * Maximum number of messages whose replacements are looked up. The replacements of all other messages count
+ * as read again.
+ */
 const MAX_LOOKED_UP = 200;
 
 /** The messages that an item may return to an earlier content. `held`: the room's messages by id. */

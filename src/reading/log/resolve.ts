@@ -26,7 +26,10 @@ export interface Resolved extends ReadMemory {
   messages: readonly Message[];
 }
 
-/** Beyond this number the oldest are forgotten; another deletion of theirs then counts as repeated. */
+/**
+ * Beyond this number the oldest authors are forgotten; if one of them is deleted again, the deletion counts
+ * as repeated.
+ */
 const MAX_AUTHORS = 500;
 
 /** The ids that `resolve` must look up in the room. */

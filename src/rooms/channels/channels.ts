@@ -29,7 +29,7 @@ export class ChannelWatches<Watch> extends Map<string, Watch> {
 
 export interface ChannelsParts extends ChannelWatchParts {
   settings: ChannelWatchParts["settings"] & {
-    /** The maximum number of channels, as of rooms. */
+    /** The maximum number of rooms; it also limits the number of channels. */
     maxRooms: number;
   };
 }
@@ -43,7 +43,7 @@ export interface WatchedChannels {
   watch(channel: string): WatchedChannel;
 }
 
-/** Those of an instance that reads channels itself. */
+/** The watched channels of an instance that reads the channel pages itself. */
 export class Channels implements WatchedChannels {
   readonly #parts: ChannelsParts;
   readonly #watches: ChannelWatches<ChannelWatch>;
@@ -57,13 +57,14 @@ export class Channels implements WatchedChannels {
   }
 
   watch(channel: string): ChannelWatch {
-    // Others are kept for one interval, so that a viewer that comes back costs no look.
+    // Drop only idle watches: one without watchers stays for one interval, so that a viewer who returns costs
+    // no look.
     for (const [name, { isIdle }] of this.#watches) if (isIdle) this.#watches.delete(name);
     const begin = () => new ChannelWatch(channel, this.#parts, this.#closed.signal);
     return this.#watches.of(channel, begin).join();
   }
 
-  /** Looks at no channel any more. */
+  /** Stops watching all channels. */
   close(): void {
     this.#closed.abort();
   }

@@ -5,7 +5,10 @@ import type { RelayError } from "../../protocol/errors.ts";
 
 /** A channel as its viewers see it. Disposing removes one watcher. */
 export interface WatchedChannel extends Disposable {
-  /** Whether another instance sends the states, so that a chat here may be behind the end of its stream. */
+  /**
+   * Whether the states come from another instance. Then this instance can hear that a stream has ended before
+   * it has received all messages of the chat.
+   */
   readonly isRemote?: boolean;
   /**
    * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects

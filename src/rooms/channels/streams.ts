@@ -6,7 +6,10 @@
 import type { ChannelSight, ScheduledStream } from "../../upstream/page/channel-page.ts";
 
 const HOUR_MS = 3_600_000;
-/** A stream is far if it begins later than this, or should have begun earlier than this. */
+/**
+ * A scheduled stream is far (`isFar`) if it begins more than `MAX_AHEAD_MS` from now, or is overdue by more
+ * than `MAX_LATE_MS`.
+ */
 const MAX_AHEAD_MS = 48 * HOUR_MS;
 const MAX_LATE_MS = 6 * HOUR_MS;
 

@@ -1,7 +1,7 @@
 /**
  * Watches one channel for everybody that waits for it: one look per interval, however many wait, and none
  * while nobody does. Chooses the stream to read, and keeps to it until its watchers report its end or
- * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that goes on.
+ * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../clock.ts";
@@ -58,7 +58,7 @@ export class ChannelWatch implements WatchedChannel {
   #look: ChannelLook | undefined;
   /** Why the last look failed; undefined if it did not. */
   #failure: string | undefined;
-  /** The number of whole looks in a row that did not show the chosen stream. */
+  /** The number of complete looks (`isWhole`) in a row that did not show the chosen stream. */
   #missed = 0;
   readonly #videos = new Set<string>();
   /** Whether a video that is not among them is not the channel's. */
@@ -109,8 +109,8 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /**
-   * All streams that can be read, in the order of interest: after each look and each report. Rejects as
-   * `states` does.
+   * Yields all streams that can be read, the most interesting first; again after each look and each report.
+   * Rejects as `states` does.
    */
   async *streams(signal: AbortSignal): AsyncGenerator<readonly ChannelStream[], never, void> {
     for (;;) {
@@ -252,7 +252,10 @@ export class ChannelWatch implements WatchedChannel {
     this.#states.announce();
   }
 
-  /** The first stream that has a chat. A stream whose rest is over comes before streams that are far. */
+  /**
+   * The first stream that is not resting because it has no chat (see `failed`). A stream whose `restsUntil`
+   * has passed is preferred to one that is far (`isFar`).
+   */
   #pick(streams: readonly ChannelStream[]): ChannelStream | undefined {
     const now = this.#parts.clock.monotonic();
     const rest = ({ videoId }: ChannelStream) => this.#troubles.get(videoId)?.restsUntil;

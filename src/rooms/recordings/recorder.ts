@@ -18,7 +18,10 @@ import type { Rooms } from "../rooms.ts";
 const RETRY_MS = 60_000;
 /** A channel that does not exist may come back. */
 const RETRY_CHANNEL_MS = 3_600_000;
-/** Streams that begin within this time are read beside the one that begins next: it may begin late. */
+/**
+ * Streams that begin within this time are read too, not only the next one, because the next one may start
+ * late.
+ */
 const EARLY_MS = 3_600_000;
 
 export interface RecorderParts {
@@ -102,7 +105,10 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   }
 }
 
-/** The videos to read. A far stream, such as a room for free chat, only if there is no other. */
+/**
+ * The videos to read. A stream that is far (`isFar`), such as a placeholder for open chat, is read only if
+ * there is no other.
+ */
 function wantedOf(streams: readonly ChannelStream[], now: number): Set<string> {
   const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);
   const isWanted = (stream: ChannelStream) => {

@@ -73,8 +73,9 @@ function received(message: StoredMessage): ReceivedMessage {
 }
 
 /**
- * The body of a page, and a hash of the whole answer: lines do not show their format, nor whether there is a
- * next page. `state`: the room's, which only JSON shows.
+ * The body of a page, and a hash for its ETag. The hash also covers the media type and the neighbouring
+ * pages, because two answers with the same lines can differ in these. `state`: the room's, which only JSON
+ * shows.
  */
 export async function pageBody(
   { room, messages, next, prev }: HistoryPage,

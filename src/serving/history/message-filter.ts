@@ -43,7 +43,10 @@ function contains(text: string): Test {
   };
 }
 
-/** Lower case, with one form of sigma: which of its two a text has depends on the letters behind it. */
+/**
+ * Lower case, with only one form of sigma. A Greek sigma is written ς at the end of a word and σ elsewhere,
+ * so a search would miss one of them.
+ */
 function fold(text: string): string {
   return text.toLowerCase().replaceAll("ς", "σ");
 }

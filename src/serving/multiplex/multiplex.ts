@@ -52,8 +52,8 @@ export class Multiplex implements SinkOwner {
   }
 
   /**
-   * Sends keepalives until the connection is over, each after the cursors that the client does not have. A
-   * client with unread bytes gets none.
+   * Sends keepalives until the connection is over. Before each one, it sends the cursors that have moved
+   * without a message. A client with unread bytes gets no keepalive.
    */
   async keepOpen(clock: Clock, keepaliveMs: number): Promise<void> {
     while (!this.#gone.signal.aborted) {
@@ -83,7 +83,7 @@ export class Multiplex implements SinkOwner {
 
 /** The viewer of one chat. */
 interface BranchOwner extends SinkOwner {
-  /** Writes its cursor, if its client does not have it. */
+  /** Writes the viewer's cursor, if the client does not have it. */
   keepalive(): void;
 }
 

@@ -10,7 +10,10 @@ import { type Form, type Format, ownBytes, type Packet } from "../form.ts";
 
 export type Part =
   | { kind: "init"; init: Init }
-  /** Each frame is the message's cursor on a line of its own, then the rest of the frame after the video. */
+  /**
+   * Each buffer holds the cursor, a line feed, and the part of the message's frame that follows the field
+   * `videoId`.
+   */
   | { kind: "messages"; frames: readonly Buffer[] }
   /** The cursor has moved over messages that are not sent. */
   | { kind: "cursor"; cursor: number }
@@ -37,7 +40,10 @@ function packetOf(part: Part, size = 0): PartPacket {
   return { bytes: NOTHING, size, part };
 }
 
-/** By format, the rest of a message's frame after the video and the cursors. */
+/**
+ * By format: the part of a message's frame that follows `videoId` and the ids, and is the same on all
+ * connections.
+ */
 const RESTS: Record<Format, (message: StoredMessage, details: boolean) => string> = {
   sse: (message, details) => `${fieldsOf(messageJson(message, details))}\n\n`,
   // The line's `id` is the id to resume from, so the message's own id becomes `messageId`.

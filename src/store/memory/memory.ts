@@ -1,6 +1,6 @@
 /**
- * The store without a disk, for trials and tests. It meets the same contract during the life of the process,
- * and keeps in memory what another store keeps on its disk.
+ * The store without a disk, for trials and tests. While the process lives, it meets the same contract as the
+ * others, with everything in memory.
  */
 import type { Clock } from "../../clock.ts";
 import { dig, parseJson } from "../../json.ts";

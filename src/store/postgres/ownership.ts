@@ -15,7 +15,7 @@ import type { Database } from "./pools.ts";
 import { SQL, type TakenRow, toRecord } from "./tables.ts";
 import type { ViewerCounts } from "./viewer-counts.ts";
 
-/** The unused end of a lease: a call may start just before the proof expires. */
+/** How long before its end a lease counts as over: a call may start just before the proof expires. */
 const MARGIN_MS = 2000;
 const RENEWALS_PER_LEASE = 3;
 

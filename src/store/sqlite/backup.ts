@@ -14,7 +14,7 @@ const ALL_PAGES = 2 ** 31 - 1;
 /** The maximum wait for another program that has locked the file. */
 const BUSY_TIMEOUT_MS = 10_000;
 
-/** The files that SQLite and the service keep beside the store's. */
+/** The files that SQLite and the service keep next to the store's file. */
 const COMPANIONS = ["", "-wal", "-shm", "-journal", "-lock"];
 
 /**

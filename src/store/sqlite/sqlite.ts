@@ -1,6 +1,6 @@
 /**
  * The embedded store: one SQLite file, written by one thread of one process. `tables.ts` implements the
- * operations, `rounds.ts` groups the commits. This class turns calls into promises, and hands committed
+ * operations, `group-commit.ts` groups the commits. This class turns calls into promises, and hands committed
  * messages to the room's followers.
  */
 import { stat, statfs } from "node:fs/promises";

@@ -15,7 +15,7 @@ import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 import { Tallies } from "./tallies.ts";
 
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
-/** Times are wall milliseconds, also in all calls. */
+/** Times are wall milliseconds, in all calls too. */
 interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
   key: number;
   epoch: number;

@@ -1,10 +1,11 @@
 /**
- * Distinguishes trouble of one egress from trouble of one chat. If the last calls of several rooms failed and
- * none has been answered since, the upstream is down for this egress: the rooms whose call failed wait, and
- * these failures do not count against them. A room whose last call succeeded is not paused. From time to time
- * one of the waiting rooms tries. The first sign of life (any answer of a working upstream) resumes all of
- * them. If there are other egresses and this one is unreachable, its calls in flight are aborted, so that its
- * rooms can leave it. Without rooms, a single call without a connection is enough, and it tries by itself.
+ * Distinguishes the failure of an egress from the failure of one chat. If the last calls of several rooms
+ * failed and none has been answered since, the upstream is down for this egress: the rooms whose call failed
+ * wait, and these failures do not count against them. A room whose last call succeeded is not paused. From
+ * time to time one of the waiting rooms tries. The first sign of life (any answer of a working upstream)
+ * resumes all of them. If there are other egresses and this one is unreachable, its calls in flight are
+ * aborted, so that its rooms can leave it. Without rooms, one call that cannot connect is enough, and the
+ * breaker makes the tries itself.
  */
 import { after, type Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
@@ -16,11 +17,11 @@ const MIN_FAILING_ROOMS = 3;
 /** Time between tries, doubled each time. All rooms of a full gate must be read again within 35 s. */
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 10_000;
-/** Without a connection, a try costs the upstream nothing, and being late costs messages. */
+/** A try that cannot connect costs the upstream nothing, and being late costs messages. */
 const MAX_WAIT_UNCONNECTED_MS = 5000;
 /** Arriving viewers cannot make it try more often than this. */
 const MIN_HURRY_MS = 1000;
-/** A room without a result after this time passes its try on. */
+/** If a room's try has no result after this time, the next room may try. */
 const TRY_MS = 10_000;
 
 interface WaitingRoom {
@@ -139,7 +140,7 @@ export class Breaker {
     for (const { go } of this.#waiting.values()) go();
   }
 
-  /** The room's trouble is its own, or the room is no longer read. */
+  /** The failure is only the room's own, or the room is no longer read. */
   leave(room: string): void {
     this.#failing.delete(room);
     if (room === this.#trial?.room) this.#endTrial();
@@ -162,7 +163,9 @@ export class Breaker {
     this.#wake.abort();
   }
 
-  /** An unreachable host is never one chat's fault: all rooms of an egress suffice if they are few. */
+  /**
+   * A single chat cannot make a host unreachable. So if the egress has fewer rooms, all of them are enough.
+   */
   #minFailing(isUnreachable: boolean): number {
     return isUnreachable ? Math.min(MIN_FAILING_ROOMS, this.#parts.roomCount()) : MIN_FAILING_ROOMS;
   }

@@ -181,12 +181,14 @@ export class Egress {
     return this.#breaker.mayCall(room, canTry, signal);
   }
 
-  /** Milliseconds since a room was last answered, if the last failed call reached nobody; else 0. */
+  /**
+   * Milliseconds since a room was last answered, if the last failed call did not reach the upstream; else 0.
+   */
   get outMs(): number {
     return this.#isCutOff ? this.#parts.clock.monotonic() - this.#answeredAt : 0;
   }
 
-  /** Milliseconds since any call was last answered; it says nothing while there are no calls. */
+  /** Milliseconds since any call was last answered. Without calls, the value has no meaning. */
   get unreachedMs(): number {
     return this.#parts.clock.monotonic() - this.#reachedAt;
   }

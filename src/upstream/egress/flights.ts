@@ -93,7 +93,8 @@ export class Flights {
   #begin<T>(flight: Flight, call: Call<T>): void {
     const { key } = call;
     this.#byKey.set(key, flight);
-    // Before the callers get the outcome: one that asks for the same at once must not join a finished flight.
+    // This comes before the callers get the outcome: a caller that repeats the call at once must not join a
+    // finished flight.
     const isOver = () => {
       if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
     };

@@ -1,7 +1,7 @@
 /**
- * The queue of videos whose chats are to be looked for. None of them is a room yet, and most may have no
- * chat. So the clients' addresses take turns, and each address's newest request goes first, because clients
- * that waited long have probably left. Rooms that were open before, and recordings, go first of all.
+ * The queue of videos whose chats must be found. None of them is a room yet, and most may have no chat. So
+ * the clients' addresses take turns, and each address's newest request goes first, because clients that
+ * waited long have probably left. Rooms that were open before, and recordings, go first of all.
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";

@@ -7,7 +7,7 @@ import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
 
-/** With another egress available, a call without an answer is given up sooner than usual. */
+/** Time limit of a call if another egress is available: shorter than usual. */
 const MAX_CHAT_MS = 5000;
 /** Time between tries while no egress reaches the upstream. */
 const TRY_MS = 5000;
@@ -41,7 +41,7 @@ export class EgressPool {
     this.#openings = new Openings(this.#clock, () => this.#takeOpening());
   }
 
-  /** Whether there is nothing to choose from. */
+  /** Whether there is only one egress. */
   get isSingle(): boolean {
     return this.#all.length === 1;
   }

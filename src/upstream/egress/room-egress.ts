@@ -44,11 +44,19 @@ export class RoomEgress {
   #demand: Demand | undefined;
   /** Set for a resumed room whose own egress no longer exists. */
   #moved: MoveReason | undefined;
-  /** Consecutive failures, and whether the room must move because its last call reached nobody. */
+  /** The number of consecutive failures. */
   #failures = 0;
+  /**
+   * Whether the room must move because a call of it reached no host (a dead proxy, a cut network), while its
+   * egress does not count as unreachable yet: that takes the calls of several rooms.
+   */
   #isUnreached = false;
-  /** When the upstream last answered, and whether the last call got no beginning of an answer. */
+  /** When the upstream last answered. */
   #answeredAt: number;
+  /**
+   * Whether the room's last call got no beginning of an answer, as in a network that swallows packets. If
+   * not, the room may lack answers only because its call waits behind those of others.
+   */
   #isCutOff = false;
   /** Number of moves since the last success. */
   #moves = 0;
@@ -146,7 +154,10 @@ export class RoomEgress {
     this.#egress.setDemand(this.#videoId, demand);
   }
 
-  /** Milliseconds for which the room was not reached, or will be throttled, from here. */
+  /**
+   * For how long this instance has not reached the upstream for the room, or will be throttled, in
+   * milliseconds.
+   */
   get outMs(): number {
     const { clock, egresses } = this.#parts;
     const isThrottled = egresses.others(new Set([this.#egress])).length === 0;
@@ -192,7 +203,7 @@ export class RoomEgress {
     return this.#egress.failed(this.#videoId, error);
   }
 
-  /** Somebody waits for the room now. */
+  /** A client now waits for the room. */
   hurry(): void {
     this.#egress.hurry();
   }

@@ -14,7 +14,7 @@ export interface ScheduledStream {
   videoId: string;
   /** Wall time in milliseconds; absent if the page does not name it. */
   startsAt?: number;
-  /** For a page that does not name the time: its text, which changes with the schedule. */
+  /** If the page does not show the time: the text in its place, which changes with the schedule. */
   note?: string;
 }
 
@@ -23,12 +23,15 @@ export interface ChannelNames {
   title?: string;
 }
 
-/** Streams that the tab marks as for members only are left out: their chats are not for the anonymous. */
+/**
+ * Streams that the tab marks as members only are left out, because anonymous visitors cannot read their
+ * chats.
+ */
 export interface ChannelSight extends ChannelNames {
   /** The ids of the videos that are live, the newest first. */
   live: readonly string[];
   upcoming: readonly ScheduledStream[];
-  /** The ids of other videos that are the channel's: finished streams, and those for members. */
+  /** The ids of the channel's other videos: finished streams, and streams for members only. */
   others: readonly string[];
 }
 
@@ -42,9 +45,9 @@ export type ChannelPage =
 
 const VIDEO_ID = /^[\w-]{11}$/;
 const CHANNEL_ID = /^UC[\w-]{22}$/;
-/** The length of a finished video, which is where another one has the word for its state. */
+/** A video's length. A finished video shows it where others show a word for their state. */
 const LENGTH = /^\d{1,3}(?::\d\d){1,2}$/;
-/** Times outside of these years are mistakes. */
+/** Times outside these years are mistakes. */
 const MIN_TIME = Date.UTC(2005, 0);
 const MAX_TIME = Date.UTC(2100, 0);
 

@@ -12,8 +12,8 @@ export interface NoChat {
   /** A short sentence without a full stop. */
   why: string;
   /**
-   * `over`: a page of this very video says so. `wall`: there may be a chat behind it. `unknown`: the page
-   * says neither, such as a popout page, which names no video.
+   * `over`: a page of this very video says so. `wall`: the page says nothing about the chat, which may exist.
+   * `unknown`: the page says neither, such as a popout page, which names no video.
    */
   means: "over" | "wall" | "unknown";
 }
@@ -60,8 +60,8 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   if (/\btry again later\b/i.test(words)) return ["wall", "the upstream refuses this server"];
   switch (dig(playability, "status")) {
     case "LOGIN_REQUIRED":
-      // The upstream asks bots and strangers alike to sign in. The text is English because the request asks
-      // for it.
+      // The upstream asks for a sign-in if it takes the visitor for a bot, and if the video is private or has
+      // an age limit. The text is English because the request asks for it.
       return /\bprivate\b/i.test(words)
         ? ["over", "the video is private"]
         : ["wall", "the upstream asks this server to sign in"];
@@ -91,7 +91,7 @@ function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
   );
 }
 
-/** The wall in place of a page without initial data. */
+/** The wall in place of a page without initial data, which every page of a video has. */
 export function noData(html: string): Finding {
   return /action=["']https:\/\/consent\.(?:youtube|google)\.com\/|<title>\s*Before you continue/i.test(html)
     ? ["wall", "the upstream asks for consent to cookies in place of the page"]

@@ -28,7 +28,7 @@ const MAX_KIND_LENGTH = 100;
 const MAX_SAMPLE_LENGTH = 1000;
 /** Maximum number of kinds that one call counts by name; all others are counted together. */
 const MAX_KINDS = 50;
-/** Holds another thing itself, or only provides ids for its sibling. */
+/** It holds another object, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";
 const NOTHING: Surroundings = {};
 const OTHER_KINDS = "(other kinds)";

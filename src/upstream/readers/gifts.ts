@@ -29,7 +29,10 @@ export const NO_GIFTS: GiftMemory = { open: [], firstForms: new Map() };
 
 /** Maximum time between the two forms of a gift. */
 const PAIR_MS = 10_000;
-/** Beyond this number the oldest are forgotten. A re-read page shows about two hundred items. */
+/**
+ * Maximum number of remembered gifts; beyond it, the oldest are forgotten. A page that is read again shows
+ * about two hundred items.
+ */
 const MAX_REMEMBERED = 200;
 
 /** The ids of the gifts among the items, and of the gifts with which they may be joined. */
@@ -74,7 +77,8 @@ export function joinGifts(
       };
     }),
     memory: {
-      // Only after joining: gifts sent while nobody read are joined with the last ones read before.
+      // Only after joining, so that gifts from an unread time can still be joined with the last ones read
+      // before it.
       open: open.filter(({ readAt }) => Math.abs(now - readAt) <= PAIR_MS),
       firstForms: new Map([...firstForms].slice(-MAX_REMEMBERED)),
     },

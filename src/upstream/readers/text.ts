@@ -20,7 +20,7 @@ export function partsOf(text: unknown, maxLength: number = BOUNDS.messageLength)
     if (parts.length === BOUNDS.parts || lengthLeft === 0 || urlLengthLeft < 0) break;
     if (part.text.length > lengthLeft) {
       const text = cut(part.text, lengthLeft);
-      // Half a shortcut is useless.
+      // An emoji's shortcut that is cut in half is useless.
       if (part.kind !== "emoji" && text !== "") parts.push({ ...part, text });
       break;
     }
