@@ -21,7 +21,7 @@ const KINDS: readonly ClientKind[] = [
 ];
 /** The number of chats on one connection. */
 const MERGED = { least: 2, most: 4 };
-/** How long a client stays away if a chat of its connection does not go on. */
+/** How long a client stays away if a chat of its connection does not continue. */
 const TROUBLE_MS = 1000;
 
 export interface Viewer {

@@ -1,7 +1,7 @@
 /**
  * The driver's side of faults inside the service: which there are, how one is ordered, and the proof that it
  * happened. An order is a file named after it in a folder of its own; `fault-injector.preload.ts`, within the
- * service, removes the file, adds a line to the journal beside it, then acts.
+ * service, removes the file, adds a line to the journal next to it, then acts.
  */
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ export type KillPoint = (typeof KILL_POINTS)[number];
 export const THREAD_DEATHS = ["thread-death-in-transaction", "thread-death-after-commit"] as const;
 export type ThreadDeath = (typeof THREAD_DEATHS)[number];
 
-/** All faults, with what an order says beside the name. */
+/** All faults, with the parameters of an order besides the name. */
 export type Orders = Record<KillPoint | ThreadDeath, []> & {
   /** This number of commits of messages take this much longer. */
   "slow-commit": [ms: number, count: number];
@@ -55,7 +55,7 @@ export class FaultInjector {
   readonly #cancelExit = atExit(() => this.close());
   readonly #preloads: readonly string[];
 
-  /** `preloads`: further modules for the service, by their names beside this file. */
+  /** `preloads`: further modules for the service, by the names of their files in this folder. */
   constructor(preloads: readonly string[] = []) {
     this.#preloads = ["./fault-injector.preload.ts", ...preloads];
     mkdirSync(this.#drafts);

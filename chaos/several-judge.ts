@@ -20,7 +20,7 @@ export interface SeveralParts {
   asked: ClientOptions;
   filter: Filter;
   verdict: Verdict;
-  /** Called when a chat does not go on for now: the client had better come back. */
+  /** Called when a chat does not continue for now, so that the client should come back. */
   onTrouble(): void;
 }
 
@@ -100,7 +100,7 @@ abstract class SeveralJudge implements ChatsObserver, AudienceJudge {
   abstract readonly rooms: readonly RoomTruth[];
   abstract readonly place: string;
   abstract lacks(due: (room: RoomTruth) => number): boolean;
-  /** Whether a chat does not go on after this frame. */
+  /** Whether a chat does not continue after this frame. */
   protected abstract isTrouble(frame: Frame): boolean;
 
   get messages(): number {
@@ -142,7 +142,7 @@ abstract class SeveralJudge implements ChatsObserver, AudienceJudge {
   };
 }
 
-/** A viewer of `/v1/merged`. Its chats go on for the whole run. */
+/** A viewer of `/v1/merged`. Its chats continue for the whole run. */
 export class MergedJudge extends SeveralJudge {
   readonly rooms: readonly RoomTruth[];
   protected readonly chats: readonly OneOfSeveral[];

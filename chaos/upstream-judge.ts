@@ -1,6 +1,6 @@
 /**
  * Judges the service from the upstream's side: one poller per room, calls as far apart and as few at once as
- * was set, silence during a cooldown, no poll for a room that nobody has watched for long.
+ * configured, silence during a cooldown, no poll for a room that nobody has watched for long.
  */
 import type { Simulator } from "../src/simulator/index.ts";
 import type { RequestRecord } from "../src/simulator/requests.ts";
@@ -15,8 +15,8 @@ export interface Limits {
 }
 
 /**
- * Arrivals can be bunched by a busy machine: a judge that cries wolf is none. Beyond this its own lateness
- * counts.
+ * A busy machine can bunch arrivals, and a judge that then reports false violations is useless. So this much
+ * is tolerated, plus the time by which the judge itself runs late.
  */
 const SLACK_MS = 60;
 const TICK_MS = 10;
@@ -32,7 +32,7 @@ export class UpstreamJudge {
   readonly #verdict: Verdict;
   #lifeBeganAt = Number.POSITIVE_INFINITY;
   #judgedUpTo = Number.NEGATIVE_INFINITY;
-  /** When a stopped process went on: what it had left to send may be bunched. */
+  /** When a stopped process continued: the calls that it still had to send may be bunched. */
   #frozenUntil = Number.NEGATIVE_INFINITY;
 
   /** When this very process, and with it the upstream, ran late, and by how much. */
@@ -67,7 +67,7 @@ export class UpstreamJudge {
     this.#lifeBeganAt = performance.now();
   }
 
-  /** The service was stopped for a while, and goes on from now. */
+  /** The service was stopped for a while, and continues from now on. */
   thawed(): void {
     this.#frozenUntil = performance.now() + WINDOW_MS;
   }

@@ -326,7 +326,7 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** The others move on by themselves, or watch only chats that go on. */
+/** The others move on by themselves, or watch only chats that continue. */
 function isOfOneChat({ judge }: Viewer): boolean {
   return judge instanceof ViewerJudge;
 }

@@ -19,9 +19,9 @@ import type {
 type MessagesOf<D extends boolean, T extends TypeOrGroup> = MessageOf<TypesIn<T> | "gap", D>;
 
 /**
- * The chat of a video or of a channel, not connected yet. Throws `TypeError` for an unusable URL, or without
- * a `videoId` or `channel`. The loop throws `ChatError` if the service refuses the chat or the chat fails,
- * and the signal's reason. The chat of a channel does not end.
+ * The chat of a video or of a channel, not connected yet. Throws `TypeError` for an unusable URL or `cursor`,
+ * or without a `videoId` or `channel`. The loop throws `ChatError` if the service refuses the chat or the
+ * chat fails, and the signal's reason. The chat of a channel does not end.
  */
 export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
@@ -41,9 +41,10 @@ export function chatBy(clock: Clock, url: string | URL, options: AnyOptions): Ch
 }
 
 /**
- * Up to twenty chats on one connection, not connected yet. A chat that ends or fails leaves the others alone.
- * Throws `TypeError` for an unusable URL, and if `videoIds` has no ids of videos. The loop ends with the last
- * chat, and throws `ChatError` if the service refuses the connection, and the signal's reason.
+ * Up to twenty chats on one connection, not connected yet. If a chat ends or fails, the others continue.
+ * Throws `TypeError` for an unusable URL or `cursor`, and if `videoIds` contains anything but ids of videos.
+ * The loop ends with the last chat, and throws `ChatError` if the service refuses the connection, and the
+ * signal's reason.
  */
 export function merged<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,

@@ -4,9 +4,9 @@ import { Service } from "./service.ts";
 import type { ProbeOptions, ProbeResult } from "./types.ts";
 
 /**
- * Probes which upstream clients work for a video now; takes from seconds to minutes. Throws `TypeError` at
- * once for an unusable URL or a missing `videoId`. Rejects with `ChatError` at the first failure, or with the
- * signal's reason.
+ * Probes which of YouTube's client identities (such as WEB) work for a video now; takes from seconds to
+ * minutes. Throws `TypeError` at once for an unusable URL or a missing `videoId`. Rejects with `ChatError` at
+ * the first failure, or with the signal's reason.
  */
 export function probe(url: string | URL, options: ProbeOptions): Promise<ProbeResult> {
   const service = new Service(url, options, systemClock);

@@ -16,7 +16,7 @@ const READ_AHEAD = 1000;
 const DEFAULT_IDLE_MS = 45_000;
 /** A stream that was open for this long does not count as a failure, even if it brought nothing. */
 const STABLE_MS = 5000;
-/** A field that the data of each event have. */
+/** By event, a field that its data always have. */
 const FIELDS: Record<string, string> = {
   init: "cursor",
   message: "type",
@@ -27,8 +27,8 @@ const FIELDS: Record<string, string> = {
 
 type Emission = { [E in keyof AnyEvents]: [event: E, value: AnyEvents[E]] }[keyof AnyEvents];
 /**
- * When its turn comes, an entry moves the room's cursor to its place. `passed`: all messages up to it are
- * unwanted. `over`: the last chat is.
+ * An entry of the queue. When it is handed out, the room's cursor moves to its `place`. `passed`: all
+ * messages since the last place were excluded by `types`. `over`: the last chat is over.
  */
 type Entry = [...Emission, place?: Place] | ["passed", value: undefined, place: Place] | ["over"];
 
@@ -46,10 +46,10 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   readonly #queue: Entry[] = [];
   /** Callers that wait for the queue to change or for the end. */
   #waiting: (() => void)[] = [];
-  /** Aborts the current connection, or the wait before the next one. */
+  /** Aborts the current connection, or the wait before the next connection. */
   #connection: AbortController | undefined;
   #running: Promise<void> | undefined;
-  /** A loop has asked for messages, so the loop sets the pace. */
+  /** Whether a loop has asked for messages. Then the loop sets the pace. */
   #isPulled = false;
   #wasOpen = false;
   /** The cursors up to which everything has arrived, and up to which everything was handed out. */
@@ -238,7 +238,10 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (known && known !== cursor) this.#reportGap(videoId, known, cursor);
   }
 
-  /** `message` is absent if the service sent the cursor alone: it has left out unwanted messages up to it. */
+  /**
+   * `message` is absent if the service sent the cursor alone: it has left out unwanted messages up to this
+   * cursor.
+   */
   #receive(place: Place, message?: AnyMessage): void {
     const [videoId, cursor] = place;
     if (!(cursor > (this.#received.get(videoId) ?? 0))) return;

@@ -49,7 +49,7 @@ export class Service {
     );
     const { status, statusText, headers } = response;
     if (status === 200) return response;
-    // A proxy in front of the service may answer anything, without an end.
+    // A proxy in front of the service may send an endless body.
     const isJson = /json/.test(`${headers.get("content-type")}`);
     let { code, message } = (isJson && (await jsonOf(response, signal))) || {};
     response.body?.cancel().catch(() => {}); // it may be read
@@ -79,7 +79,7 @@ async function jsonOf(response: Response, signal: AbortSignal | undefined) {
   return parseJson(await orNetworkError(() => response.text(), signal, "The connection was cut."));
 }
 
-/** The value of a JSON text; undefined if it is none. */
+/** The value of a JSON text; undefined if the text is not JSON. */
 export function parseJson(text: string) {
   try {
     return JSON.parse(text);

@@ -7,7 +7,7 @@ import { keepNewest } from "./bounded.ts";
 /** A place in a chat. The video is undefined if the stream has only one. */
 export type Place = readonly [videoId: string | undefined, cursor: number];
 
-/** The cursor of each chat; the last one is that of the chat that began last. */
+/** The cursor of each chat. The last entry belongs to the chat that began last. */
 export type Cursors = Map<string | undefined, number>;
 
 export interface Stream {

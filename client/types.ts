@@ -80,7 +80,7 @@ export type OfVideo<V> = V & { videoId: string };
 /** The events of the chats of a channel. There is no `end`: the next video follows. */
 export interface ChannelEvents<M = Message> extends Omit<ChatEvents<OfVideo<M>>, "end"> {
   gap: OfVideo<Gap>;
-  /** The channel's news: first of all, and at each change. */
+  /** The channel's state: before all other events, and again at each change. */
   channel: ChannelState;
 }
 
@@ -90,8 +90,8 @@ export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
   /** One of the chats is over. */
   end: OfVideo<End>;
   /**
-   * With a `videoId`, of one chat: it cannot be read, or the service tries again to open it. Without one: no
-   * chat can be read any longer.
+   * With a `videoId`, the error concerns one chat: it cannot be read, or the service tries again to open it.
+   * Without one, no chat can be read any longer.
    */
   error: ChatError;
 }
@@ -157,7 +157,7 @@ interface StreamOptions<D extends boolean, T extends TypeOrGroup> extends Messag
 interface UntilOption {
   /**
    * "now": ends with the newest message that is stored when the connection opens, and begins with the oldest
-   * one unless there is a `cursor` or `backfill`. The chat itself is not read.
+   * one unless there is a `cursor` or `backfill`. The service does not read the chat itself for this.
    */
   until?: "now" | undefined;
 }
@@ -186,7 +186,7 @@ export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGrou
     UntilOption {
   /** The ids of the videos, 20 at most. */
   videoIds: readonly string[];
-  /** Continue each chat after this: the `cursor` of an earlier room with the same `videoIds`. */
+  /** Continue each chat after this place: the `cursor` of an earlier room with the same `videoIds`. */
   cursor?: string | undefined;
 }
 
@@ -221,12 +221,12 @@ export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGro
   after?: number | undefined;
   before?: number | undefined;
   /**
-   * Only messages stored at this time or later, and before this time: ISO 8601 with a zone, or milliseconds
-   * since 1970.
+   * Only messages stored at this time or later, and before this time: ISO 8601 with a time zone, or
+   * milliseconds since 1970.
    */
   from?: string | number | undefined;
   to?: string | number | undefined;
-  /** Only messages whose text or author contains this, in any case of letters. */
+  /** Only messages whose text or author contains this, in upper or lower case. */
   q?: string | undefined;
   /** Only messages of the author with this channel id. */
   author?: string | undefined;
@@ -244,7 +244,7 @@ export interface ProbeRow {
   error: string | null;
 }
 
-/** The clients that work for a video now. */
+/** The client identities that work for a video now. */
 export interface ProbeResult {
   videoId: string;
   rows: ProbeRow[];
@@ -257,12 +257,12 @@ export interface ProbeResult {
 export interface Chat<M = Message, C extends number | string = number, E = ChatEvents<M>>
   extends AsyncIterable<M> {
   /**
-   * All messages up to here were handed out or are of an unwanted type: store it, and pass it as `cursor`
-   * after a restart. Undefined before the first `init`, unless the option `cursor` was set.
+   * All messages up to this cursor were handed out or are of an unwanted type. Store it, and pass it as
+   * `cursor` after a restart. Undefined before the first `init`, unless the option `cursor` was set.
    */
   readonly cursor: C | undefined;
   readonly state: State;
-  /** Set once the chat is over; of several chats, by the last one that has ended. */
+  /** Set once the chat is over. With several chats, it is the end of the last one that has ended. */
   readonly end: End | undefined;
   /** Adds a listener. Returns the function that removes it. */
   on<N extends keyof E>(event: N, listener: (value: E[N]) => void): () => void;
@@ -273,5 +273,5 @@ export interface Chat<M = Message, C extends number | string = number, E = ChatE
 /** The chats of a channel's streams, one after the other. Its cursor is `<videoId>.<cursor>`. */
 export type ChannelChat<M = Message> = Chat<OfVideo<M>, string, ChannelEvents<M>>;
 
-/** Several chats on one connection. Its cursor holds those of all of them. */
+/** Several chats on one connection. Its cursor contains the cursors of all chats. */
 export type MergedChats<M = Message> = Chat<OfVideo<M>, string, MergedEvents<M>>;

@@ -14,13 +14,13 @@ export class ChannelFrames {
   readonly #violate: Violate;
   /** The chat whose init came last, unless the connection has turned away from it. */
   #current: ChatFrames | undefined;
-  /** The chats that this connection has begun: it goes on with each where it left it. */
+  /** The chats that this connection has begun; it continues each where it left it. */
   readonly #begun = new Set<ChatFrames>();
   /** The stream that the last `channel` event named. */
   #shown: unknown;
   /** The chat after whose message the client came back, and the cursor of that message. */
   #resumed: { chat: ChatFrames; cursor: number } | undefined;
-  /** Whether the current chat goes on, as far as the client knows. */
+  /** Whether the current chat continues, as far as the client knows. */
   #isReading = false;
   /** Whether the current chat is only sent as far as it was stored when the client came back. */
   #isCatchingUp = false;
@@ -36,7 +36,7 @@ export class ChannelFrames {
     return this.#current;
   }
 
-  /** Whether the current chat goes on, as far as its client knows. */
+  /** Whether the current chat continues, as far as its client knows. */
   get isReading(): boolean {
     return this.#isReading;
   }
@@ -73,7 +73,7 @@ export class ChannelFrames {
     const isOver = state === "waiting" && reason === undefined;
     if (isOver && this.#isReading && !chat.isUpToDate) this.#misses(chat, "before its end");
     this.#isReading = false;
-    if (isOver || state !== "waiting") this.#leave(); // else it may go on with the same chat
+    if (isOver || state !== "waiting") this.#leave(); // else it may continue with the same chat
   }
 
   #begins(init: InitFrame): void {

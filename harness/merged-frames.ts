@@ -18,7 +18,7 @@ export class MergedFrames {
   #known: (number | undefined)[] = [];
   /** The chats of which it was sent nothing but an error, or an error last. */
   readonly #failed = new Set<ChatFrames>();
-  /** The chats that go on on this connection. */
+  /** The chats that continue on this connection. */
   readonly #open = new Set<ChatFrames>();
 
   /** `chats`: in the order of the request. */
@@ -69,7 +69,7 @@ export class MergedFrames {
   }
 
   #begins(chat: ChatFrames, place: number, init: InitFrame): void {
-    // A chat begins again on its connection only where it cannot go on after its cursor.
+    // A chat begins again on its connection only if it cannot continue after its cursor.
     if (this.#open.has(chat)) {
       if (init.cursor === this.#known[place])
         this.#violate(chat.videoId, `of ${this.#name} is sent a second init`);

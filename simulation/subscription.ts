@@ -30,9 +30,9 @@ export interface Subscription {
   readonly lastEventId: string | undefined;
   /** Whether nothing is left to watch for now, as its client knows. */
   readonly hasEnded: boolean;
-  /** Whether the service may end the connection, although it goes on itself. */
+  /** Whether the service may end the connection although the service itself continues to run. */
   readonly mayEnd: boolean;
-  /** Whether its client should come back because a chat does not go on here. */
+  /** Whether the client should come back because a chat does not continue here. */
   readonly isBroken: boolean;
   /** An id that this client should not have. */
   forgedId(random: Random): string;

@@ -88,7 +88,7 @@ export const WALL_EVENTS: Record<string, Event> = {
     },
   },
 
-  /** Polls that work go on. */
+  /** Polls that work continue. */
   "pages throttled": {
     times: 1,
     async play(world) {

@@ -1,4 +1,4 @@
-/** Healthy viewers of busy rooms, beside whatever presses on the service: they must not notice it. */
+/** Healthy viewers of busy rooms. They must not notice the load that a scenario puts on the service. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { LoadClientsProcess } from "./load-clients-process.ts";
 import type { Report } from "./report.ts";

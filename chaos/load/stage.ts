@@ -15,7 +15,7 @@ import { LoadClientsProcess } from "./load-clients-process.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 export interface LoadOptions {
-  /** How many viewers press; each scenario has its own healthy ones beside them. */
+  /** The number of viewers that cause the load; each scenario also has healthy viewers. */
   viewers: number;
   /** From how many different places the viewers of a storm resume. */
   places: number;

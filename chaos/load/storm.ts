@@ -1,6 +1,6 @@
 /**
  * Everybody comes back at once: all viewers of a busy room lose their connection and resume within a second,
- * each from its own cursor, while the chat goes on and two other rooms are being watched. With `restart` it
+ * each from its own cursor, while the chat continues and two other rooms are being watched. With `restart` it
  * is the service that goes, by `kill -9`, and the viewers return to an empty tail.
  */
 import { type Gauges, reportCosts } from "./gauges.ts";

@@ -15,8 +15,8 @@ import { drawPoll } from "./poll.ts";
 const TAKEN_DOWN = { message: "Message deleted", author: "Author’s messages deleted" } as const;
 
 /**
- * Text of a row in the moderation log, for messages that change other messages. `named`: around the name of
- * the author whom it is about, if that is known.
+ * Texts of rows in the moderation log, for messages that change other messages. `named`: the text around the
+ * author's name, if the author is known.
  */
 export const EVENT_WORDS: Readonly<Record<string, { text: string; named?: [string, string] }>> = {
   deleted: { text: "A message was deleted.", named: ["A message of ", " was deleted."] },
@@ -195,8 +195,8 @@ function drawBadge({ kind, label, url }: Badge, images: boolean): Node {
 }
 
 /**
- * The message's time. Where its moment is known, the whole date is its title, and a live chat's time can be
- * that of the reader's zone instead of the service's.
+ * The message's time. If the exact time is known, the title is the whole date, and a live chat's time can be
+ * in the reader's time zone instead of the service's.
  */
 function drawTime(timestamp: string, details: Details, { localTimes }: Look): HTMLElement | undefined {
   const moment = new Date(details.publishedAt ?? "");

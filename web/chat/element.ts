@@ -23,7 +23,10 @@ export function setAttributes(element: Element, attributes: Attributes): void {
   }
 }
 
-/** The element under this selector, of the whole page or within another. Throws if none is of this class. */
+/**
+ * The element for this selector, in the whole page or within another element. Throws if there is none of this
+ * class.
+ */
 export function find<E extends Element>(
   selector: string,
   type: new () => E,

@@ -48,10 +48,10 @@ export interface Look {
   avatars: boolean;
   badges: boolean;
   timestamps: boolean;
-  /** Times of a live chat are in the reader's zone, not in the service's. */
+  /** Whether times of a live chat are in the reader's time zone, not in the service's. */
   localTimes?: boolean;
   deleted: "hide" | "strike" | "remove";
-  /** Names of authors are buttons. */
+  /** Whether the names of authors are buttons. */
   opensAuthors?: boolean;
   /** Which messages get `data-marked`. */
   isMarked?: (message: ShownMessage) => boolean;

@@ -1,7 +1,7 @@
 /**
- * Regular expressions that cannot freeze a page: a text is matched against all ways through the pattern at
- * once, so the time grows with the length of the text times the size of the pattern, whatever both are.
- * (JavaScript's own engine tries one way after the other, which can take for ever.)
+ * Regular expressions that cannot freeze a page: a text is matched against all alternatives of the pattern at
+ * the same time, so the time grows with the length of the text times the size of the pattern, whatever both
+ * are. (JavaScript's own engine tries one alternative after the other, which can take for ever.)
  *
  * Knows characters, `.`, classes, `\d \w \s \b` and their opposites, `^ $`, groups, `|`, and `* + ? {n,m}`.
  * Ignores case. Refuses look-around and back-references, which need another engine.
@@ -9,7 +9,7 @@
 
 /**
  * Maximum number of steps in the patterns of one list, and maximum length of the text that is looked at: with
- * both, the worst pattern takes a few milliseconds for a message, and a usual one some microseconds.
+ * both, the worst pattern takes a few milliseconds for a message, and a usual one a few microseconds.
  */
 const MAX_STEPS = 250;
 const MAX_TEXT = 400;
@@ -171,7 +171,7 @@ class Parser {
     return this.#takesOne(typeof test === "string" ? isSame(test) : test);
   }
 
-  /** The class or the character behind a backslash. */
+  /** The class or the character after a backslash. */
   #escaped(): Test | string {
     const character = this.#next();
     const known = CLASSES[character.toLowerCase()];

@@ -10,7 +10,7 @@ export interface Source {
   channel: string;
 }
 
-/** `channel` comes for a channel alone, and `end` for a video alone. */
+/** `channel` comes only for a channel, `end` only for a video. */
 interface SourceEvents extends Omit<ChatEvents, "message"> {
   message: ShownMessage;
   channel: ChannelState;

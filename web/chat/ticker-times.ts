@@ -18,7 +18,7 @@ const MEMBERSHIPS: ReadonlySet<string> = new Set(["membership", "milestone", "gi
 
 /**
  * The time that is left at `now`. `leastMs`: the whole time of a message that the platform does not keep
- * there. A replay's messages count from now on: they were said long ago.
+ * there. For a replay, the time begins now, because its messages were written long ago.
  */
 export function standsInTickerMs({ type, details }: ShownMessage, now: number, leastMs: number): number {
   const seconds = MEMBERSHIPS.has(type) ? MEMBERSHIP_S : (BY_TIER_S[(details.tier ?? 0) - 1] ?? 0);

@@ -65,8 +65,8 @@ export class Transcript {
   }
 
   /**
-   * The row of a message that was read from the store; undefined if there is one already, or if it is none.
-   * `apply` changes the row as later messages ask for it.
+   * The row of a message that was read from the store; undefined if there is already such a row, or if the
+   * message is not a row. `apply` changes the row as later messages ask for it.
    */
   restore(message: ShownMessage, apply: (row: Row) => void): Row | undefined {
     if (message.type === "banner" || this.#rows.has(message.id)) return undefined;
@@ -89,7 +89,10 @@ export class Transcript {
     return rows.find(({ message }) => message && isAbout(event, message))?.message;
   }
 
-  /** Names in the rows of deletions that came before it the author. */
+  /**
+   * A deletion can come before the message that it deletes, without an author's name. When the message comes,
+   * this writes its author's name into the row of the deletion.
+   */
   #nameIn(said: ShownMessage): void {
     for (const row of this.#rows.values()) {
       if (!row.message || row.fate.about || !isAbout(row.message, said)) continue;
@@ -111,7 +114,7 @@ export class Transcript {
     if (message.details.poll) this.#polls.delete(pollIdOf(message.id));
   }
 
-  /** A message with odd details must not take others along. */
+  /** A message with unexpected details must not keep others from being shown. */
   #announce(message: ShownMessage): void {
     try {
       this.#changes.taken?.(message);

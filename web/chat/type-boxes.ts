@@ -17,7 +17,7 @@ const USUAL: readonly string[] = GROUPS.filter((name) => name !== "moderation");
 
 export class TypeBoxes {
   readonly #boxes: readonly HTMLInputElement[];
-  /** The types shown last; a box that stands for some of its types keeps them. */
+  /** The types shown last; if only some types of a group are shown, its box keeps exactly these. */
   #types: ReadonlySet<string> | undefined;
 
   constructor(place: HTMLElement) {

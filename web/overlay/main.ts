@@ -18,7 +18,7 @@ const SERVICE = new URL(".", location.href).href;
 /** Delay before another look for the chat: the source is often open before the stream begins. */
 const NO_CHAT_MS = 30_000;
 const FAILED_MS = 30_000;
-/** The service gives no more. */
+/** The maximum that the service sends. */
 const MAX_BACKFILL = 500;
 const MAX_FAILED_MS = 5 * 60_000;
 const RELEASED_MS = 3000;

@@ -1,6 +1,6 @@
 /**
- * The pinned messages, above the chat: a third of the source at most, however small it is. They are cut at a
- * line; where not even one line of each fits, the older ones are hidden.
+ * The pinned messages, above the chat: a third of the source at most, however small it is. Text that does not
+ * fit is cut off after a whole line; if not even one line of each fits, the older ones are hidden.
  */
 
 const MAX_LINES = 40;
@@ -24,7 +24,7 @@ export class Pinned {
     this.fit();
   }
 
-  /** Finds the most lines that have a place. */
+  /** Finds the maximum number of lines that fit. */
   fit(): void {
     if (this.count === 0) return;
     const rows = [...this.#place.children] as HTMLElement[];
@@ -37,8 +37,8 @@ export class Pinned {
   }
 
   /**
-   * Sets the number of lines, and says whether everything fits with it, but for a fraction of a pixel. Reads
-   * the layout's own places, which an animation does not move.
+   * Sets the number of lines, and returns whether everything fits then, up to a fraction of a pixel. Uses
+   * positions of the layout, which an animation does not change.
    */
   #hasPlaceFor(lines: number): boolean {
     const place = this.#place;

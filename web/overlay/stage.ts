@@ -10,9 +10,13 @@ import { type View, viewOf } from "./views.ts";
 
 /** A hidden page's timers run once a second, so a row is gone at most 1.5 s late, the fading included. */
 const CHECK_MS = 200;
-/** Maximum rows that wait for a place. Beyond it the oldest goes, first of all one that received a gift. */
+/**
+ * Maximum rows that wait for a place. Beyond it the oldest row is dropped, but rows of received gifts first.
+ */
 const MAX_WAITING = 100;
-/** The backfill comes at once: it is over after this long without a message. */
+/**
+ * The messages of the backfill come in quick succession: it is over when no message has come for this long.
+ */
 const QUIET_MS = 250;
 
 export class Stage {

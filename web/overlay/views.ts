@@ -16,7 +16,7 @@ export interface View {
   fadingMs: number;
   /** Number of recent rows to begin with. */
   backfill: number;
-  /** How long the row stays from now on; 0: not at all. `isNew`: nobody has seen it yet. */
+  /** How long the row stays from now on; 0: it is not shown. `isNew`: whether nobody has seen it yet. */
   staysMs(message: ShownMessage, isNew: boolean): number;
 }
 
@@ -43,7 +43,7 @@ export function viewOf({ view, types, max, fadeMs, holdMs, backfill }: Options):
       types: narrowed(OF_SUPPORT, types),
       most: 1,
       waits: true,
-      backfill: 0, // nor must old alerts come again
+      backfill: 0, // and old alerts must not be shown again
       staysMs: () => holdMs,
     },
     // A poll that is over when the overlay first sees it is old.

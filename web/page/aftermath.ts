@@ -1,7 +1,7 @@
 /**
- * What became of messages later: their deletions and replacements. An older message is read from the store as
- * it was said, so everything that was decided about it since must be known before it is shown. Bounded: the
- * newest decisions are kept, and older ones are read again for each page of older messages.
+ * Later changes of messages: their deletions and replacements. An older message comes from the store in its
+ * original form, so all later decisions about it must be known before it is shown. Bounded: the newest
+ * decisions are kept, and older ones are read again for each page of older messages.
  */
 import type { ShownMessage } from "../chat/message.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
@@ -33,7 +33,7 @@ export class Aftermath {
     if (this.#kept.size > MAX_KEPT) this.#forget();
   }
 
-  /** Learns everything that was decided about these messages after the first of them. */
+  /** Reads all decisions about these messages that came after the first of them. */
   async reach(videoId: string, messages: readonly ShownMessage[], signal: AbortSignal): Promise<void> {
     const [first] = messages;
     if (!first) return;
@@ -56,7 +56,7 @@ export class Aftermath {
     }
   }
 
-  /** Applies to the row what became of its message. */
+  /** Applies the later changes of its message to the row. */
   apply(row: Row): void {
     const { message } = row;
     if (!message) return;

@@ -28,7 +28,7 @@ export interface Shared {
 
 interface ColumnOptions extends Shared {
   root: HTMLElement;
-  /** The connection is in another state; `code`: of an error. */
+  /** The state of the connection has changed; `code`: that of an error. */
   stateChanged(state: PageState, code?: string): void;
   /** Another chat is shown; `videoId` may be empty. */
   begun?(videoId: string): void;

@@ -78,7 +78,7 @@ function sourceIn(named: string): Record<string, string> {
   return videos.length > 1 ? { videoIds: videos.join() } : { videoId: named };
 }
 
-/** One menu is open at a time; Escape and a click beside it close it. */
+/** Only one menu is open at a time; Escape and a click outside close it. */
 function closeMenus(): void {
   const menus = [...document.querySelectorAll<HTMLDetailsElement>("details.menu")];
   const closeAllBut = (kept: EventTarget | null): void => {

@@ -1,6 +1,6 @@
 /**
- * Keeps the newest row in view until the reader scrolls up; from then on keeps the rows in view at their
- * place while rows above them change.
+ * Keeps the newest row in view until the reader scrolls up. From then on, the rows in view do not move while
+ * rows above them change.
  */
 
 /** Tolerance for fractions of a pixel and for rounding on a zoomed page. */
@@ -17,7 +17,10 @@ export class Follower {
   #lastBottom = 0;
   #read: { element: Element; top: number }[] = [];
 
-  /** `isNewest`: whether the lowest row is the newest; else its bottom is none to follow at. */
+  /**
+   * `isNewest`: whether the lowest row is the newest one. If not, reaching the bottom does not resume
+   * following.
+   */
   constructor(
     chat: HTMLElement,
     content: HTMLElement,
@@ -44,7 +47,7 @@ export class Follower {
     this.#settle();
   }
 
-  /** Shows the row in the middle, and leaves the newest ones. */
+  /** Shows the row in the middle, and stops following the newest ones. */
   show(row: HTMLElement): void {
     this.#set(false);
     row.scrollIntoView({ block: "center" });

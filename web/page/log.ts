@@ -1,7 +1,7 @@
 /**
  * The rows of the chat in order, bounded: those that the filters show, and up to as many hidden ones. While
- * the reader looks at older rows, none of them is removed: newer rows are added up to a bound, and beyond it
- * wait in memory.
+ * the reader looks at older rows, these are not removed: newer rows are added up to a bound, and beyond it
+ * they wait in memory.
  */
 import type { Look } from "../chat/message.ts";
 import { elementOf, type Row } from "../chat/transcript.ts";
@@ -28,9 +28,15 @@ export class Log {
   #hidden = new Set<Row>();
   #waiting = new Set<Row>();
   #following = true;
-  /** Whether rows between the drawn and the waiting ones were dropped. */
+  /**
+   * Whether rows between the drawn and the waiting ones are missing: more than `MAX_WAITING` came while the
+   * reader looked at older ones, or a search result was opened.
+   */
   #torn = false;
-  /** Whether drawn rows made place for older ones, and wait to be reached again. */
+  /**
+   * Whether rows below the drawn ones wait to be drawn again: the reader has scrolled back over more than
+   * `MAX_READING` rows, or has opened a search result.
+   */
   #isAway = false;
   #came = 0;
   /** The sequence number of the oldest row that was put above. */
@@ -63,7 +69,7 @@ export class Log {
 
   /**
    * Puts older rows above. `isPartial`: the filters left out others between them. Beyond the bound, the
-   * newest drawn rows make place, and wait to be reached again.
+   * newest drawn rows are taken away, and wait to be drawn again.
    */
   prepend(rows: readonly Row[], isPartial: boolean): void {
     if (isPartial) this.#dropped = Math.max(this.#dropped, this.#first);
@@ -82,7 +88,7 @@ export class Log {
     this.#trim();
   }
 
-  /** Draws these rows alone, which are older than all others: those wait to be reached again. */
+  /** Draws only these rows, which are older than all others; the others wait to be drawn again. */
   jump(rows: readonly Row[]): void {
     const others = [...this.#drawn, ...this.#waiting];
     for (const row of others) row.element?.remove();
@@ -97,7 +103,7 @@ export class Log {
     return [...this.#drawn].find(({ message }) => message && message.cursor >= cursor);
   }
 
-  /** Whether rows below the drawn ones wait to be reached again, by `append`. */
+  /** Whether rows below the drawn ones wait to be drawn again by `append`. */
   get isAway(): boolean {
     return this.#isAway;
   }

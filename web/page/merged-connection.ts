@@ -1,7 +1,7 @@
 /**
- * The connection to several chats at once. Each has its own state: one that ends or fails leaves the others
- * as they are. A chat that cannot be opened is looked for as the page of one chat does; once it is there, all
- * are asked for on a new connection, and the others resume.
+ * The connection to several chats at once. Each has its own state: if one ends or fails, the others continue.
+ * For a chat that cannot be opened, this tries again as the page of one chat does. Once the chat can be
+ * opened, all are requested on a new connection, on which the others resume.
  */
 import { type ChatError, type Init, type MergedChats, merged } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
@@ -17,8 +17,8 @@ class Line {
   /** The cursor of the last message that came; before it, of the last `init`. */
   cursor: number | undefined;
   /**
-   * `asked`: not begun on the current connection. `absent`: looked for by itself. `over`: ended or failed, so
-   * not asked for until the user does.
+   * `asked`: requested, but not begun on the current connection. `absent`: not found; it is tried separately.
+   * `over`: ended or failed, and only requested again if the user wants it.
    */
   state: "asked" | "open" | "absent" | "over" = "asked";
   #lookout: SourceChat | undefined;
@@ -109,14 +109,14 @@ export class MergedConnection {
     this.#connect();
   }
 
-  /** Goes on with a chat at once. */
+  /** Continues a chat at once. */
   goOn(videoId: string): void {
     const line = this.#lines.get(videoId);
     if (line?.state === "absent") this.#lookFor(line);
     else if (line) this.#ask([line]);
   }
 
-  /** Goes on with the chats that have ended or failed. */
+  /** Continues the chats that have ended or failed. */
   openAgain(): void {
     this.#ask([...this.#lines.values()].filter(({ state }) => state === "over"));
   }

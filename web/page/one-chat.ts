@@ -48,7 +48,7 @@ export class OneChat {
     this.#connection.open({ videoId, channel, backfill, refusal });
   }
 
-  /** Goes on where it stopped, after an end or a failure. */
+  /** After an end or a failure, continues where it stopped. */
   openAgain(): void {
     const { state } = this.#column.status;
     if (state === "failed" || state === "ended") this.#connection.goOn();

@@ -1,6 +1,7 @@
 /**
  * The older messages of the chat: read from the store when the reader reaches the top, and again the newer
- * ones that made place for them when the reader comes down. `#beginning` marks the oldest kept one.
+ * ones, which were dropped to make place, when the reader scrolls down. `#beginning` marks the oldest stored
+ * one.
  */
 import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
@@ -10,7 +11,10 @@ import { partOf } from "./root.ts";
 import { AFTER_ALL, readStored, type StoredPage, type StoredQuery } from "./stored.ts";
 
 const PER_PAGE = 200;
-/** Maximum pages of one look for older messages that the filters show: each is of 20,000 messages at most. */
+/**
+ * Maximum number of pages to request in one search for older messages that the filters show. The service
+ * looks at up to 20,000 messages for each page.
+ */
 const MAX_PAGES = 25;
 const WORDS = {
   idle: "Older messages",
@@ -21,7 +25,7 @@ const WORDS = {
 interface PastOptions {
   root: HTMLElement;
   log: Log;
-  /** The query of what the filters show. */
+  /** The query for the messages that the filters show. */
   filter(): Pick<StoredQuery, "types" | "q">;
   restore(message: ShownMessage): Row | undefined;
   /** Changes the rows without moving those in view, and without their being announced. */

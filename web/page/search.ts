@@ -1,6 +1,6 @@
 /**
  * The search in all stored messages of the chat, the newest first: by the words and the types of the filters,
- * and by an author. A result opens the log at its place.
+ * and by an author. A click on a result scrolls the log to its message.
  */
 import { find } from "../chat/element.ts";
 import type { Row } from "../chat/transcript.ts";

@@ -67,7 +67,7 @@ export class SeveralChats {
     this.#connection.open(backfill);
   }
 
-  /** Goes on where they stopped with the chats that have ended or failed. */
+  /** Continues the chats that have ended or failed where they stopped. */
   openAgain(): void {
     this.#connection.openAgain();
   }

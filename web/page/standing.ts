@@ -28,7 +28,7 @@ interface StandingOptions {
   open(cursor: number): void;
 }
 
-/** A paid message above the chat. Its row is its own, so that it outlives the row in the log. */
+/** A paid message above the chat. It has a separate row, which stays when the row in the log is dropped. */
 interface Paid {
   row: Row;
   button: HTMLElement;
@@ -63,7 +63,7 @@ export class Standing {
     this.show();
   }
 
-  /** Looks once for the paid messages that were said before the page was opened and still stay. */
+  /** Reads once the paid messages from before the page was opened that still stay above the chat. */
   fill(): void {
     if (this.#isFilled) return;
     this.#isFilled = true;

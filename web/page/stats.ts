@@ -12,7 +12,7 @@ import { readTotals, type Totals } from "./room-totals.ts";
 import { partOf } from "./root.ts";
 
 const DRAW_MS = 1000;
-/** The pause between two looks at the totals, which are taken only while messages come. */
+/** The pause between two requests for the totals, which are only requested while messages come. */
 const TOTALS_MS = 5000;
 /** Maximum authors counted; beyond it those with the fewest messages are forgotten. */
 const MAX_AUTHORS = 5000;

@@ -37,7 +37,7 @@ export class Status {
     this.#retry = partOf(root, "retry", HTMLButtonElement);
   }
 
-  /** `detail`: the service's own message. */
+  /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
   show(state: PageState, detail = "", code?: string): void {
     clearTimeout(this.#slow);
     this.state = state;

@@ -26,7 +26,7 @@ interface ListOptions {
   more: HTMLButtonElement;
   hasAuthors: boolean;
   texts: { loading: string; failed: string };
-  /** Closes the list: its message is opened in the log. */
+  /** Closes the list, because one of its messages is opened in the log. */
   close(): void;
 }
 

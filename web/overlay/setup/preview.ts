@@ -1,7 +1,7 @@
-/** The overlay in a frame of the source's size, scaled down to the room that the page has for it. */
+/** The overlay in a frame of the source's size, scaled down to the space that the page has for it. */
 import { find } from "../../chat/element.ts";
 
-/** Typing must not load the overlay at each key. */
+/** While the user types, the overlay must not be loaded at each key. */
 const WAIT_MS = 300;
 
 export class Preview {
