@@ -10,13 +10,13 @@ import { MAX_FAILURES, Retries } from "./waiting.ts";
 
 type BareMessage = BareMessageOf<MessageType>;
 
-interface Batch {
+interface PollResult {
   token: string | null;
   timeoutMs: number;
   messages: BareMessage[];
 }
 
-interface Session extends Batch {
+interface Session extends PollResult {
   client: string;
   endpoint: string;
   apiKey: string;
@@ -56,12 +56,12 @@ async function* messages(
   let token: string | null = "";
   for (let delayMs = 0; token !== null; ) {
     await clock.sleep(delayMs, signal);
-    let batch: Batch;
+    let batch: PollResult;
     try {
       if (session) {
         const { client, endpoint, apiKey, webVersion } = session;
         const body = { token, client, endpoint, apiKey, webVersion, details };
-        batch = await service.ask<Batch>("v1/poll", "messages", body);
+        batch = await service.ask<PollResult>("v1/poll", "messages", body);
         retries.succeed();
         expiries = 0;
       } else {

@@ -3,7 +3,7 @@
  * stream's messages are NDJSON.
  */
 import { Readable } from "node:stream";
-import { errorTeller } from "../src/http/errors.ts";
+import { errorConverter } from "../src/http/errors.ts";
 import { readQuery } from "../src/http/history-query.ts";
 import { historyPage } from "../src/http/messages.ts";
 import type { MessagesQuery } from "../src/http/schemas/history-schemas.ts";
@@ -78,7 +78,7 @@ export async function openStream(
 /** The answer of a route that refuses a request. Throws the error if nobody waits for it. */
 function refusal(error: unknown, { telemetry }: OriginService, gone: AbortSignal): OriginAnswer {
   if (gone.aborted) throw error;
-  const known = error instanceof RelayError ? error : errorTeller("/v1/stream", telemetry)(error);
+  const known = error instanceof RelayError ? error : errorConverter("/v1/stream", telemetry)(error);
   const seconds = Math.ceil((known.retryAfterMs ?? 0) / 1000);
   return json(known.status, known.body, seconds > 0 ? { "retry-after": `${seconds}` } : {});
 }

@@ -3,7 +3,7 @@
  * they have checked the request.
  */
 import type { Clock } from "../src/clock.ts";
-import { errorTeller } from "../src/http/errors.ts";
+import { errorConverter } from "../src/http/errors.ts";
 import { ChannelViewer, firstLook, parsePlace } from "../src/http/streams/channel-viewer.ts";
 import { readMerged } from "../src/http/streams/merged-chat.ts";
 import { parseVector } from "../src/protocol/cursor-vector.ts";
@@ -52,7 +52,7 @@ export function openMerged(
   const line = new Multiplex(sink, format);
   void line.keepOpen(clock, keepaliveMs);
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
-  const toRelayError = errorTeller("/v1/merged", telemetry);
+  const toRelayError = errorConverter("/v1/merged", telemetry);
   void readMerged(line, requests, { rooms, clock, form, toRelayError });
 }
 
@@ -73,8 +73,9 @@ export async function openChannel(
   const line = new Multiplex(open(), format);
   void line.keepOpen(clock, keepaliveMs);
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
-  const toRelayError = errorTeller("/v1/stream", telemetry);
-  const request = { backfill, filter: parseTypes(types), resume: parsePlace(lastEventId), address };
+  const toRelayError = errorConverter("/v1/stream", telemetry);
+  const resume = parsePlace(lastEventId);
+  const request = { backfill, filter: parseTypes(types), resume, address };
   const viewer = new ChannelViewer(line, request, { watch, rooms, clock, form, toRelayError });
   const owned = opening.move();
   void viewer.run().finally(() => owned.dispose());

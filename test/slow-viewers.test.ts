@@ -109,7 +109,7 @@ function cutAt({ rate, ahead, step }: Connection, forMs: number): number | undef
   for (let now = 1000; now <= forMs; now += 1000) {
     const read = (rate * now) / 1000;
     const taken = ahead + Math.floor(read / step) * step;
-    if (stall.isSuspect(now) && stall.hasStopped(taken, now)) return now;
+    if (stall.isSuspect(now) && stall.observe(taken, now)) return now;
   }
   return undefined;
 }
@@ -147,7 +147,7 @@ test("bytes taken long ago buy no time: a viewer that took 3 KB/s for an hour an
   for (let now = hourMs; ; now += 1000) {
     if (!stall.isSuspect(now)) continue;
     looks.push(now - hourMs);
-    if (stall.hasStopped(written, now)) break;
+    if (stall.observe(written, now)) break;
   }
   assert.deepEqual(looks, [STALL_MS / 2, STALL_MS]);
 });
@@ -156,5 +156,5 @@ test("a viewer whose connection takes bytes again is no longer a suspect", () =>
   const stall = new Stall(STALL_MS, 0);
   stall.full(1000, 0);
   stall.drained();
-  assert.ok(!stall.isFull && !stall.isSuspect(10 * STALL_MS) && !stall.hasStopped(0, 10 * STALL_MS));
+  assert.ok(!stall.isFull && !stall.isSuspect(10 * STALL_MS) && !stall.observe(0, 10 * STALL_MS));
 });

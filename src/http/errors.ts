@@ -36,7 +36,7 @@ function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
 }
 
 /** Turns errors into those that clients of an open stream get. Logs failures of the service. */
-export function errorTeller(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
+export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
   return (error: unknown): RelayError => {
     const known = knownError(error, FAULT_CODES[path]);
     if (known.code === "INTERNAL") telemetry.requestFailed(error, path);

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import { asNumber, asString, dig, parseJson } from "../json.ts";
-import { ERRORS, type ErrorCode, RelayError } from "../protocol/errors.ts";
+import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
@@ -205,8 +205,7 @@ export class Origin {
 async function refusal(answer: OriginAnswer): Promise<RelayError | OriginAway> {
   const body = parseJson(await note(answer));
   const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
-  if (code === undefined || message === undefined || !isCode(code))
-    return new OriginAway(`it answers ${answer.statusCode}`);
+  if (message === undefined || !isErrorCode(code)) return new OriginAway(`it answers ${answer.statusCode}`);
   const seconds = asNumber(answer.headers["retry-after"]?.toString());
   if (seconds !== undefined) return new RelayError(code, message, { retryAfterMs: 1000 * seconds });
   return new RelayError(code, message, code === "NO_LIVE_CHAT" ? { cause: MAY_BE_WALL } : {});
@@ -218,9 +217,6 @@ function awayIfPassing(error: RelayError | OriginAway): RelayError | OriginAway 
   return isPassing ? new OriginAway(error.message, error) : error;
 }
 
-function isCode(code: string): code is ErrorCode {
-  return Object.hasOwn(ERRORS, code);
-}
 
 /** The beginning of a short body. */
 async function note({ body }: OriginAnswer): Promise<string> {

@@ -29,7 +29,7 @@ export interface RoomLogParts {
 }
 
 /** The beginning of a log that is followed: the messages up to where the stream begins, and the stream. */
-interface Opening {
+interface Beginning {
   recent: StoredMessage[];
   stream: OriginStream;
 }
@@ -37,10 +37,10 @@ interface Opening {
 export class OriginRoomLog implements RoomLog {
   readonly isRemote = true;
   readonly #parts: RoomLogParts;
-  readonly #opening: Opening | undefined;
+  readonly #opening: Beginning | undefined;
 
   /** Without an opening, the log can be read, but not followed. */
-  constructor(parts: RoomLogParts, opening?: Opening) {
+  constructor(parts: RoomLogParts, opening?: Beginning) {
     this.#parts = parts;
     this.#opening = opening;
   }

@@ -1,8 +1,18 @@
 /** A stream's chat, as its first frame (`init`) and its last frame (`end` or `error`) describe it. */
 import type { ErrorBody } from "./errors.ts";
 
-/** The kind of chat that the upstream has: a live chat, or the replay of a finished stream. */
-export type ChatType = "liveChatRenderer" | "liveChatReplayRenderer";
+/** The kinds of chat that the upstream has: a live chat, and the replay of a finished stream. */
+export const CHAT_TYPES = ["liveChatRenderer", "liveChatReplayRenderer"] as const;
+
+export type ChatType = (typeof CHAT_TYPES)[number];
+
+export function isChatType(value: unknown): value is ChatType {
+  return CHAT_TYPES.some((type) => type === value);
+}
+
+export function isReplayChat(chatType: ChatType): boolean {
+  return chatType === "liveChatReplayRenderer";
+}
 
 /** Data of the `init` frame. */
 export interface Init {

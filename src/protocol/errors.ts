@@ -63,3 +63,7 @@ export class RelayError extends Error {
     return { code: this.code, message: this.message };
   }
 }
+
+export function isErrorCode(text: string | undefined): text is ErrorCode {
+  return text !== undefined && Object.hasOwn(ERRORS, text);
+}

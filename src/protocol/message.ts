@@ -9,7 +9,7 @@ export type Part =
   | { kind: "link"; text: string; url: string }
   | { kind: "emoji"; text: string; url?: string; custom: boolean };
 
-interface EightFields {
+export interface EightFields {
   /** The upstream's id if there is one; unique within a room. It differs from the cursor. */
   id: string;
   /** The time as display text. */

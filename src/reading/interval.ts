@@ -2,8 +2,10 @@
  * The interval of a room's polls, from the start of one to the start of the next. The upstream keeps about
  * ten seconds or 200 messages of a live chat: anything beyond that is lost between two polls.
  */
+
+import { isReplayChat } from "../protocol/chat.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
-import type { Batch } from "../upstream/live-chat.ts";
+import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 
 /** Maximum actions to aim for in a live answer: less than half of what the upstream keeps. */
@@ -27,11 +29,11 @@ export interface IntervalSettings {
  * the page that the answer follows.
  */
 export function waitAfter(
-  answer: Pick<Batch, "timeoutMs" | "actionCount" | "position" | "items">,
+  answer: Pick<PollAnswer, "timeoutMs" | "actionCount" | "position" | "items">,
   { pollMinMs, pollMaxMs }: IntervalSettings,
   page: readonly Item[] = [],
 ): number {
-  const isReplay = answer.position.chatType === "liveChatReplayRenderer";
+  const isReplay = isReplayChat(answer.position.chatType);
   const asked = answer.timeoutMs ?? (isReplay ? pollMinMs : DEFAULT_TIMEOUT_MS);
   const clamped = Math.min(pollMaxMs, Math.max(pollMinMs, asked));
   if (isReplay) return clamped;
@@ -61,7 +63,7 @@ export function intervalBefore(
  * Milliseconds until an answer reaches `TARGET_ACTIONS`, at the rate of this answer's last messages; infinite
  * for fewer than `minimum` messages.
  */
-export function filledAfterMs({ items }: Pick<Batch, "items">, minimum = RATE_MESSAGES): number {
+export function filledAfterMs({ items }: Pick<PollAnswer, "items">, minimum = RATE_MESSAGES): number {
   const times = items
     .filter(({ isInTicker }) => !isInTicker)
     .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);

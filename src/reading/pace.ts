@@ -6,7 +6,7 @@ import type { CallTimes, Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Demand } from "../upstream/egress/capacity.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
-import type { Batch } from "../upstream/live-chat.ts";
+import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { type IntervalSettings, intervalBefore, waitAfter } from "./interval.ts";
 import { SlowCalls } from "./slow-calls.ts";
@@ -82,7 +82,7 @@ export class Pace {
   }
 
   /** An answer came. `page`: the items of the page that it follows, if the page gave its token. */
-  observe(batch: Batch, page: readonly Item[]): void {
+  observe(batch: PollAnswer, page: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
     this.#intervalMs = waitAfter(batch, settings, page);
     this.#slowCalls.observe(batch);

@@ -3,7 +3,7 @@
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import type { CallTimes } from "../clock.ts";
-import { ENDED } from "../protocol/chat.ts";
+import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -11,7 +11,7 @@ import { isUnavailable } from "../store/port.ts";
 import type { MoveReason } from "../telemetry/metrics.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import { UpstreamError } from "../upstream/errors.ts";
-import type { Batch, Page } from "../upstream/live-chat.ts";
+import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import { completeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
 import { ignoringUpstreamErrors } from "./ignoring-upstream-errors.ts";
@@ -134,7 +134,7 @@ export class Poller {
   }
 
   get #isReplay(): boolean {
-    return this.#position.chatType === "liveChatReplayRenderer";
+    return isReplayChat(this.#position.chatType);
   }
 
   async #step(options: CallOptions): Promise<Next> {
@@ -168,7 +168,7 @@ export class Poller {
   }
 
   /** Stores an answer, in one list with the page that it follows. */
-  async #take(batch: Batch, options: CallOptions): Promise<Next> {
+  async #take(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
     const now = batch.answeredAt;
@@ -195,7 +195,7 @@ export class Poller {
 
   /** The batch, completed from its page. If several rooms need a page, the liveliest is due first. */
   async #complete(
-    batch: Batch,
+    batch: PollAnswer,
     unreadMs: number,
     options: CallOptions,
   ): Promise<Pick<Page, "items" | "position">> {

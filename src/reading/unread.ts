@@ -5,7 +5,7 @@
 import type { CallTimes, Clock } from "../clock.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Batch, Page } from "../upstream/live-chat.ts";
+import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
 import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/fresh-pages.ts";
@@ -66,7 +66,7 @@ export class Unread {
   }
 
   /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
-  observe(answer: Batch, intervalMs: number): ObservedAnswer {
+  observe(answer: PollAnswer, intervalMs: number): ObservedAnswer {
     const pages = this.#pages;
     const before = this.#before(answer);
     const late = this.#lateness.observe(answer, intervalMs);

@@ -1,6 +1,6 @@
 /** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
 import type { Clock } from "../clock.ts";
-import { ENDED } from "../protocol/chat.ts";
+import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
@@ -54,7 +54,7 @@ export function recentlyEnded(
   if (record?.end?.state !== "ended" || record.endedAgoMs === null) return undefined;
   const room = archivedRoom(record, parts);
   if (!room) return undefined;
-  const isReplay = room.chatType === "liveChatReplayRenderer";
+  const isReplay = isReplayChat(room.chatType);
   const keptMs = recordingOf(record)
     ? Number.POSITIVE_INFINITY
     : isReplay

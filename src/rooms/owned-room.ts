@@ -5,7 +5,7 @@
  */
 import { type CallStart, type Clock, startedNow } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
-import { type ChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { type ChatType, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/lateness.ts";
 import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
@@ -20,7 +20,7 @@ import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import type { Opening } from "../upstream/egress/pool.ts";
+import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
 import { OpeningLimit } from "./opening-limit.ts";
@@ -92,7 +92,7 @@ export class OwnedRoom {
    */
   static async bootstrap(
     videoId: string,
-    opening: Opening,
+    opening: OpeningTurn,
     assertCapacity: () => void,
     parts: OwnedRoomParts,
     signal: AbortSignal,
@@ -141,13 +141,13 @@ export class OwnedRoom {
     };
     const found = (chatType: ChatType) => {
       assertCapacity();
-      egress.admit(demandOf(chatType === "liveChatReplayRenderer", undefined, settings));
+      egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
     };
     const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), until);
     egress.succeeded();
     const { position, startedAt } = first;
     const { chatType, pair } = position;
-    const isReplay = chatType === "liveChatReplayRenderer";
+    const isReplay = isReplayChat(chatType);
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
@@ -196,7 +196,7 @@ export class OwnedRoom {
       answeredUptime: uptime,
       wallAt: clock.now() - agoMs,
     };
-    const isReplay = position.chatType === "liveChatReplayRenderer";
+    const isReplay = isReplayChat(position.chatType);
     const demand = demandOf(isReplay, undefined, settings);
     const egress = RoomEgress.resumed(hold.videoId, demand, lastEgress(record), parts);
     const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));

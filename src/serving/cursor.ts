@@ -3,7 +3,7 @@
  * `init.cursor` differs from its `Last-Event-ID`, the client knows that the messages it missed were deleted,
  * or that its cursor is from another room.
  */
-import type { ChatType } from "../protocol/chat.ts";
+import { type ChatType, isReplayChat } from "../protocol/chat.ts";
 
 export const BACKFILL_DEFAULT = 50;
 export const BACKFILL_MAX = 500;
@@ -45,5 +45,5 @@ export function resumeCursor(range: CursorRange, lastEventId: number | undefined
 
 /** The number of messages to begin with. A replay has no history: a viewer without a backfill gets all. */
 export function backfillCount(backfill: number | undefined, chatType: ChatType): number {
-  return backfill ?? (chatType === "liveChatReplayRenderer" ? Number.POSITIVE_INFINITY : BACKFILL_DEFAULT);
+  return backfill ?? (isReplayChat(chatType) ? Number.POSITIVE_INFINITY : BACKFILL_DEFAULT);
 }

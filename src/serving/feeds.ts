@@ -4,7 +4,7 @@
  */
 
 import type { Form, Packet } from "./form.ts";
-import { ALL, type Filter } from "./type-filter.ts";
+import { ALL, type TypeFilter } from "./type-filter.ts";
 
 /**
  * Maximum number of filters of a room for which frames are packed once and shared. For each of them, every
@@ -14,13 +14,13 @@ const MAX_FILTERS = 64;
 
 export class Feed {
   readonly form: Form;
-  readonly filter: Filter;
-  /** Whether its viewers share bytes. Otherwise it has a single viewer. */
+  readonly filter: TypeFilter;
+  /** Whether several viewers may be sent the same buffers. Otherwise the feed has a single viewer. */
   readonly isShared: boolean;
   viewers = 0;
   #reported: { cursor: number; packet: Packet } | undefined;
 
-  constructor(form: Form, filter: Filter, isShared = true) {
+  constructor(form: Form, filter: TypeFilter, isShared = true) {
     this.form = form;
     this.filter = filter;
     this.isShared = isShared;
@@ -43,7 +43,7 @@ export class Feed {
   }
 }
 
-function keyOf(form: Form, filter: Filter): string {
+function keyOf(form: Form, filter: TypeFilter): string {
   return `${form.key} ${filter}`;
 }
 
@@ -52,7 +52,7 @@ export class Feeds {
   readonly #alone = new Set<Feed>();
 
   /** The feed of a new viewer, who must leave it. */
-  join(form: Form, filter: Filter): Feed {
+  join(form: Form, filter: TypeFilter): Feed {
     let feed = this.#shared.get(keyOf(form, filter));
     if (!feed) {
       feed = new Feed(form, filter, this.#mayShare(filter));
@@ -77,7 +77,7 @@ export class Feeds {
     for (const { form, viewers } of this.#alone) yield { form: form.key, filter: "alone" as const, viewers };
   }
 
-  #mayShare(filter: Filter): boolean {
+  #mayShare(filter: TypeFilter): boolean {
     const filters = new Set(this.#shared.values().map((feed) => feed.filter));
     filters.delete(ALL);
     return filter === ALL || filters.has(filter) || filters.size < MAX_FILTERS;

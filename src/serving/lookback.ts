@@ -3,7 +3,7 @@
  * that only the first viewer with a filter waits for the store, and later ones read nothing.
  */
 import type { StoredMessage } from "../store/stored-message.ts";
-import { countedBy, type Filter, typeBit } from "./type-filter.ts";
+import { countedBy, type TypeFilter, typeBit } from "./type-filter.ts";
 
 /** How far a backfill looks back, in messages. */
 const MAX_MESSAGES = 20_000;
@@ -46,7 +46,7 @@ export class Lookback {
    * The cursor before the newest `count` messages of the filter's types, among those after `floor` up to
    * `end`. If there are fewer within reach, the cursor before the oldest of them. Rejects as the read does.
    */
-  async start(end: number, count: number, filter: Filter, floor: number): Promise<number> {
+  async start(end: number, count: number, filter: TypeFilter, floor: number): Promise<number> {
     const counted = countedBy(filter);
     const from = Math.max(floor, Math.min(end, this.#head));
     let start = from;
@@ -60,8 +60,11 @@ export class Lookback {
     return start;
   }
 
-  /** The cursor, at most `upTo`, up to which the filter leaves out every message after `after`. */
-  skip(after: number, upTo: number, filter: Filter): number {
+  /**
+   * The end of the run of messages that begins right after `after` and that the filter leaves out: the cursor
+   * of its last message, at most `upTo`. It is `after` if there is no such message.
+   */
+  skip(after: number, upTo: number, filter: TypeFilter): number {
     let cursor = after;
     const end = Math.min(upTo, this.#head);
     while (cursor >= this.#low && cursor < end && (this.#bitAt(cursor + 1) & filter) === 0) cursor += 1;

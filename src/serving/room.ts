@@ -13,7 +13,7 @@ import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { type Chunk, Tail } from "./tail.ts";
-import { ALL, type Filter } from "./type-filter.ts";
+import { ALL, type TypeFilter } from "./type-filter.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
 export interface RoomSettings {
@@ -39,7 +39,7 @@ export interface StreamRequest {
    */
   from?: number | undefined;
   /** By default everything. */
-  filter?: Filter;
+  filter?: TypeFilter;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
   /** The viewer's address, or its network. */

@@ -63,13 +63,16 @@ export class Stall {
     this.#fullSince = undefined;
   }
 
-  /** Whether to check the viewer with `hasStopped`, which costs a look into the system's tables. */
+  /** Whether to `observe` the viewer, which costs a look into the system's tables. */
   isSuspect(now: number): boolean {
     return this.isFull && now >= this.#lookAt;
   }
 
-  /** Whether the viewer has stopped reading. `taken`: bytes of the connection that its system has taken. */
-  hasStopped(taken: number, now: number): boolean {
+  /**
+   * Notes the bytes of the connection that the client's system has taken. Returns whether the viewer has
+   * stopped reading.
+   */
+  observe(taken: number, now: number): boolean {
     if (this.#fullSince === undefined) return false;
     if (this.#taken === undefined) this.#takenAt = this.#fullSince;
     else if (taken !== this.#taken) this.#takenAt = now;

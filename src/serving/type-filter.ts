@@ -5,10 +5,10 @@
 import { MESSAGE_TYPES, typesOf } from "../protocol/kinds.ts";
 import { type EncodedMessage, typeOf } from "../store/stored-message.ts";
 
-export type Filter = number;
+export type TypeFilter = number;
 
 /** Everything, even types that this version does not know. */
-export const ALL: Filter = -1;
+export const ALL: TypeFilter = -1;
 
 const BITS: ReadonlyMap<string, number> = new Map(MESSAGE_TYPES.map((type, index) => [type, 1 << index]));
 /** One bit for all types that this version does not know; only `ALL` contains it. */
@@ -28,12 +28,12 @@ export function typeBit(message: EncodedMessage): number {
  * The filter of a comma-separated list of types and groups. Names that are neither are left out; if none is
  * left, everything passes. A `gap` always passes.
  */
-export function parseTypes(list: string): Filter {
+export function parseTypes(list: string): TypeFilter {
   const types = list.split(",").flatMap((name) => typesOf(name.trim()));
   return types.length === 0 ? ALL : types.reduce((filter, type) => filter | bitOf(type), GAP);
 }
 
 /** The types that a backfill counts: those that were asked for, so a `gap` only if nothing else was. */
-export function countedBy(filter: Filter): Filter {
+export function countedBy(filter: TypeFilter): TypeFilter {
   return filter === ALL ? ALL : filter & ~GAP || GAP;
 }

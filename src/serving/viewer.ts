@@ -116,7 +116,7 @@ export class Viewer implements SinkOwner {
   /** Cuts the connection if its client has stopped reading; resolves to whether it did. */
   async resetIfStopped(): Promise<boolean> {
     const taken = await this.#sink.taken();
-    if (!this.#isOpen || !this.#stall.hasStopped(taken, this.#room.now())) return false;
+    if (!this.#isOpen || !this.#stall.observe(taken, this.#room.now())) return false;
     this.reset();
     return true;
   }

@@ -2,14 +2,16 @@
  * The list of recordings that callers have added, kept in the store. One instance at a time runs each of them
  * and reports its state.
  */
+import type { RecordingState } from "../protocol/recording.ts";
 
-export const RECORDING_STATES = ["waiting", "recording", "ended", "failed"] as const;
-
-/** How a recording goes, as the instance that runs it says. An ended one is run by nobody. */
+/**
+ * The state of a recording, as reported by the instance that runs it. No instance runs a recording that has
+ * ended.
+ */
 export interface RecordingReport {
   /** A video id or a channel, normalised. */
   name: string;
-  state: (typeof RECORDING_STATES)[number];
+  state: RecordingState;
   /** The video that is being recorded, or was last; null before the first. */
   videoId: string | null;
   /** Why nothing is recorded now; null if something is, or if the recording was not tried yet. */

@@ -22,7 +22,7 @@ export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean;
 
 export const silentLog: Logger = pino({ level: "silent" });
 
-interface Line {
+interface LogLine {
   level: number;
   time: string;
   msg?: string;
@@ -33,7 +33,7 @@ const COLORS = { info: "green", warn: "yellow", error: "red", fatal: "bgRed" } a
 /** A JSON line for people: time, level and message, then each field on its own line. */
 function readable(json: string, stream: Writable): string {
   const style = (color: Parameters<typeof styleText>[0], text: string) => styleText(color, text, { stream });
-  const { level, time, msg = "", ...fields }: Line = JSON.parse(json);
+  const { level, time, msg = "", ...fields }: LogLine = JSON.parse(json);
   const name = pino.levels.labels[level] ?? "";
   const color = COLORS[name as keyof typeof COLORS] ?? "blue";
   const lines = [

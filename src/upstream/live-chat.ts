@@ -4,7 +4,7 @@
  * viewers.
  */
 import type { CallTimes, Clock } from "../clock.ts";
-import type { ChatType } from "../protocol/chat.ts";
+import { type ChatType, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { NoChatAnswer } from "./answer.ts";
@@ -36,7 +36,7 @@ export interface Page extends CallTimes {
 }
 
 /** One answer to a poll. */
-export interface Batch extends CallTimes {
+export interface PollAnswer extends CallTimes {
   kind: "batch";
   items: readonly Item[];
   /** The position of the next poll. Its continuation is null when the chat is over. */
@@ -80,7 +80,7 @@ export class LiveChat {
     videoId: string,
     options: CallOptions,
     found?: (chatType: ChatType) => void,
-  ): Promise<{ page: Page; first: Batch }> {
+  ): Promise<{ page: Page; first: PollAnswer }> {
     const { start, ...page } = await this.find(videoId, options);
     found?.(start.chatType);
     const failures: string[] = [];
@@ -138,7 +138,7 @@ export class LiveChat {
     }
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat continues from its token.
-    const from = chatType === "liveChatReplayRenderer" ? { playerOffsetMs: 0 } : {};
+    const from = isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
     return { items, ...loads.times, start: { chatType, continuation, credentials, panels, ...from } };
   }
 
@@ -165,7 +165,7 @@ export class LiveChat {
   }
 
   /** The next answer of a chat that is not over. Rejects with `UpstreamError` of any fault. */
-  async poll(asked: Position, options: CallOptions): Promise<Batch | NoChatAnswer> {
+  async poll(asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
     const { playerOffsetMs: _, ...position } = asked;
     const { continuation } = position;
     if (continuation === null) throw new Error("a chat that is over has no next answer");

@@ -3,7 +3,7 @@
  * back. The text form carries a version, so that a later service can continue from it.
  */
 import { asObject, asString, dig, parseJson } from "../json.ts";
-import type { ChatType } from "../protocol/chat.ts";
+import { type ChatType, isChatType } from "../protocol/chat.ts";
 import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
 import type { Credentials } from "./page/credentials.ts";
 import { type Panels, toPanels } from "./readers/panels.ts";
@@ -34,9 +34,7 @@ export function decodePosition(text: string): Position {
   // The first positions had no version.
   const { version = VERSION, chatType, continuation } = stored;
   if (version !== VERSION) throw new UnreadablePosition(`its version is ${JSON.stringify(version)}`);
-  if (chatType !== "liveChatRenderer" && chatType !== "liveChatReplayRenderer") {
-    throw new UnreadablePosition("it has no known chat type");
-  }
+  if (!isChatType(chatType)) throw new UnreadablePosition("it has no known chat type");
   if (continuation !== null && typeof continuation !== "string") {
     throw new UnreadablePosition("it has no continuation");
   }

@@ -1,16 +1,9 @@
 /** A message as the pages draw it. It tolerates types and fields that this version does not know. */
 import type { Details } from "../../src/protocol/kinds.ts";
-import type { Part } from "../../src/protocol/message.ts";
+import type { EightFields } from "../../src/protocol/message.ts";
 
-export interface ShownMessage {
+export interface ShownMessage extends EightFields {
   type: string;
-  id: string;
-  timestamp: string;
-  author: string;
-  message: string;
-  amount: string;
-  color: string;
-  parts: Part[];
   details: Details;
   cursor: number;
 }

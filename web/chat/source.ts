@@ -3,6 +3,9 @@ import { type Chat, type ChatEvents, type ChatOptions, chat } from "../../client
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import type { ShownMessage } from "./message.ts";
 
+/** The wait before the next attempt to open a chat that has not begun: pages are often open before it. */
+export const NO_CHAT_MS = 30_000;
+
 export interface Source {
   /** Id or URL of a video; empty: the channel's streams. */
   videoId: string;

@@ -7,7 +7,7 @@ import type { ChatError, MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/element.ts";
 import { completed, type ShownMessage } from "../chat/message.ts";
-import { openChat, type SourceOptions } from "../chat/source.ts";
+import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
@@ -15,8 +15,6 @@ import { Stage } from "./stage.ts";
 import { viewOf } from "./views.ts";
 
 const SERVICE = new URL(".", location.href).href;
-/** Delay before another look for the chat: the source is often open before the stream begins. */
-const NO_CHAT_MS = 30_000;
 const FAILED_MS = 30_000;
 /** The maximum that the service sends. */
 const MAX_BACKFILL = 500;

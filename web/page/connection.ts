@@ -3,15 +3,13 @@ import type { ChatError, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/message.ts";
-import { openChat, type Source, type SourceChat } from "../chat/source.ts";
+import { NO_CHAT_MS, openChat, type Source, type SourceChat } from "../chat/source.ts";
 import type { Status } from "./status.ts";
 
-/** The pause before another look for a chat that has not begun, or at a service without a better time. */
-const NO_CHAT_MS = 30_000;
 export const SERVICE = new URL(".", location.href).href;
 
 /** The chat to open; `backfill` is the service's if it is undefined. */
-interface Opening extends Source {
+interface RequestedChat extends Source {
   backfill: number | undefined;
   /** Why nothing can be opened. */
   refusal?: RelayError | undefined;
@@ -27,7 +25,7 @@ interface ConnectionOptions {
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  #source: Opening = { videoId: "", channel: "", backfill: undefined };
+  #source: RequestedChat = { videoId: "", channel: "", backfill: undefined };
   #room: SourceChat | undefined;
   #batch = this.#newBatch();
   /** The video of the last connection. */
@@ -38,7 +36,7 @@ export class Connection {
   }
 
   /** Opens another chat. */
-  open(source: Opening): void {
+  open(source: RequestedChat): void {
     this.#room?.close();
     this.#room = undefined;
     this.#videoId = undefined;

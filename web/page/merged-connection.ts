@@ -11,7 +11,7 @@ import type { Column } from "./column.ts";
 import { SERVICE, waitAfter } from "./connection.ts";
 
 /** One of the chats. */
-class Line {
+class ConnectedChat {
   readonly videoId: string;
   readonly column: Column;
   /** The cursor of the last message that came; before it, of the last `init`. */
@@ -90,7 +90,7 @@ class Line {
 
 export class MergedConnection {
   readonly #columns: ReadonlyMap<string, Column>;
-  #lines: ReadonlyMap<string, Line> = new Map();
+  #lines: ReadonlyMap<string, ConnectedChat> = new Map();
   #backfill: number | undefined;
   #room: MergedChats<ShownMessage> | undefined;
 
@@ -104,7 +104,7 @@ export class MergedConnection {
     for (const line of this.#lines.values()) line.close();
     this.#backfill = backfill;
     this.#lines = new Map(
-      [...this.#columns].map(([videoId, column]) => [videoId, new Line(videoId, column)]),
+      [...this.#columns].map(([videoId, column]) => [videoId, new ConnectedChat(videoId, column)]),
     );
     this.#connect();
   }
@@ -121,12 +121,12 @@ export class MergedConnection {
     this.#ask([...this.#lines.values()].filter(({ state }) => state === "over"));
   }
 
-  #ask(lines: readonly Line[]): void {
+  #ask(lines: readonly ConnectedChat[]): void {
     for (const line of lines) line.state = "asked";
     if (lines.length > 0) this.#connect();
   }
 
-  #lookFor(line: Line): void {
+  #lookFor(line: ConnectedChat): void {
     line.lookFor(() => this.#connect());
   }
 
@@ -154,7 +154,7 @@ export class MergedConnection {
     });
   }
 
-  #merge(asked: readonly Line[]): MergedChats<ShownMessage> {
+  #merge(asked: readonly ConnectedChat[]): MergedChats<ShownMessage> {
     const retry = (error: ChatError): number | undefined => {
       const waitMs = waitAfter(error);
       if (this.#room === room)
@@ -177,7 +177,7 @@ export class MergedConnection {
   }
 
   /** A chat that has not begun may be there later, unless the service refuses the whole connection. */
-  #fail(line: Line, { videoId, code, message }: ChatError): void {
+  #fail(line: ConnectedChat, { videoId, code, message }: ChatError): void {
     if (line.state === "open" || !videoId) line.end("failed", message, code);
     else if (line.state === "asked") this.#lookFor(line);
   }

@@ -16,7 +16,7 @@ const STATES: readonly PageState[] = ["open", "reconnecting", "connecting", "end
 /** As in the stylesheet. */
 const WIDE = matchMedia("(min-width: 900px)");
 
-interface Place {
+interface ChatTab {
   root: HTMLElement;
   tab: HTMLButtonElement;
   column: Column;
@@ -24,7 +24,7 @@ interface Place {
 
 export class SeveralChats {
   readonly columns: readonly Column[];
-  readonly #places: ReadonlyMap<string, Place>;
+  readonly #byVideo: ReadonlyMap<string, ChatTab>;
   readonly #tabs: Tabs;
   readonly #connection: MergedConnection;
   /** The video whose tab is chosen. */
@@ -32,8 +32,8 @@ export class SeveralChats {
 
   /** `choose` gets the video whose tab was chosen. */
   constructor(videoIds: readonly string[], shared: Shared, choose: (videoId: string) => void) {
-    this.#places = new Map(videoIds.map((videoId) => [videoId, this.#newPlace(videoId, shared)]));
-    const places = [...this.#places.values()];
+    this.#byVideo = new Map(videoIds.map((videoId) => [videoId, this.#newTab(videoId, shared)]));
+    const places = [...this.#byVideo.values()];
     this.columns = places.map(({ column }) => column);
     const list = make("div", { role: "tablist", "aria-label": "Chats" }, ...places.map(({ tab }) => tab));
     this.#tabs = new Tabs(list, choose);
@@ -45,7 +45,7 @@ export class SeveralChats {
     for (const tab of document.querySelectorAll<HTMLButtonElement>("header [role=tab]"))
       tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
     offerDownloads(...videoIds);
-    const columns = [...this.#places].map(([videoId, { column }]) => [videoId, column] as const);
+    const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
     this.#connection = new MergedConnection(new Map(columns));
     WIDE.addEventListener("change", () => this.#giveRoles());
     this.#giveRoles();
@@ -55,7 +55,7 @@ export class SeveralChats {
     this.#tabs.show(settings.chat);
     this.#chosen = settings.chat;
     this.#revealTab();
-    for (const [videoId, { root, column }] of this.#places) {
+    for (const [videoId, { root, column }] of this.#byVideo) {
       root.toggleAttribute("data-chosen", videoId === settings.chat);
       column.apply(settings, isNewLook);
     }
@@ -63,7 +63,7 @@ export class SeveralChats {
 
   /** Opens all chats from their beginning. */
   open({ backfill }: Settings): void {
-    for (const [videoId, { column }] of this.#places) column.begin(videoId);
+    for (const [videoId, { column }] of this.#byVideo) column.begin(videoId);
     this.#connection.open(backfill);
   }
 
@@ -72,7 +72,7 @@ export class SeveralChats {
     this.#connection.openAgain();
   }
 
-  #newPlace(videoId: string, shared: Shared): Place {
+  #newTab(videoId: string, shared: Shared): ChatTab {
     const root = newRoot(`-${videoId}`);
     root.classList.add("one-chat");
     root.dataset.videoId = videoId;
@@ -102,19 +102,19 @@ export class SeveralChats {
   }
 
   #revealTab(): void {
-    this.#places.get(this.#chosen)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.#byVideo.get(this.#chosen)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   /** The state of the page. */
   #showState(): void {
-    const roots = [...this.#places.values()].map(({ root }) => root);
+    const roots = [...this.#byVideo.values()].map(({ root }) => root);
     const shown = STATES.flatMap((state) => roots.filter(({ dataset }) => dataset.state === state));
     const { state = "idle", code } = shown[0]?.dataset ?? {};
     carryState(document.documentElement, state as PageState, code);
   }
 
   #giveRoles(): void {
-    for (const [videoId, { root }] of this.#places) {
+    for (const [videoId, { root }] of this.#byVideo) {
       const [role, name] = WIDE.matches ? ["region", "name"] : ["tabpanel", "tab"];
       setAttributes(root, { role, "aria-labelledby": `${name}-${videoId}` });
     }

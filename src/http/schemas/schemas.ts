@@ -1,6 +1,6 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties, TSchema } from "typebox";
-import { ENDED, RELEASED } from "../../protocol/chat.ts";
+import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
 import { ERRORS } from "../../protocol/errors.ts";
 import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/video-id.ts";
@@ -20,7 +20,7 @@ export const VideoId = Type.String({
   pattern: "^[A-Za-z0-9_-]{11}$",
   description: "The resolved 11-character id.",
 });
-export const ChatType = Type.Enum(["liveChatRenderer", "liveChatReplayRenderer"], {
+export const ChatType = Type.Enum([...CHAT_TYPES], {
   description: "A live chat, or a finished stream's replay.",
 });
 

@@ -7,7 +7,7 @@ import { ERRORS, type ErrorCode, RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannel } from "../../rooms/channels/states.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
-import type { Part } from "../../serving/multiplex/parts.ts";
+import type { ChatPart } from "../../serving/multiplex/parts.ts";
 import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
 
 /** Whether the error is this service's own: the video stays the channel's, and the viewer tries again. */
@@ -112,7 +112,7 @@ export class ChannelChat {
     return true;
   }
 
-  #write(part: Part): void {
+  #write(part: ChatPart): void {
     if (part.kind === "init") this.#events.begun();
     const end = this.#writer.write(part);
     if (end) this.#isOver = this.#report(end);

@@ -7,7 +7,7 @@ import { Deadline } from "../../deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { parseCursor } from "../../serving/cursor.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import type { Filter } from "../../serving/type-filter.ts";
+import type { TypeFilter } from "../../serving/type-filter.ts";
 import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
 
 /** How long the answer waits for the first look at a channel. */
@@ -27,7 +27,7 @@ export interface ChannelRequest {
   /** Undefined if the client gave none. Each video begins with this backfill, or else at the time `from`. */
   backfill: number | undefined;
   from?: number | undefined;
-  filter: Filter;
+  filter: TypeFilter;
   resume: ChannelPlace | undefined;
   /** The viewer's address, or its network. */
   address: string;
@@ -72,7 +72,7 @@ export class ChannelViewer {
   #chat: ChannelChat | undefined;
   /** The channel's state, and the last one that the client got. */
   #state: ChannelState | undefined;
-  #told: ChannelState | undefined;
+  #sent: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
   #resume: ChannelPlace | undefined;
   /** The client's place in a room that could not be entered: it lacks the messages after it. */
@@ -114,10 +114,10 @@ export class ChannelViewer {
     }
     const place = this.#resume;
     const isOfChannel = place && (await this.#parts.watch.has(place.videoId));
-    if (place && isOfChannel === undefined) return this.#tell(waitingOf(state, state.reason ?? UNLISTED));
+    if (place && isOfChannel === undefined) return this.#send(waitingOf(state, state.reason ?? UNLISTED));
     this.#resume = undefined;
-    this.#tell(state);
-    if (place && isOfChannel && (await this.#catchUp(place, state))) this.#tell(state, true);
+    this.#send(state);
+    if (place && isOfChannel && (await this.#catchUp(place, state))) this.#send(state, true);
     if (videoId !== undefined && !this.#chat) void this.#read(videoId);
   }
 
@@ -129,9 +129,9 @@ export class ChannelViewer {
     this.#behind = undefined;
   }
 
-  #tell(state: ChannelState | undefined, isAgain = false): void {
-    if (!state || (!isAgain && isDeepStrictEqual(state, this.#told))) return;
-    this.#told = state;
+  #send(state: ChannelState | undefined, isAgain = false): void {
+    if (!state || (!isAgain && isDeepStrictEqual(state, this.#sent))) return;
+    this.#sent = state;
     this.#line.write(this.#line.events.event("channel", state));
   }
 
@@ -156,8 +156,8 @@ export class ChannelViewer {
       address: () => address,
     };
     const chat = new ChannelChat(request, this.#line, this.#parts, {
-      begun: () => this.#tell(this.#state),
-      refused: (reason) => this.#state && this.#tell(waitingOf(this.#state, reason)),
+      begun: () => this.#send(this.#state),
+      refused: (reason) => this.#state && this.#send(waitingOf(this.#state, reason)),
     });
     this.#chat = chat;
     await chat.over;

@@ -5,7 +5,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import { clientGone } from "../client-gone.ts";
-import { errorTeller } from "../errors.ts";
+import { errorConverter } from "../errors.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
 import type { ChannelParts } from "./channel-chat.ts";
@@ -44,7 +44,7 @@ export async function openChannel(
     const line = new Multiplex(openSink(reply, details, gone, parts, giveBack), format);
     telemetry.sources.connections.add("channel", line.gone);
     void line.keepOpen(clock, keepaliveMs);
-    const toRelayError = errorTeller("/v1/stream", telemetry);
+    const toRelayError = errorConverter("/v1/stream", telemetry);
     const form = PART_FORMS[format][details ? "detailed" : "plain"];
     void follow(line, request, { watch, rooms, clock, form, toRelayError }, opening.move());
   } catch (error) {

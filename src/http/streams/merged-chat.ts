@@ -8,7 +8,7 @@ import { ERRORS, type ErrorCode, type RelayError } from "../../protocol/errors.t
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import { endEvent, errorEvent } from "../../serving/multiplex/events.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import type { Part } from "../../serving/multiplex/parts.ts";
+import type { ChatPart } from "../../serving/multiplex/parts.ts";
 import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
 
 /** Whether a chat that was refused with this error is tried again; a bug would only repeat itself. */
@@ -76,7 +76,7 @@ class MergedChat {
     return mayPass(body.code);
   }
 
-  #write(part: Part): void {
+  #write(part: ChatPart): void {
     const { line } = this.#parts;
     const end = this.#writer.write(part);
     if (end) line.write(endEvent(line.events, this.#request.videoId, end));

@@ -6,7 +6,7 @@ import { parseVideoId } from "../../protocol/video-id.ts";
 import { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import { clientGone } from "../client-gone.ts";
-import { errorTeller } from "../errors.ts";
+import { errorConverter } from "../errors.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedQuery, StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
@@ -46,7 +46,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       rooms.assertPlaces(length);
       const giveBack = parts.addresses.take(request, length);
       try {
-        const toRelayError = errorTeller(PATH, telemetry);
+        const toRelayError = errorConverter(PATH, telemetry);
         const sink = openSink(reply, details, gone, parts, giveBack);
         const line = new Multiplex(sink, format);
         telemetry.sources.connections.add("merged", line.gone);

@@ -27,19 +27,19 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
         throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
       if (query.videoId === undefined) return openChannel(request, reply, parts);
       const gone = clientGone(reply.raw);
-      const streamRequest = {
+      const asked = {
         videoId: parseVideoId(query.videoId),
         ...partAsked(query),
         // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
         lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
         address: () => networkOf(request.ip),
-        open: () => openSink(reply, query.details === "true", gone, parts, giveBack),
       };
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
       const giveBack = parts.addresses.take(request);
+      const open = () => openSink(reply, query.details === "true", gone, parts, giveBack);
       try {
-        await parts.rooms.enter(streamRequest, gone);
+        await parts.rooms.enter({ ...asked, open }, gone);
       } catch (error) {
         giveBack();
         throw error;

@@ -14,8 +14,6 @@ const REPORT_MS = 5000;
 /** An instance that has not reported for this long no longer runs its recordings. */
 const RUN_MS = 3 * REPORT_MS;
 
-export { RECORDING_STATES } from "../../store/recordings.ts";
-
 const NEW = { state: "waiting", videoId: null, error: null } as const;
 
 /** A recording as callers see it. */

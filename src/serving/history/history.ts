@@ -9,7 +9,7 @@ import { notStored, type RoomRecord, type Store, StoreError } from "../../store/
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
-import { type Filter, testOf } from "./message-filter.ts";
+import { type MessageFilter, testOf } from "./message-filter.ts";
 
 /** Maximum messages in one read of the store, whose answer must not hold the event loop. */
 const READ_MESSAGES = 500;
@@ -27,7 +27,7 @@ export interface HistoryRequest {
   from?: number | undefined;
   /** Only messages stored earlier than this. */
   to?: number | undefined;
-  filter: Filter;
+  filter: MessageFilter;
 }
 
 export interface HistoryPage {
@@ -52,11 +52,11 @@ export interface WholeHistory {
 }
 
 /** The cursors of a request: those after `after`, up to `last`. */
-interface Part {
+interface HistoryRange {
   room: RoomRecord;
   after: number;
   last: number;
-  /** The lower bound of a walk through pages. */
+  /** The cursor at which paging backwards ends. */
   floor: number;
 }
 
@@ -136,7 +136,7 @@ export class History {
     }
   }
 
-  async #part({ videoId, after = 0, before, from, to }: HistoryRequest): Promise<Part> {
+  async #part({ videoId, after = 0, before, from, to }: HistoryRequest): Promise<HistoryRange> {
     const room = await this.#store.getRoom(videoId);
     if (!room) throw notStored(videoId);
     const cursorOf = async (time: number | undefined, none: number) =>

@@ -5,7 +5,7 @@
 import { asString, dig, parseJson } from "../../json.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
 
-export interface Filter {
+export interface MessageFilter {
   types?: ReadonlySet<string> | undefined;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
@@ -19,7 +19,7 @@ type Test = (message: StoredMessage) => boolean;
  * The test for messages that pass all parts of the filter, and for messages of type `gap`, which always pass.
  * Undefined if the filter is empty.
  */
-export function testOf({ types, authorId, text }: Filter): Test | undefined {
+export function testOf({ types, authorId, text }: MessageFilter): Test | undefined {
   const tests: Test[] = [];
   if (types) tests.push((message) => types.has(typeOf(message)));
   if (authorId !== undefined) tests.push(isBy(authorId));

@@ -2,7 +2,7 @@
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import { initEvent } from "./events.ts";
 import type { Multiplex } from "./multiplex.ts";
-import { CURSOR_END, type Part } from "./parts.ts";
+import { type ChatPart, CURSOR_END } from "./parts.ts";
 
 export class ChatWriter {
   readonly videoId: string;
@@ -22,7 +22,7 @@ export class ChatWriter {
   }
 
   /** Writes what a part says, except the end of the chat, which it returns. */
-  write(part: Part): StreamEnd | undefined {
+  write(part: ChatPart): StreamEnd | undefined {
     switch (part.kind) {
       case "init":
         this.#begin(part.init);

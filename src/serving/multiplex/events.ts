@@ -6,7 +6,7 @@ import type { Format } from "../form.ts";
 import { RETRY_MS, terminal } from "../framing.ts";
 
 /** A message's place: its video and cursor, and the id from which the connection resumes after it. */
-interface Place {
+interface FramePlace {
   videoId: string;
   cursor: number;
   id: string;
@@ -18,9 +18,9 @@ export interface Events {
   /** An event without a place. */
   event(name: string, data: object): string;
   /** The beginning of a message's frame, before the rest that all connections share. */
-  message(place: Place): string;
+  message(place: FramePlace): string;
   /** Moves the client's id. */
-  cursor(place: Place): string;
+  cursor(place: FramePlace): string;
   readonly keepalive: string;
 }
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../clock.ts";
 import type { BodyForm, Form, Format, Packet } from "../form.ts";
 import type { Sink, SinkOwner } from "../sink.ts";
 import { EVENTS, type Events } from "./events.ts";
-import { type Part, partOf } from "./parts.ts";
+import { type ChatPart, partOf } from "./parts.ts";
 
 /** The sink of the whole connection. */
 export type BodySink = Sink & { readonly form: BodyForm };
@@ -36,7 +36,7 @@ export class Multiplex implements SinkOwner {
   }
 
   /** A sink for the viewer of one chat. `receive` gets the viewer's parts, and writes them here. */
-  branch(form: Form, receive: (part: Part) => void): Branch {
+  branch(form: Form, receive: (part: ChatPart) => void): Branch {
     const branch = new Branch(this, form, receive);
     this.#branches.add(branch);
     return branch;
@@ -90,15 +90,15 @@ interface BranchOwner extends SinkOwner {
 /** The sink of the viewer of one chat. */
 export class Branch implements Sink {
   readonly form: Form;
-  /** Resolves when the viewer has left: to whether it got the end of its chat. */
+  /** Resolves when the viewer has left. `isOver`: whether the viewer got the end of its chat. */
   readonly left: Promise<{ isOver: boolean }>;
   readonly #line: Multiplex;
-  readonly #receive: (part: Part) => void;
+  readonly #receive: (part: ChatPart) => void;
   readonly #leave: (how: { isOver: boolean }) => void;
   #isOver = false;
   #owner: BranchOwner | undefined;
 
-  constructor(line: Multiplex, form: Form, receive: (part: Part) => void) {
+  constructor(line: Multiplex, form: Form, receive: (part: ChatPart) => void) {
     const { promise, resolve } = Promise.withResolvers<{ isOver: boolean }>();
     this.form = form;
     this.left = promise;

@@ -8,7 +8,7 @@ import { messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import { onOneLine } from "../../wire-json.ts";
 import { type Form, type Format, ownBytes, type Packet } from "../form.ts";
 
-export type Part =
+export type ChatPart =
   | { kind: "init"; init: Init }
   /**
    * Each buffer holds the cursor, a line feed, and the part of the message's frame that follows the field
@@ -22,7 +22,7 @@ export type Part =
 
 /** A packet without bytes of its own. */
 interface PartPacket extends Packet {
-  readonly part: Part;
+  readonly part: ChatPart;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -32,11 +32,11 @@ const IDLE = packetOf({ kind: "idle" });
 export const CURSOR_END = 0x0a;
 
 /** The part that a packet of these forms stands for. */
-export function partOf(packet: Packet): Part {
+export function partOf(packet: Packet): ChatPart {
   return (packet as PartPacket).part;
 }
 
-function packetOf(part: Part, size = 0): PartPacket {
+function packetOf(part: ChatPart, size = 0): PartPacket {
   return { bytes: NOTHING, size, part };
 }
 

@@ -15,7 +15,7 @@ const SQL = {
     )
     select exists (select from present) as is_present, exists (select from added) as is_added`,
   remove: "delete from recording where name = $1 returning name",
-  run: `with told as (
+  run: `with reported as (
       update recording r set state = m.state, video_id = m.video, error = m.error,
         run_until = clock_timestamp() + $2::float8 * interval '1 ms'
       from unnest($3::text[], $4::text[], $5::text[], $6::text[]) as m (name, state, video, error)
@@ -24,7 +24,7 @@ const SQL = {
       update recording r set instance = $1, run_until = clock_timestamp() + $2::float8 * interval '1 ms'
       where (r.run_until < clock_timestamp() or r.instance = $1) and r.state <> 'ended' and r.name <> all($3) returning r.name
     )
-    select name from told where state <> 'ended' union all select name from taken`,
+    select name from reported where state <> 'ended' union all select name from taken`,
   leave: "update recording set run_until = '-infinity' where instance = $1",
 } as const;
 

@@ -19,7 +19,7 @@ interface EgressPoolParts extends EgressParts {
 }
 
 /** Permission to look for a video's chat, returned by disposing of it. */
-export interface Opening extends Disposable {
+export interface OpeningTurn extends Disposable {
   egress: Egress;
 }
 
@@ -27,7 +27,7 @@ export class EgressPool {
   readonly #clock: Clock;
   readonly #all: readonly Egress[];
   readonly #closed = new AbortController();
-  readonly #openings: Openings<Opening>;
+  readonly #openings: Openings<OpeningTurn>;
   /** Resolved when the upstream is reached again; undefined while it is reachable, as far as is known. */
   #reaching: PromiseWithResolvers<void> | undefined;
 
@@ -90,7 +90,7 @@ export class EgressPool {
    * applicant then fails at once. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's
    * reason.
    */
-  async opening(applicant: Applicant, signal: AbortSignal): Promise<Opening> {
+  async opening(applicant: Applicant, signal: AbortSignal): Promise<OpeningTurn> {
     const { best } = this;
     if (best.cooldownLeftMs(true) > 0) return { egress: best, [Symbol.dispose]() {} };
     return this.#openings.enter(applicant, signal);
@@ -137,7 +137,7 @@ export class EgressPool {
     }
   }
 
-  #takeOpening(): Opening | undefined {
+  #takeOpening(): OpeningTurn | undefined {
     const ranked = this.#ranked();
     const usable = ranked.filter((egress) => egress.isUsable());
     const roomy = usable.filter((egress) => egress.hasRoom);

@@ -13,7 +13,7 @@ const PARTS = {
   channel: ["ytInitialData", ["contents", "alerts"]],
 } as const satisfies Record<string, [Assigned["name"], readonly string[]]>;
 
-type Part = keyof typeof PARTS;
+type PagePart = keyof typeof PARTS;
 
 /** The page's content: the first `ytInitialData` with contents. */
 export function initialData(html: string): JsonObject | undefined {
@@ -30,8 +30,8 @@ export function channelData(html: string): { channel?: JsonObject; player?: Json
   return firstOf(html, ["channel", "player"]);
 }
 
-function firstOf(html: string, parts: readonly Part[]): Partial<Record<Part, JsonObject>> {
-  const found: Partial<Record<Part, JsonObject>> = {};
+function firstOf(html: string, parts: readonly PagePart[]): Partial<Record<PagePart, JsonObject>> {
+  const found: Partial<Record<PagePart, JsonObject>> = {};
   const missing = new Set(parts);
   for (const { name, object } of assignedObjects(html)) {
     for (const part of missing) {
