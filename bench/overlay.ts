@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import type { JsonObject } from "../src/simulator/json.ts";
-import { heapMbOf, launchChromium, rowOf, until } from "../test/support/browser.ts";
+import { CHROMIUM, heapMbOf, launchChromium, rowOf, until } from "../test/support/browser.ts";
 import { paidAction } from "../test/support/chat-actions.ts";
 import { startRelay } from "../test/support/relay.ts";
 
@@ -28,7 +28,7 @@ const QUERIES = ["", "types=paid", "view=alerts", "hide=/[ao]/"];
 
 await using relay = await startRelay({ settings: { RELAY_POLL_MIN_MS: "5" } });
 const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
-const browser = await launchChromium();
+const browser = await launchChromium(CHROMIUM);
 await using _ = { [Symbol.asyncDispose]: () => browser.close() };
 const overlays = await Promise.all(QUERIES.map(open));
 const heaps: number[][] = QUERIES.map(() => []);

@@ -6,7 +6,7 @@
  *     npm run bench:page-load
  */
 import { loadavg } from "node:os";
-import { launchChromium, until } from "../test/support/browser.ts";
+import { CHROMIUM, launchChromium, until } from "../test/support/browser.ts";
 import { paidAction, texts } from "../test/support/chat-actions.ts";
 import { placeAway } from "../test/support/distance.ts";
 import { startRelay } from "../test/support/relay.ts";
@@ -24,7 +24,7 @@ await using relay = await startRelay();
 relay.upstream.chat(VIDEO, { page: 1000 }).say([paidAction("p", "$50.00"), ...texts("a", 60)]);
 await using away = await placeAway(relay.url, ROUND_TRIP_MS);
 await using near = await placeAway(relay.url, 0);
-const browser = await launchChromium();
+const browser = await launchChromium(CHROMIUM);
 await using _ = { [Symbol.asyncDispose]: () => browser.close() };
 
 let requests = 0;

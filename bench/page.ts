@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { history } from "../client/index.ts";
-import { heapMbOf, launchChromium, rowOf, until } from "../test/support/browser.ts";
+import { CHROMIUM, heapMbOf, launchChromium, rowOf, until } from "../test/support/browser.ts";
 import { paidAction, textAction } from "../test/support/chat-actions.ts";
 import { POLL_OPENED } from "../test/support/poll-items.ts";
 import { startRelay } from "../test/support/relay.ts";
@@ -50,7 +50,7 @@ const spoken = Array.from({ length: chats }, (_, at) =>
   relay.upstream.chat(`a-busy-cha${at}`, { timeoutMs: 500 }),
 );
 for (const chat of spoken) chat.say([textAction("the-first"), paidAction("paid", "$50.00"), POLL_OPENED]);
-const browser = await launchChromium();
+const browser = await launchChromium(CHROMIUM);
 await using _ = { [Symbol.asyncDispose]: () => browser.close() };
 const open = async (query: string): Promise<Page> => {
   const page = await browser.newPage({ viewport: { width: 1300, height: 760 } });

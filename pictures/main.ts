@@ -6,7 +6,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { launchChromium } from "../test/support/browser.ts";
+import { CHROMIUM, launchChromium } from "../test/support/browser.ts";
 import { startRelay } from "../test/support/relay.ts";
 import { evening, everything, GAME, pinned } from "./scene.ts";
 
@@ -171,6 +171,6 @@ void upstream
 
 const [folder = DOCS, only = ""] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
-await using browser = await launchChromium();
+await using browser = await launchChromium(CHROMIUM);
 for (const [name, picture] of Object.entries({ ...SHOWN, ...(folder === DOCS ? {} : MORE) }))
   if (name.includes(only)) await photograph(browser, relay.url, picture, join(folder, `${name}.png`));

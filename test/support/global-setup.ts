@@ -22,7 +22,7 @@ async function sharePostgres(): Promise<void> {
 }
 
 async function shareChromium(): Promise<void> {
-  if (NO_CHROMIUM) return;
+  if (process.env.RELAY_TEST_CHROMIUM || NO_CHROMIUM) return;
   const browser = running.adopt(await launchChromiumServer(), (started) => started.close());
   process.env.RELAY_TEST_CHROMIUM = browser.wsEndpoint();
 }
